@@ -1,0 +1,96 @@
+#include "model/base/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+static char *format_text(const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length < 0)
+        length = 0;
+    char *text = memory_new((size_t)length + 1, 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+static void diag_add(struct diags *diags, enum severity severity, struct place at, const char *format, va_list args)
+{
+    if (severity == SEVERITY_ERROR)
+        diags->n_errors++;
+    if (diags->n_items >= DIAGS_MAX) {
+        diags->n_dropped++;
+        return;
+    }
+    diags->items = memory_grow(diags->items, &diags->capacity, diags->n_items + 1, sizeof *diags->items);
+    diags->items[diags->n_items++] = (struct diag){
+        .severity = severity,
+        .file = at.file ? memory_copy_text(at.file) : NULL,
+        .line = at.line,
+        .column = at.column,
+        .text = format_text(format, args),
+    };
+}
+
+void diag_error(struct diags *diags, struct place at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, SEVERITY_ERROR, at, format, args);
+    va_end(args);
+}
+
+void diag_warning(struct diags *diags, struct place at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, SEVERITY_WARNING, at, format, args);
+    va_end(args);
+}
+
+void diag_note(struct diags *diags, struct place at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, SEVERITY_NOTE, at, format, args);
+    va_end(args);
+}
+
+enum status diags_status(const struct diags *diags)
+{
+    return diags->n_errors ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+void diags_print(const struct diags *diags, FILE *out, bool colour)
+{
+    static const char *const words[] = {"error", "warning", "note"};
+    static const char *const codes[] = {"\033[1;31m", "\033[1;33m", "\033[1;36m"};
+
+    for (size_t i = 0; i < diags->n_items; i++) {
+        const struct diag *d = &diags->items[i];
+        if (d->file)
+            fprintf(out, "%s:", d->file);
+        if (d->file && d->line)
+            fprintf(out, "%d:", d->line);
+        if (d->file && d->line && d->column)
+            fprintf(out, "%d:", d->column);
+        fprintf(out, "%s%s%s:%s %s\n", d->file ? " " : "", colour ? codes[d->severity] : "", words[d->severity],
+                colour ? "\033[0m" : "", d->text);
+    }
+    if (diags->n_dropped)
+        fprintf(out, "(%zu more)\n", diags->n_dropped);
+}
+
+void diags_free(struct diags *diags)
+{
+    for (size_t i = 0; i < diags->n_items; i++) {
+        free(diags->items[i].file);
+        free(diags->items[i].text);
+    }
+    free(diags->items);
+    *diags = (struct diags){0};
+}

@@ -1,0 +1,82 @@
+#include "model/base/memory.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BLOCK = 64 * 1024, ARENA_ALIGN = 16 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used, size;
+    _Alignas(ARENA_ALIGN) unsigned char bytes[];
+};
+
+static void *memory_checked(void *p, size_t count, size_t size)
+{
+    if (p)
+        return p;
+    fprintf(stderr, "msim: out of memory (%zu x %zu bytes)\n", count, size);
+    exit(1);
+}
+
+void *memory_new(size_t count, size_t size)
+{
+    return memory_checked(calloc(count ? count : 1, size ? size : 1), count, size);
+}
+
+void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
+{
+    if (items && needed <= *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity : 8;
+    while (wanted < needed)
+        wanted *= 2;
+    if (wanted > SIZE_MAX / size)
+        return memory_checked(NULL, wanted, size);
+    items = memory_checked(realloc(items, wanted * size), wanted, size);
+    *capacity = wanted;
+    return items;
+}
+
+char *memory_copy_text(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(memory_new(n, 1), text, n);
+}
+
+void *arena_new(struct arena *arena, size_t count, size_t size)
+{
+    if (size && count > (SIZE_MAX - ARENA_BLOCK) / size)
+        return memory_checked(NULL, count, size);
+    size_t bytes = (count * size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    struct arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < bytes) {
+        size_t room = bytes > ARENA_BLOCK ? bytes : ARENA_BLOCK;
+        block = memory_new(1, sizeof *block + room);
+        block->size = room;
+        block->next = arena->blocks;
+        arena->blocks = block;
+    }
+    void *p = block->bytes + block->used;
+    block->used += bytes;
+    arena->bytes += bytes;
+    return p;
+}
+
+char *arena_copy_text(struct arena *arena, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(arena_new(arena, n, 1), text, n);
+}
+
+void arena_free(struct arena *arena)
+{
+    while (arena->blocks) {
+        struct arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+    arena->bytes = 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * memory.h - allocation that does not fail, and an arena.
+ *
+ * msim's sizes are known before they are allocated (a program of n operations, a table of n rows) and are checked
+ * against limits where they come from input. What remains is a machine without memory: these functions then end the
+ * process with one sentence on stderr and exit code 1. It is the only place in the libraries that does so.
+ */
+#ifndef MSIM_MODEL_BASE_MEMORY_H
+#define MSIM_MODEL_BASE_MEMORY_H
+
+#include <stddef.h>
+
+/* `count` zeroed elements of `size` bytes; never NULL, also for zero elements. Release with free(). */
+void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
+
+/* `items` with room for at least `needed` elements (doubling); *capacity in elements. */
+void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size) __attribute__((returns_nonnull));
+
+/* A copy of a text; release with free(). */
+char *memory_copy_text(const char *text) __attribute__((returns_nonnull));
+
+/*
+ * An arena: many allocations, one release. All zero is an empty arena. Pointers stay valid until arena_free.
+ */
+struct arena_block;
+struct arena {
+    struct arena_block *blocks;
+    size_t bytes; /* in use, for reports */
+};
+
+void *arena_new(struct arena *arena, size_t count, size_t size) __attribute__((returns_nonnull)); /* zeroed */
+char *arena_copy_text(struct arena *arena, const char *text) __attribute__((returns_nonnull));
+void arena_free(struct arena *arena);
+
+#endif

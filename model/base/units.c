@@ -1,0 +1,212 @@
+#include "model/base/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct unit {
+    const char *name;
+    double factor; /* canonical units in one of this */
+};
+
+static const struct unit count_units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
+static const struct unit time_units[] = {{"s", 1},    {"ms", 1e-3}, {"us", 1e-6},     {"ns", 1e-9},
+                                         {"min", 60}, {"h", 3600},  {"d", 24 * 3600}, {"wk", 7 * 24 * 3600}};
+static const struct unit bytes_units[] = {
+    {"B", 1},     {"kB", 1e3},     {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},     {"TB", 1e12},
+    {"PB", 1e15}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 0x1p40}, {"PiB", 0x1p50},
+};
+static const struct unit rate_units[] = {
+    {"B/s", 1},        {"kB/s", 1e3},     {"KB/s", 1e3},   {"MB/s", 1e6},   {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40}, {"bps", 0.125},  {"kbps", 125},   {"Mbps", 125e3},   {"Gbps", 125e6},
+    {"Tbps", 125e9},   {"Mb/s", 125e3},   {"Gb/s", 125e6}, {"Tb/s", 125e9}, {"MiB/s", 0x1p20},
+};
+static const struct unit flops_units[] = {{"FLOPS", 1},     {"GFLOPS", 1e9},   {"TFLOPS", 1e12}, {"PFLOPS", 1e15},
+                                          {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
+static const struct unit frequency_units[] = {{"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
+static const struct unit power_units[] = {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
+static const struct unit fraction_units[] = {{"", 1}, {"%", 0.01}};
+
+struct dimension_row {
+    const char *what;
+    const char *example;
+    const struct unit *units;
+    size_t n_units;
+};
+
+#define ROW(what, example, units)                                                                                                \
+    {                                                                                                                            \
+        what, example, units, sizeof(units) / sizeof((units)[0])                                                                 \
+    }
+static const struct dimension_row dimensions[] = {
+    [DIM_COUNT] = ROW("a number", "6144 or 300B", count_units),
+    [DIM_TIME] = ROW("a time", "30min, 900s or 14d", time_units),
+    [DIM_BYTES] = ROW("a size", "80GiB or 512MB", bytes_units),
+    [DIM_RATE] = ROW("a data rate", "200Gbps or 900GB/s", rate_units),
+    [DIM_FLOPS] = ROW("a computing rate", "312TFLOPS", flops_units),
+    [DIM_FREQUENCY] = ROW("a frequency", "1.41GHz", frequency_units),
+    [DIM_POWER] = ROW("a power", "700W", power_units),
+    [DIM_FRACTION] = ROW("a fraction", "0.85 or 85%", fraction_units),
+};
+
+nanos nanos_from_seconds(double seconds)
+{
+    double ns = seconds * 1e9;
+    if (ns >= 0x1p63)
+        return INT64_MAX;
+    if (ns <= -0x1p63)
+        return INT64_MIN;
+    return (nanos)llround(ns);
+}
+
+/* The number at the start of text, with '_' allowed between digits; *rest is what follows. */
+static bool number_parse(const char *text, double *value, const char **rest)
+{
+    char digits[64];
+    size_t n = 0;
+    const char *p = text;
+    if (*p == '+' || *p == '-')
+        digits[n++] = *p++;
+    while (n < sizeof digits - 1) {
+        bool exponent_sign = (*p == '+' || *p == '-') && n > 0 && (digits[n - 1] == 'e' || digits[n - 1] == 'E');
+        bool exponent = (*p == 'e' || *p == 'E') &&
+                        (isdigit((unsigned char)p[1]) || ((p[1] == '+' || p[1] == '-') && isdigit((unsigned char)p[2])));
+        if (*p == '_' && n > 0 && isdigit((unsigned char)digits[n - 1]) && isdigit((unsigned char)p[1])) {
+            p++;
+            continue;
+        }
+        if (!isdigit((unsigned char)*p) && *p != '.' && !exponent && !exponent_sign)
+            break;
+        digits[n++] = *p++;
+    }
+    digits[n] = '\0';
+    char *end;
+    errno = 0;
+    double parsed = strtod(digits, &end);
+    if (n == 0 || end == digits || *end || !isfinite(parsed))
+        return false;
+    *value = parsed;
+    *rest = p;
+    return true;
+}
+
+static enum status quantity_refuse(const struct dimension_row *row, const char *text, const char *unit, char *why, size_t size)
+{
+    if (unit && !*unit)
+        snprintf(why, size, "'%.40s' has no unit; write %s such as %s", text, row->what, row->example);
+    else if (unit)
+        snprintf(why, size, "'%.20s' is not a unit of %s; write for example %s", unit, row->what, row->example);
+    else
+        snprintf(why, size, "'%.40s' is not %s; write for example %s", text, row->what, row->example);
+    return STATUS_BAD_INPUT;
+}
+
+enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size)
+{
+    const struct dimension_row *row = &dimensions[dimension];
+    double number;
+    const char *unit;
+    if (!number_parse(text, &number, &unit))
+        return quantity_refuse(row, text, NULL, why, size);
+    while (*unit == ' ')
+        unit++;
+    for (size_t i = 0; i < row->n_units; i++) {
+        if (strcmp(unit, row->units[i].name) == 0) {
+            double scaled = number * row->units[i].factor;
+            if (!isfinite(scaled))
+                break;
+            *value = scaled;
+            return STATUS_OK;
+        }
+    }
+    return quantity_refuse(row, text, unit, why, size);
+}
+
+struct scale {
+    double from; /* smallest magnitude shown in this unit */
+    double factor;
+    const char *unit;
+};
+
+static char *format_scaled(double value, const struct scale *scales, size_t n, char *buffer, size_t size)
+{
+    size_t i = 0;
+    while (i + 1 < n && fabs(value) < scales[i].from)
+        i++;
+    double shown = value / scales[i].factor;
+    int decimals = fabs(shown) >= 99.95 || shown == 0 ? 0 : fabs(shown) >= 9.995 ? 1 : 2;
+    snprintf(buffer, size, "%.*f%s%s", decimals, shown, *scales[i].unit ? " " : "", scales[i].unit);
+    return buffer;
+}
+
+#define FORMAT(table) format_scaled(value, table, sizeof(table) / sizeof((table)[0]), buffer, size)
+char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size)
+{
+    static const struct scale counts[] = {{1e12, 1e12, "T"}, {1e9, 1e9, "B"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}, {0, 1, ""}};
+    static const struct scale times[] = {{2 * 86400.0, 86400, "d"}, {2 * 3600.0, 3600, "h"}, {180, 60, "min"}, {1, 1, "s"},
+                                         {1e-3, 1e-3, "ms"},        {1e-6, 1e-6, "us"},      {0, 1e-9, "ns"}};
+    static const struct scale sizes[] = {
+        {0x1p40, 0x1p40, "TiB"}, {0x1p30, 0x1p30, "GiB"}, {0x1p20, 0x1p20, "MiB"}, {0x1p10, 0x1p10, "KiB"}, {0, 1, "B"}};
+    static const struct scale rates[] = {
+        {1e12, 1e12, "TB/s"}, {1e9, 1e9, "GB/s"}, {1e6, 1e6, "MB/s"}, {1e3, 1e3, "kB/s"}, {0, 1, "B/s"}};
+    static const struct scale flops[] = {
+        {1e18, 1e18, "EFLOPS"}, {1e15, 1e15, "PFLOPS"}, {1e12, 1e12, "TFLOPS"}, {0, 1e9, "GFLOPS"}};
+    static const struct scale hertz[] = {{1e9, 1e9, "GHz"}, {1e6, 1e6, "MHz"}, {0, 1, "Hz"}};
+    static const struct scale watts[] = {{1e6, 1e6, "MW"}, {1e4, 1e3, "kW"}, {0, 1, "W"}};
+
+    switch (dimension) {
+    case DIM_COUNT: return FORMAT(counts);
+    case DIM_TIME: return FORMAT(times);
+    case DIM_BYTES: return FORMAT(sizes);
+    case DIM_RATE: return FORMAT(rates);
+    case DIM_FLOPS: return FORMAT(flops);
+    case DIM_FREQUENCY: return FORMAT(hertz);
+    case DIM_POWER: return FORMAT(watts);
+    case DIM_FRACTION: snprintf(buffer, size, "%.1f %%", value * 100); return buffer;
+    }
+    return buffer;
+}
+
+/* Edit distance (Levenshtein) by rows, without regard to case; gives up beyond 63 characters. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[64];
+    size_t n = strlen(b);
+    if (n >= 64 || strlen(a) >= 64)
+        return 64;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            size_t best = diagonal + !same;
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_name(const char *text, const char *const *names, size_t n_names)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(text) / 3 + 2;
+    for (size_t i = 0; i < n_names; i++) {
+        size_t distance = edit_distance(text, names[i]);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,53 @@
+/*
+ * units.h - quantities with units, as users write them.
+ *
+ * Each dimension has one canonical SI unit in which the program computes. A bare number is refused where a dimension
+ * exists ("30" is not a time; "30min" is). Decimal prefixes are powers of 1,000 and binary ones (KiB MiB GiB TiB) of
+ * 1,024. A network rate in bits (Gbps, Gb/s) is divided by eight.
+ *
+ *   DIM_COUNT      a number: 6144, 12_288, 1e9, 300B (10^9), 1.4T, 2M, 12k   (for token budgets)
+ *   DIM_TIME       s       ns us ms s min h d (and wk)
+ *   DIM_BYTES      bytes   B kB KB MB GB TB PB KiB MiB GiB TiB PiB
+ *   DIM_RATE       B/s     B/s kB/s ... TB/s, GiB/s ..., bps kbps Mbps Gbps Tbps (also Gb/s)
+ *   DIM_FLOPS      FLOP/s  GFLOPS TFLOPS PFLOPS (also TFLOP/s)
+ *   DIM_FREQUENCY  Hz      kHz MHz GHz
+ *   DIM_POWER      W       W kW MW
+ *   DIM_FRACTION   1       0.85 or 85%
+ */
+#ifndef MSIM_MODEL_BASE_UNITS_H
+#define MSIM_MODEL_BASE_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/status.h"
+
+enum dimension {
+    DIM_COUNT,
+    DIM_TIME,
+    DIM_BYTES,
+    DIM_RATE,
+    DIM_FLOPS,
+    DIM_FREQUENCY,
+    DIM_POWER,
+    DIM_FRACTION,
+};
+
+/* Simulated time, everywhere: nanoseconds, range 292 years. */
+typedef int64_t nanos;
+#define NANOS_PER_SECOND INT64_C(1000000000)
+
+/* Seconds to nanoseconds, rounded to nearest; saturates. */
+nanos nanos_from_seconds(double seconds);
+
+/* Parse `text` completely as a finite quantity of `dimension`. On failure, *why (size bytes) says what is wrong and
+ * what would be right, and *value is untouched. */
+MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);
+
+/* The quantity for people, three significant digits: "14.8 s", "79.3 GiB", "25 GB/s". Returns buffer. */
+char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size);
+
+/* The nearest of n names within an edit distance that makes it a likely slip, or NULL. */
+const char *nearest_name(const char *text, const char *const *names, size_t n_names);
+
+#endif

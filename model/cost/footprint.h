@@ -1,0 +1,20 @@
+/*
+ * footprint.h - memory of one rank. Bytes, by what they are for.
+ */
+#ifndef MSIM_MODEL_COST_FOOTPRINT_H
+#define MSIM_MODEL_COST_FOOTPRINT_H
+
+#include "model/layout/layout.h"
+
+struct footprint {
+    double weights, gradients, optimizer, activations, buffers, framework;
+    double total;
+};
+
+/* Peak of the pipeline stage that needs most, or of one stage. */
+void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
+void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);
+/* What fits: the GPU's memory less what the driver and fragmentation take. */
+double footprint_capacity(const struct cluster *cluster);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * machine.h - what a work, a message, a collective costs on a given cluster under a given layout.
+ *
+ * Build one machine per layout (cheap: no allocation), then ask. All functions are pure.
+ */
+#ifndef MSIM_MODEL_COST_MACHINE_H
+#define MSIM_MODEL_COST_MACHINE_H
+
+#include "model/cost/work.h"
+
+struct machine {
+    const struct cluster *cluster;
+    const struct layout *layout;
+    const struct job *job;
+    struct group_span spans[N_GROUP_KINDS];
+};
+struct machine machine_of(const struct layout *layout, const struct setting *setting);
+
+/* One leaf work, or a whole sequence. */
+struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);
+/* The same split by class; `by` is added to. Total equals cost_seconds(work_cost(...)) up to rounding. */
+void work_cost_by_class(const struct machine *machine, const struct work_table *table, int32_t work, struct cost_by_class *by);
+/* FLOPs executed. */
+double work_flops(const struct work_table *table, int32_t work);
+
+/* A collective over a group with nothing else in the way; bytes of the full buffer (all-gather: the gathered result). */
+struct cost collective_cost(const struct machine *machine, enum collective collective, struct group_span span, double bytes);
+/* One pipeline message between neighbouring stages; bytes as one rank sends them. */
+struct cost p2p_cost(const struct machine *machine, double bytes);
+/* Bytes one rank sends to the next stage for one micro-batch (bf16 activations, split by sequence parallelism or scatter-gather).
+ */
+double p2p_bytes(const struct layout *layout, const struct setting *setting);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * work.h - what there is to do, counted but not yet timed.
+ *
+ * A work is a kernel (a GEMM, an attention call, a memory-bound pass), a collective inside a pass, or a sequence of other
+ * works. One pass of a model chunk is a sequence of layers, a layer is a sequence of kernels and exchanges:
+ *
+ *     chunk pass ── layer pass ── gemm | attention | memory-bound | collective ...
+ *
+ * so a program can be built at any detail by descending the same tree: chunk (the pass is one operation), layer, or kernel.
+ * The simulator asks what a work costs (model/cost/machine.h); the runtime executes its leaves.
+ *
+ * Works live in a table and are named by their index. Equal layers share one sequence (`repeat`), so the table stays small.
+ */
+#ifndef MSIM_MODEL_COST_WORK_H
+#define MSIM_MODEL_COST_WORK_H
+
+#include <stdint.h>
+
+#include "model/cost/cost.h"
+#include "model/layout/layout.h"
+
+enum collective {
+    COLLECTIVE_ALL_REDUCE,
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_BROADCAST,
+    N_COLLECTIVES
+};
+const char *collective_name(enum collective collective);
+
+enum work_kind {
+    WORK_SEQUENCE,  /* children one after the other */
+    WORK_GEMM,      /* C[m,n] += A[m,k] B[k,n], `count` times (grouped: experts) */
+    WORK_ATTENTION, /* forward; [batch, heads, query, key, head_dim] */
+    WORK_ATTENTION_BACKWARD,
+    WORK_MEMORY_BOUND, /* bytes read + written by `count` kernels */
+    WORK_COLLECTIVE,   /* bytes of the full buffer over a group */
+    WORK_OVERLAPPED,   /* children [0] compute and [1] collective, pipelined with one another in chunks */
+};
+
+struct work_gemm {
+    int64_t m, n, k;
+    int32_t count; /* grouped GEMMs of the same shape, one launch */
+    enum precision precision;
+};
+
+struct work_attention {
+    int64_t batch, query_tokens, key_tokens; /* per rank */
+    double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window */
+    int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
+    int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
+};
+
+struct work_memory {
+    double bytes;  /* read + written */
+    int32_t count; /* kernels */
+};
+
+struct work_collective {
+    enum collective collective;
+    enum group_kind group;
+    double bytes; /* of the full buffer, as nccl-tests counts it */
+};
+
+struct work_sequence {
+    int32_t first_child, n_children; /* in work_table.children */
+    int32_t repeat;
+};
+
+struct work {
+    enum work_kind kind;
+    enum work_class class;
+    const char *label; /* static text: "qkv", "mlp_up", ... */
+    double flops;      /* arithmetic this work executes (model and recomputed), for HFU */
+    union {
+        struct work_gemm gemm;
+        struct work_attention attention;
+        struct work_memory memory;
+        struct work_collective collective;
+        struct work_sequence sequence; /* WORK_SEQUENCE and WORK_OVERLAPPED */
+    };
+};
+
+struct work_table {
+    struct work *items;
+    int32_t n_items;
+    size_t capacity;
+    int32_t *children;
+    int32_t n_children;
+    size_t children_capacity;
+};
+void work_table_free(struct work_table *table);
+int32_t work_add(struct work_table *table, struct work work); /* its index */
+int32_t work_add_sequence(struct work_table *table, enum work_class class, const char *label, const int32_t *children, int32_t n,
+                          int32_t repeat);
+
+enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT, N_PASSES };
+const char *pass_name(enum pass pass);
+
+/* One micro-batch through layers [range.first, +count), with the embedding before and the loss head after when asked; the index
+ * of a sequence whose children are [embedding], layers (equal neighbours folded by `repeat`), [head]. PASS_BACKWARD includes the
+ * recomputation the layout asks for; PASS_BACKWARD_INPUT (with recomputation) + PASS_BACKWARD_WEIGHT make up the same. */
+int32_t work_add_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
+                      struct layer_range range, bool embedding, bool head);
+
+/* Optimizer step of one rank: gradient norm, update, casts, over its share of the parameters of the layers given. */
+int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,
+                           double parameters);
+
+/* Parameters (elements) one rank holds of a virtual stage before ZeRO: dense part and routed-expert part. */
+struct stage_parameters {
+    double dense, experts;
+};
+struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
+                                              struct layer_range range, bool embedding, bool head);
+
+/* FLOPs the model needs for one step of the whole job, forward and backward, no recomputation: the numerator of MFU. */
+enum flop_convention {
+    FLOPS_FULL,   /* attention counted over all s * s pairs (MegaScale, Megatron papers); a window's pairs where one is used */
+    FLOPS_CAUSAL, /* attention counted over the causal half (current Megatron-LM) */
+};
+double model_flops_per_step(const struct setting *setting, feature_set features, enum flop_convention convention);
+
+#endif

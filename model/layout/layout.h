@@ -1,0 +1,145 @@
+/*
+ * layout.h - how the work is divided, and where each rank sits.
+ *
+ * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Expert parallelism
+ * ep divides the experts of a mixture layer among ep of the dp * cp ranks of one stage (Megatron's folding: ep divides dp * cp),
+ * and expert weights are replicated dp * cp / ep times. Micro-batches per replica m = global_batch / (dp * micro_batch).
+ *
+ * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves; for
+ * ZB-V and DualPipe chunk 1 of stage i is virtual stage 2 * pp - 1 - i). The embedding stands before virtual stage 0, the loss
+ * head after the last. Layers are divided over the pp * vpp virtual stages: evenly when pp * vpp divides L; when it divides L + 2
+ * the embedding and the head each take one layer's place; otherwise virtual stages differ by one layer and the first and last are
+ * the lighter ones.
+ */
+#ifndef MSIM_MODEL_LAYOUT_LAYOUT_H
+#define MSIM_MODEL_LAYOUT_LAYOUT_H
+
+#include "model/base/diag.h"
+#include "model/spec/cluster.h"
+#include "model/spec/job.h"
+#include "model/spec/transformer.h"
+
+enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, N_RECOMPUTES };
+
+enum schedule {
+    SCHEDULE_NONE, /* no pipeline */
+    SCHEDULE_GPIPE,
+    SCHEDULE_1F1B,
+    SCHEDULE_INTERLEAVED,
+    SCHEDULE_ZB1P, /* zero bubble H1 */
+    SCHEDULE_ZB2P, /* zero bubble H2 */
+    SCHEDULE_ZBV,
+    SCHEDULE_DUALPIPE,
+    N_SCHEDULES
+};
+
+const char *recompute_name(enum recompute recompute);
+int recompute_parse(const char *name);             /* -1: unknown */
+const char *schedule_name(enum schedule schedule); /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe */
+int schedule_parse(const char *name);              /* -1: unknown */
+
+struct layout {
+    int tp, cp, pp, vpp, dp, ep;
+    int zero; /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
+    bool sequence_parallel;
+    int micro_batch;
+    enum recompute recompute;
+    enum schedule schedule;
+    feature_set features; /* those used; a subset of what the job allows */
+};
+
+/* Why a layout is not legal; the order is that of the checks, and one layout has one reason. */
+#define LAYOUT_REASONS(X)                                                                                                        \
+    X(LEGAL, "legal")                                                                                                            \
+    X(RANGE, "a dimension is below 1")                                                                                           \
+    X(WORLD, "tp * cp * pp * dp is not the number of GPUs")                                                                      \
+    X(HEADS, "tp does not divide the attention heads")                                                                           \
+    X(KV_HEADS, "tp and the key/value heads do not divide one another")                                                          \
+    X(HIDDEN, "tp does not divide the hidden or feed-forward width")                                                             \
+    X(VOCAB, "tp is larger than the vocabulary can be split")                                                                    \
+    X(SEQUENCE, "cp (twice, for balanced causal attention) or tp with sequence parallelism does not divide the sequence")        \
+    X(LAYERS, "more virtual stages than layers")                                                                                 \
+    X(BATCH, "dp * micro_batch does not divide the global batch")                                                                \
+    X(SCHEDULE, "the schedule does not fit pp and vpp")                                                                          \
+    X(INTERLEAVE, "interleaving needs the micro-batches to be a multiple of pp")                                                 \
+    X(EXPERTS, "ep does not divide the experts or dp * cp")                                                                      \
+    X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
+    X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
+    X(PRECISION, "the GPU does not have this precision")
+
+enum layout_reason {
+#define X(id, text) LAYOUT_##id,
+    LAYOUT_REASONS(X)
+#undef X
+        N_LAYOUT_REASONS
+};
+const char *layout_reason_text(enum layout_reason reason);
+const char *layout_reason_key(enum layout_reason reason); /* snake_case, for JSON: "heads", "interleave" */
+
+/* Everything a layout is judged against. */
+struct setting {
+    const struct transformer *model;
+    const struct cluster *cluster;
+    const struct job *job;
+    int gpus; /* used, <= cluster_gpus */
+};
+
+/* The first reason why the layout is not legal; LAYOUT_LEGAL otherwise. `why` (may be NULL) gets a sentence with the numbers. */
+enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
+
+static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
+{
+    return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);
+}
+
+/* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
+ * Parsing accepts any subset over what *layout already holds; unknown keys get the nearest one. `features` is not part of it. */
+MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
+char *layout_format(const struct layout *layout, char *buffer, size_t size);
+/* 0 dimensions become what follows from the others: dp from the world size, vpp 1, schedule from pp and vpp, ... */
+void layout_complete(struct layout *layout, const struct setting *setting);
+
+/* Layers of virtual stage v of pp * vpp: first layer and count. */
+struct layer_range {
+    int first, count;
+};
+struct layer_range layout_layers(const struct layout *layout, int layers, int virtual_stage);
+int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
+
+/* Where a rank stands. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so that
+ * TP stays inside a node and data-parallel groups stay near each other. */
+struct coordinates {
+    int tp, cp, dp, pp;
+};
+struct coordinates layout_coordinates(const struct layout *layout, int rank);
+int layout_rank(const struct layout *layout, struct coordinates at);
+
+/* The kinds of rank groups that exchange data. */
+enum group_kind {
+    GROUP_TP,
+    GROUP_CP,
+    GROUP_DP,        /* dp * cp ranks of one (tp, pp): gradients and ZeRO shards of the dense weights */
+    GROUP_EP,        /* ep ranks: expert dispatch and combine */
+    GROUP_EXPERT_DP, /* dp * cp / ep ranks: gradients of expert weights */
+    GROUP_PP,        /* pp ranks of one (tp, cp, dp) */
+    GROUP_EMBEDDING, /* first and last stage of one (tp, cp, dp): tied embedding gradients */
+    GROUP_MODEL,     /* tp * pp ranks: gradient norm */
+    N_GROUP_KINDS
+};
+const char *group_kind_name(enum group_kind kind);
+
+/* How a group lies on the machine: what a collective's cost depends on. */
+struct group_span {
+    int ranks;
+    int ranks_per_domain; /* members in one NVLink domain (the largest such number) */
+    int domains;          /* NVLink domains touched */
+    int leaves;           /* ToR sets touched */
+    int pods;             /* aggregation blocks touched */
+    int sharing;          /* groups of this kind that use one NIC at the same time (1: alone) */
+};
+struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind);
+int layout_group_size(const struct layout *layout, enum group_kind kind);
+/* Members of the group of `kind` that `rank` is in, in group order; `ranks` has room for layout_group_size. */
+void layout_group_members(const struct layout *layout, enum group_kind kind, int rank, int *ranks);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * program.h - a training step as plain data: for each rank an ordered list of operations on named streams.
+ *
+ * Ranks of one pipeline stage run the same list, so lists are *scripts* shared by ranks: an operation names its peer and its
+ * group by role (previous stage, next stage; tensor-parallel group, ...), and each rank says who those are. 12,288 ranks need
+ * eight scripts.
+ *
+ * Order. Operations on one stream run one after the other in list order. An operation also waits for up to OP_DEPS operations of
+ * its own rank on other streams (`deps`, indices within the script, each smaller than its own). A send completes the matching
+ * receive: the k-th send from rank a to rank b with tag t matches the k-th receive at b from a with tag t. A collective starts
+ * when every member of the group has entered it; members enter the collectives of one group in one order.
+ *
+ * Streams: compute; tensor/context/expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host.
+ */
+#ifndef MSIM_MODEL_PROGRAM_PROGRAM_H
+#define MSIM_MODEL_PROGRAM_PROGRAM_H
+
+#include "model/base/memory.h"
+#include "model/base/units.h"
+#include "model/cost/work.h"
+
+enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* takes no time: gathers dependencies */, N_OP_KINDS };
+enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, N_STREAMS };
+enum peer { PEER_PREVIOUS, PEER_NEXT, N_PEERS }; /* stage - 1 and + 1, around the ring */
+enum { OP_DEPS = 4 };
+#define NO_OP UINT32_MAX
+
+struct op {
+    uint8_t kind;           /* enum op_kind */
+    uint8_t stream;         /* enum stream */
+    uint8_t pass;           /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
+    uint8_t class;          /* enum work_class, for the breakdown when this operation is what is waited for */
+    int16_t chunk;          /* model chunk on this stage, -1 none */
+    uint8_t collective;     /* enum collective */
+    uint8_t role;           /* enum peer of a send or receive, enum group_kind of a collective */
+    int32_t micro_batch;    /* -1 none */
+    int32_t layer;          /* first layer concerned, -1 none */
+    int32_t work;           /* of a compute operation, -1 none */
+    uint32_t tag;           /* of a send or receive: what matches what */
+    double bytes;           /* sent, received, or of the full buffer of a collective */
+    uint32_t deps[OP_DEPS]; /* NO_OP: none */
+};
+
+struct script {
+    uint32_t first_op, n_ops; /* in program.ops */
+};
+
+struct program_rank {
+    int32_t script;
+    int32_t peers[N_PEERS];        /* ranks, -1 none */
+    int32_t groups[N_GROUP_KINDS]; /* index in program.groups, -1 none */
+};
+
+struct rank_group {
+    enum group_kind kind;
+    int32_t first_member, n_members; /* in program.members */
+};
+
+enum detail { DETAIL_CHUNK, DETAIL_LAYER, DETAIL_KERNEL };
+
+struct program {
+    struct layout layout;
+    enum detail detail;
+    struct op *ops;
+    uint32_t n_ops;
+    struct script *scripts;
+    int32_t n_scripts;
+    struct program_rank *ranks;
+    int32_t n_ranks;
+    struct rank_group *groups;
+    int32_t n_groups;
+    int32_t *members;
+    int32_t n_members;
+    struct work_table works;
+};
+
+/* Build the program of a legal layout. `folded`: one rank per stage stands for all its tensor-, context- and data-parallel peers
+ * (n_ranks = pp; groups keep one member per stage, their cost still that of the whole group); otherwise every rank is there. */
+MUST_CHECK enum status program_build(const struct layout *layout, const struct setting *setting, enum detail detail, bool folded,
+                                     struct program *program, struct diags *diags);
+void program_free(struct program *program);
+
+/* Sends match receives with equal bytes, every collective is entered by all its group in one order with equal bytes, dependencies
+ * point backwards, nothing waits in a circle, indices are in range. O(operations of all ranks). */
+MUST_CHECK enum status program_verify(const struct program *program, struct diags *diags);
+
+/* One line per operation of one rank, for people and golden tests. */
+void program_dump(const struct program *program, int rank, FILE *out);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * catalog.h - the known models, GPUs and clusters.
+ *
+ * An entry is a YAML file under model/spec/catalog/{models,gpus,clusters}/NAME.yaml. The catalog directory is, in this order:
+ * $MSIM_DATA/catalog, the build tree's, the install prefix's share/msim/catalog. Every entry names its `source`; the loader
+ * refuses one without.
+ *
+ * A name that contains '/' or ends in .yaml, .yml or .json is a file, anything else a catalog name. Mistakes go to diags with
+ * file, line and column; an unknown name gets the nearest known one.
+ */
+#ifndef MSIM_MODEL_SPEC_CATALOG_H
+#define MSIM_MODEL_SPEC_CATALOG_H
+
+#include "model/base/diag.h"
+#include "model/spec/cluster.h"
+#include "model/spec/transformer.h"
+
+enum catalog_kind { CATALOG_MODELS, CATALOG_GPUS, CATALOG_CLUSTERS, N_CATALOG_KINDS };
+
+/* A model by catalog name, msim YAML file, or Hugging Face config.json as downloaded. */
+MUST_CHECK enum status catalog_model(const char *name, struct transformer *model, struct diags *diags);
+MUST_CHECK enum status catalog_gpu(const char *name, struct gpu *gpu, struct diags *diags);
+MUST_CHECK enum status catalog_cluster(const char *name, struct cluster *cluster, struct diags *diags);
+
+/* Names in alphabetical order, NULL-terminated; free with catalog_names_free. */
+MUST_CHECK enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags);
+void catalog_names_free(char **names);
+
+/* A data file of the program (relative path such as "catalog/gpus/b200.yaml" or "traces/llama3-54d.csv"): the first that exists
+ * of the directories above; NULL when none does. The caller frees the path. */
+char *data_path(const char *relative);
+
+#endif

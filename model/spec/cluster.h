@@ -1,0 +1,38 @@
+/*
+ * cluster.h - what it runs on: nodes of one kind of GPU, and the fabric between them.
+ */
+#ifndef MSIM_MODEL_SPEC_CLUSTER_H
+#define MSIM_MODEL_SPEC_CLUSTER_H
+
+#include "model/spec/gpu.h"
+
+enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP };
+
+struct cluster {
+    char name[NAME_SIZE];
+    char source[SOURCE_SIZE];
+    struct gpu gpu;
+    int nodes;
+    int gpus_per_node;
+    int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, or more (NVL72: 72) */
+    enum fabric_kind fabric;
+    int nics_per_node;
+    double nic_rate;              /* B/s per NIC and direction */
+    double nic_latency_s;         /* one message, host to host, one switch */
+    double hop_latency_s;         /* each further switch */
+    double net_fraction;          /* of nic_rate that NCCL sustains on an idle fabric */
+    int fabric_layers;            /* 1: one switch, 2: leaf-spine, 3: Clos with core */
+    int leaf_nodes;               /* nodes under one set of ToR (leaf) switches */
+    int pod_nodes;                /* nodes under one aggregation block; 0: all */
+    double leaf_oversubscription; /* down : up at the ToR layer, 1 = none */
+    double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
+    int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
+    double storage_rate;          /* B/s of the whole checkpoint store; 0 unknown */
+};
+
+static inline int cluster_gpus(const struct cluster *cluster)
+{
+    return cluster->nodes * cluster->gpus_per_node;
+}
+
+#endif

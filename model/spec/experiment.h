@@ -1,0 +1,63 @@
+/*
+ * experiment.h - one experiment: model, cluster, job, layout, faults, from a file and flags.
+ *
+ *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
+ *   cluster: {base: megascale-a100, gpus: 12288}
+ *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
+ *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto
+ *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
+ * horizon: 54d}
+ *
+ * Overrides ("job.global_batch=6144") reach any key and win over the file.
+ */
+#ifndef MSIM_MODEL_SPEC_EXPERIMENT_H
+#define MSIM_MODEL_SPEC_EXPERIMENT_H
+
+#include "model/base/diag.h"
+#include "model/spec/cluster.h"
+#include "model/spec/job.h"
+#include "model/spec/transformer.h"
+
+/* The layout as asked for; the layout folder turns it into a struct layout. */
+struct layout_request {
+    bool given;     /* false: auto */
+    char text[256]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag */
+};
+
+struct faults_request {
+    char trace[256];              /* name or path; "" none */
+    double horizon_s;             /* 0: the trace's length */
+    double checkpoint_interval_s; /* of useful work; 0: not given */
+    int64_t checkpoint_steps;     /* the same in steps; 0: not given */
+    double checkpoint_block_s;
+    double detect_s, restart_s;
+    int spares; /* -1: not given */
+};
+
+struct experiment {
+    struct transformer model;
+    struct cluster cluster; /* nodes reduced to what `gpus` uses is NOT done: see gpus */
+    int gpus;               /* used by the job; a multiple of gpus_per_node, or a divisor of it */
+    struct job job;
+    struct layout_request layout;
+    struct faults_request faults;
+    uint64_t seed;
+};
+
+/* What the command line gives; NULL or 0 where it says nothing. */
+struct experiment_flags {
+    const char *file;                  /* experiment file */
+    const char *model, *cluster, *gpu; /* gpu: a single node of it, when no cluster is given */
+    const char *layout;
+    const char *const *overrides; /* n_overrides texts "a.b=value" */
+    int n_overrides;
+};
+
+/* Load, apply overrides, fill defaults (seq_len from the model, precision bf16, optimizer adam, gradients fp32), check. All
+ * mistakes are reported at once. *experiment is written only on success. */
+MUST_CHECK enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags);
+
+/* The effective configuration as one JSON text (what result files hold); caller frees. */
+char *experiment_to_json(const struct experiment *experiment);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * gpu.h - one GPU: data-sheet numbers and the fitted parameters of its kernels.
+ *
+ * Peaks are dense (no structured sparsity), per precision, in FLOP/s; 0 where the GPU has no such unit. The fitted
+ * parameters belong to models whose theory is at the top of the cost headers (model/cost/gemm.h, attention.h, ...); each catalog
+ * entry says what they were fitted to and how well.
+ */
+#ifndef MSIM_MODEL_SPEC_GPU_H
+#define MSIM_MODEL_SPEC_GPU_H
+
+#include "model/spec/transformer.h"
+
+enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8, PRECISION_MXFP8, PRECISION_NVFP4, N_PRECISIONS };
+
+const char *precision_name(enum precision precision);
+int precision_parse(const char *name); /* -1: unknown */
+
+/* Matrix multiplication in one precision; see model/cost/gemm.h. */
+struct gemm_parameters {
+    double peak_fraction;   /* of the dense peak that a long main loop sustains, all SMs busy */
+    double tile_overhead_s; /* prologue and epilogue of one wave of tiles */
+    double memory_fraction; /* of HBM bandwidth when the operands' traffic limits */
+    double droop;           /* relative slow-down under sustained tensor-core load (clock droop) */
+};
+
+/* Fused attention; see model/cost/attention.h. */
+struct attention_parameters {
+    double forward_fraction; /* of the dense bf16 peak, long sequences, head_dim 128 */
+    double backward_fraction;
+    double half_tokens; /* sequence length at which half of that is reached */
+};
+
+/* Kernels limited by memory bandwidth; see model/cost/memory_bound.h. */
+struct memory_parameters {
+    double bandwidth_fraction; /* of HBM bandwidth that streaming kernels reach */
+    double half_bytes;         /* traffic at which half of that is reached */
+};
+
+struct gpu {
+    char name[NAME_SIZE];
+    char source[SOURCE_SIZE];
+    double peak_flops[N_PRECISIONS]; /* FLOP/s, dense; fp32 is the tensor-core-free rate */
+    double hbm_bytes;                /* capacity as the driver reports it to a program */
+    double hbm_rate;                 /* B/s */
+    double l2_bytes;
+    int sms;
+    double power_w;
+    double nvlink_rate; /* B/s per direction and GPU, sum of all links */
+    double pcie_rate;   /* B/s per direction */
+    int nvlink_domain;  /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
+    double launch_s;    /* host-bound time of one kernel launch seen by the device, queue kept full */
+    struct gemm_parameters gemm[N_PRECISIONS];
+    struct attention_parameters attention;
+    struct memory_parameters memory;
+    /* Collectives inside the NVLink domain; see model/cost/collective.h. */
+    double nvlink_fraction;  /* of nvlink_rate that NCCL's ring sustains as bus bandwidth */
+    double nvlink_latency_s; /* base latency of a collective (launch and synchronisation) */
+    double nvlink_hop_s;     /* per ring step */
+};
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * job.h - how much is trained, and with which software features.
+ *
+ * A feature changes the program or a cost for a physical reason; what each does stands beside it. In a search the job's
+ * features are those allowed; in a step they are those used.
+ */
+#ifndef MSIM_MODEL_SPEC_JOB_H
+#define MSIM_MODEL_SPEC_JOB_H
+
+#include <stdint.h>
+
+#include "model/spec/gpu.h"
+
+enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD };
+
+#define FEATURES(X)                                                                                                              \
+    X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
+    X(FLASH_ATTENTION2, "flash_attention2", "the same with better work division among warps")                                    \
+    X(FLASH_ATTENTION3, "flash_attention3", "the same with asynchronous tensor cores (Hopper and later)")                        \
+    X(FUSED_SOFTMAX, "fused_softmax", "scale, mask and softmax in one pass over the scores")                                     \
+    X(FUSED_OPS, "fused_ops", "bias, dropout, residual and activation fused; fused norms")                                       \
+    X(FUSED_RMSNORM, "fused_rmsnorm", "RMS norm in one pass over memory instead of several")                                     \
+    X(PARALLEL_BLOCK, "parallel_block", "attention and MLP side by side: one norm, half the TP exchanges")                       \
+    X(SLIDING_WINDOW, "sliding_window", "attention over a window of tokens")                                                     \
+    X(TP_OVERLAP, "tp_overlap", "TP exchanges pipelined with their GEMMs in chunks")                                             \
+    X(ASYNC_TP, "async_tp", "the same, as compilers do it")                                                                      \
+    X(PP_OVERLAP, "pp_overlap", "pipeline send and receive do not block compute")                                                \
+    X(DP_OVERLAP, "dp_overlap", "gradient and parameter exchanges run beside compute")                                           \
+    X(SCATTER_GATHER_P2P, "scatter_gather_p2p", "a stage sends each activation once per TP group")                               \
+    X(ASYNC_DATA, "async_data", "next batch prepared during the step")                                                           \
+    X(COMPILE, "compile", "graph compiler fuses element-wise kernels")                                                           \
+    X(CUDA_GRAPHS, "cuda_graphs", "no per-kernel launch cost")
+
+enum feature {
+#define X(id, name, what) FEATURE_##id,
+    FEATURES(X)
+#undef X
+        N_FEATURES
+};
+
+/* A set of features: bit i is enum feature i. */
+typedef uint32_t feature_set;
+#define FEATURE_BIT(id) ((feature_set)1 << FEATURE_##id)
+
+const char *feature_name(enum feature feature);
+const char *feature_purpose(enum feature feature);
+int feature_parse(const char *name); /* -1: unknown */
+
+struct job {
+    int64_t global_batch; /* sequences per step */
+    int64_t seq_len;      /* tokens per sequence */
+    enum precision precision;
+    enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
+    enum optimizer optimizer;
+    feature_set features;
+    int64_t window; /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
+    double tokens;  /* training budget, for days and GPU-hours; 0 not given */
+};
+
+#endif
