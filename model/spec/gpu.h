@@ -17,23 +17,30 @@ int precision_parse(const char *name); /* -1: unknown */
 
 /* Matrix multiplication in one precision; see model/cost/gemm.h. */
 struct gemm_parameters {
-    double peak_fraction;   /* of the dense peak that a long main loop sustains, all SMs busy */
-    double tile_overhead_s; /* prologue and epilogue of one wave of tiles */
-    double memory_fraction; /* of HBM bandwidth when the operands' traffic limits */
-    double droop;           /* relative slow-down under sustained tensor-core load (clock droop) */
+    double peak_fraction;          /* of the dense peak that a long main loop on 256 x 128 tiles sustains, all SMs busy */
+    double tile_overhead_s;        /* prologue and epilogue of one wave of tiles */
+    double small_tile_fraction;    /* throughput of a 128 x 128 tile relative to 256 x 128 */
+    double smallest_tile_fraction; /* of 128 x 64 relative to 128 x 128, and of 64 x 64 relative to 128 x 64 */
+    double quantisation;           /* 1: whole waves of tiles only; 0: the tail wave is shared out perfectly */
+    double fixed_s;                /* start-up and drain of one kernel */
+    double memory_fraction;        /* of HBM bandwidth when the operands' traffic limits */
+    double droop;                  /* relative slow-down of long kernels: clocks fall under sustained tensor-core load */
 };
 
 /* Fused attention; see model/cost/attention.h. */
 struct attention_parameters {
     double forward_fraction; /* of the dense bf16 peak, long sequences, head_dim 128 */
     double backward_fraction;
-    double half_tokens; /* sequence length at which half of that is reached */
+    double half_tokens;   /* attended span at which half of that is reached */
+    double half_head_dim; /* head dimension at which half of the long-head efficiency is reached */
+    double quantisation;  /* of thread blocks over SMs, as in gemm_parameters */
+    double fixed_s;
 };
 
 /* Kernels limited by memory bandwidth; see model/cost/memory_bound.h. */
 struct memory_parameters {
     double bandwidth_fraction; /* of HBM bandwidth that streaming kernels reach */
-    double half_bytes;         /* traffic at which half of that is reached */
+    double fixed_s;            /* start-up and drain of one kernel */
 };
 
 struct gpu {
@@ -45,17 +52,19 @@ struct gpu {
     double l2_bytes;
     int sms;
     double power_w;
-    double nvlink_rate; /* B/s per direction and GPU, sum of all links */
-    double pcie_rate;   /* B/s per direction */
-    int nvlink_domain;  /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
-    double launch_s;    /* host-bound time of one kernel launch seen by the device, queue kept full */
+    double nvlink_rate;   /* B/s per direction and GPU, sum of all links */
+    double pcie_rate;     /* B/s per direction */
+    int nvlink_domain;    /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
+    double launch_s;      /* gap between kernels on the device while the queue is kept full */
+    double host_launch_s; /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
     struct gemm_parameters gemm[N_PRECISIONS];
     struct attention_parameters attention;
     struct memory_parameters memory;
     /* Collectives inside the NVLink domain; see model/cost/collective.h. */
-    double nvlink_fraction;  /* of nvlink_rate that NCCL's ring sustains as bus bandwidth */
-    double nvlink_latency_s; /* base latency of a collective (launch and synchronisation) */
-    double nvlink_hop_s;     /* per ring step */
+    int nccl_channels;        /* channels NCCL opens over NVLink */
+    double nccl_channel_rate; /* B/s of one channel's ring */
+    double nccl_ramp_bytes;   /* message at which the ring's pipeline costs as much again as its bandwidth term */
+    double nvls_fraction;     /* in-switch reduction (NVLS): share of the NVLink rate it sustains; 0: not there */
 };
 
 #endif
