@@ -1,0 +1,522 @@
+#include "traces/csv.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/memory.h"
+#include "model/base/units.h"
+
+enum { MAX_COLUMNS = 4096, PARSER_BLOCK = 1 << 16 };
+#define TEXT_LIMIT ((size_t)1 << 30)
+
+struct csv_record {
+    size_t offset; /* of its first byte in the text */
+    int line;      /* 1-based */
+};
+
+/* --- reading -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* One pass over the text, fed line by line so that every record's first line is known. */
+struct csv_reading {
+    struct csv_table table;
+    size_t records_capacity, cells_capacity, n_cells; /* cells of the rows, without the header */
+    size_t n_pool;
+    struct csv_record at; /* the record being read */
+    bool in_record;
+    int fields; /* of that record so far */
+    bool header_done;
+    struct diags *diags;
+};
+
+static struct place reading_place(const struct csv_reading *reading, int column)
+{
+    return (struct place){.file = reading->table.name, .line = reading->at.line, .column = column};
+}
+
+/* The pool never moves: every cell's closing NUL stands for the separator, line end or end of text that closed it there. */
+static const char *pool_keep(struct csv_reading *reading, const char *bytes, size_t n)
+{
+    char *kept = reading->table.pool + reading->n_pool;
+    memcpy(kept, bytes, n);
+    kept[n] = '\0';
+    reading->n_pool += n + 1;
+    return kept;
+}
+
+static void on_field(void *bytes, size_t n, void *data)
+{
+    struct csv_reading *reading = data;
+    struct csv_table *table = &reading->table;
+    int column = reading->fields++;
+    if (!reading->header_done) {
+        if (column >= MAX_COLUMNS)
+            return;
+        table->header[column] = pool_keep(reading, n ? bytes : "", n);
+    } else if (column < table->n_columns) {
+        table->cells = memory_grow(table->cells, &reading->cells_capacity, reading->n_cells + 1, sizeof *table->cells);
+        table->cells[reading->n_cells++] = pool_keep(reading, n ? bytes : "", n);
+    }
+}
+
+static void header_close(struct csv_reading *reading)
+{
+    if (reading->fields > MAX_COLUMNS)
+        diag_error(reading->diags, reading_place(reading, 0), "the header has %d columns, more than %d; is this a table?",
+                   reading->fields, MAX_COLUMNS);
+    reading->table.n_columns = reading->fields < MAX_COLUMNS ? reading->fields : MAX_COLUMNS;
+    reading->header_done = true;
+}
+
+static void row_close(struct csv_reading *reading)
+{
+    struct csv_table *table = &reading->table;
+    if (reading->fields != table->n_columns)
+        diag_error(reading->diags, reading_place(reading, 0), "this row has %d cell%s where the header has %d", reading->fields,
+                   reading->fields == 1 ? "" : "s", table->n_columns);
+    for (int column = reading->fields; column < table->n_columns; column++) {
+        table->cells = memory_grow(table->cells, &reading->cells_capacity, reading->n_cells + 1, sizeof *table->cells);
+        table->cells[reading->n_cells++] = "";
+    }
+    table->n_rows++;
+}
+
+static void on_record(int terminator, void *data)
+{
+    (void)terminator;
+    struct csv_reading *reading = data;
+    struct csv_table *table = &reading->table;
+    size_t n_records = reading->header_done ? table->n_rows + 1 : 0;
+    table->records = memory_grow(table->records, &reading->records_capacity, n_records + 1, sizeof *table->records);
+    table->records[n_records] = reading->at;
+    if (reading->header_done)
+        row_close(reading);
+    else
+        header_close(reading);
+    reading->fields = 0;
+    reading->in_record = false;
+}
+
+/* Bytes of the line at `text`, its end (LF, CRLF or CR) included. */
+static size_t line_length(const char *text, size_t n)
+{
+    const char *lf = memchr(text, '\n', n);
+    size_t length = lf ? (size_t)(lf - text) + 1 : n;
+    const char *cr = memchr(text, '\r', length);
+    if (cr && !(lf && cr + 1 == lf))
+        length = (size_t)(cr - text) + 1;
+    return length;
+}
+
+static bool is_blank(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r' && text[i] != '\n')
+            return false;
+    return true;
+}
+
+static void parser_open(struct csv_parser *parser)
+{
+    csv_init(parser, CSV_STRICT | CSV_STRICT_FINI); /* cannot fail: the parser is not NULL */
+    csv_set_blk_size(parser, PARSER_BLOCK);         /* a quoted cell that never ends grows to the whole text */
+}
+
+/* The column, in characters, of byte `at` in the line that starts at `line`. Continuation bytes of UTF-8 do not count. */
+static int character_column(const char *line, const char *at)
+{
+    int column = 1;
+    for (const char *p = line; p < at; p++)
+        if (((unsigned char)*p & 0xC0) != 0x80)
+            column++;
+    return column;
+}
+
+struct field_search {
+    int fields;
+};
+
+static void count_field(void *bytes, size_t n, void *data)
+{
+    (void)bytes, (void)n;
+    ((struct field_search *)data)->fields++;
+}
+
+static void ignore_record(int terminator, void *data)
+{
+    (void)terminator, (void)data;
+}
+
+/* Where field `column` of a record begins, found by libcsv itself, fed byte by byte: a field begins behind the separator that
+ * ends the one before it. */
+static size_t field_offset(const char *text, size_t n_text, size_t offset, int column)
+{
+    struct csv_parser parser;
+    struct field_search search = {0};
+    parser_open(&parser);
+    while (search.fields < column && offset < n_text) {
+        if (csv_parse(&parser, text + offset, 1, count_field, ignore_record, &search) != 1)
+            break;
+        offset++;
+    }
+    csv_free(&parser);
+    while (offset < n_text && (text[offset] == ' ' || text[offset] == '\t'))
+        offset++;
+    return offset;
+}
+
+static struct place place_in_record(const char *name, const char *text, size_t n_text, struct csv_record record, int column)
+{
+    if (column < 0)
+        return (struct place){.file = name, .line = record.line};
+    size_t wanted = field_offset(text, n_text, record.offset, column);
+    size_t line_start = record.offset;
+    int line = record.line;
+    for (;;) {
+        size_t next = line_start + line_length(text + line_start, n_text - line_start);
+        if (wanted < next || next >= n_text)
+            break;
+        line_start = next;
+        line++;
+    }
+    return (struct place){.file = name, .line = line, .column = character_column(text + line_start, text + wanted)};
+}
+
+/* libcsv stopped: inside the field that has been open since the last one was closed. */
+static void report_syntax(struct csv_reading *reading, bool at_end)
+{
+    struct csv_table *table = &reading->table;
+    struct place at = place_in_record(table->name, table->text, table->n_text, reading->at, reading->fields);
+    if (at_end)
+        diag_error(reading->diags, at, "the quote opened here is never closed");
+    else
+        diag_error(reading->diags, at, "a quote inside this cell; quote the whole cell and double the quotes in it");
+}
+
+static void read_records(struct csv_reading *reading, struct csv_parser *parser)
+{
+    const struct csv_table *table = &reading->table;
+    size_t offset = table->n_text >= 3 && memcmp(table->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* byte-order mark */
+    for (int line = 1; offset < table->n_text; line++) {
+        size_t n = line_length(table->text + offset, table->n_text - offset);
+        bool blank = !reading->in_record && is_blank(table->text + offset, n);
+        if (!blank) {
+            if (!reading->in_record)
+                reading->at = (struct csv_record){.offset = offset, .line = line};
+            reading->in_record = true;
+            if (csv_parse(parser, table->text + offset, n, on_field, on_record, reading) != n) {
+                report_syntax(reading, false);
+                return;
+            }
+        }
+        offset += n;
+    }
+    if (csv_fini(parser, on_field, on_record, reading) != 0)
+        report_syntax(reading, true);
+}
+
+/* The length of the UTF-8 character at `p`, or 0 where none is. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = p[0] < 0x80 ? 1 : p[0] >= 0xC2 && p[0] < 0xE0 ? 2 : p[0] >= 0xE0 && p[0] < 0xF0 ? 3 : p[0] >= 0xF0 ? 4 : 0;
+    if (length <= 1 || length > n || p[0] > 0xF4)
+        return length == 1;
+    unsigned code = p[0] & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3F);
+    }
+    bool surrogate = code >= 0xD800 && code < 0xE000;
+    return code < least[length] || surrogate || code > 0x10FFFF ? 0 : length;
+}
+
+/* The first byte that is no text: a control character other than tab and line ends, or broken UTF-8. n_text when all is text. */
+static size_t first_binary_byte(const char *text, size_t n_text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t i = 0;
+    while (i < n_text) {
+        if (p[i] >= 0x20 && p[i] < 0x7F) {
+            i++;
+            continue;
+        }
+        bool control = (p[i] < 0x20 && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7F;
+        size_t length = control ? 0 : utf8_length(p + i, n_text - i);
+        if (length == 0)
+            break;
+        i += length;
+    }
+    return i;
+}
+
+static enum status check_text(const struct csv_table *table, struct diags *diags)
+{
+    size_t bad = first_binary_byte(table->text, table->n_text);
+    if (bad == table->n_text)
+        return STATUS_OK;
+    size_t start = 0;
+    int line = 1;
+    for (;;) {
+        size_t n = line_length(table->text + start, table->n_text - start);
+        if (bad < start + n)
+            break;
+        start += n;
+        line++;
+    }
+    struct place at = {.file = table->name, .line = line, .column = character_column(table->text + start, table->text + bad)};
+    diag_error(diags, at, "byte 0x%02X is not UTF-8 text; is this a CSV table?", (unsigned char)table->text[bad]);
+    return STATUS_BAD_INPUT;
+}
+
+static void check_header(const struct csv_table *table, struct diags *diags)
+{
+    for (int i = 0; i < table->n_columns; i++)
+        for (int j = 0; j < i; j++)
+            if (table->header[i][0] && strcmp(table->header[i], table->header[j]) == 0) {
+                diag_error(diags, csv_header_place(table, i), "column '%.40s' is there twice", table->header[i]);
+                break;
+            }
+}
+
+/* Takes over `text`. */
+static enum status table_from_text(const char *name, char *text, size_t n_text, struct csv_table *table, struct diags *diags)
+{
+    struct csv_reading reading = {.diags = diags};
+    struct csv_table *read = &reading.table;
+    size_t errors_before = diags->n_errors;
+    read->name = memory_copy_text(name);
+    read->text = text;
+    read->n_text = n_text;
+    if (check_text(read, diags) == STATUS_OK) {
+        struct csv_parser parser;
+        parser_open(&parser);
+        read->pool = memory_new(n_text + 2, 1);
+        read->header = memory_new(MAX_COLUMNS, sizeof *read->header);
+        read_records(&reading, &parser);
+        csv_free(&parser);
+        if (!reading.header_done && diags->n_errors == errors_before)
+            diag_error(diags, (struct place){.file = name}, "is empty; a table begins with a line of column names");
+        check_header(read, diags);
+    }
+    if (diags->n_errors > errors_before) {
+        csv_table_free(read);
+        return STATUS_BAD_INPUT;
+    }
+    *table = *read;
+    return STATUS_OK;
+}
+
+enum status csv_table_read(const char *path, struct csv_table *table, struct diags *diags)
+{
+    char *text;
+    size_t n_text;
+    enum status status = file_read(path, TEXT_LIMIT, &text, &n_text, diags);
+    return status == STATUS_OK ? table_from_text(path, text, n_text, table, diags) : status;
+}
+
+enum status csv_table_parse(const char *name, const char *bytes, size_t n_bytes, struct csv_table *table, struct diags *diags)
+{
+    char *text = memory_new(n_bytes + 1, 1);
+    if (n_bytes)
+        memcpy(text, bytes, n_bytes);
+    return table_from_text(name, text, n_bytes, table, diags);
+}
+
+void csv_table_free(struct csv_table *table)
+{
+    free(table->name);
+    free(table->header);
+    free(table->cells);
+    free(table->text);
+    free(table->pool);
+    free(table->records);
+    *table = (struct csv_table){0};
+}
+
+/* --- columns -----------------------------------------------------------------------------------------------------------------
+ */
+
+int csv_table_column(const struct csv_table *table, const char *name)
+{
+    for (int i = 0; i < table->n_columns; i++)
+        if (strcmp(table->header[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static void list_append(char *list, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
+static void list_append(char *list, size_t size, const char *format, ...)
+{
+    size_t used = strlen(list);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(list + used, size - used, format, args);
+    va_end(args);
+}
+
+static bool is_expected(const struct csv_column *expected, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(expected[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The header names that are none of those expected: the misspelt and the unknown. The caller frees the list. */
+static const char **unexpected_names(const struct csv_table *table, const struct csv_column *expected, size_t n, size_t *n_names)
+{
+    const char **names = memory_new((size_t)table->n_columns, sizeof *names);
+    *n_names = 0;
+    for (int i = 0; i < table->n_columns; i++)
+        if (table->header[i][0] && !is_expected(expected, n, table->header[i]))
+            names[(*n_names)++] = table->header[i];
+    return names;
+}
+
+enum status csv_table_columns(const struct csv_table *table, const struct csv_column *expected, size_t n, int *columns,
+                              struct diags *diags)
+{
+    char missing[1024] = "";
+    int n_missing = 0;
+    size_t n_names;
+    const char **names = unexpected_names(table, expected, n, &n_names);
+    for (size_t i = 0; i < n; i++) {
+        columns[i] = csv_table_column(table, expected[i].name);
+        if (columns[i] >= 0 || !expected[i].required)
+            continue;
+        const char *near = nearest_name(expected[i].name, names, n_names);
+        list_append(missing, sizeof missing, "%s'%s'", n_missing++ ? ", " : "", expected[i].name);
+        if (near)
+            list_append(missing, sizeof missing, " (did you mean '%.40s'?)", near);
+    }
+    free(names);
+    if (n_missing == 0)
+        return STATUS_OK;
+    diag_error(diags, csv_header_place(table, 0), "missing column%s %s", n_missing == 1 ? "" : "s", missing);
+    return STATUS_BAD_INPUT;
+}
+
+void csv_table_note_unknown_columns(const struct csv_table *table, const struct csv_column *expected, size_t n,
+                                    struct diags *diags)
+{
+    char unknown[1024] = "";
+    size_t n_names;
+    const char **names = unexpected_names(table, expected, n, &n_names);
+    for (size_t i = 0; i < n_names; i++)
+        list_append(unknown, sizeof unknown, "%s'%.40s'", i ? ", " : "", names[i]);
+    if (n_names)
+        diag_warning(diags, csv_header_place(table, csv_table_column(table, names[0])), "unknown column%s %s ignored",
+                     n_names == 1 ? "" : "s", unknown);
+    free(names);
+}
+
+/* --- cells -------------------------------------------------------------------------------------------------------------------
+ */
+
+struct place csv_place(const struct csv_table *table, size_t row, int column)
+{
+    return place_in_record(table->name, table->text, table->n_text, table->records[row + 1], column);
+}
+
+struct place csv_header_place(const struct csv_table *table, int column)
+{
+    return place_in_record(table->name, table->text, table->n_text, table->records[0], column);
+}
+
+static enum status cell_refuse(const struct csv_table *table, size_t row, int column, const char *what, const char *range,
+                               struct diags *diags)
+{
+    const char *text = csv_cell(table, row, column);
+    const char *name = column < 0 ? "?" : table->header[column];
+    if (*text == '\0')
+        diag_error(diags, csv_place(table, row, column), "%.40s is empty; %s is needed here", name, what);
+    else
+        diag_error(diags, csv_place(table, row, column), "%.40s '%.40s' is not %s%s", name, text, what, range);
+    return STATUS_BAD_INPUT;
+}
+
+enum status csv_cell_integer(const struct csv_table *table, size_t row, int column, int64_t low, int64_t high, int64_t *value,
+                             struct diags *diags)
+{
+    const char *text = csv_cell(table, row, column);
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    if (end == text || *end)
+        return cell_refuse(table, row, column, "a whole number", "", diags);
+    if (errno || parsed < low || parsed > high) {
+        char range[80];
+        snprintf(range, sizeof range, " from %" PRId64 " to %" PRId64, low, high);
+        if (high == INT64_MAX || high == INT_MAX)
+            snprintf(range, sizeof range, " of at least %" PRId64, low);
+        return cell_refuse(table, row, column, "a whole number", range, diags);
+    }
+    *value = parsed;
+    return STATUS_OK;
+}
+
+enum status csv_cell_number(const struct csv_table *table, size_t row, int column, double low, double high, double *value,
+                            struct diags *diags)
+{
+    const char *text = csv_cell(table, row, column);
+    char *end;
+    double parsed = strtod(text, &end);
+    if (end == text || *end || !isfinite(parsed))
+        return cell_refuse(table, row, column, "a number", "", diags);
+    if (parsed < low || parsed > high) {
+        char range[80];
+        snprintf(range, sizeof range, " from %g to %g", low, high);
+        if (isinf(high))
+            snprintf(range, sizeof range, " of at least %g", low);
+        return cell_refuse(table, row, column, "a number", range, diags);
+    }
+    *value = parsed;
+    return STATUS_OK;
+}
+
+/* --- writing -----------------------------------------------------------------------------------------------------------------
+ */
+
+void csv_write_cell(FILE *out, bool first, const char *text)
+{
+    size_t n = strlen(text);
+    bool blank_edge = n > 0 && (text[0] == ' ' || text[0] == '\t' || text[n - 1] == ' ' || text[n - 1] == '\t');
+    if (!first)
+        putc(',', out);
+    if (blank_edge || strpbrk(text, ",\"\r\n"))
+        csv_fwrite(out, text, n); /* libcsv quotes and doubles */
+    else
+        fwrite(text, 1, n, out);
+}
+
+void csv_write_number(FILE *out, bool first, double value)
+{
+    char text[40] = "";
+    for (int digits = 6; !isnan(value) && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    csv_write_cell(out, first, text);
+}
+
+void csv_write_integer(FILE *out, bool first, int64_t value)
+{
+    fprintf(out, "%s%" PRId64, first ? "" : ",", value);
+}
+
+void csv_write_row(FILE *out, const char *const *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        csv_write_cell(out, i == 0, cells[i]);
+    putc('\n', out);
+}
