@@ -61,10 +61,11 @@ struct gpu {
     struct attention_parameters attention;
     struct memory_parameters memory;
     /* Collectives inside the NVLink domain; see model/cost/collective.h. */
-    int nccl_channels;        /* channels NCCL opens over NVLink */
-    double nccl_channel_rate; /* B/s of one channel's ring */
-    double nccl_ramp_bytes;   /* message at which the ring's pipeline costs as much again as its bandwidth term */
-    double nvls_fraction;     /* in-switch reduction (NVLS): share of the NVLink rate it sustains; 0: not there */
+    double nccl_rate;       /* B/s of bus bandwidth that all channels together sustain on long messages */
+    double nccl_ramp_bytes; /* message whose ring pipeline costs as much again as its bandwidth term */
+    double nccl_base_s;     /* start and end of a collective */
+    double nccl_hop_s;      /* each ring step */
+    double nvls_rate;       /* B/s, size over time, of an all-reduce reduced in the switch (NVLS); 0: not there */
 };
 
 #endif

@@ -1,0 +1,113 @@
+#include "model/cost/collective.h"
+
+#include <math.h>
+
+/* NCCL's tuning constants (src/graph/tuning.cc, 2.28): microseconds per network hop of the Simple protocol, ring and tree. */
+#define NET_HOP_S      14e-6
+#define TREE_BANDWIDTH 0.92           /* ring bandwidth a tree reaches, ibid. */
+#define NET_CHUNK      (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
+
+static double steps_of(enum collective collective, double n)
+{
+    switch (collective) {
+    case COLLECTIVE_ALL_REDUCE: return 2 * (n - 1);
+    case COLLECTIVE_ALL_TO_ALL: return 1;
+    default: return n - 1;
+    }
+}
+
+static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, double n, double bytes)
+{
+    bool all_reduce = collective == COLLECTIVE_ALL_REDUCE;
+    double ramp = 1 + sqrt(gpu->nccl_ramp_bytes / bytes);
+    double seconds = bytes * (n - 1) / n * (all_reduce ? 2 : 1) / gpu->nccl_rate * ramp;
+    if (all_reduce && gpu->nvls_rate > 0 && n >= 4)
+        seconds = fmin(seconds, bytes / gpu->nvls_rate * ramp);
+    return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
+}
+
+/* Bus bandwidth of a group's ring through the network: its members in one domain share their NICs, and other groups may use them
+ * too. */
+static double network_rate(const struct cluster *cluster, struct group_span span)
+{
+    double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
+    int sharing = span.sharing > 1 ? span.sharing : 1;
+    double rate = nic * span.ranks_per_domain / sharing;
+    return fmin(rate, cluster->gpu.nccl_rate);
+}
+
+static double network_hop(const struct cluster *cluster, struct group_span span)
+{
+    int switches = span.pods > 1 ? 4 : span.leaves > 1 ? 2 : 0; /* beyond the first */
+    return NET_HOP_S + cluster->nic_latency_s + switches * cluster->hop_latency_s;
+}
+
+static struct cost network_ring(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    double n = span.ranks, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
+    double local_steps = fmax(0, steps_of(collective, n) - net_steps);
+    double rate = network_rate(cluster, span);
+    /* Steps are pipelined over chunks: a hop's latency is exposed once per step only while a rank's slice is shorter than a chunk
+     * in flight. */
+    return (struct cost){
+        .latency_s = gpu->nccl_base_s + local_steps * gpu->nccl_hop_s + net_steps * network_hop(cluster, span),
+        .bandwidth_s = bytes * (n - 1) / n * passes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+    };
+}
+
+static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    double depth = ceil(log2(span.domains));
+    double rate = network_rate(cluster, span) * TREE_BANDWIDTH;
+    return (struct cost){
+        .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
+        .bandwidth_s = 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+    };
+}
+
+/* Every rank sends to every other: the part that leaves the domain goes through its own NIC, beside the NVLink part. */
+static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    double n = span.ranks, inside = span.ranks_per_domain;
+    double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
+    double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
+    double oversubscribed = fmax(1, beyond_pod * cluster->pod_oversubscription);
+    double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * cluster->leaf_oversubscription) : 1;
+    double outward = bytes * (n - inside) / n / nic * fmax(oversubscribed, leaf);
+    double inward = bytes * (inside - 1) / n / cluster->gpu.nccl_rate;
+    return (struct cost){
+        .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
+        .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / bytes)),
+    };
+}
+
+struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    if (span.ranks <= 1 || bytes <= 0)
+        return (struct cost){0};
+    if (span.domains <= 1)
+        return nvlink_time(&cluster->gpu, collective, span.ranks, bytes);
+    if (collective == COLLECTIVE_ALL_TO_ALL)
+        return network_all_to_all(cluster, span, bytes);
+    struct cost ring = network_ring(cluster, collective, span, bytes);
+    if (collective != COLLECTIVE_ALL_REDUCE)
+        return ring;
+    struct cost tree = network_tree(cluster, span, bytes);
+    return cost_seconds(tree) < cost_seconds(ring) ? tree : ring;
+}
+
+struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    if (bytes <= 0)
+        return (struct cost){0};
+    if (same_domain)
+        return (struct cost){.latency_s = gpu->nccl_base_s,
+                             .bandwidth_s = bytes / gpu->nccl_rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes))};
+    double rate = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
+    double ramp = 1 + NET_CHUNK / bytes; /* the first chunk fills the pipeline GPU to NIC to GPU */
+    return (struct cost){.latency_s = gpu->nccl_base_s + cluster->nic_latency_s, .bandwidth_s = bytes / rate * ramp};
+}

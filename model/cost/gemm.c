@@ -1,0 +1,74 @@
+#include "model/cost/gemm.h"
+
+#include <math.h>
+
+#include "model/cost/precision_bytes.h"
+
+enum { K_STEP = 64 }; /* elements of k a main loop consumes at a time; shorter remainders cost a whole step */
+
+#define DROOP_SECONDS                                                                                                            \
+    500e-6                /* arithmetic time at which half of the droop has set in: power control reacts in under a millisecond */
+#define SPLIT_SYNC_S 1e-6 /* a split needs one more pass over its partial sums, launched behind the main kernel */
+
+struct tile {
+    int m, n;
+    int halvings; /* below 256 x 128 */
+};
+static const struct tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {128, 128, 1}, {128, 64, 2}, {64, 128, 2}, {64, 64, 3}};
+static const int splits[] = {1, 2, 4};
+
+static double ceil_div(double a, double b)
+{
+    return ceil(a / b);
+}
+
+static double tile_fraction(const struct gemm_parameters *p, int halvings)
+{
+    static const int smallest_power[] = {0, 0, 1, 2};
+    double fraction = halvings > 0 ? p->small_tile_fraction : 1;
+    for (int i = 0; i < smallest_power[halvings]; i++)
+        fraction *= p->smallest_tile_fraction;
+    return fraction;
+}
+
+static double waves_of(double x, double quantisation)
+{
+    double waves = quantisation * ceil(x) + (1 - quantisation) * x;
+    return waves > 1 ? waves : 1;
+}
+
+static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak)
+{
+    const struct gemm_parameters *p = &gpu->gemm[g->precision];
+    double best = INFINITY;
+    for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
+        const struct tile *tile = &tiles[t];
+        double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
+        double sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, tile->halvings);
+        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
+            int split = splits[s];
+            double depth = ceil_div((double)g->k, (double)split * K_STEP) * K_STEP;
+            double waves = waves_of(n_tiles * split / gpu->sms, p->quantisation);
+            double seconds = waves * (2.0 * tile->m * tile->n * depth / sm_rate + p->tile_overhead_s);
+            if (split > 1) /* fp32 partial sums written and read again, half of it in cache */
+                seconds +=
+                    SPLIT_SYNC_S + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
+            if (seconds < best)
+                best = seconds;
+        }
+    }
+    double ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
+    return best * (1 + p->droop * ideal / (ideal + DROOP_SECONDS));
+}
+
+struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
+{
+    const struct gemm_parameters *p = &gpu->gemm[gemm->precision];
+    double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k;
+    double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[gemm->precision]);
+    double bytes = gemm->count * ((m * k + k * n) * precision_bytes(gemm->precision) + m * n * gemm->output_bytes);
+    double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
+    double a2 = arithmetic * arithmetic, m2 = memory * memory;
+    double both = sqrt(sqrt(a2 * a2 + m2 * m2));
+    return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = arithmetic, .memory_s = both - arithmetic};
+}
