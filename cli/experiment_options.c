@@ -1,0 +1,101 @@
+#include "cli/experiment_options.h"
+
+#include <string.h>
+
+static enum status check_override(const char *text, char *why, size_t size)
+{
+    const char *equals = strchr(text, '=');
+    if (equals && equals > text)
+        return STATUS_OK;
+    snprintf(why, size, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
+    return STATUS_BAD_INPUT;
+}
+
+#define GROUP "Experiment"
+const struct option_row experiment_options[] = {
+    {.name = "model",
+     .argument = "NAME|FILE",
+     .type = OPTION_TEXT,
+     .help = "what is trained: a catalog name, an msim file, or a Hugging Face config.json",
+     .group = GROUP},
+    {.name = "cluster",
+     .argument = "NAME|FILE",
+     .type = OPTION_TEXT,
+     .help = "what it runs on: a catalog name or a file",
+     .group = GROUP},
+    {.name = "gpu",
+     .argument = "NAME|FILE",
+     .type = OPTION_TEXT,
+     .help = "a single node of this GPU, when no cluster is given",
+     .group = GROUP},
+    {.name = "gpus",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 10e6,
+     .help = "GPUs of the cluster that the job uses",
+     .group = GROUP,
+     .key = "cluster.gpus"},
+    {.name = "global-batch",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 1e9,
+     .help = "sequences per step, all replicas together",
+     .group = GROUP,
+     .key = "job.global_batch"},
+    {.name = "seq-len",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 1e9,
+     .help = "tokens per sequence; the model's own otherwise",
+     .group = GROUP,
+     .key = "job.seq_len"},
+    {.name = "precision",
+     .argument = "NAME",
+     .type = OPTION_TEXT,
+     .help = "of the matrix multiplications: bf16, fp16, fp8 ...",
+     .group = GROUP,
+     .key = "job.precision"},
+    {.name = "features",
+     .argument = "NAME,...",
+     .type = OPTION_LIST,
+     .help = "software features, such as flash_attention2,tp_overlap; repeatable",
+     .group = GROUP,
+     .key = "job.features"},
+    {.name = "tokens",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 1e18,
+     .help = "training budget, such as 300B: adds days and GPU-hours",
+     .group = GROUP,
+     .key = "job.tokens"},
+    {.name = "layout",
+     .letter = 'l',
+     .argument = "TEXT",
+     .type = OPTION_TEXT,
+     .help = "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ...; what is left out follows from the rest",
+     .group = GROUP},
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .type = OPTION_REPEAT,
+     .help = "any key of the experiment file, such as job.global_batch=6144; repeatable, wins over the file",
+     .group = GROUP,
+     .check = check_override},
+    {0},
+};
+
+struct experiment_flags experiment_flags_of(const struct invocation *call)
+{
+    return (struct experiment_flags){
+        .file = call->command->experiment && call->n_operands ? call->operands[0] : NULL,
+        .model = option_text(call, "model"),
+        .cluster = option_text(call, "cluster"),
+        .gpu = option_text(call, "gpu"),
+        .layout = option_text(call, "layout"),
+        .overrides = call->overrides,
+        .n_overrides = call->n_overrides,
+    };
+}

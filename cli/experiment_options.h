@@ -1,0 +1,16 @@
+/*
+ * experiment_options.h - the options that say what is trained on what, shared by plan, step, run and others.
+ */
+#ifndef MSIM_CLI_EXPERIMENT_OPTIONS_H
+#define MSIM_CLI_EXPERIMENT_OPTIONS_H
+
+#include "cli/command.h"
+#include "model/spec/experiment.h"
+
+extern const struct option_row experiment_options[];
+
+/* The flags of this call: the experiment file (the first operand, when command->experiment), names, and every override. Points
+ * into the call. */
+struct experiment_flags experiment_flags_of(const struct invocation *call);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * help.h - what the program says about itself. All of it comes from the commands and their rows.
+ */
+#ifndef MSIM_CLI_HELP_H
+#define MSIM_CLI_HELP_H
+
+#include "cli/command.h"
+
+void help_program(FILE *out);                                /* msim --help */
+void help_command(const struct command *command, FILE *out); /* msim COMMAND --help */
+void help_manual(FILE *out);                                 /* msim help --man: msim.1 in man(7) macros */
+void help_completion(FILE *out);                             /* msim help --completion: for bash */
+void help_dictionary(FILE *out);                             /* msim help --dictionary: for fuzzers */
+void help_version(FILE *out);                                /* msim --version */
+
+#endif

@@ -1,0 +1,487 @@
+#include "cli/options.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/experiment_options.h"
+#include "model/base/memory.h"
+
+static const char *const formats[] = {"text", "json", "csv", NULL};
+static const char *const colour_modes[] = {"auto", "always", "never", NULL};
+
+const struct option_row common_options[] = {
+    {.name = "format",
+     .argument = "FORMAT",
+     .type = OPTION_CHOICE,
+     .choices = formats,
+     .initial = "text",
+     .help = "what the result looks like",
+     .group = "Output"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .initial = "-",
+     .help = "where the result goes; the file appears whole or not at all; - is standard output",
+     .group = "Output"},
+    {.name = "seed",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .high = 0x1p53,
+     .help = "start of every random stream; the same seed gives the same bytes",
+     .group = "Output",
+     .key = "seed"},
+    {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .help = "errors only", .group = "Output"},
+    {.name = "verbose", .letter = 'v', .type = OPTION_FLAG, .help = "say more; twice: still more", .group = "Output"},
+    {.name = "no-progress", .type = OPTION_FLAG, .help = "no progress line on a terminal", .group = "Output"},
+    {.name = "colour",
+     .argument = "WHEN",
+     .type = OPTION_CHOICE,
+     .choices = colour_modes,
+     .initial = "auto",
+     .help = "colour; auto means on a terminal, unless NO_COLOR is set",
+     .group = "Output"},
+    {.name = "help", .letter = 'h', .type = OPTION_FLAG, .help = "this text", .group = "Output"},
+    {0},
+};
+
+static int append_rows(const struct option_row **rows, int n, const struct option_row *more)
+{
+    for (; more && more->name && n < MAX_OPTIONS; more++)
+        rows[n++] = more;
+    return n;
+}
+
+int command_rows(const struct command *command, const struct option_row *rows[MAX_OPTIONS])
+{
+    int n = append_rows(rows, 0, command->options);
+    if (command->experiment)
+        n = append_rows(rows, n, experiment_options);
+    return append_rows(rows, n, common_options);
+}
+
+/* --- one value ---------------------------------------------------------------------------------------------------------- */
+
+static size_t count_choices(const struct option_row *row)
+{
+    size_t n = 0;
+    while (row->choices[n])
+        n++;
+    return n;
+}
+
+static enum status check_choice(const struct option_row *row, const char *text, double *number, char *why, size_t size)
+{
+    size_t n = count_choices(row);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, row->choices[i]) == 0) {
+            *number = (double)i;
+            return STATUS_OK;
+        }
+    }
+    const char *near = nearest_name(text, row->choices, n);
+    int used = snprintf(why, size, "'%.40s' is not one of", text);
+    for (size_t i = 0; i < n && used > 0 && (size_t)used < size; i++)
+        used += snprintf(why + used, size - (size_t)used, "%s %s", i ? "," : "", row->choices[i]);
+    if (near && used > 0 && (size_t)used < size)
+        snprintf(why + used, size - (size_t)used, "; did you mean '%s'?", near);
+    return STATUS_BAD_INPUT;
+}
+
+/* A bound as the user would write it. */
+static const char *bound_text(const struct option_row *row, double bound, char *buffer, size_t size)
+{
+    if (row->type == OPTION_QUANTITY)
+        return quantity_format(bound, row->dimension, buffer, size);
+    snprintf(buffer, size, "%.0f", bound);
+    return buffer;
+}
+
+static enum status check_number(const struct option_row *row, const char *text, double *number, char *why, size_t size)
+{
+    bool whole = row->type == OPTION_COUNT;
+    double value;
+    if (quantity_parse(text, whole ? DIM_COUNT : row->dimension, &value, why, size) != STATUS_OK)
+        return STATUS_BAD_INPUT;
+    char bound[32];
+    if (whole && (value != floor(value) || fabs(value) > 0x1p53)) {
+        snprintf(why, size, "'%.40s' is not a whole number", text);
+    } else if (value < row->low) {
+        snprintf(why, size, "'%.40s' is too small; at least %s", text, bound_text(row, row->low, bound, sizeof bound));
+    } else if (row->high > 0 && value > row->high) {
+        snprintf(why, size, "'%.40s' is too large; at most %s", text, bound_text(row, row->high, bound, sizeof bound));
+    } else {
+        *number = value;
+        return STATUS_OK;
+    }
+    return STATUS_BAD_INPUT;
+}
+
+enum status option_check(const struct option_row *row, const char *text, double *number, char *why, size_t size)
+{
+    double value = 0;
+    enum status status = STATUS_OK;
+    if (row->type == OPTION_COUNT || row->type == OPTION_QUANTITY) {
+        status = check_number(row, text, &value, why, size);
+    } else if (row->type == OPTION_CHOICE || (row->type == OPTION_LIST && row->choices)) {
+        status = check_choice(row, text, &value, why, size);
+    } else if (!*text) {
+        snprintf(why, size, "the value is empty");
+        status = STATUS_BAD_INPUT;
+    }
+    if (status == STATUS_OK && row->check)
+        status = row->check(text, why, size);
+    if (status == STATUS_OK && number)
+        *number = value;
+    return status;
+}
+
+/* --- argv ---------------------------------------------------------------------------------------------------------------- */
+
+static void value_add(struct invocation *call, struct option_value *value, const char *text)
+{
+    const char **texts = arena_new(call->texts, (size_t)value->n_texts + 2, sizeof *texts);
+    for (int i = 0; i < value->n_texts; i++)
+        texts[i] = value->texts[i];
+    texts[value->n_texts++] = arena_copy_text(call->texts, text);
+    value->texts = texts;
+}
+
+static void complain(struct invocation *call, const struct option_row *row, const char *why)
+{
+    diag_error(&call->diags, (struct place){0}, "--%s: %s", row->name, why);
+}
+
+static void accept_one(struct invocation *call, struct option_value *value, const char *text)
+{
+    char why[512];
+    double number = 0;
+    if (option_check(value->row, text, &number, why, sizeof why) != STATUS_OK) {
+        complain(call, value->row, why);
+        return;
+    }
+    value_add(call, value, text);
+    value->number = number;
+}
+
+static void accept_list(struct invocation *call, struct option_value *value, const char *text)
+{
+    char *copy = arena_copy_text(call->texts, text);
+    while (copy) {
+        char *comma = strchr(copy, ',');
+        if (comma)
+            *comma++ = '\0';
+        accept_one(call, value, copy);
+        copy = comma;
+    }
+}
+
+/* A text for a row; a later one replaces an earlier one unless the row repeats. */
+static void accept(struct invocation *call, struct option_value *value, const char *text, bool given)
+{
+    enum option_type type = value->row->type;
+    if (type != OPTION_LIST && type != OPTION_REPEAT && type != OPTION_FLAG)
+        value->n_texts = 0;
+    value->given = given;
+    if (type == OPTION_LIST)
+        accept_list(call, value, text);
+    else if (type == OPTION_FLAG)
+        value_add(call, value, "");
+    else
+        accept_one(call, value, text);
+}
+
+enum { KEY_BASE = 0x1000 };
+
+/* What argp hands to take(). */
+struct parsing {
+    struct invocation *call;
+    int stopped; /* where argp gave up, in its argv */
+};
+
+static error_t take(int key, char *text, struct argp_state *state)
+{
+    struct parsing *parsing = state->input;
+    struct invocation *call = parsing->call;
+    if (key == ARGP_KEY_ERROR)
+        parsing->stopped = state->next;
+    if (key == ARGP_KEY_ARG) {
+        call->operands[call->n_operands++] = text;
+        return 0;
+    }
+    for (int i = 0; i < call->n_values; i++) {
+        const struct option_row *row = call->values[i].row;
+        if (key == KEY_BASE + i || (row->letter && key == row->letter)) {
+            accept(call, &call->values[i], text ? text : "", true);
+            return 0;
+        }
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static size_t row_names(const struct invocation *call, const char *names[MAX_OPTIONS])
+{
+    for (int i = 0; i < call->n_values; i++)
+        names[i] = call->values[i].row->name;
+    return (size_t)call->n_values;
+}
+
+/* Why getopt refused this long option: its name without value. */
+static void explain_long(struct invocation *call, const char *name, bool has_value)
+{
+    const char *names[MAX_OPTIONS] = {0};
+    size_t n = row_names(call, names);
+    const struct option_row *row = NULL;
+    int n_prefixed = 0;
+    for (int i = 0; i < call->n_values; i++) {
+        if (strcmp(names[i], name) == 0)
+            row = call->values[i].row;
+        n_prefixed += strncmp(names[i], name, strlen(name)) == 0;
+    }
+    const char *near = nearest_name(name, names, n);
+    if (row && row->argument && !has_value)
+        diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", name, name, row->argument);
+    else if (row && has_value)
+        diag_error(&call->diags, (struct place){0}, "--%s takes no value", name);
+    else if (n_prefixed > 1)
+        diag_error(&call->diags, (struct place){0}, "'--%s' can mean several options; write it out", name);
+    else if (near)
+        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
+    else
+        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'", name);
+}
+
+/* In a token such as -qx the first letter that is unknown, or the last one that lacks its value. */
+static void explain_letters(struct invocation *call, const char *token)
+{
+    for (const char *p = token + 1; *p; p++) {
+        bool known = false;
+        for (int i = 0; i < call->n_values; i++) {
+            const struct option_row *row = call->values[i].row;
+            if (row->letter != *p)
+                continue;
+            known = true;
+            if (row->argument) {
+                diag_error(&call->diags, (struct place){0}, "-%c needs a value: -%c %s", *p, *p, row->argument);
+                return;
+            }
+        }
+        if (!known) {
+            diag_error(&call->diags, (struct place){0}, "unknown option '-%c'", *p);
+            return;
+        }
+    }
+}
+
+/* Say what is wrong with a token; false when nothing is. */
+static bool explain_refusal(struct invocation *call, const char *token)
+{
+    size_t before = call->diags.n_errors;
+    if (token[0] == '-' && token[1] == '-') {
+        char *name = arena_copy_text(call->texts, token + 2);
+        char *value = strchr(name, '=');
+        if (value)
+            *value = '\0';
+        explain_long(call, name, value != NULL);
+    } else if (token[0] == '-') {
+        explain_letters(call, token);
+    }
+    return call->diags.n_errors > before;
+}
+
+/*
+ * argp stops at the first option it refuses; what follows is parsed all the same, to find every mistake in one go. The refused
+ * token is the one before `stopped`, or, inside a cluster of letters, the one at it.
+ */
+static void parse_arguments(struct invocation *call, int argc, char **argv)
+{
+    struct argp_option options[MAX_OPTIONS + 1] = {0};
+    for (int i = 0; i < call->n_values; i++) {
+        const struct option_row *row = call->values[i].row;
+        options[i].name = row->name;
+        options[i].key = row->letter ? row->letter : KEY_BASE + i;
+        options[i].arg = row->argument;
+    }
+    const struct argp parser = {.options = options, .parser = take};
+    struct parsing parsing = {.call = call};
+    for (int at = 0; at < argc;) {
+        parsing.stopped = 1;
+        if (argp_parse(&parser, argc - at, argv + at, ARGP_SILENT | ARGP_IN_ORDER, NULL, &parsing) == 0)
+            return;
+        at += parsing.stopped > 1 ? parsing.stopped - 1 : 1;
+        if (at < argc && explain_refusal(call, argv[at]))
+            continue;
+        if (++at >= argc || !explain_refusal(call, argv[at]))
+            diag_error(&call->diags, (struct place){0}, "cannot understand '%s'", argv[at < argc ? at : argc - 1]);
+    }
+}
+
+/* --- the call ------------------------------------------------------------------------------------------------------------- */
+
+static void add_override(struct invocation *call, const char *text)
+{
+    const char **grown = arena_new(call->texts, (size_t)call->n_overrides + 1, sizeof *grown);
+    for (int i = 0; i < call->n_overrides; i++)
+        grown[i] = call->overrides[i];
+    grown[call->n_overrides++] = text;
+    call->overrides = grown;
+}
+
+/* "key=value", or "key=[a, b]" for a list. */
+static char *override_text(struct invocation *call, const struct option_value *value)
+{
+    size_t size = strlen(value->row->key) + sizeof "=[]";
+    for (int i = 0; i < value->n_texts; i++)
+        size += strlen(value->texts[i]) + 2;
+    char *text = arena_new(call->texts, size, 1);
+    bool list = value->row->type == OPTION_LIST;
+    int n = snprintf(text, size, "%s=%s", value->row->key, list ? "[" : "");
+    for (int i = 0; i < value->n_texts && n >= 0; i++)
+        n += snprintf(text + n, size - (size_t)n, "%s%s", i ? ", " : "", value->texts[i]);
+    if (list && n >= 0)
+        snprintf(text + n, size - (size_t)n, "]");
+    return text;
+}
+
+static void collect_overrides(struct invocation *call)
+{
+    for (int i = 0; i < call->n_values; i++) {
+        const struct option_value *value = &call->values[i];
+        if (value->given && value->n_texts && value->row->key)
+            add_override(call, override_text(call, value));
+        for (int k = 0; strcmp(value->row->name, "set") == 0 && k < value->n_texts; k++)
+            add_override(call, value->texts[k]);
+    }
+}
+
+static bool wants_colour(const struct invocation *call, FILE *stream)
+{
+    int mode = option_choice(call, "colour");
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    if (mode != 0)
+        return mode == 1;
+    return isatty(fileno(stream)) && !(no_colour && *no_colour) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static void settle(struct invocation *call)
+{
+    const char *output = option_text(call, "output");
+    call->format = (enum format)option_choice(call, "format");
+    call->verbosity = option_flag(call, "quiet") ? -1 : 0;
+    for (int i = 0; i < call->n_values; i++) {
+        if (strcmp(call->values[i].row->name, "verbose") == 0 && call->verbosity >= 0)
+            call->verbosity = call->values[i].n_texts;
+    }
+    call->colour = wants_colour(call, stdout) && (option_choice(call, "colour") == 1 || strcmp(output, "-") == 0);
+    call->talk_colour = wants_colour(call, stderr);
+    call->progress = isatty(STDERR_FILENO) && !option_flag(call, "no-progress") && call->verbosity >= 0;
+    call->seed = option_given(call, "seed") ? (uint64_t)option_count(call, "seed") : 1;
+}
+
+static void check_operands(struct invocation *call)
+{
+    const struct command *command = call->command;
+    int low = command->min_operands, high = command->experiment && !command->max_operands ? 1 : command->max_operands;
+    if (call->n_operands < low)
+        diag_error(&call->diags, (struct place){0}, "%s is missing", command->operands ? command->operands : "an operand");
+    if (high >= 0 && call->n_operands > high)
+        diag_error(&call->diags, (struct place){0}, "unexpected operand '%s'", call->operands[high]);
+}
+
+enum status invocation_parse(const struct command *command, int argc, char **argv, struct invocation *call)
+{
+    *call = (struct invocation){.command = command, .texts = memory_new(1, sizeof *call->texts)};
+    const struct option_row *rows[MAX_OPTIONS];
+    call->n_values = command_rows(command, rows);
+    call->operands = memory_new((size_t)argc + 1, sizeof *call->operands);
+    for (int i = 0; i < call->n_values; i++)
+        call->values[i] = (struct option_value){.row = rows[i], .number = rows[i]->type == OPTION_CHOICE ? -1 : 0};
+    parse_arguments(call, argc, argv);
+    for (int i = 0; i < call->n_values; i++) {
+        if (!call->values[i].given && rows[i]->initial)
+            accept(call, &call->values[i], rows[i]->initial, false);
+    }
+    call->help = option_flag(call, "help");
+    if (!call->help)
+        check_operands(call);
+    if (call->diags.n_errors)
+        return STATUS_USAGE;
+    collect_overrides(call);
+    settle(call);
+    return STATUS_OK;
+}
+
+void invocation_free(struct invocation *call)
+{
+    diags_free(&call->diags);
+    free(call->operands);
+    if (call->texts)
+        arena_free(call->texts);
+    free(call->texts);
+    *call = (struct invocation){0};
+}
+
+/* --- values by name ------------------------------------------------------------------------------------------------------- */
+
+static const struct option_value *value_of(const struct invocation *call, const char *name)
+{
+    for (int i = 0; i < call->n_values; i++) {
+        if (strcmp(call->values[i].row->name, name) == 0)
+            return &call->values[i];
+    }
+    fprintf(stderr, "msim: no option row '%s' in command '%s'\n", name, call->command->name);
+    abort();
+}
+
+bool option_given(const struct invocation *call, const char *name)
+{
+    return value_of(call, name)->given;
+}
+
+bool option_flag(const struct invocation *call, const char *name)
+{
+    return value_of(call, name)->n_texts > 0;
+}
+
+const char *option_text(const struct invocation *call, const char *name)
+{
+    const struct option_value *value = value_of(call, name);
+    return value->n_texts ? value->texts[value->n_texts - 1] : NULL;
+}
+
+int64_t option_count(const struct invocation *call, const char *name)
+{
+    return (int64_t)value_of(call, name)->number;
+}
+
+double option_quantity(const struct invocation *call, const char *name)
+{
+    return value_of(call, name)->number;
+}
+
+int option_choice(const struct invocation *call, const char *name)
+{
+    return (int)value_of(call, name)->number;
+}
+
+const char *const *option_list(const struct invocation *call, const char *name, int *n)
+{
+    const struct option_value *value = value_of(call, name);
+    *n = value->n_texts;
+    return value->texts;
+}
+
+void talk(const struct invocation *call, int level, const char *format, ...)
+{
+    if (call->verbosity < level)
+        return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,51 @@
+#include "cli/progress.h"
+
+#include <time.h>
+
+static const double first_s = 1.0;   /* shorter work shows nothing */
+static const double between_s = 0.1; /* ten pictures a second */
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+struct progress progress_begin(const struct invocation *call, const char *what)
+{
+    return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = now_s()};
+}
+
+char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size)
+{
+    double fraction = total > 0 ? done / total : 0;
+    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    char left[32] = "";
+    if (fraction > 0)
+        quantity_format(elapsed_s * (1 - fraction) / fraction, DIM_TIME, left, sizeof left);
+    snprintf(buffer, size, "%s  %.0f %%%s%s%s", what, fraction * 100, *left ? "  " : "", left, *left ? " left" : "");
+    return buffer;
+}
+
+void progress_update(void *progress, double done, double total)
+{
+    struct progress *p = progress;
+    if (!p->what)
+        return;
+    double now = now_s();
+    if (now - p->started_s < first_s || now - p->shown_s < between_s)
+        return;
+    char line[160];
+    fprintf(p->stream, "\r%s\033[K", progress_text(p->what, done, total, now - p->started_s, line, sizeof line));
+    fflush(p->stream);
+    p->shown_s = now;
+    p->visible = true;
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->visible)
+        fputs("\r\033[K", progress->stream);
+    progress->visible = false;
+}

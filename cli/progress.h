@@ -1,0 +1,32 @@
+/*
+ * progress.h - how far a long command is: one line on stderr, with the time left.
+ *
+ * Shown only on a terminal, only when the work takes longer than a second, at most ten times a second; erased at the end. Safe to
+ * call from a hot loop of one thread: a call between two pictures costs one read of the clock.
+ *
+ *     struct progress progress = progress_begin(call, "layouts");
+ *     ... progress_update(&progress, done, total) ...
+ *     progress_end(&progress);
+ *
+ * progress_update has the shape of a callback (context first), for libraries that report how far they are.
+ */
+#ifndef MSIM_CLI_PROGRESS_H
+#define MSIM_CLI_PROGRESS_H
+
+#include "cli/command.h"
+
+struct progress {
+    const char *what; /* NULL: silent */
+    FILE *stream;
+    double started_s, shown_s; /* monotonic clock */
+    bool visible;
+};
+
+struct progress progress_begin(const struct invocation *call, const char *what);
+void progress_update(void *progress, double done, double total);
+void progress_end(struct progress *progress);
+
+/* The line, without escape codes: "layouts  42 %  3 s left". Returns buffer. */
+char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,103 @@
+#include "cli/result.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/experiment_options.h"
+#include "model/base/file.h"
+#include "model/base/memory.h"
+
+struct outputs {
+    struct file_output files[MAX_OUTPUTS];
+    int n_files;
+};
+
+/*
+ * A signal handler has no argument, so the names of unfinished files are the one piece of process-wide state: written by the main
+ * thread, read by the handler. A slot is published by storing its pointer last.
+ */
+static char *volatile unfinished[MAX_OUTPUTS];
+
+static void remove_unfinished(int signal_number)
+{
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        if (unfinished[i])
+            unlink(unfinished[i]);
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+void outputs_guard(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction action = {.sa_handler = remove_unfinished};
+        sigemptyset(&action.sa_mask);
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
+FILE *output_open(struct invocation *call, const char *path)
+{
+    struct outputs *outputs = call->outputs;
+    if (outputs->n_files == MAX_OUTPUTS) {
+        diag_error(&call->diags, (struct place){.file = path}, "too many output files");
+        return NULL;
+    }
+    struct file_output *file = &outputs->files[outputs->n_files];
+    if (file_output_open(file, path, &call->diags) != STATUS_OK)
+        return NULL;
+    unfinished[outputs->n_files++] = file->aside;
+    return file->stream;
+}
+
+enum status outputs_open(struct invocation *call, const char *path)
+{
+    call->outputs = memory_new(1, sizeof *call->outputs);
+    call->out = output_open(call, path);
+    return call->out ? STATUS_OK : STATUS_FAILED;
+}
+
+enum status outputs_close(struct invocation *call, bool commit)
+{
+    enum status status = STATUS_OK;
+    for (int i = call->outputs->n_files - 1; i >= 0; i--) {
+        struct file_output *file = &call->outputs->files[i];
+        if (!commit || status != STATUS_OK)
+            file_output_abandon(file);
+        else
+            status = file_output_commit(file, &call->diags);
+        unfinished[i] = NULL;
+    }
+    free(call->outputs);
+    call->outputs = NULL;
+    call->out = NULL;
+    return status;
+}
+
+json_t *result_create(const struct invocation *call, const char *config)
+{
+    json_t *result = json_object();
+    json_object_set_new(result, "msim", json_string(MSIM_VERSION));
+    json_object_set_new(result, "command", json_string(call->command->name));
+    json_object_set_new(result, "seed", json_integer((json_int_t)call->seed));
+    if (config) {
+        json_t *object = json_loads(config, 0, NULL);
+        json_object_set_new(result, "config", object ? object : json_null());
+    }
+    return result;
+}
+
+enum status result_write(struct invocation *call, json_t *result)
+{
+    int failed = json_dumpf(result, call->out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_decref(result);
+    if (!failed && fputc('\n', call->out) != EOF)
+        return STATUS_OK;
+    diag_error(&call->diags, (struct place){0}, "cannot write the result: %s", strerror(errno ? errno : EIO));
+    return STATUS_FAILED;
+}
