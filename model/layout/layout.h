@@ -1,15 +1,22 @@
 /*
  * layout.h - how the work is divided, and where each rank sits.
  *
- * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Expert parallelism
- * ep divides the experts of a mixture layer among ep of the dp * cp ranks of one stage (Megatron's folding: ep divides dp * cp),
- * and expert weights are replicated dp * cp / ep times. Micro-batches per replica m = global_batch / (dp * micro_batch).
+ * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Micro-batches per
+ * replica m = global_batch / (dp * micro_batch).
+ *
+ * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage. Ordinarily these are ep of the dp *
+ * cp ranks with the same tp index (ep divides dp * cp); every expert is then split over tp as well, and expert weights are
+ * replicated dp * cp / ep times. An ep that divides only tp * cp * dp takes its ranks from all of the stage (Megatron's parallel
+ * folding with an expert tensor parallelism of 1): an expert is whole on its rank and is replicated tp * cp * dp / ep times.
+ * layout_expert_tp tells the two apart.
  *
  * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves; for
  * ZB-V and DualPipe chunk 1 of stage i is virtual stage 2 * pp - 1 - i). The embedding stands before virtual stage 0, the loss
  * head after the last. Layers are divided over the pp * vpp virtual stages: evenly when pp * vpp divides L; when it divides L + 2
  * the embedding and the head each take one layer's place; otherwise virtual stages differ by one layer and the first and last are
- * the lighter ones.
+ * the lighter ones (only the last, when just one is lighter; the heavier ones stand together just before the last virtual stage,
+ * which spreads them evenly over the stages and keeps them off the early ones, whose activations live longest). With pp * vpp =
+ * L + 2 the embedding and the head have a virtual stage of their own, without a layer.
  */
 #ifndef MSIM_MODEL_LAYOUT_LAYOUT_H
 #define MSIM_MODEL_LAYOUT_LAYOUT_H
@@ -51,7 +58,7 @@ struct layout {
 /* Why a layout is not legal; the order is that of the checks, and one layout has one reason. */
 #define LAYOUT_REASONS(X)                                                                                                        \
     X(LEGAL, "legal")                                                                                                            \
-    X(RANGE, "a dimension is below 1")                                                                                           \
+    X(RANGE, "a dimension is out of range")                                                                                      \
     X(WORLD, "tp * cp * pp * dp is not the number of GPUs")                                                                      \
     X(HEADS, "tp does not divide the attention heads")                                                                           \
     X(KV_HEADS, "tp and the key/value heads do not divide one another")                                                          \
@@ -62,7 +69,7 @@ struct layout {
     X(BATCH, "dp * micro_batch does not divide the global batch")                                                                \
     X(SCHEDULE, "the schedule does not fit pp and vpp")                                                                          \
     X(INTERLEAVE, "interleaving needs the micro-batches to be a multiple of pp")                                                 \
-    X(EXPERTS, "ep does not divide the experts or dp * cp")                                                                      \
+    X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
@@ -84,7 +91,8 @@ struct setting {
     int gpus; /* used, <= cluster_gpus */
 };
 
-/* The first reason why the layout is not legal; LAYOUT_LEGAL otherwise. `why` (may be NULL) gets a sentence with the numbers. */
+/* The first reason why the layout is not legal; LAYOUT_LEGAL otherwise. `why` (may be NULL) gets a sentence with the numbers.
+ * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */
 enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
 
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
@@ -96,7 +104,8 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
  * Parsing accepts any subset over what *layout already holds; unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
-/* 0 dimensions become what follows from the others: dp from the world size, vpp 1, schedule from pp and vpp, ... */
+/* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
+ * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
 void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Layers of virtual stage v of pp * vpp: first layer and count. */
@@ -105,6 +114,11 @@ struct layer_range {
 };
 struct layer_range layout_layers(const struct layout *layout, int layers, int virtual_stage);
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
+/* The inverse: where virtual stage v runs. */
+int layout_stage_of(const struct layout *layout, int virtual_stage);
+int layout_chunk_of(const struct layout *layout, int virtual_stage);
+/* Ranks over which one expert is split: tp, or 1 when ep takes its ranks from the whole stage. */
+int layout_expert_tp(const struct layout *layout);
 
 /* Where a rank stands. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so that
  * TP stays inside a node and data-parallel groups stay near each other. */
@@ -120,7 +134,7 @@ enum group_kind {
     GROUP_CP,
     GROUP_DP,        /* dp * cp ranks of one (tp, pp): gradients and ZeRO shards of the dense weights */
     GROUP_EP,        /* ep ranks: expert dispatch and combine */
-    GROUP_EXPERT_DP, /* dp * cp / ep ranks: gradients of expert weights */
+    GROUP_EXPERT_DP, /* tp * cp * dp / (ep * expert tp) ranks: gradients of expert weights */
     GROUP_PP,        /* pp ranks of one (tp, cp, dp) */
     GROUP_EMBEDDING, /* first and last stage of one (tp, cp, dp): tied embedding gradients */
     GROUP_MODEL,     /* tp * pp ranks: gradient norm */
@@ -128,14 +142,20 @@ enum group_kind {
 };
 const char *group_kind_name(enum group_kind kind);
 
-/* How a group lies on the machine: what a collective's cost depends on. */
+/*
+ * How a group lies on the machine: what a collective's cost depends on. Rank r sits on GPU r of the cluster, nodes filled in
+ * order. Where groups of one kind lie differently (tp = 6 on nodes of 8), the counts are those of the worst placed one.
+ *
+ * A job that needs several NVLink domains larger than a node (NVL72) takes the same number of whole nodes from each, as
+ * schedulers do: the largest number, at least half a domain, that divides the job (256 GPUs: 64 of each 72).
+ */
 struct group_span {
     int ranks;
     int ranks_per_domain; /* members in one NVLink domain (the largest such number) */
     int domains;          /* NVLink domains touched */
     int leaves;           /* ToR sets touched */
     int pods;             /* aggregation blocks touched */
-    int sharing;          /* groups of this kind that use one NIC at the same time (1: alone) */
+    int sharing;          /* groups of this kind that use one NIC at the same time (1: alone, or no NIC needed) */
 };
 struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind);
 int layout_group_size(const struct layout *layout, enum group_kind kind);

@@ -1,0 +1,269 @@
+/*
+ * check.c - is a layout legal, and if not, why.
+ *
+ * The search asks this of every point of the space, so each rule only compares integers; the sentence is written afterwards and
+ * only where it is wanted.
+ */
+#include <stdio.h>
+
+#include "model/layout/layout.h"
+
+/* Where the sentence goes; NULL text: nobody asks. */
+struct reply {
+    char *text;
+    size_t size;
+};
+
+#define SAY(reply, ...) ((reply).text ? (void)snprintf((reply).text, (reply).size, __VA_ARGS__) : (void)0)
+
+static bool in_range(const struct layout *l)
+{
+    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->micro_batch >= 1 &&
+           l->zero >= 0 && l->zero <= 3 && (unsigned)l->recompute < N_RECOMPUTES && (unsigned)l->schedule < N_SCHEDULES;
+}
+
+static bool check_range(const struct layout *l, struct reply why)
+{
+    if (in_range(l))
+        return true;
+    const struct {
+        const char *name;
+        int value;
+    } dimensions[] = {{"tp", l->tp}, {"cp", l->cp}, {"pp", l->pp},         {"vpp", l->vpp},
+                      {"dp", l->dp}, {"ep", l->ep}, {"mb", l->micro_batch}};
+    for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++) {
+        if (dimensions[i].value < 1) {
+            SAY(why, "%s=%d is below 1", dimensions[i].name, dimensions[i].value);
+            return false;
+        }
+    }
+    if (l->zero < 0 || l->zero > 3)
+        SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
+    else
+        SAY(why, "the recomputation or the schedule is not a known one");
+    return false;
+}
+
+/* Both products are at most 2^62: no overflow. */
+static bool check_world(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int64_t inner = (int64_t)l->tp * l->cp, outer = (int64_t)l->pp * l->dp;
+    if (inner <= s->gpus && outer <= s->gpus && inner * outer == s->gpus)
+        return true;
+    SAY(why, "tp=%d * cp=%d * pp=%d * dp=%d is not the %d GPUs of the job", l->tp, l->cp, l->pp, l->dp, s->gpus);
+    return false;
+}
+
+static bool check_heads(const struct layout *l, const struct setting *s, struct reply why)
+{
+    if (s->model->heads % l->tp == 0)
+        return true;
+    SAY(why, "tp=%d does not divide the %d attention heads", l->tp, s->model->heads);
+    return false;
+}
+
+/* Fewer key/value heads than tp are replicated, so either may divide the other. Latent attention has none to divide. */
+static bool check_kv_heads(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int g = s->model->kv_heads;
+    if (s->model->attention == ATTENTION_LATENT || g <= 0 || g % l->tp == 0 || l->tp % g == 0)
+        return true;
+    SAY(why, "tp=%d and the %d key/value heads do not divide one another", l->tp, g);
+    return false;
+}
+
+static bool check_hidden(const struct layout *l, const struct setting *s, struct reply why)
+{
+    const struct transformer *model = s->model;
+    int64_t expert = model->moe.experts ? model->moe.expert_ffn : 0;
+    if (model->hidden % l->tp) {
+        SAY(why, "tp=%d does not divide the hidden width %lld", l->tp, (long long)model->hidden);
+        return false;
+    }
+    if (model->ffn_hidden % l->tp) {
+        SAY(why, "tp=%d does not divide the feed-forward width %lld", l->tp, (long long)model->ffn_hidden);
+        return false;
+    }
+    if (expert && expert % layout_expert_tp(l)) {
+        SAY(why, "tp=%d does not divide the experts' width %lld", l->tp, (long long)expert);
+        return false;
+    }
+    return true;
+}
+
+/* The vocabulary is padded to a multiple of tp, as Megatron does; only a share of nothing is refused. */
+static bool check_vocab(const struct layout *l, const struct setting *s, struct reply why)
+{
+    if (s->model->vocab >= l->tp)
+        return true;
+    SAY(why, "tp=%d is larger than the vocabulary of %lld", l->tp, (long long)s->model->vocab);
+    return false;
+}
+
+static bool check_sequence(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int64_t tokens = s->job->seq_len;
+    if (l->cp > 1) {
+        if (tokens % (2 * (int64_t)l->cp)) {
+            SAY(why,
+                "cp=%d needs a sequence length that is a multiple of %lld (two pieces per rank balance causal attention), not "
+                "%lld",
+                l->cp, 2LL * l->cp, (long long)tokens);
+            return false;
+        }
+        tokens /= l->cp;
+    }
+    if (l->sequence_parallel && tokens % l->tp) {
+        SAY(why, "sequence parallelism over tp=%d does not divide the %lld tokens of a rank's sequence", l->tp,
+            (long long)tokens);
+        return false;
+    }
+    return true;
+}
+
+static bool check_layers(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int64_t stages = (int64_t)l->pp * l->vpp;
+    if (stages <= s->model->layers || stages == s->model->layers + 2)
+        return true;
+    SAY(why, "pp=%d * vpp=%d is more virtual stages than the %d layers", l->pp, l->vpp, s->model->layers);
+    return false;
+}
+
+static bool check_batch(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int64_t samples = (int64_t)l->dp * l->micro_batch;
+    if (s->job->global_batch >= samples && s->job->global_batch % samples == 0)
+        return true;
+    SAY(why, "dp=%d * mb=%d does not divide the global batch of %lld", l->dp, l->micro_batch, (long long)s->job->global_batch);
+    return false;
+}
+
+static bool check_schedule(const struct layout *l, struct reply why)
+{
+    switch (l->schedule) {
+    case SCHEDULE_NONE:
+        if (l->pp == 1 && l->vpp == 1)
+            return true;
+        SAY(why, "schedule=none has no pipeline, but pp=%d and vpp=%d", l->pp, l->vpp);
+        return false;
+    case SCHEDULE_INTERLEAVED:
+        if (l->pp > 1 && l->vpp > 1)
+            return true;
+        SAY(why, "schedule=interleaved needs pp and vpp of at least 2, not pp=%d and vpp=%d", l->pp, l->vpp);
+        return false;
+    case SCHEDULE_ZBV:
+    case SCHEDULE_DUALPIPE: SAY(why, "schedule=%s is not available yet", schedule_name(l->schedule)); return false;
+    default:
+        if (l->pp > 1 && l->vpp == 1)
+            return true;
+        SAY(why, "schedule=%s needs pp of at least 2 and vpp=1, not pp=%d and vpp=%d", schedule_name(l->schedule), l->pp, l->vpp);
+        return false;
+    }
+}
+
+static bool check_interleave(const struct layout *l, const struct setting *s, struct reply why)
+{
+    if (l->schedule != SCHEDULE_INTERLEAVED)
+        return true;
+    int64_t m = layout_micro_batches(l, s->job);
+    if (m % l->pp == 0)
+        return true;
+    SAY(why, "interleaving needs the %lld micro-batches to be a multiple of pp=%d", (long long)m, l->pp);
+    return false;
+}
+
+static bool check_experts(const struct layout *l, const struct setting *s, struct reply why)
+{
+    if (l->ep == 1)
+        return true;
+    int experts = s->model->moe.experts;
+    if (!experts) {
+        SAY(why, "ep=%d, but the model has no experts", l->ep);
+        return false;
+    }
+    if (experts % l->ep) {
+        SAY(why, "ep=%d does not divide the %d experts", l->ep, experts);
+        return false;
+    }
+    if ((int64_t)l->tp * l->cp * l->dp % l->ep) {
+        SAY(why, "ep=%d divides neither dp * cp = %d nor the tp * cp * dp = %d ranks of a stage", l->ep, l->dp * l->cp,
+            l->tp * l->cp * l->dp);
+        return false;
+    }
+    return true;
+}
+
+/* Sharded weights would be gathered again for every micro-batch and stage; no framework pairs ZeRO-3 with a pipeline so. */
+static bool check_zero(const struct layout *l, struct reply why)
+{
+    if (l->zero < 3 || l->pp == 1)
+        return true;
+    SAY(why, "zero=3 gathers the weights of every layer for every micro-batch and does not work with a pipeline (pp=%d)", l->pp);
+    return false;
+}
+
+static bool check_features(const struct layout *l, const struct setting *s, struct reply why)
+{
+    feature_set foreign = l->features & ~s->job->features;
+    if (foreign) {
+        SAY(why, "the layout uses a feature that the job does not allow (%s)",
+            feature_name((enum feature)__builtin_ctz(foreign)));
+        return false;
+    }
+    if ((l->features & FEATURE_BIT(SLIDING_WINDOW)) && !s->job->window && !s->model->window) {
+        SAY(why, "sliding_window needs a window; neither the job nor the model %s has one", s->model->name);
+        return false;
+    }
+    /* fp8 units came with the asynchronous tensor cores that FlashAttention-3 needs. */
+    if ((l->features & FEATURE_BIT(FLASH_ATTENTION3)) && s->cluster->gpu.peak_flops[PRECISION_FP8] <= 0) {
+        SAY(why, "flash_attention3 needs the asynchronous tensor cores that the %s does not have", s->cluster->gpu.name);
+        return false;
+    }
+    return true;
+}
+
+static bool check_precision(const struct setting *s, struct reply why)
+{
+    if (s->cluster->gpu.peak_flops[s->job->precision] > 0)
+        return true;
+    SAY(why, "the %s does not have %s", s->cluster->gpu.name, precision_name(s->job->precision));
+    return false;
+}
+
+enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size)
+{
+    const struct reply reply = {size ? why : NULL, size};
+    if (!check_range(layout, reply))
+        return LAYOUT_RANGE;
+    if (!check_world(layout, setting, reply))
+        return LAYOUT_WORLD;
+    if (!check_heads(layout, setting, reply))
+        return LAYOUT_HEADS;
+    if (!check_kv_heads(layout, setting, reply))
+        return LAYOUT_KV_HEADS;
+    if (!check_hidden(layout, setting, reply))
+        return LAYOUT_HIDDEN;
+    if (!check_vocab(layout, setting, reply))
+        return LAYOUT_VOCAB;
+    if (!check_sequence(layout, setting, reply))
+        return LAYOUT_SEQUENCE;
+    if (!check_layers(layout, setting, reply))
+        return LAYOUT_LAYERS;
+    if (!check_batch(layout, setting, reply))
+        return LAYOUT_BATCH;
+    if (!check_schedule(layout, reply))
+        return LAYOUT_SCHEDULE;
+    if (!check_interleave(layout, setting, reply))
+        return LAYOUT_INTERLEAVE;
+    if (!check_experts(layout, setting, reply))
+        return LAYOUT_EXPERTS;
+    if (!check_zero(layout, reply))
+        return LAYOUT_ZERO;
+    if (!check_features(layout, setting, reply))
+        return LAYOUT_FEATURE;
+    if (!check_precision(setting, reply))
+        return LAYOUT_PRECISION;
+    SAY(reply, "legal");
+    return LAYOUT_LEGAL;
+}

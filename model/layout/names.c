@@ -1,0 +1,78 @@
+/* names.c - the words for recomputation, schedules, groups and reasons. */
+#include <string.h>
+
+#include "model/layout/layout.h"
+
+static const char *const RECOMPUTE_NAMES[N_RECOMPUTES] = {"none", "selective", "full"};
+
+static const char *const SCHEDULE_NAMES[N_SCHEDULES] = {
+    [SCHEDULE_NONE] = "none",  [SCHEDULE_GPIPE] = "gpipe", [SCHEDULE_1F1B] = "1f1b", [SCHEDULE_INTERLEAVED] = "interleaved",
+    [SCHEDULE_ZB1P] = "zb-1p", [SCHEDULE_ZB2P] = "zb-2p",  [SCHEDULE_ZBV] = "zb-v",  [SCHEDULE_DUALPIPE] = "dualpipe",
+};
+
+static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
+    [GROUP_TP] = "tp",
+    [GROUP_CP] = "cp",
+    [GROUP_DP] = "dp",
+    [GROUP_EP] = "ep",
+    [GROUP_EXPERT_DP] = "expert_dp",
+    [GROUP_PP] = "pp",
+    [GROUP_EMBEDDING] = "embedding",
+    [GROUP_MODEL] = "model",
+};
+
+static int find_name(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+const char *recompute_name(enum recompute recompute)
+{
+    return RECOMPUTE_NAMES[recompute];
+}
+
+int recompute_parse(const char *name)
+{
+    return find_name(RECOMPUTE_NAMES, N_RECOMPUTES, name);
+}
+
+const char *schedule_name(enum schedule schedule)
+{
+    return SCHEDULE_NAMES[schedule];
+}
+
+int schedule_parse(const char *name)
+{
+    return find_name(SCHEDULE_NAMES, N_SCHEDULES, name);
+}
+
+const char *group_kind_name(enum group_kind kind)
+{
+    return GROUP_NAMES[kind];
+}
+
+const char *layout_reason_text(enum layout_reason reason)
+{
+    static const char *const texts[N_LAYOUT_REASONS] = {
+#define X(id, text) [LAYOUT_##id] = text,
+        LAYOUT_REASONS(X)
+#undef X
+    };
+    return texts[reason];
+}
+
+const char *layout_reason_key(enum layout_reason reason)
+{
+    static const char *const keys[N_LAYOUT_REASONS] = {
+        [LAYOUT_LEGAL] = "legal",         [LAYOUT_RANGE] = "range",       [LAYOUT_WORLD] = "world",
+        [LAYOUT_HEADS] = "heads",         [LAYOUT_KV_HEADS] = "kv_heads", [LAYOUT_HIDDEN] = "hidden",
+        [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence", [LAYOUT_LAYERS] = "layers",
+        [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule", [LAYOUT_INTERLEAVE] = "interleave",
+        [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",         [LAYOUT_FEATURE] = "feature",
+        [LAYOUT_PRECISION] = "precision",
+    };
+    return keys[reason];
+}

@@ -1,0 +1,132 @@
+/*
+ * span.c - how the groups of a kind lie on NVLink domains, ToR sets and pods.
+ *
+ * All of it is arithmetic on regular grids of ranks, so that the search can ask it for every layout. A unit is a piece of the
+ * machine of `size` GPUs (a node, a domain, ...), unit u holding ranks [u * size, (u + 1) * size).
+ */
+#include "model/layout/ranks.h"
+
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int divide_up(int a, int b)
+{
+    return (a + b - 1) / b;
+}
+
+static int greatest_divisor(int a, int b)
+{
+    while (b) {
+        int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The largest k * block mod size over 0 <= k < n_blocks. */
+static int worst_block_offset(int block, int n_blocks, int size)
+{
+    if ((int64_t)block * n_blocks <= size)
+        return block * (n_blocks - 1);
+    int divisor = greatest_divisor(block, size);
+    if (n_blocks >= size / divisor)
+        return size - divisor; /* every multiple of the divisor occurs */
+    int worst = 0, offset = 0, step = block % size;
+    for (int k = 1; k < n_blocks; k++) {
+        offset += step;
+        offset -= offset >= size ? size : 0;
+        worst = offset > worst ? offset : worst;
+    }
+    return worst;
+}
+
+/* The largest offset within a unit at which a group begins. */
+static int worst_offset(const struct group_shape *shape, int size)
+{
+    if (shape->width >= size)
+        return size - 1;
+    int block = worst_block_offset(shape->block, shape->n_blocks, size);
+    return min_int(block + shape->width - 1, size - 1);
+}
+
+struct reach {
+    int units;    /* touched by the worst placed group */
+    int per_unit; /* members in one unit, at most */
+};
+
+static struct reach reach_of_line(const struct group_shape *shape, int size)
+{
+    if (shape->stride >= size || shape->n == 1)
+        return (struct reach){shape->n, 1};
+    /* Members are closer than a unit is wide: none between the first and the last member's is skipped. */
+    int last = worst_offset(shape, size) + (shape->n - 1) * shape->stride;
+    return (struct reach){last / size + 1, min_int(shape->n, divide_up(size, shape->stride))};
+}
+
+static struct reach reach_of(const struct group_shape *shape, int world, int size)
+{
+    if (size >= world)
+        return (struct reach){1, shape->n * shape->outer_n};
+    struct reach line = reach_of_line(shape, size);
+    if (shape->outer_n == 1)
+        return line;
+    if (shape->outer_stride >= size)
+        return (struct reach){line.units * shape->outer_n, line.per_unit};
+    int last = worst_offset(shape, size) + (shape->outer_n - 1) * shape->outer_stride + shape->n - 1;
+    return (struct reach){last / size + 1,
+                          min_int(shape->n, size) * min_int(shape->outer_n, divide_up(size, shape->outer_stride))};
+}
+
+/* GPUs that the job uses of each NVLink domain; see the header. */
+static int used_domain(int world, const struct cluster *cluster)
+{
+    int node = cluster->gpus_per_node, domain = cluster->nvlink_domain > node ? cluster->nvlink_domain : node;
+    if (domain == node || world <= domain)
+        return domain;
+    for (int used = domain - domain % node; 2 * used >= domain; used -= node)
+        if (world % used == 0)
+            return used;
+    return domain;
+}
+
+/* A group with several members in a node spreads over as many NICs; what all groups of a node want is divided by the NICs. */
+static int nic_sharing(const struct group_shape *shape, int world, const struct cluster *cluster)
+{
+    int node = min_int(cluster->gpus_per_node, world), nics = cluster->nics_per_node > 0 ? cluster->nics_per_node : 1;
+    int members = min_int(reach_of(shape, world, node).per_unit, node);
+    int groups = node / members;
+    int sharing = divide_up(groups * min_int(members, nics), nics);
+    return sharing > 1 ? sharing : 1;
+}
+
+static int gpus_under(int nodes, const struct cluster *cluster, int world)
+{
+    int64_t gpus = (int64_t)nodes * cluster->gpus_per_node;
+    return nodes <= 0 || gpus > world ? world : (int)gpus;
+}
+
+struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
+{
+    struct group_shape shape = group_shape_of(layout, kind);
+    int ranks = shape.n * shape.outer_n, world = world_ranks(layout);
+    if (ranks == 1)
+        return (struct group_span){1, 1, 1, 1, 1, 1};
+    struct reach domains = reach_of(&shape, world, used_domain(world, cluster));
+    struct group_span span = {
+        .ranks = ranks,
+        .ranks_per_domain = domains.per_unit,
+        .domains = domains.units,
+        .leaves = 1,
+        .pods = 1,
+        .sharing = 1,
+    };
+    if (span.domains == 1)
+        return span;
+    span.leaves = reach_of(&shape, world, gpus_under(cluster->leaf_nodes, cluster, world)).units;
+    span.pods = reach_of(&shape, world, gpus_under(cluster->pod_nodes, cluster, world)).units;
+    span.sharing = nic_sharing(&shape, world, cluster);
+    return span;
+}

@@ -1,0 +1,199 @@
+/* text.c - the text form of a layout, and what follows from what was left out. */
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/units.h"
+#include "model/layout/layout.h"
+
+enum { ITEM_SIZE = 64 };
+
+static const struct place NOWHERE = {0};
+
+/* Keys whose value is a whole number, and where it goes. The second name is the long form. */
+static const struct number_key {
+    const char *name, *long_name;
+    size_t offset;
+    int least;
+} NUMBER_KEYS[] = {
+    {"tp", "tensor_parallel", offsetof(struct layout, tp), 1},      {"cp", "context_parallel", offsetof(struct layout, cp), 1},
+    {"pp", "pipeline_parallel", offsetof(struct layout, pp), 1},    {"vpp", "virtual_pipeline", offsetof(struct layout, vpp), 1},
+    {"dp", "data_parallel", offsetof(struct layout, dp), 1},        {"ep", "expert_parallel", offsetof(struct layout, ep), 1},
+    {"mb", "micro_batch", offsetof(struct layout, micro_batch), 1}, {"zero", "zero_stage", offsetof(struct layout, zero), 0},
+};
+enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
+
+static void report_unknown_key(const char *key, struct diags *diags)
+{
+    static const char *const known[] = {
+        "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "micro_batch", "zero", "sp", "sequence_parallel", "recompute", "schedule",
+    };
+    const char *near = nearest_name(key, known, sizeof known / sizeof known[0]);
+    if (near)
+        diag_error(diags, NOWHERE, "layout: unknown key '%s'; did you mean '%s'?", key, near);
+    else
+        diag_error(diags, NOWHERE,
+                   "layout: unknown key '%s'; known are tp, cp, pp, vpp, dp, ep, mb, zero, sp, recompute, schedule", key);
+}
+
+static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    if (end == value || *end || errno || number > INT_MAX || number < key->least) {
+        diag_error(diags, NOWHERE, "layout: %s=%s is not a whole number of at least %d", key->name, value, key->least);
+        return;
+    }
+    int *field = (int *)(void *)((char *)layout + key->offset);
+    *field = (int)number;
+}
+
+static void parse_flag(const char *value, bool *flag, struct diags *diags)
+{
+    static const char *const yes[] = {"1", "true", "yes", "on"}, *const no[] = {"0", "false", "no", "off"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
+            *flag = strcmp(value, yes[i]) == 0;
+            return;
+        }
+    }
+    diag_error(diags, NOWHERE, "layout: sp=%s is neither on nor off; write sp=1 or sp=0", value);
+}
+
+/* One of n words; -1 with a diagnostic otherwise. */
+static int parse_word(const char *key, const char *value, const char *const *words, int n, struct diags *diags)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(words[i], value) == 0)
+            return i;
+    char list[128] = "";
+    for (int i = 0, used = 0; i < n; i++)
+        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", i ? ", " : "", words[i]);
+    const char *near = nearest_name(value, words, (size_t)n);
+    if (near)
+        diag_error(diags, NOWHERE, "layout: %s=%s is not known; did you mean '%s'? (%s)", key, value, near, list);
+    else
+        diag_error(diags, NOWHERE, "layout: %s=%s is not known; known are %s", key, value, list);
+    return -1;
+}
+
+static void parse_recompute(const char *value, struct layout *layout, struct diags *diags)
+{
+    const char *words[N_RECOMPUTES];
+    for (int i = 0; i < N_RECOMPUTES; i++)
+        words[i] = recompute_name((enum recompute)i);
+    int found = parse_word("recompute", value, words, N_RECOMPUTES, diags);
+    if (found >= 0)
+        layout->recompute = (enum recompute)found;
+}
+
+static void parse_schedule(const char *value, struct layout *layout, struct diags *diags)
+{
+    const char *words[N_SCHEDULES];
+    for (int i = 0; i < N_SCHEDULES; i++)
+        words[i] = schedule_name((enum schedule)i);
+    int found = parse_word("schedule", value, words, N_SCHEDULES, diags);
+    if (found >= 0)
+        layout->schedule = (enum schedule)found;
+}
+
+static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
+{
+    for (int i = 0; i < N_NUMBER_KEYS; i++) {
+        if (strcmp(key, NUMBER_KEYS[i].name) == 0 || strcmp(key, NUMBER_KEYS[i].long_name) == 0) {
+            parse_number(&NUMBER_KEYS[i], value, layout, diags);
+            return;
+        }
+    }
+    if (strcmp(key, "sp") == 0 || strcmp(key, "sequence_parallel") == 0)
+        parse_flag(value, &layout->sequence_parallel, diags);
+    else if (strcmp(key, "recompute") == 0)
+        parse_recompute(value, layout, diags);
+    else if (strcmp(key, "schedule") == 0)
+        parse_schedule(value, layout, diags);
+    else
+        report_unknown_key(key, diags);
+}
+
+/* "key=value", blanks around either allowed. */
+static void parse_item(const char *text, size_t length, struct layout *layout, struct diags *diags)
+{
+    char item[ITEM_SIZE];
+    while (length && *text == ' ') {
+        text++;
+        length--;
+    }
+    while (length && text[length - 1] == ' ')
+        length--;
+    if (length >= sizeof item) {
+        diag_error(diags, NOWHERE, "layout: '%.40s...' is too long for a key=value", text);
+        return;
+    }
+    memcpy(item, text, length);
+    item[length] = '\0';
+    char *equals = strchr(item, '=');
+    if (!equals || equals == item) {
+        diag_error(diags, NOWHERE, "layout: '%s' is not a key=value; write it like tp=8,pp=8,vpp=6", item);
+        return;
+    }
+    char *value = equals + 1, *key_end = equals;
+    while (key_end > item && key_end[-1] == ' ')
+        key_end--;
+    *key_end = '\0';
+    while (*value == ' ')
+        value++;
+    parse_pair(item, value, layout, diags);
+}
+
+enum status layout_parse(const char *text, struct layout *layout, struct diags *diags)
+{
+    struct layout parsed = *layout;
+    size_t errors = diags->n_errors;
+    const char *item = text;
+    while (*item) {
+        size_t length = strcspn(item, ",");
+        parse_item(item, length, &parsed, diags);
+        item += length;
+        if (*item == ',' && *++item == '\0')
+            diag_error(diags, NOWHERE, "layout: '%s' ends with a comma", text);
+    }
+    if (diags->n_errors != errors)
+        return STATUS_BAD_INPUT;
+    *layout = parsed;
+    return STATUS_OK;
+}
+
+char *layout_format(const struct layout *layout, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s", layout->tp,
+             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, layout->micro_batch, layout->zero,
+             layout->sequence_parallel, recompute_name(layout->recompute), schedule_name(layout->schedule));
+    return buffer;
+}
+
+static void default_to(int *dimension, int value)
+{
+    if (*dimension == 0)
+        *dimension = value;
+}
+
+void layout_complete(struct layout *layout, const struct setting *setting)
+{
+    bool v_shaped = layout->schedule == SCHEDULE_ZBV || layout->schedule == SCHEDULE_DUALPIPE;
+    default_to(&layout->tp, 1);
+    default_to(&layout->cp, 1);
+    default_to(&layout->pp, 1);
+    default_to(&layout->vpp, v_shaped ? 2 : 1);
+    default_to(&layout->ep, 1);
+    default_to(&layout->micro_batch, 1);
+    int64_t others = (int64_t)layout->tp * layout->cp * layout->pp;
+    if (layout->dp == 0)
+        layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
+    if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
+        layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    if (!layout->features)
+        layout->features = setting->job->features;
+}
