@@ -1,7 +1,97 @@
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void)
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/result.h"
+
+static int usage_error(const char *what, const char *name, const char *near)
 {
-    puts("msim " MSIM_VERSION);
-    return 0;
+    if (near)
+        fprintf(stderr, "msim: unknown %s '%s'; did you mean '%s'?\n", what, name, near);
+    else
+        fprintf(stderr, "msim: unknown %s '%s'; 'msim --help' lists them\n", what, name);
+    return STATUS_USAGE;
+}
+
+/* What help and version wrote has arrived, or not. */
+static int flushed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return STATUS_OK;
+    perror("msim: standard output");
+    return STATUS_FAILED;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct invocation call;
+    enum status status = invocation_parse(command, argc, argv, &call);
+    if (call.help) {
+        invocation_free(&call);
+        help_command(command, stdout);
+        return flushed();
+    }
+    if (status == STATUS_OK) {
+        status = outputs_open(&call, option_text(&call, "output"));
+        if (status == STATUS_OK)
+            status = command->run(&call);
+        enum status closed = outputs_close(&call, status == STATUS_OK || status == STATUS_CHECK);
+        status = closed != STATUS_OK ? closed : status;
+    }
+    diags_print(&call.diags, stderr, call.talk_colour);
+    if (status == STATUS_USAGE)
+        fprintf(stderr, "'msim %s --help' explains the options\n", command->name);
+    invocation_free(&call);
+    return status;
+}
+
+static int run_help(int argc, char **argv)
+{
+    const char *topic = argc > 1 ? argv[1] : NULL;
+    const char *near = NULL;
+    const struct command *command = topic ? command_find(topic, &near) : NULL;
+    if (!topic)
+        help_program(stdout);
+    else if (command)
+        help_command(command, stdout);
+    else if (strcmp(topic, "--man") == 0)
+        help_manual(stdout);
+    else if (strcmp(topic, "--completion") == 0)
+        help_completion(stdout);
+    else if (strcmp(topic, "--dictionary") == 0)
+        help_dictionary(stdout);
+    else
+        return usage_error("command", topic, near);
+    return flushed();
+}
+
+static int run_global_option(const char *option)
+{
+    static const char *const names[] = {"--help", "--version"};
+    size_t length = strlen(option);
+    if (strcmp(option, "-h") == 0 || (length > 2 && strncmp(option, "--help", length) == 0))
+        help_program(stdout);
+    else if (strcmp(option, "-V") == 0 || (length > 2 && strncmp(option, "--version", length) == 0))
+        help_version(stdout);
+    else
+        return usage_error("option", option, nearest_name(option, names, 2));
+    return flushed();
+}
+
+int main(int argc, char **argv)
+{
+    outputs_guard();
+    if (argc < 2)
+        return run_help(0, NULL);
+    if (argv[1][0] == '-')
+        return run_global_option(argv[1]);
+    if (strcmp(argv[1], "help") == 0)
+        return run_help(argc - 1, argv + 1);
+    const char *near = NULL;
+    const struct command *command = command_find(argv[1], &near);
+    if (!command)
+        return usage_error("command", argv[1], near);
+    return run_command(command, argc - 1, argv + 1);
 }
