@@ -1,0 +1,217 @@
+/* Legality: one layout wrong in one place for every reason. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/layout/layout.h"
+
+static const struct transformer DENSE = {
+    .name = "dense",
+    .layers = 96,
+    .hidden = 12288,
+    .ffn_hidden = 49152,
+    .heads = 96,
+    .kv_heads = 8,
+    .head_dim = 128,
+    .vocab = 64000,
+};
+static const struct transformer MOE = {
+    .name = "moe",
+    .layers = 94,
+    .hidden = 4096,
+    .ffn_hidden = 12288,
+    .heads = 64,
+    .kv_heads = 4,
+    .head_dim = 128,
+    .vocab = 151936,
+    .moe = {.experts = 128, .top_k = 8, .expert_ffn = 1536, .every = 1},
+};
+
+struct fixture {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct layout layout;
+    int gpus;
+};
+
+/* 1,024 A100s, a legal layout of the dense model. */
+static struct fixture dense(void)
+{
+    return (struct fixture){
+        .model = DENSE,
+        .cluster = {.name = "c", .gpu = {.name = "a100", .peak_flops = {[PRECISION_BF16] = 312e12, [PRECISION_FP16] = 312e12}}},
+        .job = {.global_batch = 768, .seq_len = 2048, .precision = PRECISION_BF16, .features = ~(feature_set)0},
+        .layout = {.tp = 8,
+                   .cp = 1,
+                   .pp = 8,
+                   .vpp = 6,
+                   .dp = 16,
+                   .ep = 1,
+                   .zero = 1,
+                   .sequence_parallel = true,
+                   .micro_batch = 1,
+                   .schedule = SCHEDULE_INTERLEAVED},
+        .gpus = 1024,
+    };
+}
+
+static struct fixture mixture(void)
+{
+    struct fixture f = dense();
+    f.model = MOE;
+    f.layout.tp = 2;
+    f.layout.pp = 8;
+    f.layout.vpp = 4;
+    f.layout.dp = 64;
+    f.layout.ep = 32;
+    f.job.global_batch = 1024;
+    return f;
+}
+
+static enum layout_reason reason_of(const struct fixture *f, char *why, size_t size)
+{
+    struct setting setting = {&f->model, &f->cluster, &f->job, f->gpus};
+    return layout_check(&f->layout, &setting, why, size);
+}
+
+/* The reason holds, its sentence has the part, and without a sentence it is the same. */
+static void expect(const struct fixture *f, enum layout_reason reason, const char *part)
+{
+    char why[256] = "";
+    enum layout_reason got = reason_of(f, why, sizeof why);
+    ck_assert_msg(got == reason, "%s instead of %s: %s", layout_reason_key(got), layout_reason_key(reason), why);
+    ck_assert_msg(strstr(why, part) != NULL, "'%s' has no '%s'", why, part);
+    ck_assert_int_eq(reason_of(f, NULL, 0), reason);
+    char small[8] = "";
+    ck_assert_int_eq(reason_of(f, small, sizeof small), reason);
+    ck_assert_uint_lt(strlen(small), sizeof small);
+}
+
+#define EXPECT_AFTER(base, change, reason, part)                                                                                 \
+    do {                                                                                                                         \
+        struct fixture f = base();                                                                                               \
+        change;                                                                                                                  \
+        expect(&f, reason, part);                                                                                                \
+    } while (0)
+
+START_TEST(legal)
+{
+    EXPECT_AFTER(dense, , LAYOUT_LEGAL, "");
+    EXPECT_AFTER(mixture, , LAYOUT_LEGAL, "");
+    EXPECT_AFTER(mixture, f.layout.ep = 128, LAYOUT_LEGAL, "");                 /* over tp too */
+    EXPECT_AFTER(dense, f.model.layers = 46, LAYOUT_LEGAL, "");                 /* 46 + 2 = 48 virtual stages */
+    EXPECT_AFTER(dense, f.model.layers = 50, LAYOUT_LEGAL, "");                 /* uneven */
+    EXPECT_AFTER(dense, (f.layout.tp = 16, f.layout.dp = 8), LAYOUT_LEGAL, ""); /* 8 key/value heads on 16 ranks */
+    EXPECT_AFTER(dense,
+                 (f.layout.pp = 1, f.layout.vpp = 1, f.layout.dp = 128, f.layout.zero = 3, f.layout.schedule = SCHEDULE_NONE),
+                 LAYOUT_LEGAL, "");
+}
+END_TEST
+
+START_TEST(range)
+{
+    EXPECT_AFTER(dense, f.layout.tp = 0, LAYOUT_RANGE, "tp=0 is below 1");
+    EXPECT_AFTER(dense, f.layout.cp = -1, LAYOUT_RANGE, "cp=-1");
+    EXPECT_AFTER(dense, f.layout.pp = 0, LAYOUT_RANGE, "pp=0");
+    EXPECT_AFTER(dense, f.layout.vpp = 0, LAYOUT_RANGE, "vpp=0");
+    EXPECT_AFTER(dense, f.layout.dp = 0, LAYOUT_RANGE, "dp=0");
+    EXPECT_AFTER(dense, f.layout.ep = 0, LAYOUT_RANGE, "ep=0");
+    EXPECT_AFTER(dense, f.layout.micro_batch = 0, LAYOUT_RANGE, "mb=0");
+    EXPECT_AFTER(dense, f.layout.zero = 4, LAYOUT_RANGE, "zero=4");
+    EXPECT_AFTER(dense, f.layout.schedule = (enum schedule)99, LAYOUT_RANGE, "schedule");
+    EXPECT_AFTER(dense, f.layout.recompute = (enum recompute)99, LAYOUT_RANGE, "recomputation");
+}
+END_TEST
+
+START_TEST(world)
+{
+    EXPECT_AFTER(dense, f.layout.dp = 15, LAYOUT_WORLD, "tp=8 * cp=1 * pp=8 * dp=15 is not the 1024 GPUs");
+    /* Products that would wrap around to 1,024 in 32 or 64 bits. */
+    EXPECT_AFTER(dense, (f.layout.tp = 1 << 30, f.layout.cp = 1 << 30, f.layout.pp = 1 << 30, f.layout.dp = 1 << 30),
+                 LAYOUT_WORLD, "1024 GPUs");
+}
+END_TEST
+
+START_TEST(widths)
+{
+    EXPECT_AFTER(dense, (f.layout.tp = 64, f.layout.dp = 2), LAYOUT_HEADS, "tp=64 does not divide the 96 attention heads");
+    EXPECT_AFTER(dense, f.model.kv_heads = 12, LAYOUT_KV_HEADS, "tp=8 and the 12 key/value heads");
+    EXPECT_AFTER(dense, f.model.hidden = 12289, LAYOUT_HIDDEN, "hidden width 12289");
+    EXPECT_AFTER(dense, f.model.ffn_hidden = 1001, LAYOUT_HIDDEN, "feed-forward width 1001");
+    EXPECT_AFTER(mixture, f.model.moe.expert_ffn = 1535, LAYOUT_HIDDEN, "experts' width 1535");
+    EXPECT_AFTER(mixture, (f.model.moe.expert_ffn = 1535, f.layout.ep = 128), LAYOUT_LEGAL, ""); /* experts stay whole */
+    EXPECT_AFTER(dense, f.model.vocab = 7, LAYOUT_VOCAB, "vocabulary of 7");
+    EXPECT_AFTER(dense, (f.model.attention = ATTENTION_LATENT, f.model.kv_heads = 12), LAYOUT_LEGAL, "");
+}
+END_TEST
+
+START_TEST(sequence)
+{
+    EXPECT_AFTER(dense, (f.layout.cp = 2, f.layout.dp = 8, f.job.seq_len = 2050), LAYOUT_SEQUENCE, "multiple of 4");
+    EXPECT_AFTER(dense, f.job.seq_len = 2044, LAYOUT_SEQUENCE, "2044 tokens");
+    EXPECT_AFTER(dense, (f.job.seq_len = 2044, f.layout.sequence_parallel = false), LAYOUT_LEGAL, "");
+}
+END_TEST
+
+START_TEST(depth_and_batch)
+{
+    EXPECT_AFTER(dense, f.model.layers = 47, LAYOUT_LAYERS, "more virtual stages than the 47 layers");
+    EXPECT_AFTER(dense, f.model.layers = 45, LAYOUT_LAYERS, "pp=8 * vpp=6");
+    EXPECT_AFTER(dense, f.job.global_batch = 770, LAYOUT_BATCH, "dp=16 * mb=1 does not divide the global batch of 770");
+    EXPECT_AFTER(dense, f.job.global_batch = 0, LAYOUT_BATCH, "batch of 0");
+    EXPECT_AFTER(dense, f.job.global_batch = 16 * 12, LAYOUT_INTERLEAVE, "12 micro-batches to be a multiple of pp=8");
+}
+END_TEST
+
+START_TEST(schedules)
+{
+    EXPECT_AFTER(dense, f.layout.schedule = SCHEDULE_NONE, LAYOUT_SCHEDULE, "pp=8 and vpp=6");
+    EXPECT_AFTER(dense, f.layout.schedule = SCHEDULE_1F1B, LAYOUT_SCHEDULE, "vpp=1, not pp=8 and vpp=6");
+    EXPECT_AFTER(dense, f.layout.vpp = 1, LAYOUT_SCHEDULE, "schedule=interleaved needs");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2), LAYOUT_SCHEDULE, "zb-v is not available");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZB1P, f.layout.vpp = 1), LAYOUT_LEGAL, "");
+}
+END_TEST
+
+START_TEST(experts_and_zero)
+{
+    EXPECT_AFTER(dense, f.layout.ep = 2, LAYOUT_EXPERTS, "no experts");
+    EXPECT_AFTER(mixture, f.layout.ep = 3, LAYOUT_EXPERTS, "the 128 experts");
+    EXPECT_AFTER(mixture, (f.model.moe.experts = 256, f.layout.ep = 256), LAYOUT_EXPERTS,
+                 "dp * cp = 64 nor the tp * cp * dp = 128");
+    EXPECT_AFTER(dense, f.layout.zero = 3, LAYOUT_ZERO, "pp=8");
+    EXPECT_AFTER(dense, f.layout.zero = 2, LAYOUT_LEGAL, "");
+}
+END_TEST
+
+START_TEST(capabilities)
+{
+    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
+    EXPECT_AFTER(dense, f.layout.features = FEATURE_BIT(SLIDING_WINDOW), LAYOUT_FEATURE, "window");
+    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(SLIDING_WINDOW), f.job.window = 1230), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.layout.features = FEATURE_BIT(FLASH_ATTENTION3), LAYOUT_FEATURE, "a100");
+    EXPECT_AFTER(dense, f.job.precision = PRECISION_FP8, LAYOUT_PRECISION, "the a100 does not have fp8");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layout_check");
+    TCase *tcase = tcase_create("reasons");
+    tcase_add_test(tcase, legal);
+    tcase_add_test(tcase, range);
+    tcase_add_test(tcase, world);
+    tcase_add_test(tcase, widths);
+    tcase_add_test(tcase, sequence);
+    tcase_add_test(tcase, depth_and_batch);
+    tcase_add_test(tcase, schedules);
+    tcase_add_test(tcase, experts_and_zero);
+    tcase_add_test(tcase, capabilities);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,305 @@
+/* Division of layers, rank order, groups, and how groups lie on the machine. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/layout/layout.h"
+
+static int count_of(int layers, int pp, int vpp, int v)
+{
+    struct layout layout = {.pp = pp, .vpp = vpp};
+    return layout_layers(&layout, layers, v).count;
+}
+
+START_TEST(layers_by_hand)
+{
+    for (int v = 0; v < 48; v++)
+        ck_assert_int_eq(count_of(96, 8, 6, v), 2);
+    /* Llama 3.1 405B: 126 + 2 = 128 over 16 x 4 */
+    ck_assert_int_eq(count_of(126, 16, 4, 0), 1);
+    ck_assert_int_eq(count_of(126, 16, 4, 1), 2);
+    ck_assert_int_eq(count_of(126, 16, 4, 62), 2);
+    ck_assert_int_eq(count_of(126, 16, 4, 63), 1);
+    /* the embedding and the head alone */
+    ck_assert_int_eq(count_of(22, 8, 3, 0), 0);
+    ck_assert_int_eq(count_of(22, 8, 3, 1), 1);
+    ck_assert_int_eq(count_of(22, 8, 3, 23), 0);
+    /* DeepSeek-V3 61 over 2 x 4: five of eight have 8 */
+    static const int deepseek[8] = {7, 7, 8, 8, 8, 8, 8, 7};
+    for (int v = 0; v < 8; v++)
+        ck_assert_int_eq(count_of(61, 2, 4, v), deepseek[v]);
+    /* one lighter: the last */
+    ck_assert_int_eq(count_of(11, 4, 1, 0), 3);
+    ck_assert_int_eq(count_of(11, 4, 1, 3), 2);
+}
+END_TEST
+
+START_TEST(layers_partition)
+{
+    for (int n = 1; n <= 40; n++) {
+        for (int layers = n; layers <= 130; layers++) {
+            struct layout layout = {.pp = n, .vpp = 1};
+            int next = 0;
+            int last = layout_layers(&layout, layers, n - 1).count, first = layout_layers(&layout, layers, 0).count;
+            for (int v = 0; v < n; v++) {
+                struct layer_range range = layout_layers(&layout, layers, v);
+                ck_assert_int_eq(range.first, next);
+                ck_assert_int_ge(range.count, last);
+                ck_assert_int_le(range.count - last, 1);
+                next += range.count;
+            }
+            ck_assert_int_eq(next, layers);
+            if (layers % n != n - 1)
+                ck_assert_int_eq(first, last);
+        }
+    }
+}
+END_TEST
+
+START_TEST(virtual_stages)
+{
+    struct layout layout = {.pp = 4, .vpp = 3, .schedule = SCHEDULE_INTERLEAVED};
+    ck_assert_int_eq(layout_virtual_stage(&layout, 2, 1), 6);
+    struct layout v_shaped = {.pp = 4, .vpp = 2, .schedule = SCHEDULE_ZBV};
+    ck_assert_int_eq(layout_virtual_stage(&v_shaped, 0, 1), 7);
+    ck_assert_int_eq(layout_virtual_stage(&v_shaped, 3, 1), 4);
+    const struct layout *both[] = {&layout, &v_shaped};
+    for (int i = 0; i < 2; i++) {
+        for (int v = 0; v < both[i]->pp * both[i]->vpp; v++) {
+            int stage = layout_stage_of(both[i], v), chunk = layout_chunk_of(both[i], v);
+            ck_assert_int_eq(layout_virtual_stage(both[i], stage, chunk), v);
+        }
+    }
+}
+END_TEST
+
+START_TEST(rank_order)
+{
+    struct layout layout = {.tp = 8, .cp = 1, .pp = 8, .vpp = 6, .dp = 192, .ep = 1};
+    struct coordinates at = layout_coordinates(&layout, 8 * 192 * 3 + 8 * 5 + 7);
+    ck_assert_int_eq(at.tp, 7);
+    ck_assert_int_eq(at.cp, 0);
+    ck_assert_int_eq(at.dp, 5);
+    ck_assert_int_eq(at.pp, 3);
+    struct layout odd = {.tp = 2, .cp = 3, .pp = 5, .vpp = 1, .dp = 7, .ep = 1};
+    for (int rank = 0; rank < 2 * 3 * 5 * 7; rank++)
+        ck_assert_int_eq(layout_rank(&odd, layout_coordinates(&odd, rank)), rank);
+    ck_assert_int_eq(layout_rank(&odd, (struct coordinates){.cp = 1}), 2);
+}
+END_TEST
+
+START_TEST(groups_by_hand)
+{
+    struct layout layout = {.tp = 2, .cp = 2, .pp = 3, .vpp = 1, .dp = 2, .ep = 2};
+    static const struct {
+        enum group_kind kind;
+        int rank, n, members[8];
+    } cases[] = {
+        {GROUP_TP, 5, 2, {4, 5}},          {GROUP_CP, 5, 2, {5, 7}},
+        {GROUP_DP, 5, 4, {1, 3, 5, 7}},    {GROUP_EP, 5, 2, {5, 7}},
+        {GROUP_EXPERT_DP, 5, 2, {1, 5}},   {GROUP_PP, 5, 3, {5, 13, 21}},
+        {GROUP_EMBEDDING, 21, 2, {5, 21}}, {GROUP_MODEL, 21, 6, {4, 5, 12, 13, 20, 21}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int members[8];
+        ck_assert_int_eq(layout_group_size(&layout, cases[i].kind), cases[i].n);
+        layout_group_members(&layout, cases[i].kind, cases[i].rank, members);
+        for (int j = 0; j < cases[i].n; j++)
+            ck_assert_int_eq(members[j], cases[i].members[j]);
+    }
+    layout.ep = 8; /* more than dp * cp = 4: the whole stage */
+    int members[8];
+    ck_assert_int_eq(layout_expert_tp(&layout), 1);
+    ck_assert_int_eq(layout_group_size(&layout, GROUP_EP), 8);
+    ck_assert_int_eq(layout_group_size(&layout, GROUP_EXPERT_DP), 1);
+    layout_group_members(&layout, GROUP_EP, 13, members);
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(members[i], 8 + i);
+}
+END_TEST
+
+/* A small generator of our own, so that the cases are the same everywhere. */
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+static int pick(uint64_t *state, const int *values, int n)
+{
+    return values[next_random(state) % (uint32_t)n];
+}
+
+static int world_of(const struct layout *l)
+{
+    return l->tp * l->cp * l->pp * l->dp;
+}
+
+static struct layout random_layout(uint64_t *state)
+{
+    static const int tps[] = {1, 2, 3, 4, 6, 8, 16}, cps[] = {1, 1, 2, 4}, pps[] = {1, 2, 3, 4, 8}, dps[] = {1, 2, 3, 5, 8, 12};
+    struct layout layout = {.vpp = 1, .ep = 1};
+    do {
+        layout.tp = pick(state, tps, 7);
+        layout.cp = pick(state, cps, 4);
+        layout.pp = pick(state, pps, 5);
+        layout.dp = pick(state, dps, 6);
+    } while (world_of(&layout) > 768);
+    int stage = world_of(&layout) / layout.pp;
+    do
+        layout.ep = 1 + (int)(next_random(state) % (uint32_t)stage);
+    while (stage % layout.ep);
+    return layout;
+}
+
+/* Groups of a kind hold every rank exactly once, and all members agree on the list. */
+START_TEST(groups_partition)
+{
+    uint64_t state = 1;
+    for (int round = 0; round < 40; round++) {
+        struct layout layout = random_layout(&state);
+        int world = world_of(&layout);
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+            int n = layout_group_size(&layout, (enum group_kind)kind);
+            int *members = memory_new((size_t)n, sizeof *members), *others = memory_new((size_t)n, sizeof *others);
+            for (int rank = 0; rank < world; rank++) {
+                layout_group_members(&layout, (enum group_kind)kind, rank, members);
+                int found = 0;
+                for (int i = 0; i < n; i++) {
+                    found += members[i] == rank;
+                    ck_assert_int_ge(members[i], i ? members[i - 1] + 1 : 0);
+                    ck_assert_int_lt(members[i], world);
+                }
+                int stage = layout_coordinates(&layout, rank).pp;
+                bool outside = kind == GROUP_EMBEDDING && stage != 0 && stage != layout.pp - 1;
+                ck_assert_int_eq(found, outside ? 0 : 1);
+                layout_group_members(&layout, (enum group_kind)kind, members[n - 1], others);
+                ck_assert_mem_eq(members, others, (size_t)n * sizeof *members);
+            }
+            free(members);
+            free(others);
+        }
+    }
+}
+END_TEST
+
+/* What the header says, by looking at every member of every group. */
+static void measure(const struct layout *layout, enum group_kind kind, int unit, int *units, int *per_unit)
+{
+    int world = world_of(layout), n = layout_group_size(layout, kind);
+    int *members = memory_new((size_t)n, sizeof *members);
+    *units = *per_unit = 0;
+    for (int rank = 0; rank < world; rank++) {
+        layout_group_members(layout, kind, rank, members);
+        int touched = 0, run = 0;
+        for (int i = 0; i < n; i++) { /* members ascend, so units do */
+            bool fresh = i == 0 || members[i] / unit != members[i - 1] / unit;
+            touched += fresh;
+            run = fresh ? 1 : run + 1;
+            *per_unit = run > *per_unit ? run : *per_unit;
+        }
+        *units = touched > *units ? touched : *units;
+    }
+    free(members);
+}
+
+START_TEST(spans_against_brute_force)
+{
+    static const int nodes[] = {4, 8, 8, 8, 6};
+    uint64_t state = 7;
+    for (int round = 0; round < 150; round++) {
+        struct layout layout = random_layout(&state);
+        int node = pick(&state, nodes, 5), leaf_nodes = 1 + (int)(next_random(&state) % 6);
+        struct cluster cluster = {.gpus_per_node = node,
+                                  .nvlink_domain = node,
+                                  .nics_per_node = node,
+                                  .leaf_nodes = leaf_nodes,
+                                  .pod_nodes = leaf_nodes * 3};
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+            /* Of the two-level group only what is regular is exact: stages that are whole units. */
+            int stage = layout.tp * layout.cp * layout.dp;
+            if (kind == GROUP_MODEL && stage % (3 * leaf_nodes * node))
+                continue;
+            struct group_span span = layout_span(&layout, &cluster, (enum group_kind)kind);
+            int units, per_unit;
+            measure(&layout, (enum group_kind)kind, node, &units, &per_unit);
+            ck_assert_int_eq(span.ranks, layout_group_size(&layout, (enum group_kind)kind));
+            ck_assert_int_eq(span.domains, units);
+            ck_assert_int_eq(span.ranks_per_domain, per_unit);
+            measure(&layout, (enum group_kind)kind, leaf_nodes * node, &units, &per_unit);
+            ck_assert_int_eq(span.leaves, span.domains == 1 ? 1 : units);
+            measure(&layout, (enum group_kind)kind, 3 * leaf_nodes * node, &units, &per_unit);
+            ck_assert_int_eq(span.pods, span.domains == 1 ? 1 : units);
+        }
+    }
+}
+END_TEST
+
+static void expect_span(struct group_span got, struct group_span want)
+{
+    ck_assert_int_eq(got.ranks, want.ranks);
+    ck_assert_int_eq(got.ranks_per_domain, want.ranks_per_domain);
+    ck_assert_int_eq(got.domains, want.domains);
+    ck_assert_int_eq(got.leaves, want.leaves);
+    ck_assert_int_eq(got.pods, want.pods);
+    ck_assert_int_eq(got.sharing, want.sharing);
+}
+
+START_TEST(spans_by_hand)
+{
+    struct layout megascale = {.tp = 8, .cp = 1, .pp = 8, .vpp = 6, .dp = 192, .ep = 1};
+    struct cluster a100 = {.gpus_per_node = 8, .nvlink_domain = 8, .nics_per_node = 8, .leaf_nodes = 64};
+    expect_span(layout_span(&megascale, &a100, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_PP), (struct group_span){8, 1, 8, 8, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_MODEL), (struct group_span){64, 8, 8, 8, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_EP), (struct group_span){1, 1, 1, 1, 1, 1});
+
+    a100.nics_per_node = 4; /* two data-parallel groups on each NIC */
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 2});
+    struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 128, .ep = 1};
+    expect_span(layout_span(&fsdp, &a100, GROUP_DP), (struct group_span){128, 8, 16, 1, 1, 1});
+    struct layout half = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 64, .ep = 1};
+    expect_span(layout_span(&half, &a100, GROUP_DP), (struct group_span){64, 4, 16, 1, 1, 2});
+    struct layout part = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 2, .ep = 1}; /* two of eight GPUs */
+    expect_span(layout_span(&part, &a100, GROUP_DP), (struct group_span){2, 2, 1, 1, 1, 1});
+}
+END_TEST
+
+/* NVL72: nodes of four GPUs in domains of 72, of which a job of 256 uses 64. */
+START_TEST(spans_of_large_domains)
+{
+    struct cluster nvl72 = {.gpus_per_node = 4, .nvlink_domain = 72, .nics_per_node = 4, .leaf_nodes = 0};
+    struct layout moe = {.tp = 1, .cp = 1, .pp = 4, .vpp = 4, .dp = 64, .ep = 64};
+    expect_span(layout_span(&moe, &nvl72, GROUP_EP), (struct group_span){64, 64, 1, 1, 1, 1});
+    expect_span(layout_span(&moe, &nvl72, GROUP_PP), (struct group_span){4, 1, 4, 1, 1, 1});
+    struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 256, .ep = 1};
+    expect_span(layout_span(&fsdp, &nvl72, GROUP_DP), (struct group_span){256, 64, 4, 1, 1, 1});
+    struct layout whole = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 144, .ep = 1};
+    expect_span(layout_span(&whole, &nvl72, GROUP_DP), (struct group_span){144, 72, 2, 1, 1, 1});
+    struct layout small = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 40, .ep = 1};
+    expect_span(layout_span(&small, &nvl72, GROUP_DP), (struct group_span){40, 40, 1, 1, 1, 1});
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layout_ranks");
+    TCase *tcase = tcase_create("ranks");
+    tcase_add_test(tcase, layers_by_hand);
+    tcase_add_test(tcase, layers_partition);
+    tcase_add_test(tcase, virtual_stages);
+    tcase_add_test(tcase, rank_order);
+    tcase_add_test(tcase, groups_by_hand);
+    tcase_add_test(tcase, groups_partition);
+    tcase_add_test(tcase, spans_against_brute_force);
+    tcase_add_test(tcase, spans_by_hand);
+    tcase_add_test(tcase, spans_of_large_domains);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

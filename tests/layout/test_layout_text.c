@@ -1,0 +1,153 @@
+/* The text form of layouts. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/layout/layout.h"
+
+static const struct layout MEGASCALE = {
+    .tp = 8,
+    .cp = 1,
+    .pp = 8,
+    .vpp = 6,
+    .dp = 192,
+    .ep = 1,
+    .zero = 2,
+    .sequence_parallel = true,
+    .micro_batch = 1,
+    .schedule = SCHEDULE_INTERLEAVED,
+};
+
+START_TEST(format_and_back)
+{
+    char text[160];
+    ck_assert_str_eq(layout_format(&MEGASCALE, text, sizeof text),
+                     "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved");
+    struct layout layout = {0};
+    struct diags diags = {0};
+    ck_assert_int_eq(layout_parse(text, &layout, &diags), STATUS_OK);
+    ck_assert_uint_eq(diags.n_items, 0);
+    char again[160];
+    ck_assert_str_eq(layout_format(&layout, again, sizeof again), text);
+}
+END_TEST
+
+START_TEST(subset_keeps_the_rest)
+{
+    struct layout layout = MEGASCALE;
+    struct diags diags = {0};
+    ck_assert_int_eq(layout_parse(" tp = 4, micro_batch=2 ,sequence_parallel=off,recompute=selective", &layout, &diags),
+                     STATUS_OK);
+    ck_assert_int_eq(layout.tp, 4);
+    ck_assert_int_eq(layout.micro_batch, 2);
+    ck_assert(!layout.sequence_parallel);
+    ck_assert_int_eq(layout.recompute, RECOMPUTE_SELECTIVE);
+    ck_assert_int_eq(layout.pp, 8);
+    ck_assert_int_eq(layout.vpp, 6);
+}
+END_TEST
+
+START_TEST(every_word)
+{
+    for (int i = 0; i < N_SCHEDULES; i++)
+        ck_assert_int_eq(schedule_parse(schedule_name((enum schedule)i)), i);
+    for (int i = 0; i < N_RECOMPUTES; i++)
+        ck_assert_int_eq(recompute_parse(recompute_name((enum recompute)i)), i);
+    ck_assert_int_eq(schedule_parse("1F1B"), -1);
+    ck_assert_int_eq(recompute_parse(""), -1);
+    for (int i = 0; i < N_LAYOUT_REASONS; i++) {
+        ck_assert_ptr_nonnull(layout_reason_key((enum layout_reason)i));
+        ck_assert_ptr_nonnull(layout_reason_text((enum layout_reason)i));
+    }
+    for (int i = 0; i < N_GROUP_KINDS; i++)
+        ck_assert_ptr_nonnull(group_kind_name((enum group_kind)i));
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int errors;
+    const char *part; /* of the first message */
+} WRONG[] = {
+    {"tpp=8", 1, "unknown key 'tpp'"},
+    {"shedule=1f1b", 1, "did you mean 'schedule'"},
+    {"tp=8,banana=1", 1, "known are tp, cp"},
+    {"tp=0", 1, "tp=0 is not a whole number of at least 1"},
+    {"dp=-4", 1, "at least 1"},
+    {"tp=8x", 1, "tp=8x"},
+    {"tp=99999999999", 1, "not a whole number"},
+    {"tp=", 1, "tp= is not"},
+    {"zero=-1", 1, "at least 0"},
+    {"tp", 1, "not a key=value"},
+    {"=8", 1, "not a key=value"},
+    {"tp=8,,pp=2", 1, "not a key=value"},
+    {"tp=8,", 1, "ends with a comma"},
+    {"sp=maybe", 1, "neither on nor off"},
+    {"schedule=1f1c", 1, "did you mean '1f1b'"},
+    {"recompute=everything", 1, "none, selective, full"},
+    {"tp=a,pp=b,qq=1", 3, "tp=a"},
+};
+
+START_TEST(refused_with_a_reason)
+{
+    struct layout layout = MEGASCALE;
+    struct diags diags = {0};
+    ck_assert_int_eq(layout_parse(WRONG[_i].text, &layout, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq((int)diags.n_errors, WRONG[_i].errors);
+    ck_assert_msg(strstr(diags.items[0].text, WRONG[_i].part) != NULL, "'%s' has no '%s'", diags.items[0].text, WRONG[_i].part);
+    ck_assert_int_eq(layout.tp, MEGASCALE.tp); /* untouched, also by the good parts */
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(completion)
+{
+    struct job job = {.global_batch = 6144, .seq_len = 2048, .features = FEATURE_BIT(DP_OVERLAP)};
+    struct setting setting = {.job = &job, .gpus = 12288};
+    struct layout layout = {.tp = 8, .pp = 8, .vpp = 6};
+    layout_complete(&layout, &setting);
+    ck_assert_int_eq(layout.dp, 192);
+    ck_assert_int_eq(layout.cp, 1);
+    ck_assert_int_eq(layout.ep, 1);
+    ck_assert_int_eq(layout.micro_batch, 1);
+    ck_assert_int_eq(layout.schedule, SCHEDULE_INTERLEAVED);
+    ck_assert_uint_eq(layout.features, FEATURE_BIT(DP_OVERLAP));
+
+    layout = (struct layout){.pp = 4};
+    layout_complete(&layout, &setting);
+    ck_assert_int_eq(layout.schedule, SCHEDULE_1F1B);
+    ck_assert_int_eq(layout.vpp, 1);
+    ck_assert_int_eq(layout.dp, 3072);
+
+    layout = (struct layout){.dp = 7, .features = FEATURE_BIT(FUSED_OPS)};
+    layout_complete(&layout, &setting);
+    ck_assert_int_eq(layout.schedule, SCHEDULE_NONE);
+    ck_assert_int_eq(layout.dp, 7);
+    ck_assert_uint_eq(layout.features, FEATURE_BIT(FUSED_OPS));
+
+    layout = (struct layout){.pp = 2, .schedule = SCHEDULE_ZB1P};
+    layout_complete(&layout, &setting);
+    ck_assert_int_eq(layout.schedule, SCHEDULE_ZB1P);
+
+    layout = (struct layout){.tp = 100000, .pp = 100000}; /* the check says what is wrong with it */
+    layout_complete(&layout, &setting);
+    ck_assert_int_eq(layout.dp, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layout_text");
+    TCase *tcase = tcase_create("text");
+    tcase_add_test(tcase, format_and_back);
+    tcase_add_test(tcase, subset_keeps_the_rest);
+    tcase_add_test(tcase, every_word);
+    tcase_add_loop_test(tcase, refused_with_a_reason, 0, sizeof WRONG / sizeof WRONG[0]);
+    tcase_add_test(tcase, completion);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
