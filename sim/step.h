@@ -14,6 +14,7 @@
 
 #include "model/base/diag.h"
 #include "model/cost/footprint.h"
+#include "sim/breakdown.h"
 #include "traces/timeline.h"
 
 struct step_options {
@@ -21,7 +22,9 @@ struct step_options {
     enum detail detail;
     const int *trace_ranks; /* whose spans are kept (folded: stages); NULL with n = -1: all */
     int n_trace_ranks;
-    bool verify; /* run program_verify first */
+    bool verify;              /* run program_verify first */
+    bool time_order;          /* execute through the event queue instead of by data flow: slower, the same times */
+    struct breakdown *stages; /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
 };
 
 struct step_result {

@@ -1,0 +1,14 @@
+/*
+ * network_analytic.h - the network of the closed-form models: NCCL's tuning model for collectives, latency plus bytes over rate
+ * for messages (model/cost/machine.h). Nothing shares a link except as the group's span says; uniform.
+ */
+#ifndef MSIM_SIM_NETWORK_ANALYTIC_H
+#define MSIM_SIM_NETWORK_ANALYTIC_H
+
+#include "model/cost/machine.h"
+#include "sim/network.h"
+
+/* `machine` must outlive the network. */
+struct network network_analytic(const struct machine *machine);
+
+#endif

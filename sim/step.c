@@ -1,0 +1,135 @@
+#include "sim/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/network_analytic.h"
+#include "sim/step_executor.h"
+
+static double wall_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void record_ranks(const struct execution *execution, const struct step_options *options, struct timeline *timeline)
+{
+    if (options->n_trace_ranks < 0)
+        for (int r = 0; r < execution->program->n_ranks; r++)
+            execution_record(execution, r, timeline);
+    for (int i = 0; i < options->n_trace_ranks; i++)
+        execution_record(execution, options->trace_ranks[i], timeline);
+    timeline->end = execution->end;
+    timeline_close(timeline);
+}
+
+static bool trace_ranks_exist(const struct step_options *options, const struct program *program, struct diags *diags)
+{
+    for (int i = 0; i < options->n_trace_ranks; i++)
+        if (options->trace_ranks[i] < 0 || options->trace_ranks[i] >= program->n_ranks) {
+            diag_error(diags, (struct place){0}, "there is no rank %d to trace; ranks are 0 to %d%s", options->trace_ranks[i],
+                       program->n_ranks - 1, options->all_ranks ? "" : " (one per stage when ranks are folded)");
+            return false;
+        }
+    return true;
+}
+
+/*
+ * Utilisation. MFU divides the FLOPs the model needs by what the GPUs could have done at the dense peak of the job's precision;
+ * HFU counts the FLOPs executed, recomputation included. Works count the arithmetic they really do, so their sum over the
+ * causal count is what is executed for each FLOP needed; the same factor serves the convention that counts attention in full.
+ */
+static void result_utilise(struct step_result *result, const struct layout *layout, const struct setting *setting,
+                           double executed_flops)
+{
+    double available = setting->cluster->gpu.peak_flops[setting->job->precision] * setting->gpus * result->step_time_s;
+    double full = model_flops_per_step(setting, layout->features, FLOPS_FULL);
+    double causal = model_flops_per_step(setting, layout->features, FLOPS_CAUSAL);
+
+    if (available <= 0)
+        return;
+    result->mfu = full / available;
+    result->mfu_causal = causal / available;
+    result->hfu_causal = executed_flops / available;
+    result->hfu = causal > 0 ? result->mfu * executed_flops / causal : 0;
+}
+
+static void result_fill(struct step_result *result, const struct layout *layout, const struct setting *setting,
+                        const struct execution *execution, double executed_flops)
+{
+    const struct job *job = setting->job;
+
+    result->step = execution->end;
+    result->step_time_s = (double)execution->end / (double)NANOS_PER_SECOND;
+    result->breakdown = breakdown_mean(&execution->breakdown, -1);
+    result->events = execution->events;
+    result->actors = execution->program->n_ranks;
+    if (execution->end > 0)
+        result->tokens_per_s = (double)job->global_batch * (double)job->seq_len / result->step_time_s;
+    result_utilise(result, layout, setting, executed_flops);
+    footprint_peak(layout, setting, &result->memory, &result->memory_stage);
+}
+
+/* Give the stages' breakdown to the caller instead of freeing it. */
+static void stages_move(struct execution *execution, struct breakdown *stages)
+{
+    *stages = execution->breakdown;
+    execution->breakdown = (struct breakdown){0};
+}
+
+static enum status program_run(const struct layout *layout, const struct setting *setting, const struct step_options *options,
+                               const struct program *program, struct step_result *result, struct timeline *timeline,
+                               struct diags *diags)
+{
+    struct machine machine = machine_of(layout, setting);
+    struct network network = network_analytic(&machine);
+    struct step_costs costs;
+    struct execution execution;
+
+    if (!trace_ranks_exist(options, program, diags))
+        return STATUS_BAD_INPUT;
+    step_costs_create(program, &machine, &network, &costs);
+    enum status status = program_execute(program, &costs, &network, options->time_order, &execution, diags);
+    if (status == STATUS_OK) {
+        double stands_for = (double)setting->gpus / program->n_ranks;
+        result_fill(result, layout, setting, &execution, step_costs_flops(program, &costs, stands_for));
+        if (timeline != NULL)
+            record_ranks(&execution, options, timeline);
+        if (options->stages != NULL)
+            stages_move(&execution, options->stages);
+        execution_free(&execution);
+    }
+    step_costs_free(&costs);
+    return status;
+}
+
+enum status step_simulate(const struct layout *layout, const struct setting *setting, const struct step_options *options,
+                          struct step_result *result, struct timeline *timeline, struct program *program, struct diags *diags)
+{
+    double began = wall_seconds();
+    struct program built;
+    struct step_result out = {0};
+    struct timeline recorded = {0};
+    enum status status = program_build(layout, setting, options->detail, !options->all_ranks, &built, diags);
+
+    if (status != STATUS_OK)
+        return status;
+    if (options->verify)
+        status = program_verify(&built, diags);
+    if (status == STATUS_OK)
+        status = program_run(layout, setting, options, &built, &out, timeline != NULL ? &recorded : NULL, diags);
+    if (status == STATUS_OK) {
+        out.seconds = wall_seconds() - began;
+        *result = out;
+        if (timeline != NULL)
+            *timeline = recorded;
+    }
+    if (status == STATUS_OK && program != NULL)
+        *program = built;
+    else
+        program_free(&built);
+    return status;
+}

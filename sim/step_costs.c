@@ -1,0 +1,117 @@
+#include "sim/step_costs.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+/* Transfers already asked for: a program holds few distinct ones, met in runs. */
+enum { N_KNOWN = 64 };
+
+struct known_transfer {
+    double bytes;
+    nanos time;
+    uint8_t kind, collective, role;
+    bool used;
+};
+
+void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_class fallback, struct class_nanos *split)
+{
+    double whole = cost_by_class_total(by);
+    nanos left = total;
+    int largest = (int)fallback;
+
+    *split = (struct class_nanos){{0}};
+    if (whole > 0) {
+        largest = 0;
+        for (int c = 0; c < N_WORK_CLASSES; c++) {
+            split->ns[c] = (nanos)(by->s[c] / whole * (double)total);
+            left -= split->ns[c];
+            if (by->s[c] > by->s[largest])
+                largest = c;
+        }
+    }
+    split->ns[largest] += left;
+}
+
+static void work_time(const struct program *program, const struct machine *machine, struct step_costs *costs, const struct op *op)
+{
+    struct cost_by_class by = {{0}};
+    nanos total = nanos_from_seconds(cost_seconds(work_cost(machine, &program->works, op->work)));
+
+    work_cost_by_class(machine, &program->works, op->work, &by);
+    class_nanos_split(total, &by, op->class, &costs->works[op->work]);
+    costs->flops[op->work] = work_flops(&program->works, op->work);
+}
+
+static nanos transfer_time(const struct op *op, const struct network *network, struct known_transfer *known)
+{
+    uint64_t bits = (uint64_t)op->bytes;
+    struct known_transfer *slot = &known[(bits * UINT64_C(0x9e3779b97f4a7c15) >> 58 ^ op->kind ^ op->role << 2) % N_KNOWN];
+
+    if (slot->used && slot->bytes == op->bytes && slot->kind == op->kind && slot->collective == op->collective &&
+        slot->role == op->role)
+        return slot->time;
+    nanos time = op->kind == OP_COLLECTIVE ? network->collective(network->state, op->collective, op->role, -1, op->bytes)
+                                           : network->message(network->state, -1, -1, op->bytes);
+    *slot = (struct known_transfer){
+        .bytes = op->bytes, .time = time, .kind = op->kind, .collective = op->collective, .role = op->role, .used = true};
+    return time;
+}
+
+void step_costs_create(const struct program *program, const struct machine *machine, const struct network *network,
+                       struct step_costs *costs)
+{
+    struct known_transfer known[N_KNOWN] = {{0}};
+    size_t n_works = (size_t)program->works.n_items;
+    nanos *works = memory_new(n_works, sizeof *works);
+    bool *timed = memory_new(n_works, sizeof *timed);
+
+    costs->ops = memory_new(program->n_ops, sizeof *costs->ops);
+    costs->works = memory_new(n_works, sizeof *costs->works);
+    costs->flops = memory_new(n_works, sizeof *costs->flops);
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct op *op = &program->ops[i];
+        if (op->kind == OP_COMPUTE && op->work >= 0) {
+            if (!timed[op->work]) {
+                work_time(program, machine, costs, op);
+                for (int c = 0; c < N_WORK_CLASSES; c++)
+                    works[op->work] += costs->works[op->work].ns[c];
+                timed[op->work] = true;
+            }
+            costs->ops[i] = works[op->work];
+        } else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform) {
+            costs->ops[i] = transfer_time(op, network, known);
+        }
+    }
+    free(works);
+    free(timed);
+}
+
+void step_costs_free(struct step_costs *costs)
+{
+    free(costs->ops);
+    free(costs->works);
+    free(costs->flops);
+    *costs = (struct step_costs){0};
+}
+
+double step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas)
+{
+    int64_t *ranks = memory_new((size_t)program->n_scripts, sizeof *ranks);
+    double flops = 0;
+
+    for (int r = 0; r < program->n_ranks; r++)
+        ranks[program->ranks[r].script]++;
+    for (int s = 0; s < program->n_scripts; s++) {
+        const struct script *script = &program->scripts[s];
+        double one = 0;
+        for (uint32_t i = 0; i < script->n_ops; i++) {
+            const struct op *op = &program->ops[script->first_op + i];
+            if (op->kind == OP_COMPUTE && op->work >= 0)
+                one += costs->flops[op->work];
+        }
+        flops += one * (double)ranks[s];
+    }
+    free(ranks);
+    return flops * replicas;
+}

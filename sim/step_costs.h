@@ -1,0 +1,37 @@
+/*
+ * step_costs.h - how long each operation of a program takes, in whole nanoseconds, and by class.
+ *
+ * A work is timed once (work_cost) however often it is executed, rounded to nanoseconds, and its nanoseconds are divided among
+ * classes in the proportions of work_cost_by_class; the remainder of the rounding goes to the largest class, so that the split
+ * sums exactly. Transfers are asked of the network, once per distinct (kind, role, bytes), when it is uniform.
+ */
+#ifndef MSIM_SIM_STEP_COSTS_H
+#define MSIM_SIM_STEP_COSTS_H
+
+#include "model/cost/machine.h"
+#include "model/program/program.h"
+#include "sim/network.h"
+
+struct class_nanos {
+    nanos ns[N_WORK_CLASSES];
+};
+
+struct step_costs {
+    nanos *ops;                /* [program.n_ops]; 0 for transfers of a network that is not uniform, and for joins */
+    struct class_nanos *works; /* [program.works.n_items], of the works that compute operations name */
+    double *flops;             /* [program.works.n_items], the same */
+};
+
+/* Times everything the program names. Indices must be in range (program_verify, or step_tables_create). */
+void step_costs_create(const struct program *program, const struct machine *machine, const struct network *network,
+                       struct step_costs *costs);
+void step_costs_free(struct step_costs *costs);
+
+/* `total` divided in the proportions of `by`, exactly; all to `fallback` where `by` is empty. */
+void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_class fallback, struct class_nanos *split);
+
+/* FLOPs all ranks of the job execute in one step, work by work as counted; `replicas`: ranks each rank of the program stands
+ * for. */
+double step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas);
+
+#endif

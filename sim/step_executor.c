@@ -1,0 +1,420 @@
+#include "sim/step_executor.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "sim/engine.h"
+
+static const struct place NOWHERE;
+
+/* Classes of events of one time: completions of operations before those of collectives. */
+enum { EVENT_OP, EVENT_COLLECTIVE };
+
+/* One rank. */
+struct actor {
+    const struct step_op *ops;
+    struct op_time *times;
+    const uint32_t *match;    /* of its sends: the receive at the peer */
+    nanos free_at[N_STREAMS]; /* end of the last operation */
+    uint32_t head[N_STREAMS]; /* next operation */
+    int32_t stage;
+    uint8_t runnable; /* bit s: stream s may be able to go on */
+    uint8_t busy;     /* bit s: its head has started, or entered its collective, and has not ended */
+    bool queued;      /* in the list of actors to advance */
+};
+
+/* One collective of one group. */
+struct meeting {
+    nanos latest; /* entry so far */
+    int32_t entered;
+};
+
+struct executor {
+    const struct program *program;
+    const struct step_tables *tables;
+    const struct network *network; /* NULL: durations are in the tables */
+    struct engine *engine;         /* NULL: data flow */
+    struct actor *actors;
+    struct meeting *meetings;
+    int32_t *queue; /* actors to advance, last in first out: a pipeline's ranks follow one another while they are in cache */
+    size_t n_queued;
+    struct execution *out;
+};
+
+static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
+{
+    struct actor *actor = &x->actors[rank];
+
+    actor->runnable |= (uint8_t)streams;
+    if (!actor->queued) {
+        actor->queued = true;
+        x->queue[x->n_queued++] = rank;
+    }
+}
+
+static struct class_nanos *actor_account(struct executor *x, const struct actor *actor)
+{
+    return &x->out->breakdown.stages[actor->stage].by_class;
+}
+
+/* ---- the end of an operation */
+
+static void op_complete(struct executor *x, struct actor *actor, uint32_t i, nanos end)
+{
+    const struct step_op *op = &actor->ops[i];
+    unsigned stream = 1u << op->stream;
+
+    actor->times[i].end = end;
+    actor->free_at[op->stream] = end;
+    actor->head[op->stream] = op->next;
+    actor->busy &= (uint8_t)~stream;
+    actor->runnable |= (uint8_t)(stream | op->dependents);
+    x->out->events++;
+}
+
+/* Its end is known: at once, or when the clock gets there. */
+static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
+{
+    struct actor *actor = &x->actors[rank];
+
+    if (x->engine == NULL) {
+        op_complete(x, actor, i, end);
+        return;
+    }
+    actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
+    engine_schedule(x->engine, end, EVENT_OP, (uint64_t)rank << 32 | i);
+}
+
+/* ---- collectives */
+
+static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
+{
+    const struct rank_group *members = &x->program->groups[group];
+
+    for (int32_t m = 0; m < members->n_members; m++) {
+        int32_t rank = x->program->members[members->first_member + m];
+        struct actor *actor = &x->actors[rank];
+        uint32_t i = x->tables->scripts[x->program->ranks[rank].script].collectives[members->kind][ordinal];
+        const struct step_op *op = &actor->ops[i];
+
+        if (op->stream == STREAM_COMPUTE) {
+            struct class_nanos *by = actor_account(x, actor);
+            by->ns[op->wait_class] += start - actor->times[i].start;
+            by->ns[op->class] += end - start;
+        }
+        actor->times[i].start = start;
+        op_complete(x, actor, i, end);
+        actor_wake(x, rank, 0);
+    }
+}
+
+static nanos collective_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
+{
+    if (x->network == NULL)
+        return op->duration;
+    const struct program_rank *at = &x->program->ranks[rank];
+    const struct op *source = &x->tables->scripts[at->script].source[i];
+    return x->network->collective(x->network->state, source->collective, op->role, at->groups[op->role], source->bytes);
+}
+
+static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos ready)
+{
+    struct actor *actor = &x->actors[rank];
+    const struct step_op *op = &actor->ops[i];
+    int32_t group = x->program->ranks[rank].groups[op->role];
+    struct meeting *meeting = &x->meetings[x->tables->group_cell[group] + op->ordinal];
+
+    actor->busy |= (uint8_t)(1u << op->stream);
+    actor->times[i].start = ready;
+    if (ready > meeting->latest)
+        meeting->latest = ready;
+    if (++meeting->entered < x->program->groups[group].n_members)
+        return;
+    nanos end = meeting->latest + collective_time(x, rank, op, i);
+    if (x->engine == NULL)
+        meeting_end(x, group, op->ordinal, meeting->latest, end);
+    else
+        engine_schedule(x->engine, end, EVENT_COLLECTIVE, (uint64_t)group << 32 | op->ordinal);
+}
+
+/* ---- messages */
+
+static nanos message_time(const struct executor *x, int32_t from, int32_t to, const struct step_op *op, double bytes)
+{
+    return x->network == NULL ? op->duration : x->network->message(x->network->state, from, to, bytes);
+}
+
+/* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
+static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
+{
+    int32_t to = x->program->ranks[rank].peers[x->actors[rank].ops[i].role];
+    struct actor *receiver = &x->actors[to];
+    uint32_t receive = x->actors[rank].match[i];
+    unsigned stream = receiver->ops[receive].stream;
+
+    receiver->times[receive].start = start;
+    if (receiver->head[stream] == receive)
+        actor_wake(x, to, 1u << stream);
+}
+
+/* ---- the start of an operation */
+
+/* When stream and dependencies let operation i start; *last is the one that ended last, NO_OP when the stream itself was.
+ * False: a dependency has not ended. */
+static bool op_ready(const struct actor *actor, const struct step_op *op, nanos *ready, uint32_t *last)
+{
+    *ready = actor->free_at[op->stream];
+    *last = NO_OP;
+    for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++) {
+        nanos end = actor->times[op->deps[d]].end;
+        if (end == 0)
+            return false;
+        if (end > *ready) {
+            *ready = end;
+            *last = op->deps[d];
+        }
+    }
+    return true;
+}
+
+/* Start the head of a stream if it can; false: it cannot go on for now. */
+static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
+{
+    struct actor *actor = &x->actors[rank];
+    uint32_t i = actor->head[stream], last;
+    nanos ready;
+
+    if (i == NO_OP || (actor->busy >> stream & 1u))
+        return false;
+    const struct step_op *op = &actor->ops[i];
+    if (!op_ready(actor, op, &ready, &last))
+        return false;
+    nanos start = ready, duration = op->duration;
+    if (op->kind == OP_RECV) {
+        nanos sent = actor->times[i].start;
+        if (sent == 0)
+            return false;
+        start = sent > ready ? sent : ready;
+    }
+    if (stream == STREAM_COMPUTE && last != NO_OP)
+        gap_attribute(actor->ops, actor->times, last, actor->free_at[stream], actor_account(x, actor));
+    if (op->kind == OP_COLLECTIVE) {
+        collective_enter(x, rank, i, ready);
+        return true;
+    }
+    if (op->kind == OP_SEND || op->kind == OP_RECV) {
+        const struct program_rank *at = &x->program->ranks[rank];
+        int32_t peer = at->peers[op->role];
+        double bytes = x->tables->scripts[at->script].source[i].bytes;
+        duration = op->kind == OP_SEND ? message_time(x, rank, peer, op, bytes) : message_time(x, peer, rank, op, bytes);
+        if (stream == STREAM_COMPUTE) {
+            struct class_nanos *by = actor_account(x, actor);
+            by->ns[op->wait_class] += start - ready;
+            by->ns[op->class] += duration;
+        }
+    }
+    actor->times[i].start = start;
+    if (op->kind == OP_SEND)
+        message_deliver(x, rank, i, start);
+    op_end_at(x, rank, i, start + duration);
+    return true;
+}
+
+static void actors_advance(struct executor *x)
+{
+    while (x->n_queued > 0) {
+        int32_t rank = x->queue[--x->n_queued];
+        struct actor *actor = &x->actors[rank];
+        actor->queued = false;
+        while (actor->runnable) {
+            unsigned stream = (unsigned)__builtin_ctz(actor->runnable);
+            actor->runnable &= (uint8_t) ~(1u << stream);
+            while (stream_advance(x, rank, stream))
+                ;
+        }
+    }
+}
+
+static void event_handle(struct executor *x, const struct event *event)
+{
+    int32_t who = (int32_t)(event->what >> 32);
+    uint32_t what = (uint32_t)event->what;
+
+    if (event->class == EVENT_COLLECTIVE) {
+        meeting_end(x, who, what, x->meetings[x->tables->group_cell[who] + what].latest, event->time);
+        return;
+    }
+    op_complete(x, &x->actors[who], what, event->time);
+    actor_wake(x, who, 0);
+}
+
+static void executor_run(struct executor *x)
+{
+    struct event event;
+
+    for (int32_t r = 0; r < x->program->n_ranks; r++) {
+        actor_wake(x, r, (1u << N_STREAMS) - 1);
+        actors_advance(x);
+    }
+    while (x->engine != NULL && engine_next(x->engine, &event)) {
+        event_handle(x, &event);
+        actors_advance(x);
+    }
+}
+
+/* ---- before and after */
+
+static void actors_create(struct executor *x)
+{
+    const struct program *program = x->program;
+    struct execution *out = x->out;
+
+    out->offsets = memory_new((size_t)program->n_ranks + 1, sizeof *out->offsets);
+    for (int32_t r = 0; r < program->n_ranks; r++)
+        out->offsets[r + 1] = out->offsets[r] + program->scripts[program->ranks[r].script].n_ops;
+    out->times = memory_new(out->offsets[program->n_ranks], sizeof *out->times);
+    out->breakdown.n_stages = program_stages(program);
+    out->breakdown.stages = memory_new((size_t)out->breakdown.n_stages, sizeof *out->breakdown.stages);
+    x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
+    x->queue = memory_new((size_t)program->n_ranks, sizeof *x->queue);
+    x->meetings = memory_new(x->tables->group_cell[program->n_groups], sizeof *x->meetings);
+    for (int32_t r = 0; r < program->n_ranks; r++) {
+        const struct step_script *script = &x->tables->scripts[program->ranks[r].script];
+        struct actor *actor = &x->actors[r];
+        *actor = (struct actor){.ops = script->ops,
+                                .times = out->times + out->offsets[r],
+                                .match = x->tables->neighbourhoods[x->tables->rank_neighbourhood[r]].match,
+                                .stage = program_rank_place(program, r).at.pp};
+        for (int s = 0; s < N_STREAMS; s++) {
+            actor->free_at[s] = STEP_EPOCH;
+            actor->head[s] = script->first[s];
+        }
+        out->breakdown.stages[actor->stage].ranks++;
+    }
+}
+
+/* Did every stream reach its end? Otherwise say who waits where. */
+static bool actors_finished(const struct executor *x, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+
+    for (int32_t r = 0; r < x->program->n_ranks && diags->n_errors - before < 8; r++)
+        for (int s = 0; s < N_STREAMS; s++) {
+            uint32_t i = x->actors[r].head[s];
+            if (i == NO_OP)
+                continue;
+            static const char *const kinds[N_OP_KINDS] = {"computation", "send", "receive", "collective", "join"};
+            const struct op *op = &x->tables->scripts[x->program->ranks[r].script].source[i];
+            diag_error(diags, NOWHERE, "the program waits in a circle: rank %d never ends %s %u (micro-batch %d, chunk %d)", r,
+                       kinds[op->kind], i, op->micro_batch, op->chunk);
+        }
+    return diags->n_errors == before;
+}
+
+/* Work on the compute stream, which every rank of a script executes alike. */
+static void breakdown_add_work(struct executor *x, const struct step_costs *costs)
+{
+    const struct program *program = x->program;
+    struct class_nanos *scripts = memory_new((size_t)program->n_scripts, sizeof *scripts);
+
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        const struct step_script *script = &x->tables->scripts[s];
+        for (uint32_t i = script->first[STREAM_COMPUTE]; i != NO_OP; i = script->ops[i].next) {
+            const struct op *op = &script->source[i];
+            if (op->kind != OP_COMPUTE)
+                continue;
+            if (op->work < 0 || costs->works == NULL) {
+                scripts[s].ns[op->class] += script->ops[i].duration;
+                continue;
+            }
+            for (int c = 0; c < N_WORK_CLASSES; c++)
+                scripts[s].ns[c] += costs->works[op->work].ns[c];
+        }
+    }
+    for (int32_t r = 0; r < program->n_ranks; r++) {
+        struct class_nanos *by = actor_account(x, &x->actors[r]);
+        for (int c = 0; c < N_WORK_CLASSES; c++)
+            by->ns[c] += scripts[program->ranks[r].script].ns[c];
+    }
+    free(scripts);
+}
+
+/* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
+static void breakdown_add_tail(struct executor *x, int32_t rank)
+{
+    const struct actor *actor = &x->actors[rank];
+    const struct step_script *script = &x->tables->scripts[x->program->ranks[rank].script];
+    int last = STREAM_COMPUTE;
+
+    for (int s = 0; s < N_STREAMS; s++)
+        if (actor->free_at[s] > actor->free_at[last])
+            last = s;
+    if (last != STREAM_COMPUTE)
+        gap_attribute(actor->ops, actor->times, script->last[last], actor->free_at[STREAM_COMPUTE], actor_account(x, actor));
+    actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end + STEP_EPOCH - actor->free_at[last];
+}
+
+static void breakdown_finish(struct executor *x, const struct step_costs *costs)
+{
+    for (int32_t r = 0; r < x->program->n_ranks; r++)
+        for (int s = 0; s < N_STREAMS; s++)
+            if (x->actors[r].free_at[s] - STEP_EPOCH > x->out->end)
+                x->out->end = x->actors[r].free_at[s] - STEP_EPOCH;
+    x->out->breakdown.step = x->out->end;
+    breakdown_add_work(x, costs);
+    for (int32_t r = 0; r < x->program->n_ranks; r++)
+        breakdown_add_tail(x, r);
+}
+
+enum status program_execute(const struct program *program, const struct step_costs *costs, const struct network *network,
+                            bool time_order, struct execution *execution, struct diags *diags)
+{
+    struct step_tables tables;
+    struct execution out = {.program = program};
+    enum status status = step_tables_create(program, costs->ops, &tables, diags);
+
+    if (status != STATUS_OK)
+        return status;
+    struct executor x = {.program = program,
+                         .tables = &tables,
+                         .network = network != NULL && !network->uniform ? network : NULL,
+                         .engine = time_order ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL,
+                         .out = &out};
+    actors_create(&x);
+    executor_run(&x);
+    if (actors_finished(&x, diags)) {
+        breakdown_finish(&x, costs);
+        *execution = out;
+    } else {
+        execution_free(&out);
+        status = STATUS_FAILED;
+    }
+    engine_destroy(x.engine);
+    free(x.actors);
+    free(x.queue);
+    free(x.meetings);
+    step_tables_free(&tables);
+    return status;
+}
+
+void execution_free(struct execution *execution)
+{
+    breakdown_free(&execution->breakdown);
+    free(execution->times);
+    free(execution->offsets);
+    *execution = (struct execution){0};
+}
+
+void execution_record(const struct execution *execution, int rank, struct timeline *timeline)
+{
+    size_t first = execution->offsets[rank], n = execution->offsets[rank + 1] - first;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct op_time *at = &execution->times[first + i];
+        timeline_record(
+            timeline,
+            (struct span){.rank = rank, .op = (uint32_t)i, .start = at->start - STEP_EPOCH, .end = at->end - STEP_EPOCH});
+    }
+    if (execution->end > timeline->end)
+        timeline->end = execution->end;
+}

@@ -1,0 +1,326 @@
+#include "sim/step_tables.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+/* A program has no file to point at. */
+static const struct place NOWHERE;
+
+/* Waiting for ranks of another stage is the pipeline's bubble; ranks of the same stage are late by their own jitter, which
+ * belongs to the exchange. */
+static uint8_t op_wait_class(const struct op *op)
+{
+    if (op->kind == OP_RECV)
+        return CLASS_BUBBLE;
+    if (op->kind == OP_COLLECTIVE && (op->role == GROUP_PP || op->role == GROUP_EMBEDDING || op->role == GROUP_MODEL))
+        return CLASS_BUBBLE;
+    return op->class;
+}
+
+static bool op_in_range(const struct program *program, const struct op *op, uint32_t index)
+{
+    if (op->kind >= N_OP_KINDS || op->stream >= N_STREAMS || op->class >= N_WORK_CLASSES || op->work >= program->works.n_items)
+        return false;
+    if ((op->kind == OP_SEND || op->kind == OP_RECV) && op->role >= N_PEERS)
+        return false;
+    if (op->kind == OP_COLLECTIVE && op->role >= N_GROUP_KINDS)
+        return false;
+    for (int d = 0; d < OP_DEPS; d++)
+        if (op->deps[d] != NO_OP && op->deps[d] >= index)
+            return false;
+    return true;
+}
+
+/* Dependencies on the own stream say nothing that its order does not. */
+static void step_op_depend(struct step_op *ops, uint32_t index, const uint32_t *deps)
+{
+    int n = 0;
+
+    for (int d = 0; d < OP_DEPS; d++)
+        ops[index].deps[d] = NO_OP;
+    for (int d = 0; d < OP_DEPS; d++) {
+        if (deps[d] == NO_OP || ops[deps[d]].stream == ops[index].stream)
+            continue;
+        ops[index].deps[n++] = deps[d];
+        ops[deps[d]].dependents |= (uint8_t)(1u << ops[index].stream);
+    }
+}
+
+static bool script_prepare(const struct program *program, const nanos *op_nanos, struct step_tables *tables, int32_t s,
+                           struct diags *diags)
+{
+    const struct script *script = &program->scripts[s];
+    struct step_script *out = &tables->scripts[s];
+    struct step_op *ops = &tables->ops[script->first_op];
+
+    *out = (struct step_script){.ops = ops, .source = &program->ops[script->first_op], .n_ops = script->n_ops};
+    for (int stream = 0; stream < N_STREAMS; stream++)
+        out->first[stream] = out->last[stream] = NO_OP;
+    for (uint32_t i = 0; i < script->n_ops; i++) {
+        const struct op *op = &out->source[i];
+        if (!op_in_range(program, op, i)) {
+            diag_error(diags, NOWHERE, "program: operation %u of script %d has an index out of range", i, s);
+            return false;
+        }
+        ops[i] = (struct step_op){.duration = op_nanos[script->first_op + i],
+                                  .previous = out->last[op->stream],
+                                  .next = NO_OP,
+                                  .ordinal = op->kind == OP_COLLECTIVE ? out->n_collectives[op->role]++ : 0,
+                                  .kind = op->kind,
+                                  .stream = op->stream,
+                                  .role = op->role,
+                                  .class = op->class,
+                                  .wait_class = op_wait_class(op)};
+        step_op_depend(ops, i, op->deps);
+        if (out->last[op->stream] == NO_OP)
+            out->first[op->stream] = i;
+        else
+            ops[out->last[op->stream]].next = i;
+        out->last[op->stream] = i;
+    }
+    return true;
+}
+
+/* The operation of each collective, by group kind and ordinal; storage is carved from one array. */
+static void scripts_list_collectives(const struct program *program, struct step_tables *tables)
+{
+    uint32_t *free_slot = tables->collectives;
+
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        struct step_script *script = &tables->scripts[s];
+        uint32_t *lists[N_GROUP_KINDS];
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+            script->collectives[kind] = lists[kind] = free_slot;
+            free_slot += script->n_collectives[kind];
+        }
+        for (uint32_t i = 0; i < script->n_ops; i++)
+            if (script->ops[i].kind == OP_COLLECTIVE)
+                lists[script->ops[i].role][script->ops[i].ordinal] = i;
+    }
+}
+
+static bool scripts_prepare(const struct program *program, const nanos *op_nanos, struct step_tables *tables, struct diags *diags)
+{
+    size_t n_collectives = 0;
+
+    tables->ops = memory_new(program->n_ops, sizeof *tables->ops);
+    tables->scripts = memory_new((size_t)program->n_scripts, sizeof *tables->scripts);
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        const struct script *script = &program->scripts[s];
+        if (script->first_op > program->n_ops || script->n_ops > program->n_ops - script->first_op) {
+            diag_error(diags, NOWHERE, "program: script %d lies outside the operations", s);
+            return false;
+        }
+        if (!script_prepare(program, op_nanos, tables, s, diags))
+            return false;
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            n_collectives += tables->scripts[s].n_collectives[kind];
+    }
+    tables->collectives = memory_new(n_collectives, sizeof *tables->collectives);
+    scripts_list_collectives(program, tables);
+    return true;
+}
+
+static bool rank_in_range(const struct program *program, const struct program_rank *rank)
+{
+    if (rank->script < 0 || rank->script >= program->n_scripts)
+        return false;
+    for (int p = 0; p < N_PEERS; p++)
+        if (rank->peers[p] < -1 || rank->peers[p] >= program->n_ranks)
+            return false;
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+        if (rank->groups[kind] < -1 || rank->groups[kind] >= program->n_groups)
+            return false;
+    return true;
+}
+
+/* Every member of a group enters as many collectives as the others; where each finds room for them. */
+static bool groups_prepare(const struct program *program, struct step_tables *tables, struct diags *diags)
+{
+    tables->group_cell = memory_new((size_t)program->n_groups + 1, sizeof *tables->group_cell);
+    for (int32_t g = 0; g < program->n_groups; g++) {
+        const struct rank_group *group = &program->groups[g];
+        uint32_t n = 0;
+        if (group->kind >= N_GROUP_KINDS || group->first_member < 0 || group->n_members < 0 ||
+            group->n_members > program->n_members - group->first_member) {
+            diag_error(diags, NOWHERE, "program: group %d lies outside the list of members", g);
+            return false;
+        }
+        for (int32_t m = 0; m < group->n_members; m++) {
+            int32_t rank = program->members[group->first_member + m];
+            if (rank < 0 || rank >= program->n_ranks || program->ranks[rank].groups[group->kind] != g) {
+                diag_error(diags, NOWHERE, "program: rank %d is listed in group %d but does not name it", rank, g);
+                return false;
+            }
+            uint32_t entered = tables->scripts[program->ranks[rank].script].n_collectives[group->kind];
+            if (m > 0 && entered != n) {
+                diag_error(diags, NOWHERE, "program: members of %s group %d enter %u and %u collectives",
+                           group_kind_name(group->kind), g, n, entered);
+                return false;
+            }
+            n = entered;
+        }
+        tables->group_cell[g + 1] = tables->group_cell[g] + n;
+    }
+    return true;
+}
+
+static bool ranks_check(const struct program *program, const struct step_tables *tables, struct diags *diags)
+{
+    for (int32_t r = 0; r < program->n_ranks; r++) {
+        const struct program_rank *rank = &program->ranks[r];
+        if (!rank_in_range(program, rank)) {
+            diag_error(diags, NOWHERE, "program: rank %d has an index out of range", r);
+            return false;
+        }
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            if (rank->groups[kind] < 0 && tables->scripts[rank->script].n_collectives[kind] > 0) {
+                diag_error(diags, NOWHERE, "program: rank %d enters a collective of a %s group but is in none", r,
+                           group_kind_name(kind));
+                return false;
+            }
+    }
+    return true;
+}
+
+/* ---- messages */
+
+/* An operation of a message, in matching order: by tag, then as it stands in the script. */
+struct message_end {
+    uint32_t tag, op;
+};
+
+static int message_end_compare(const void *a, const void *b)
+{
+    const struct message_end *x = a, *y = b;
+
+    if (x->tag != y->tag)
+        return x->tag < y->tag ? -1 : 1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+static size_t message_ends(const struct step_script *script, enum op_kind kind, unsigned roles, struct message_end *ends)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < script->n_ops; i++)
+        if (script->source[i].kind == kind && (roles >> script->source[i].role & 1u))
+            ends[n++] = (struct message_end){script->source[i].tag, i};
+    qsort(ends, n, sizeof *ends, message_end_compare);
+    return n;
+}
+
+/* The k-th send with a tag completes the k-th receive with that tag. False: they do not pair up. */
+static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer)
+{
+    const struct step_script *mine = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
+    struct message_end *sends = memory_new(mine->n_ops, sizeof *sends), *receives = memory_new(its->n_ops, sizeof *receives);
+    size_t n = message_ends(mine, OP_SEND, peer->my_roles, sends);
+    bool paired = n == message_ends(its, OP_RECV, peer->its_roles, receives);
+
+    for (size_t k = 0; paired && k < n; k++) {
+        paired = sends[k].tag == receives[k].tag && mine->source[sends[k].op].bytes == its->source[receives[k].op].bytes;
+        at->match[sends[k].op] = receives[k].op;
+    }
+    free(sends);
+    free(receives);
+    return paired;
+}
+
+static bool neighbourhood_match(struct step_tables *tables, struct neighbourhood *at, int32_t rank, struct diags *diags)
+{
+    const struct step_script *script = &tables->scripts[at->script];
+
+    at->match = memory_new(script->n_ops, sizeof *at->match);
+    for (uint32_t i = 0; i < script->n_ops; i++)
+        at->match[i] = NO_OP;
+    for (int p = 0; p < N_PEERS; p++) {
+        /* Two roles may name one rank; its messages are then matched together, once. */
+        if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p && !peer_match(tables, at, &at->peers[p])) {
+            diag_error(diags, NOWHERE, "program: sends of rank %d and receives of its peer do not match", rank);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < script->n_ops; i++)
+        if (script->ops[i].kind == OP_SEND && at->match[i] == NO_OP) {
+            diag_error(diags, NOWHERE, "program: operation %u of rank %d sends to nobody", i, rank);
+            return false;
+        }
+    return true;
+}
+
+static struct neighbourhood neighbourhood_of(const struct program *program, int32_t rank)
+{
+    const struct program_rank *me = &program->ranks[rank];
+    struct neighbourhood at = {.script = me->script};
+
+    for (int p = 0; p < N_PEERS; p++) {
+        struct neighbour *peer = &at.peers[p];
+        int32_t other = me->peers[p];
+        *peer = (struct neighbour){.script = other < 0 ? -1 : program->ranks[other].script};
+        for (int q = 0; other >= 0 && q < N_PEERS; q++) {
+            peer->my_roles |= (uint8_t)((me->peers[q] == other) << q);
+            peer->its_roles |= (uint8_t)((program->ranks[other].peers[q] == rank) << q);
+        }
+    }
+    return at;
+}
+
+static bool neighbourhood_same(const struct neighbourhood *a, const struct neighbourhood *b)
+{
+    if (a->script != b->script)
+        return false;
+    for (int p = 0; p < N_PEERS; p++)
+        if (a->peers[p].script != b->peers[p].script || a->peers[p].my_roles != b->peers[p].my_roles ||
+            a->peers[p].its_roles != b->peers[p].its_roles)
+            return false;
+    return true;
+}
+
+static bool neighbourhoods_prepare(const struct program *program, struct step_tables *tables, struct diags *diags)
+{
+    size_t known = 0; /* neighbouring ranks are mostly alike: try the last one first */
+
+    tables->rank_neighbourhood = memory_new((size_t)program->n_ranks, sizeof *tables->rank_neighbourhood);
+    for (int32_t r = 0; r < program->n_ranks; r++) {
+        struct neighbourhood at = neighbourhood_of(program, r);
+        if (known >= tables->n_neighbourhoods || !neighbourhood_same(&tables->neighbourhoods[known], &at))
+            for (known = 0; known < tables->n_neighbourhoods; known++)
+                if (neighbourhood_same(&tables->neighbourhoods[known], &at))
+                    break;
+        if (known == tables->n_neighbourhoods) {
+            tables->neighbourhoods = memory_grow(tables->neighbourhoods, &tables->neighbourhood_capacity,
+                                                 tables->n_neighbourhoods + 1, sizeof *tables->neighbourhoods);
+            tables->neighbourhoods[tables->n_neighbourhoods++] = at;
+            if (!neighbourhood_match(tables, &tables->neighbourhoods[known], r, diags))
+                return false;
+        }
+        tables->rank_neighbourhood[r] = (int32_t)known;
+    }
+    return true;
+}
+
+enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
+                               struct diags *diags)
+{
+    *tables = (struct step_tables){0};
+    if (scripts_prepare(program, op_nanos, tables, diags) && ranks_check(program, tables, diags) &&
+        groups_prepare(program, tables, diags) && neighbourhoods_prepare(program, tables, diags))
+        return STATUS_OK;
+    step_tables_free(tables);
+    return STATUS_BAD_INPUT;
+}
+
+void step_tables_free(struct step_tables *tables)
+{
+    for (size_t i = 0; i < tables->n_neighbourhoods; i++)
+        free(tables->neighbourhoods[i].match);
+    free(tables->neighbourhoods);
+    free(tables->ops);
+    free(tables->scripts);
+    free(tables->collectives);
+    free(tables->rank_neighbourhood);
+    free(tables->group_cell);
+    *tables = (struct step_tables){0};
+}
