@@ -126,6 +126,39 @@ enum status quantity_parse(const char *text, enum dimension dimension, double *v
     return quantity_refuse(row, text, unit, why, size);
 }
 
+/* `value` in one unit with the fewest digits that give it back; false when this unit cannot. */
+static bool write_in_unit(double value, enum dimension dimension, const struct unit *unit, char *buffer, size_t size)
+{
+    char why[120];
+    double back;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g%s", digits, value / unit->factor, unit->name);
+        bool plain = !strchr(buffer, 'e');
+        if (plain && quantity_parse(buffer, dimension, &back, why, sizeof why) == STATUS_OK && back == value)
+            return true;
+    }
+    return false;
+}
+
+char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size)
+{
+    const struct dimension_row *row = &dimensions[dimension];
+    const struct unit canonical = {row->units[0].name, 1};
+    char text[64];
+    size_t best = SIZE_MAX;
+    snprintf(buffer, size, "%.17g%s", value, canonical.name); /* the first unit of every dimension has factor 1 */
+    for (size_t i = 0; i < row->n_units; i++) {
+        double shown = fabs(value / row->units[i].factor);
+        bool readable = shown == 0 || (shown >= 1 && shown < 1e4);
+        if (readable && write_in_unit(value, dimension, &row->units[i], text, sizeof text) && strlen(text) < best &&
+            strlen(text) < size) {
+            best = strlen(text);
+            memcpy(buffer, text, best + 1);
+        }
+    }
+    return buffer;
+}
+
 struct scale {
     double from; /* smallest magnitude shown in this unit */
     double factor;

@@ -47,6 +47,10 @@ MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension
 /* The quantity for people, three significant digits: "14.8 s", "79.3 GiB", "25 GB/s". Returns buffer. */
 char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size);
 
+/* The shortest text with a unit that quantity_parse turns back into exactly this value: "2.039TB/s". Returns buffer; 48 bytes
+ * always suffice. */
+char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
+
 /* The nearest of n names within an edit distance that makes it a likely slip, or NULL. */
 const char *nearest_name(const char *text, const char *const *names, size_t n_names);
 

@@ -5,8 +5,11 @@
  * $MSIM_DATA/catalog, the build tree's, the install prefix's share/msim/catalog. Every entry names its `source`; the loader
  * refuses one without.
  *
- * A name that contains '/' or ends in .yaml, .yml or .json is a file, anything else a catalog name. Mistakes go to diags with
- * file, line and column; an unknown name gets the nearest known one.
+ * `<gpu>-node` is a cluster too: one usual host of that GPU.
+ *
+ * An entry may build on another: `base: NAME` and what differs. A name that contains '/' or ends in .yaml, .yml or .json is a
+ * file, anything else a catalog name. Mistakes go to diags with file, line and column; an unknown name gets the nearest known
+ * one.
  */
 #ifndef MSIM_MODEL_SPEC_CATALOG_H
 #define MSIM_MODEL_SPEC_CATALOG_H
@@ -21,6 +24,13 @@ enum catalog_kind { CATALOG_MODELS, CATALOG_GPUS, CATALOG_CLUSTERS, N_CATALOG_KI
 MUST_CHECK enum status catalog_model(const char *name, struct transformer *model, struct diags *diags);
 MUST_CHECK enum status catalog_gpu(const char *name, struct gpu *gpu, struct diags *diags);
 MUST_CHECK enum status catalog_cluster(const char *name, struct cluster *cluster, struct diags *diags);
+
+/*
+ * A plausible cluster for a row of a measurement table whose cluster nobody named: `nodes` hosts of gpus_per_node GPUs on a
+ * non-blocking fabric, one NIC of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.
+ */
+MUST_CHECK enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
+                                      struct diags *diags);
 
 /* Names in alphabetical order, NULL-terminated; free with catalog_names_free. */
 MUST_CHECK enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags);

@@ -1,0 +1,137 @@
+#include "model/spec/catalog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/spec/entry.h"
+
+static const char *const folders[N_CATALOG_KINDS] = {
+    [CATALOG_MODELS] = "catalog/models", [CATALOG_GPUS] = "catalog/gpus", [CATALOG_CLUSTERS] = "catalog/clusters"};
+
+/* A name said by a caller, not by a file: it has no position. */
+static enum status load(enum catalog_kind kind, const char *name, void *object, struct diags *diags)
+{
+    struct arena arena = {0};
+    struct yaml_node value = {.kind = YAML_SCALAR, .text = name, .quoted = true};
+    struct yaml_node *tree = entry_resolve(kind, &value, &arena, diags);
+    enum status status = tree ? entry_read(kind, tree, object, diags) : STATUS_BAD_INPUT;
+    arena_free(&arena);
+    return status;
+}
+
+enum status catalog_model(const char *name, struct transformer *model, struct diags *diags)
+{
+    return load(CATALOG_MODELS, name, model, diags);
+}
+
+enum status catalog_gpu(const char *name, struct gpu *gpu, struct diags *diags)
+{
+    return load(CATALOG_GPUS, name, gpu, diags);
+}
+
+enum status catalog_cluster(const char *name, struct cluster *cluster, struct diags *diags)
+{
+    return load(CATALOG_CLUSTERS, name, cluster, diags);
+}
+
+enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
+                           struct diags *diags)
+{
+    struct cluster c = {.nodes = nodes, .gpus_per_node = gpus_per_node, .nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
+    if (nodes < 1 || gpus_per_node < 0 || nic_rate < 0) {
+        diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, gpus_per_node);
+        return STATUS_BAD_INPUT;
+    }
+    enum status status = catalog_gpu(gpu, &c.gpu, diags);
+    if (status != STATUS_OK)
+        return status;
+    if (gpus_per_node > 0)
+        c.nics_per_node = gpus_per_node;
+    c.nic_latency_s = 2.5e-6; /* the defaults of cluster_schema.c */
+    c.hop_latency_s = 0.6e-6;
+    c.net_fraction = 0.9;
+    c.fabric_layers = nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
+    c.leaf_oversubscription = c.pod_oversubscription = 1;
+    c.nic_split = 1;
+    snprintf(c.name, sizeof c.name, "%.40s x %d", gpu, nodes);
+    snprintf(c.source, sizeof c.source, "assumed: a non-blocking fabric");
+    struct yaml_node nowhere = {.kind = YAML_MAPPING};
+    size_t before = diags->n_errors;
+    cluster_complete(&c, &nowhere, diags);
+    if (diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *cluster = c;
+    return STATUS_OK;
+}
+
+/* Growing list of names. */
+struct names {
+    char **items;
+    size_t n, capacity;
+};
+
+static void names_add(struct names *names, const char *text, size_t length, const char *ending)
+{
+    size_t size = length + strlen(ending) + 1;
+    char *name = memory_new(size, 1);
+    snprintf(name, size, "%.*s%s", (int)length, text, ending);
+    names->items = memory_grow(names->items, &names->capacity, names->n + 2, sizeof *names->items);
+    names->items[names->n++] = name;
+    names->items[names->n] = NULL;
+}
+
+/* Adds every NAME.yaml of the folder as NAME and `ending`. */
+static enum status names_of_folder(enum catalog_kind kind, const char *ending, struct names *names, struct diags *diags)
+{
+    char *path = data_path(folders[kind]);
+    DIR *directory = path ? opendir(path) : NULL;
+    if (!directory) {
+        diag_error(diags, (struct place){.file = path ? path : folders[kind]},
+                   "cannot read the catalog: %s; MSIM_DATA can name its place", path ? strerror(errno) : "not found");
+        free(path);
+        return STATUS_BAD_INPUT;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(directory)) != NULL) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot && dot > entry->d_name && strcmp(dot, ".yaml") == 0)
+            names_add(names, entry->d_name, (size_t)(dot - entry->d_name), ending);
+    }
+    closedir(directory);
+    free(path);
+    return STATUS_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags)
+{
+    struct names found = {0};
+    found.items = memory_grow(NULL, &found.capacity, 1, sizeof *found.items);
+    found.items[0] = NULL;
+    enum status status = names_of_folder(kind, "", &found, diags);
+    if (status == STATUS_OK && kind == CATALOG_CLUSTERS)
+        status = names_of_folder(CATALOG_GPUS, "-node", &found, diags);
+    if (status != STATUS_OK) {
+        catalog_names_free(found.items);
+        return status;
+    }
+    qsort(found.items, found.n, sizeof *found.items, compare_names);
+    *names = found.items;
+    *n_names = found.n;
+    return STATUS_OK;
+}
+
+void catalog_names_free(char **names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        free(names[i]);
+    free(names);
+}

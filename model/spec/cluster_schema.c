@@ -1,0 +1,30 @@
+#include "model/spec/cluster.h"
+#include "model/spec/schemas.h"
+
+/* How a cluster is written. Its GPU arrives as the mapping that the catalog resolved (entry.c). */
+static const char *const fabrics[] = {
+    [FABRIC_INFINIBAND] = "infiniband", [FABRIC_ROCE] = "roce", [FABRIC_ETHERNET_TCP] = "ethernet_tcp", NULL};
+
+static const struct field cluster_rows[] = {
+    TEXT("name", struct cluster, name, UNSET, "name"),
+    TEXT("source", struct cluster, source, UNSET, "where the description comes from"),
+    GROUP("gpu", struct cluster, gpu, gpu_schema, REQUIRED, "its GPU: a catalog name, a file, or a mapping"),
+    INTEGER("nodes", struct cluster, nodes, 1, 1e6, REQUIRED, "hosts"),
+    INTEGER("gpus_per_node", struct cluster, gpus_per_node, 1, 1024, UNSET, "the GPU's usual number when left out"),
+    INTEGER("nvlink_domain", struct cluster, nvlink_domain, 1, 100000, UNSET, "GPUs joined by NVLink; the GPU's when left out"),
+    CHOICE("fabric", struct cluster, fabric, fabrics, "infiniband", "kind of network"),
+    INTEGER("nics_per_node", struct cluster, nics_per_node, 1, 1024, UNSET, "one per GPU when left out"),
+    QUANTITY("nic_rate", struct cluster, nic_rate, DIM_RATE, 1e7, 1e13, UNSET, "per NIC and direction"),
+    QUANTITY("nic_latency", struct cluster, nic_latency_s, DIM_TIME, 1e-9, 1, "2.5us", "one message, host to host, one switch"),
+    QUANTITY("hop_latency", struct cluster, hop_latency_s, DIM_TIME, 0, 1, "0.6us", "each further switch"),
+    QUANTITY("net_fraction", struct cluster, net_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of nic_rate that NCCL sustains"),
+    INTEGER("fabric_layers", struct cluster, fabric_layers, 1, 3, "2", "1 one switch, 2 leaf-spine, 3 Clos with core"),
+    INTEGER("leaf_nodes", struct cluster, leaf_nodes, 1, 1e6, UNSET, "hosts under one set of leaf (ToR) switches"),
+    INTEGER("pod_nodes", struct cluster, pod_nodes, 0, 1e6, UNSET, "hosts under one aggregation block; 0 all"),
+    QUANTITY("leaf_oversubscription", struct cluster, leaf_oversubscription, DIM_COUNT, 0.01, 1000, "1", "down : up at the leaf"),
+    QUANTITY("pod_oversubscription", struct cluster, pod_oversubscription, DIM_COUNT, 0.01, 1000, "1",
+             "down : up at the aggregation layer"),
+    INTEGER("nic_split", struct cluster, nic_split, 1, 16, "1", "links that one switch port is split into towards the hosts"),
+    QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),
+};
+const struct schema cluster_schema = SCHEMA("cluster", cluster_rows);

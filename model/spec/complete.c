@@ -1,0 +1,113 @@
+/* What follows from what is given, and whether the whole makes sense. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/spec/entry.h"
+
+static void complete_name(char *name, const char *kind)
+{
+    if (!*name)
+        snprintf(name, NAME_SIZE, "%s", kind);
+}
+
+static void check_mixture(const struct transformer *m, const struct yaml_node *tree, struct diags *diags)
+{
+    const struct yaml_node *moe = yaml_find(tree, "moe");
+    if (m->moe.experts == 0 || !moe)
+        return;
+    if (m->moe.top_k > m->moe.experts)
+        diag_error(diags, entry_place(moe, "top_k"), "top_k: %d experts per token of only %d", m->moe.top_k, m->moe.experts);
+    if (m->moe.first_dense_layers + m->moe.every > m->layers)
+        diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers, the first %d stay dense, then one in %d",
+                   m->layers, m->moe.first_dense_layers, m->moe.every);
+}
+
+void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags)
+{
+    complete_name(model->name, "model");
+    if (!*model->source)
+        snprintf(model->source, SOURCE_SIZE, "given in place");
+    if (!model->kv_heads)
+        model->kv_heads = model->heads;
+    if (!model->ffn_hidden)
+        model->ffn_hidden = 4 * model->hidden;
+    if (!model->head_dim && model->attention == ATTENTION_LATENT)
+        model->head_dim = model->latent.v_dim;
+    if (!model->head_dim && model->hidden % model->heads == 0)
+        model->head_dim = (int)(model->hidden / model->heads);
+    if (!model->head_dim)
+        diag_error(diags, entry_place(tree, "heads"),
+                   "heads: hidden %lld is not a multiple of %d heads; change one or give head_dim", (long long)model->hidden,
+                   model->heads);
+    if (model->heads % model->kv_heads != 0)
+        diag_error(diags, entry_place(tree, "kv_heads"), "kv_heads: %d heads cannot share %d key/value heads evenly",
+                   model->heads, model->kv_heads);
+    if (model->attention == ATTENTION_LATENT && !model->latent.kv_lora_rank)
+        diag_error(diags, entry_place(tree, "attention"), "attention: latent attention needs the group 'latent'");
+    if (model->attention != ATTENTION_LATENT && model->latent.kv_lora_rank)
+        diag_error(diags, entry_place(tree, "latent"), "latent: only with `attention: latent`");
+    check_mixture(model, tree, diags);
+}
+
+/* A precision with a peak but no fit of its own borrows that of its nearest kin. */
+static void complete_gemm(struct gpu *gpu)
+{
+    static const enum precision kin[N_PRECISIONS] = {
+        [PRECISION_FP32] = PRECISION_BF16, [PRECISION_BF16] = PRECISION_FP16, [PRECISION_FP16] = PRECISION_BF16,
+        [PRECISION_FP8] = PRECISION_BF16,  [PRECISION_MXFP8] = PRECISION_FP8, [PRECISION_NVFP4] = PRECISION_FP8,
+    };
+    for (int round = 0; round < 2; round++)
+        for (int p = 0; p < N_PRECISIONS; p++)
+            if (gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0)
+                gpu->gemm[p] = gpu->gemm[kin[p]];
+}
+
+void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *diags)
+{
+    complete_name(gpu->name, "gpu");
+    if (!*gpu->source)
+        snprintf(gpu->source, SOURCE_SIZE, "given in place");
+    complete_gemm(gpu);
+    bool any = false;
+    for (int p = 0; p < N_PRECISIONS; p++) {
+        any = any || (p != PRECISION_FP32 && gpu->peak_flops[p] > 0);
+        if (gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0)
+            diag_error(diags, entry_place(tree, "gemm"), "gemm: nothing for %s, which has a peak", precision_name(p));
+    }
+    if (!any)
+        diag_error(diags, entry_place(tree, "peak"), "peak: no training precision (bf16, fp16, fp8, ...) is given");
+}
+
+static void complete_fabric(struct cluster *c)
+{
+    if (!c->nics_per_node)
+        c->nics_per_node = c->gpus_per_node;
+    if (c->nic_rate <= 0)
+        c->nic_rate = c->gpu.nic_rate * c->gpus_per_node / c->nics_per_node;
+    if (!c->leaf_nodes)
+        c->leaf_nodes = c->fabric_layers == 1 || c->nodes < 32 ? c->nodes : 32;
+}
+
+void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags)
+{
+    complete_name(cluster->name, "cluster");
+    if (!*cluster->source)
+        snprintf(cluster->source, SOURCE_SIZE, "given in place");
+    if (!cluster->gpus_per_node)
+        cluster->gpus_per_node = cluster->gpu.gpus_per_node;
+    int gpn = cluster->gpus_per_node;
+    if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, and at least one */
+        cluster->nvlink_domain = cluster->gpu.nvlink_domain > gpn ? cluster->gpu.nvlink_domain / gpn * gpn : gpn;
+    complete_fabric(cluster);
+    if (cluster->nvlink_domain % gpn != 0)
+        diag_error(diags, entry_place(tree, "nvlink_domain"), "nvlink_domain: %d GPUs are not whole nodes of %d",
+                   cluster->nvlink_domain, gpn);
+    if ((double)cluster->nodes * gpn > 16e6)
+        diag_error(diags, entry_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are beyond what msim addresses", cluster->nodes,
+                   gpn);
+    if (cluster->pod_nodes && cluster->pod_nodes < cluster->leaf_nodes)
+        diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: a pod of %d nodes is smaller than a leaf of %d",
+                   cluster->pod_nodes, cluster->leaf_nodes);
+    if (cluster->fabric_layers < 3 && cluster->pod_nodes)
+        diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: pods need `fabric_layers: 3`");
+}

@@ -1,0 +1,52 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/memory.h"
+#include "model/spec/catalog.h"
+
+/* Compile definitions: MSIM_SOURCE_DIR, the tree this was built from; MSIM_INSTALL_DATA, PREFIX/share/msim. */
+static char *existing(const char *directory, const char *relative)
+{
+    size_t size = strlen(directory) + strlen(relative) + 2;
+    char *path = memory_new(size, 1);
+    snprintf(path, size, "%s/%s", directory, relative);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* The share/msim beside the bin that this program runs from: an installed tree that was moved. */
+static char *beside_program(const char *relative)
+{
+    char program[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return NULL;
+    program[n] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(program, '/');
+        if (!slash)
+            return NULL;
+        *slash = '\0';
+    }
+    char share[PATH_MAX + 16];
+    snprintf(share, sizeof share, "%s/share/msim", program);
+    return existing(share, relative);
+}
+
+char *data_path(const char *relative)
+{
+    const char *chosen = getenv("MSIM_DATA");
+    char *path = chosen && *chosen ? existing(chosen, relative) : NULL;
+    if (!path)
+        path = existing(MSIM_SOURCE_DIR "/model/spec", relative);
+    if (!path)
+        path = existing(MSIM_SOURCE_DIR, relative);
+    if (!path)
+        path = beside_program(relative);
+    return path ? path : existing(MSIM_INSTALL_DATA, relative);
+}

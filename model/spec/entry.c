@@ -1,0 +1,251 @@
+#include "model/spec/entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/spec/schemas.h"
+
+enum { BASES_MAX = 8 };
+
+static const struct {
+    const char *folder, *one;
+} kinds[N_CATALOG_KINDS] = {
+    [CATALOG_MODELS] = {"models", "model"},
+    [CATALOG_GPUS] = {"gpus", "GPU"},
+    [CATALOG_CLUSTERS] = {"clusters", "cluster"},
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_file_name(const char *name)
+{
+    return strcmp(name, "-") == 0 || strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".yml") ||
+           ends_with(name, ".json");
+}
+
+/* A file is named from the directory of the file that names it, or else from the working directory. */
+static const char *file_beside(const struct yaml_node *value, struct arena *arena)
+{
+    const char *slash = value->at.line > 0 ? strrchr(value->at.file, '/') : NULL;
+    if (!slash || value->text[0] == '/' || strcmp(value->text, "-") == 0)
+        return value->text;
+    size_t directory = (size_t)(slash - value->at.file) + 1;
+    char *path = arena_new(arena, directory + strlen(value->text) + 1, 1);
+    memcpy(path, value->at.file, directory);
+    memcpy(path + directory, value->text, strlen(value->text) + 1);
+    return access(path, F_OK) == 0 ? path : value->text;
+}
+
+static char *catalog_file(enum catalog_kind kind, const char *name)
+{
+    char relative[256];
+    int n = snprintf(relative, sizeof relative, "catalog/%s/%s.yaml", kinds[kind].folder, name);
+    return n > 0 && (size_t)n < sizeof relative ? data_path(relative) : NULL;
+}
+
+static void report_unknown(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
+{
+    char **names;
+    size_t n;
+    if (catalog_names(kind, &names, &n, diags) != STATUS_OK)
+        return;
+    const char *near = nearest_name(value->text, (const char *const *)names, n);
+    if (near)
+        diag_error(diags, value->at, "unknown %s '%.60s'; did you mean '%s'?", kinds[kind].one, value->text, near);
+    else
+        diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
+                   kinds[kind].one, value->text);
+    catalog_names_free(names);
+}
+
+/* "a100-80g-sxm-node": one usual host of that GPU; NULL when there is no such GPU. */
+static struct yaml_node *single_node(const struct yaml_node *value, struct arena *arena)
+{
+    if (!ends_with(value->text, "-node"))
+        return NULL;
+    char *gpu = arena_copy_text(arena, value->text);
+    gpu[strlen(gpu) - strlen("-node")] = '\0';
+    char *path = catalog_file(CATALOG_GPUS, gpu);
+    if (!path)
+        return NULL;
+    free(path);
+    struct yaml_node *tree = yaml_with(NULL, "name", yaml_scalar(value->text, value->text, arena), arena);
+    tree = yaml_with(tree, "source", yaml_scalar(value->text, "one usual host of this GPU", arena), arena);
+    tree = yaml_with(tree, "gpu.base", yaml_scalar(value->text, gpu, arena), arena);
+    tree = yaml_with(tree, "fabric_layers", yaml_scalar(value->text, "1", arena), arena);
+    return yaml_with(tree, "nodes", yaml_scalar(value->text, "1", arena), arena);
+}
+
+/* The file's name without folder and ending. */
+static const char *stem(const char *path, struct arena *arena)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = arena_copy_text(arena, slash ? slash + 1 : path);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+    if (strlen(name) >= NAME_SIZE)
+        name[NAME_SIZE - 1] = '\0';
+    return name;
+}
+
+/* What is in a file must be an entry with a source, or a model as Hugging Face describes it. */
+static struct yaml_node *load_file(enum catalog_kind kind, const char *path, struct arena *arena, struct diags *diags)
+{
+    struct yaml_node *tree = yaml_read(path, arena, diags);
+    if (!tree)
+        return NULL;
+    if (tree->kind != YAML_MAPPING) {
+        diag_error(diags, tree->at, "a %s is a mapping of keys to values; this is %s", kinds[kind].one,
+                   yaml_kind_name(tree->kind));
+        return NULL;
+    }
+    if (kind == CATALOG_MODELS && huggingface_is(tree))
+        return huggingface_entry(tree, path, arena, diags);
+    struct yaml_node *source = yaml_find(tree, "source");
+    if (!source || yaml_is_null(source)) {
+        diag_error(diags, tree->at, "'source' is missing: an entry says where its numbers come from");
+        return NULL;
+    }
+    if (!yaml_find(tree, "name"))
+        tree = yaml_with(tree, "name", yaml_scalar(path, stem(path, arena), arena), arena);
+    return tree;
+}
+
+static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena,
+                                    struct diags *diags)
+{
+    if (yaml_is_null(value) || !*value->text) {
+        diag_error(diags, value->at, "a %s must be named", kinds[kind].one);
+        return NULL;
+    }
+    if (is_file_name(value->text)) {
+        const char *path = file_beside(value, arena);
+        if (strcmp(path, "-") != 0 && access(path, F_OK) != 0) { /* say who asked for it */
+            diag_error(diags, value->at, "there is no file '%s'", value->text);
+            return NULL;
+        }
+        return load_file(kind, path, arena, diags);
+    }
+    char *path = catalog_file(kind, value->text);
+    struct yaml_node *tree = path ? load_file(kind, path, arena, diags) : NULL;
+    if (!path && kind == CATALOG_CLUSTERS)
+        tree = single_node(value, arena);
+    if (!path && !tree)
+        report_unknown(kind, value, diags);
+    free(path);
+    return tree;
+}
+
+/* `gpu: NAME` becomes `gpu: {base: NAME}`, so that what is laid over it adds to that GPU instead of replacing it. */
+static struct yaml_node *name_as_base(struct yaml_node *mapping, const char *key, struct arena *arena)
+{
+    const struct yaml_node *child = yaml_find(mapping, key);
+    if (!child || child->kind != YAML_SCALAR || yaml_is_null(child))
+        return mapping;
+    struct yaml_node *tree = yaml_with(NULL, "base", child, arena);
+    tree->at = child->at;
+    return yaml_with(yaml_without(mapping, key, arena), key, tree, arena);
+}
+
+static struct yaml_node *resolve_gpu(struct yaml_node *cluster, struct arena *arena, struct diags *diags)
+{
+    const struct yaml_node *gpu = yaml_find(cluster, "gpu");
+    if (!gpu)
+        return cluster; /* reported when read */
+    struct yaml_node *tree = entry_resolve(CATALOG_GPUS, gpu, arena, diags);
+    return tree ? yaml_with(yaml_without(cluster, "gpu", arena), "gpu", tree, arena) : NULL;
+}
+
+struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
+{
+    struct yaml_node *layers[BASES_MAX];
+    int n = 0;
+    while (value) {
+        if (value->kind == YAML_SCALAR)
+            value = load_named(kind, value, arena, diags);
+        if (!value)
+            return NULL;
+        if (value->kind != YAML_MAPPING || n == BASES_MAX) {
+            diag_error(diags, value->at,
+                       value->kind == YAML_MAPPING ? "too many entries build on one another (does `base` loop?)"
+                                                   : "a name, a file or a mapping is wanted here");
+            return NULL;
+        }
+        layers[n] = yaml_without(value, "base", arena);
+        if (kind == CATALOG_CLUSTERS)
+            layers[n] = name_as_base(layers[n], "gpu", arena);
+        n++;
+        value = yaml_find(value, "base");
+        if (value && value->kind != YAML_SCALAR) {
+            diag_error(diags, value->at, "base is %s; it must be a name or a file", yaml_kind_name(value->kind));
+            return NULL;
+        }
+    }
+    struct yaml_node *tree = layers[n - 1];
+    for (int i = n - 2; i >= 0; i--)
+        tree = yaml_overlay(tree, layers[i], arena);
+    return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
+}
+
+struct place entry_place(const struct yaml_node *tree, const char *key)
+{
+    const struct yaml_node *child = yaml_find(tree, key);
+    return child ? child->at : tree->at;
+}
+
+static enum status read_transformer(const struct yaml_node *tree, struct transformer *object, struct diags *diags)
+{
+    struct transformer model = {0};
+    size_t before = diags->n_errors;
+    schema_read(&transformer_schema, tree, &model, diags);
+    if (diags->n_errors == before)
+        transformer_complete(&model, tree, diags);
+    if (diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *object = model;
+    return STATUS_OK;
+}
+
+static enum status read_gpu(const struct yaml_node *tree, struct gpu *object, struct diags *diags)
+{
+    struct gpu gpu = {0};
+    size_t before = diags->n_errors;
+    schema_read(&gpu_schema, tree, &gpu, diags);
+    if (diags->n_errors == before)
+        gpu_complete(&gpu, tree, diags);
+    if (diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *object = gpu;
+    return STATUS_OK;
+}
+
+static enum status read_cluster(const struct yaml_node *tree, struct cluster *object, struct diags *diags)
+{
+    struct cluster cluster = {0};
+    size_t before = diags->n_errors;
+    schema_read(&cluster_schema, tree, &cluster, diags);
+    if (diags->n_errors == before)
+        gpu_complete(&cluster.gpu, yaml_find(tree, "gpu"), diags);
+    if (diags->n_errors == before)
+        cluster_complete(&cluster, tree, diags);
+    if (diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *object = cluster;
+    return STATUS_OK;
+}
+
+enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags)
+{
+    switch (kind) {
+    case CATALOG_MODELS: return read_transformer(tree, object, diags);
+    case CATALOG_GPUS: return read_gpu(tree, object, diags);
+    default: return read_cluster(tree, object, diags);
+    }
+}

@@ -1,0 +1,32 @@
+/*
+ * entry.h - from a name, a file or an inline mapping to one complete tree, and from that to a checked struct.
+ *
+ * Resolving follows `base:` down to an entry without one and lays the trees over each other, so that every value still knows the
+ * file and line that it came from. Private to the reader of specifications.
+ */
+#ifndef MSIM_MODEL_SPEC_ENTRY_H
+#define MSIM_MODEL_SPEC_ENTRY_H
+
+#include "model/spec/catalog.h"
+#include "model/spec/yaml.h"
+
+/* `value` is a scalar (catalog name or file) or a mapping, with or without `base`. NULL after reporting what is wrong. */
+struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags);
+
+/* A resolved tree into the struct of its kind (struct transformer, struct gpu, struct cluster): read, completed, checked. Written
+ * only when the tree holds no mistake. */
+MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags);
+
+/* The struct is completed by what follows from what is given, and checked as a whole; mistakes are placed in `tree`. */
+void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags);
+void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *diags);
+void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags);
+
+/* Where `key` stands in the tree, or the tree itself. */
+struct place entry_place(const struct yaml_node *tree, const char *key);
+
+/* Whether a mapping is a Hugging Face configuration, and the model entry that it amounts to. */
+bool huggingface_is(const struct yaml_node *mapping);
+struct yaml_node *huggingface_entry(const struct yaml_node *config, const char *path, struct arena *arena, struct diags *diags);
+
+#endif

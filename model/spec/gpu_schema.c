@@ -1,0 +1,89 @@
+#include "model/spec/gpu.h"
+#include "model/spec/schemas.h"
+
+/*
+ * How a GPU is written. A new parameter is its member in gpu.h and one row here; give it a default when entries exist that do not
+ * know it yet.
+ */
+#define EACH_PRECISION(ROW)                                                                                                      \
+    ROW("fp32", PRECISION_FP32), ROW("bf16", PRECISION_BF16), ROW("fp16", PRECISION_FP16), ROW("fp8", PRECISION_FP8),            \
+        ROW("mxfp8", PRECISION_MXFP8), ROW("nvfp4", PRECISION_NVFP4)
+
+#define PEAK_ROW(name, p) QUANTITY(name, struct gpu, peak_flops[p], DIM_FLOPS, 1e9, 1e18, UNSET, "dense peak in " name)
+static const struct field peak_rows[] = {EACH_PRECISION(PEAK_ROW)};
+static const struct schema peak_schema = SCHEMA("peak", peak_rows);
+
+#define GEMM(k, member, dim, lo, hi, def, what) QUANTITY(k, struct gemm_parameters, member, dim, lo, hi, def, what)
+static const struct field gemm_precision_rows[] = {
+    GEMM("peak_fraction", peak_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "of the dense peak that a long main loop sustains"),
+    GEMM("tile_overhead", tile_overhead_s, DIM_TIME, 0, 1e-3, "1us", "prologue and epilogue of one wave of tiles"),
+    GEMM("small_tile_fraction", small_tile_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of a 128 x 128 tile against 256 x 128"),
+    GEMM("smallest_tile_fraction", smallest_tile_fraction, DIM_FRACTION, 0.01, 1, "0.75", "each further halving of the tile"),
+    GEMM("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.7", "1 whole waves of tiles only, 0 the tail wave is shared out"),
+    GEMM("fixed", fixed_s, DIM_TIME, 0, 1e-3, "3us", "start-up and drain of one kernel"),
+    GEMM("memory_fraction", memory_fraction, DIM_FRACTION, 0.01, 1, "0.85", "of HBM bandwidth when operand traffic limits"),
+    GEMM("droop", droop, DIM_FRACTION, 0, 1, "0", "slow-down of long kernels as clocks fall"),
+};
+static const struct schema gemm_precision_schema = SCHEMA("gemm in one precision", gemm_precision_rows);
+
+#define GEMM_ROW(name, p) GROUP(name, struct gpu, gemm[p], gemm_precision_schema, UNSET, "matrix multiplication in " name)
+static const struct field gemm_rows[] = {
+    TEXT("source", struct gpu, gemm_source, REQUIRED, "what the parameters were fitted to"),
+    EACH_PRECISION(GEMM_ROW),
+};
+static const struct schema gemm_schema = SCHEMA("gemm", gemm_rows);
+
+#define ATTENTION(k, member, dim, lo, hi, def, what) QUANTITY(k, struct gpu, attention.member, dim, lo, hi, def, what)
+static const struct field attention_rows[] = {
+    TEXT("source", struct gpu, attention_source, REQUIRED, "what the parameters were fitted to"),
+    ATTENTION("forward_fraction", forward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "of the dense bf16 peak, long sequences"),
+    ATTENTION("backward_fraction", backward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "the same, backward"),
+    ATTENTION("half_tokens", half_tokens, DIM_COUNT, 0, 1e6, "256", "attended span at which half of that is reached"),
+    ATTENTION("half_head_dim", half_head_dim, DIM_COUNT, 0, 1e5, "32", "head dimension at which half of that is reached"),
+    ATTENTION("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.5", "of thread blocks over SMs, as for gemm"),
+    ATTENTION("fixed", fixed_s, DIM_TIME, 0, 1e-3, "4us", "start-up and drain of one kernel"),
+};
+static const struct schema attention_schema = SCHEMA("attention", attention_rows);
+
+static const struct field memory_rows[] = {
+    TEXT("source", struct gpu, memory_source, REQUIRED, "what the parameters were fitted to"),
+    QUANTITY("bandwidth_fraction", struct gpu, memory.bandwidth_fraction, DIM_FRACTION, 0.01, 1, REQUIRED,
+             "of HBM bandwidth that streaming kernels reach"),
+    QUANTITY("fixed", struct gpu, memory.fixed_s, DIM_TIME, 0, 1e-3, "2us", "start-up and drain of one kernel"),
+};
+static const struct schema memory_schema = SCHEMA("memory", memory_rows);
+
+static const struct field nccl_rows[] = {
+    TEXT("source", struct gpu, nccl_source, REQUIRED, "what the parameters were fitted to"),
+    QUANTITY("rate", struct gpu, nccl_rate, DIM_RATE, 1e8, 1e14, REQUIRED, "bus bandwidth that long messages sustain"),
+    QUANTITY("ramp", struct gpu, nccl_ramp_bytes, DIM_BYTES, 0, 1e10, "256KiB",
+             "message whose ring pipeline costs as much again as its bandwidth term"),
+    QUANTITY("base", struct gpu, nccl_base_s, DIM_TIME, 0, 1e-3, "12us", "start and end of a collective"),
+    QUANTITY("hop", struct gpu, nccl_hop_s, DIM_TIME, 0, 1e-3, "0.7us", "each ring step"),
+    QUANTITY("nvls_rate", struct gpu, nvls_rate, DIM_RATE, 0, 1e14, UNSET,
+             "size over time of an all-reduce reduced in the switch (NVLS)"),
+};
+static const struct schema nccl_schema = SCHEMA("nccl", nccl_rows);
+
+static const struct field gpu_rows[] = {
+    TEXT("name", struct gpu, name, UNSET, "name"),
+    TEXT("source", struct gpu, source, UNSET, "where the data-sheet numbers come from"),
+    SECTION("peak", peak_schema, REQUIRED, "dense peak rate per precision"),
+    QUANTITY("hbm", struct gpu, hbm_bytes, DIM_BYTES, 1e9, 1e13, REQUIRED, "memory as the driver reports it to a program"),
+    QUANTITY("hbm_rate", struct gpu, hbm_rate, DIM_RATE, 1e10, 1e14, REQUIRED, "memory bandwidth"),
+    QUANTITY("l2", struct gpu, l2_bytes, DIM_BYTES, 1e5, 1e10, REQUIRED, "level-2 cache"),
+    INTEGER("sms", struct gpu, sms, 1, 10000, REQUIRED, "streaming multiprocessors"),
+    QUANTITY("power", struct gpu, power_w, DIM_POWER, 10, 1e5, REQUIRED, "thermal design power"),
+    QUANTITY("nvlink_rate", struct gpu, nvlink_rate, DIM_RATE, 1e9, 1e14, REQUIRED, "NVLink, one direction, all links together"),
+    QUANTITY("pcie_rate", struct gpu, pcie_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "PCIe, one direction"),
+    INTEGER("nvlink_domain", struct gpu, nvlink_domain, 1, 100000, "8", "GPUs that NVLink joins"),
+    INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "of the usual host"),
+    QUANTITY("nic_rate", struct gpu, nic_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
+    QUANTITY("launch", struct gpu, launch_s, DIM_TIME, 0, 1e-3, "1us", "gap between kernels while the queue is kept full"),
+    QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "what the host needs to enqueue one kernel"),
+    SECTION("gemm", gemm_schema, REQUIRED, "matrix multiplication, fitted"),
+    SECTION("attention", attention_schema, REQUIRED, "fused attention, fitted"),
+    SECTION("memory", memory_schema, REQUIRED, "memory-bound kernels, fitted"),
+    SECTION("nccl", nccl_schema, REQUIRED, "collectives inside the NVLink domain, fitted"),
+};
+const struct schema gpu_schema = SCHEMA("gpu", gpu_rows);

@@ -1,0 +1,126 @@
+/*
+ * schema.h - how a struct is written in YAML: one row per key.
+ *
+ * A row says the key, what the value is (and its dimension), where in the struct it goes, within which bounds, what it is when
+ * left out, and one line of help. From the rows follow the reader with all its messages, the writer of the effective
+ * configuration, and the catalog's tables. To give a struct a new parameter, add the member and one row.
+ *
+ *     static const struct field rows[] = {
+ *         TEXT("source", struct gpu, source, REQUIRED, "where the numbers come from"),
+ *         QUANTITY("hbm_rate", struct gpu, hbm_rate, DIM_RATE, 1e9, 1e15, REQUIRED, "HBM bandwidth"),
+ *         GROUP("memory", struct gpu, memory, memory_schema, REQUIRED, "kernels limited by memory bandwidth"),
+ *     };
+ *     const struct schema gpu_schema = SCHEMA("gpu", rows);
+ *
+ * The default is text in the user's syntax and goes through the user's parser; REQUIRED has none, UNSET leaves zero.
+ */
+#ifndef MSIM_MODEL_SPEC_SCHEMA_H
+#define MSIM_MODEL_SPEC_SCHEMA_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/units.h"
+#include "model/spec/yaml.h"
+
+enum field_type {
+    FIELD_TEXT,     /* char[size] */
+    FIELD_INT,      /* int, written as a count */
+    FIELD_INT64,    /* int64_t, written as a count */
+    FIELD_QUANTITY, /* double, in `dimension` */
+    FIELD_BOOL,     /* bool: true or false */
+    FIELD_CHOICE,   /* an enum (int-sized): one of `choices`, NULL-terminated, indexed by value */
+    FIELD_GROUP,    /* a nested mapping, by `group`; offsets of its rows count from this row's */
+    FIELD_CUSTOM,   /* read and written by functions */
+};
+
+struct field;
+struct schema;
+
+typedef void field_read_function(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags);
+typedef json_t *field_write_function(const struct field *row, const void *at);
+
+struct field {
+    const char *key;
+    enum field_type type;
+    enum dimension dimension;
+    size_t offset, size;
+    double min, max;      /* inclusive */
+    const char *fallback; /* text; REQUIRED (NULL) or UNSET ("") */
+    const char *const *choices;
+    const struct schema *group;
+    field_read_function *read;
+    field_write_function *write;
+    const char *help;
+};
+
+struct schema {
+    const char *what; /* "gpu", for messages */
+    const struct field *rows;
+    size_t n_rows;
+};
+
+#define REQUIRED NULL
+#define UNSET    ""
+
+/* `member` may be any designator, such as gemm[PRECISION_BF16].peak_fraction. */
+#define FIELD_AT(T, member) .offset = offsetof(T, member), .size = sizeof(((T *)0)->member)
+#define TEXT(k, T, member, def, what)                                                                                            \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_TEXT, FIELD_AT(T, member), .fallback = def, .help = what                                         \
+    }
+#define INTEGER(k, T, member, lo, hi, def, what)                                                                                 \
+    {                                                                                                                            \
+        .key = k, .type = sizeof(((T *)0)->member) == 8 ? FIELD_INT64 : FIELD_INT, FIELD_AT(T, member), .min = lo, .max = hi,    \
+        .fallback = def, .help = what                                                                                            \
+    }
+#define QUANTITY(k, T, member, dim, lo, hi, def, what)                                                                           \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_QUANTITY, .dimension = dim, FIELD_AT(T, member), .min = lo, .max = hi, .fallback = def,          \
+        .help = what                                                                                                             \
+    }
+#define BOOLEAN(k, T, member, def, what)                                                                                         \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_BOOL, FIELD_AT(T, member), .fallback = def, .help = what                                         \
+    }
+#define CHOICE(k, T, member, names, def, what)                                                                                   \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_CHOICE, FIELD_AT(T, member), .choices = names, .fallback = def, .help = what                     \
+    }
+#define GROUP(k, T, member, schema, def, what)                                                                                   \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_GROUP, FIELD_AT(T, member), .group = &(schema), .fallback = def, .help = what                    \
+    }
+/* Keys gathered under one name whose members lie in the enclosing struct itself. */
+#define SECTION(k, schema, def, what)                                                                                            \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_GROUP, .group = &(schema), .fallback = def, .help = what                                         \
+    }
+#define CUSTOM(k, T, member, reader, writer, def, what)                                                                          \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_CUSTOM, FIELD_AT(T, member), .read = reader, .write = writer, .fallback = def, .help = what      \
+    }
+#define SCHEMA(name, table)                                                                                                      \
+    {                                                                                                                            \
+        .what = name, .rows = table, .n_rows = sizeof(table) / sizeof((table)[0])                                                \
+    }
+
+/*
+ * Read a mapping into *object (zeroed by the caller), reporting every mistake: unknown keys with the nearest known one, keys
+ * given twice, wrong types and units, values out of bounds, required keys missing. What is wrong is left as it was.
+ */
+void schema_read(const struct schema *schema, const struct yaml_node *mapping, void *object, struct diags *diags);
+
+/* One value by its row: for a reader with its own way through the keys. `object` is the struct. */
+void field_read(const struct field *row, const struct yaml_node *value, void *object, struct diags *diags);
+
+/* The mapping that schema_read turns into an equal struct. Keys that are left at UNSET are left out. */
+json_t *schema_write(const struct schema *schema, const void *object);
+
+const struct field *schema_find(const struct schema *schema, const char *key);
+
+/* The error "unknown key 'x' in a gpu; did you mean 'y'?" at the key. */
+void schema_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags);
+
+#endif

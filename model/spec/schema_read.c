@@ -1,0 +1,182 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/spec/schema.h"
+
+const struct field *schema_find(const struct schema *schema, const char *key)
+{
+    for (size_t i = 0; i < schema->n_rows; i++)
+        if (strcmp(schema->rows[i].key, key) == 0)
+            return &schema->rows[i];
+    return NULL;
+}
+
+/* "a, b or c", cut with "..." when the buffer is full. */
+static void list_choices(const char *const *choices, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; choices[i]; i++) {
+        const char *between = i == 0 ? "" : choices[i + 1] ? ", " : " or ";
+        int n = snprintf(buffer + used, size - used, "%s%s", between, choices[i]);
+        if (n < 0 || (size_t)n >= size - used)
+            return;
+        used += (size_t)n;
+    }
+}
+
+static void read_text(const struct field *row, const struct yaml_node *value, char *at, struct diags *diags)
+{
+    if (strlen(value->text) >= row->size)
+        diag_error(diags, value->at, "%s is longer than %zu characters", row->key, row->size - 1);
+    else
+        memcpy(at, value->text, strlen(value->text) + 1);
+}
+
+/* The number in its dimension and within its bounds; false after reporting. */
+static bool read_number(const struct field *row, const struct yaml_node *value, double *number, struct diags *diags)
+{
+    char why[160], bound[48];
+    double parsed;
+    if (quantity_parse(value->text, row->dimension, &parsed, why, sizeof why) != STATUS_OK) {
+        diag_error(diags, value->at, "%s: %s", row->key, why);
+        return false;
+    }
+    if (parsed >= row->min && parsed <= row->max) {
+        *number = parsed;
+        return true;
+    }
+    bool low = parsed < row->min;
+    quantity_format(low ? row->min : row->max, row->dimension, bound, sizeof bound);
+    diag_error(diags, value->at, "%s: %s is too %s; it is %s %s", row->key, value->text, low ? "small" : "large",
+               low ? "at least" : "at most", bound);
+    return false;
+}
+
+static void read_integer(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    double number;
+    if (!read_number(row, value, &number, diags))
+        return;
+    if (number != floor(number))
+        diag_error(diags, value->at, "%s: %s is not a whole number", row->key, value->text);
+    else if (row->type == FIELD_INT64)
+        *(int64_t *)at = (int64_t)number;
+    else
+        *(int *)at = (int)number;
+}
+
+static void read_boolean(const struct field *row, const struct yaml_node *value, bool *at, struct diags *diags)
+{
+    bool yes = strcmp(value->text, "true") == 0;
+    if (yes || strcmp(value->text, "false") == 0)
+        *at = yes;
+    else
+        diag_error(diags, value->at, "%s: '%.40s' is neither true nor false", row->key, value->text);
+}
+
+static void read_choice(const struct field *row, const struct yaml_node *value, int *at, struct diags *diags)
+{
+    size_t n = 0;
+    for (; row->choices[n]; n++) {
+        if (strcmp(value->text, row->choices[n]) == 0) {
+            *at = (int)n;
+            return;
+        }
+    }
+    char known[400];
+    list_choices(row->choices, known, sizeof known);
+    const char *near = nearest_name(value->text, row->choices, n);
+    if (near)
+        diag_error(diags, value->at, "%s: unknown '%.40s'; did you mean '%s'? (%s)", row->key, value->text, near, known);
+    else
+        diag_error(diags, value->at, "%s: unknown '%.40s'; one of %s", row->key, value->text, known);
+}
+
+void field_read(const struct field *row, const struct yaml_node *value, void *object, struct diags *diags)
+{
+    char *at = (char *)object + row->offset;
+    if (row->type == FIELD_CUSTOM) {
+        row->read(row, value, at, diags);
+        return;
+    }
+    enum yaml_kind wanted = row->type == FIELD_GROUP ? YAML_MAPPING : YAML_SCALAR;
+    if (value->kind != wanted) {
+        diag_error(diags, value->at, "%s is %s; it must be %s", row->key, yaml_kind_name(value->kind), yaml_kind_name(wanted));
+        return;
+    }
+    switch (row->type) {
+    case FIELD_TEXT: read_text(row, value, at, diags); break;
+    case FIELD_INT:
+    case FIELD_INT64: read_integer(row, value, at, diags); break;
+    case FIELD_QUANTITY: {
+        double number;
+        if (read_number(row, value, &number, diags))
+            memcpy(at, &number, sizeof number);
+        break;
+    }
+    case FIELD_BOOL: read_boolean(row, value, (bool *)at, diags); break;
+    case FIELD_CHOICE: read_choice(row, value, (int *)at, diags); break;
+    case FIELD_GROUP: schema_read(row->group, value, at, diags); break;
+    case FIELD_CUSTOM: break;
+    }
+}
+
+void schema_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags)
+{
+    enum { KEYS_MAX = 64 };
+    const char *keys[KEYS_MAX];
+    size_t n = 0;
+    if (diags->n_errors >= DIAGS_MAX) { /* nobody will read it: only count */
+        diag_error(diags, child->key_at, "unknown key");
+        return;
+    }
+    for (; n < schema->n_rows && n < KEYS_MAX; n++)
+        keys[n] = schema->rows[n].key;
+    const char *near = nearest_name(child->key, keys, n);
+    if (near)
+        diag_error(diags, child->key_at, "unknown key '%.60s' in %s; did you mean '%s'?", child->key, schema->what, near);
+    else
+        diag_error(diags, child->key_at, "unknown key '%.60s' in %s", child->key, schema->what);
+}
+
+/* What the row holds when its key is absent. */
+static void read_fallback(const struct schema *schema, const struct field *row, const struct yaml_node *mapping, void *object,
+                          struct diags *diags)
+{
+    if (!row->fallback) {
+        diag_error(diags, mapping->at, "%s: '%s' is missing (%s)", schema->what, row->key, row->help);
+    } else if (*row->fallback) {
+        struct yaml_node value = {.kind = YAML_SCALAR, .text = row->fallback, .at = {.file = "default"}};
+        field_read(row, &value, object, diags);
+    }
+}
+
+void schema_read(const struct schema *schema, const struct yaml_node *mapping, void *object, struct diags *diags)
+{
+    if (mapping->kind != YAML_MAPPING) {
+        diag_error(diags, mapping->at, "%s is %s; it must be a mapping of keys to values", schema->what,
+                   yaml_kind_name(mapping->kind));
+        return;
+    }
+    for (const struct yaml_node *child = mapping->first; child; child = child->next) {
+        const struct field *row = schema_find(schema, child->key);
+        const struct yaml_node *first = yaml_find(mapping, child->key);
+        if (!row)
+            schema_unknown_key(schema, child, diags);
+        else if (first != child)
+            diag_error(diags, child->key_at, "'%s' is given twice; first on line %d", child->key, first->key_at.line);
+        else if (!yaml_is_null(child))
+            field_read(row, child, object, diags);
+        else if (!row->fallback)
+            diag_error(diags, child->at, "'%s' has no value (%s)", row->key, row->help);
+    }
+    for (size_t i = 0; i < schema->n_rows; i++) {
+        const struct yaml_node *given = yaml_find(mapping, schema->rows[i].key);
+        if (!given || (yaml_is_null(given) && schema->rows[i].fallback))
+            read_fallback(schema, &schema->rows[i], mapping, object, diags);
+    }
+}

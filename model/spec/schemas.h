@@ -1,0 +1,15 @@
+/*
+ * schemas.h - the keys of every part of a specification; the rows are in gpu_schema.c, transformer_schema.c, ...
+ */
+#ifndef MSIM_MODEL_SPEC_SCHEMAS_H
+#define MSIM_MODEL_SPEC_SCHEMAS_H
+
+#include "model/spec/schema.h"
+
+extern const struct schema gpu_schema;         /* struct gpu */
+extern const struct schema transformer_schema; /* struct transformer */
+extern const struct schema cluster_schema;     /* struct cluster */
+extern const struct schema job_schema;         /* struct job */
+extern const struct schema faults_schema;      /* struct faults_request */
+
+#endif

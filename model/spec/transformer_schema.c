@@ -1,0 +1,58 @@
+#include "model/spec/schemas.h"
+#include "model/spec/transformer.h"
+
+/* How a model is written. */
+static const char *const norms[] = {[NORM_LAYER] = "layer", [NORM_RMS] = "rms", NULL};
+static const char *const positions[] = {
+    [POSITION_LEARNED] = "learned", [POSITION_ROTARY] = "rotary", [POSITION_ALIBI] = "alibi", [POSITION_NONE] = "none", NULL};
+static const char *const attentions[] = {[ATTENTION_GROUPED] = "grouped", [ATTENTION_LATENT] = "latent", NULL};
+
+static const struct field latent_rows[] = {
+    INTEGER("q_lora_rank", struct latent_attention, q_lora_rank, 0, 1e6, UNSET, "rank of the compressed query"),
+    INTEGER("kv_lora_rank", struct latent_attention, kv_lora_rank, 1, 1e6, REQUIRED, "rank of the compressed key and value"),
+    INTEGER("qk_nope_dim", struct latent_attention, qk_nope_dim, 1, 1e5, REQUIRED, "per head, without position"),
+    INTEGER("qk_rope_dim", struct latent_attention, qk_rope_dim, 0, 1e5, REQUIRED, "per head, with rotary position"),
+    INTEGER("v_dim", struct latent_attention, v_dim, 1, 1e5, REQUIRED, "value dimension per head"),
+};
+static const struct schema latent_schema = SCHEMA("latent attention", latent_rows);
+
+static const struct field mixture_rows[] = {
+    INTEGER("experts", struct mixture, experts, 1, 1e5, REQUIRED, "routed experts per layer"),
+    INTEGER("top_k", struct mixture, top_k, 1, 1e5, REQUIRED, "routed experts per token"),
+    INTEGER("expert_ffn", struct mixture, expert_ffn, 1, 1e7, REQUIRED, "feed-forward width of one expert"),
+    INTEGER("shared_experts", struct mixture, shared_experts, 0, 1e4, UNSET, "experts that every token passes"),
+    INTEGER("shared_ffn", struct mixture, shared_ffn, 0, 1e8, UNSET, "width of the shared experts together"),
+    INTEGER("first_dense_layers", struct mixture, first_dense_layers, 0, 1e5, UNSET, "leading layers that stay dense"),
+    INTEGER("every", struct mixture, every, 1, 1e5, "1", "after those, one layer in `every` is a mixture"),
+};
+static const struct schema mixture_schema = SCHEMA("mixture of experts", mixture_rows);
+
+static const struct field transformer_rows[] = {
+    TEXT("name", struct transformer, name, UNSET, "name"),
+    TEXT("source", struct transformer, source, UNSET, "where the shape comes from"),
+    INTEGER("layers", struct transformer, layers, 1, 10000, REQUIRED, "transformer layers"),
+    INTEGER("hidden", struct transformer, hidden, 1, 1e6, REQUIRED, "width of the residual stream"),
+    INTEGER("ffn_hidden", struct transformer, ffn_hidden, 1, 1e7, UNSET, "feed-forward width; 4 x hidden when left out"),
+    BOOLEAN("gated_mlp", struct transformer, gated_mlp, "false", "SwiGLU or GeGLU: three matrices"),
+    INTEGER("heads", struct transformer, heads, 1, 1e5, REQUIRED, "attention heads"),
+    INTEGER("kv_heads", struct transformer, kv_heads, 1, 1e5, UNSET, "key and value heads; heads when left out"),
+    INTEGER("head_dim", struct transformer, head_dim, 1, 1e5, UNSET, "hidden / heads when left out"),
+    INTEGER("vocab", struct transformer, vocab, 1, 1e8, REQUIRED, "rows of the embedding table"),
+    INTEGER("max_seq_len", struct transformer, max_seq_len, 1, 1e9, REQUIRED,
+            "default sequence length; rows of a learned position table"),
+    BOOLEAN("tied_embeddings", struct transformer, tied_embeddings, "false", "output projection shares the embedding table"),
+    BOOLEAN("linear_bias", struct transformer, linear_bias, "false", "every projection has a bias"),
+    BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),
+    BOOLEAN("qk_norm", struct transformer, qk_norm, "false", "a norm on queries and keys, per head"),
+    CHOICE("norm", struct transformer, norm, norms, "rms", "kind of norm"),
+    CHOICE("position", struct transformer, position, positions, "rotary", "kind of position encoding"),
+    CHOICE("attention", struct transformer, attention, attentions, "grouped", "grouped-query or latent"),
+    GROUP("latent", struct transformer, latent, latent_schema, UNSET, "multi-head latent attention"),
+    INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),
+    INTEGER("window_every", struct transformer, window_every, 0, 10000, UNSET, "one layer in so many keeps full attention"),
+    GROUP("moe", struct transformer, moe, mixture_schema, UNSET, "mixture of experts"),
+    INTEGER("mtp_layers", struct transformer, mtp_layers, 0, 100, UNSET, "multi-token-prediction layers"),
+    QUANTITY("published_parameters", struct transformer, published_parameters, DIM_COUNT, 1e3, 1e16, UNSET, "as published"),
+    QUANTITY("published_active", struct transformer, published_active, DIM_COUNT, 1e3, 1e16, UNSET, "per token, as published"),
+};
+const struct schema transformer_schema = SCHEMA("model", transformer_rows);
