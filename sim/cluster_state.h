@@ -1,0 +1,57 @@
+/*
+ * cluster_state.h - which nodes are down, how fast the rest may go, and when that ends.
+ *
+ * A node is down for [t, t + down) of every outage on it; overlapping outages of one node are united by a counter. The speed of
+ * the cluster is that of its slowest active straggler or link (training is synchronous: everybody waits for the slowest). A
+ * straggler is not replaced by a spare.
+ *
+ * At equal times outages end before new ones begin, except that an outage of no length ends after every fault of its instant.
+ *
+ * Cost: O(log n) per fault and end, n the faults active at once; the speed costs O(active slow ones) when a slowest one ends.
+ */
+#ifndef MSIM_SIM_CLUSTER_STATE_H
+#define MSIM_SIM_CLUSTER_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "traces/fault_trace.h"
+
+/* Order of what happens at one instant. */
+enum event_class { EVENT_END, EVENT_FAULT, EVENT_END_OF_EMPTY };
+
+struct fault_end {
+    nanos time;
+    enum event_class class; /* EVENT_END or EVENT_END_OF_EMPTY */
+    uint32_t sequence;      /* of the fault: equal times keep one order */
+    int32_t node;
+    int32_t speed;
+    enum fault_kind kind;
+};
+
+struct cluster_state {
+    int32_t n_nodes;
+    int32_t n_down;
+    int32_t *outages;       /* [n_nodes] active on each */
+    struct fault_end *ends; /* binary heap, earliest first */
+    size_t n_ends, ends_capacity;
+    int32_t *slow; /* speeds of the active stragglers and links, unordered */
+    size_t n_slow, slow_capacity;
+    int32_t speed; /* the least of them; FULL_SPEED when there is none */
+    uint32_t sequence;
+};
+
+void cluster_state_init(struct cluster_state *state, int32_t n_nodes);
+void cluster_state_free(struct cluster_state *state);
+
+/* A fault begins; fault->node < n_nodes. */
+void cluster_state_begin(struct cluster_state *state, const struct fault *fault);
+
+/* The earliest end, NULL when nothing is active. */
+const struct fault_end *cluster_state_next_end(const struct cluster_state *state);
+
+/* The earliest end happens. Returns what ended. */
+struct fault_end cluster_state_end(struct cluster_state *state);
+
+#endif

@@ -1,0 +1,51 @@
+#include "sim/recovery.h"
+
+static nanos min_nanos(nanos a, nanos b)
+{
+    return a < b ? a : b;
+}
+
+static nanos max_nanos(nanos a, nanos b)
+{
+    return a > b ? a : b;
+}
+
+/* A sum that stays NEVER instead of wrapping. */
+static nanos later(nanos time, nanos duration)
+{
+    return time > NEVER - duration ? NEVER : time + duration;
+}
+
+static void set_ready(struct recovery *recovery, nanos ready)
+{
+    recovery->ready = ready;
+    recovery->resumes = later(ready, recovery->policy.restart);
+}
+
+void recovery_begin(struct recovery *recovery, nanos now, int n_down)
+{
+    recovery->active = true;
+    recovery->noticed = later(now, recovery->policy.detect);
+    set_ready(recovery, n_down <= recovery->policy.spares ? recovery->noticed : NEVER);
+}
+
+void recovery_node_back(struct recovery *recovery, nanos now, int n_down)
+{
+    if (recovery->active && recovery->ready == NEVER && n_down <= recovery->policy.spares)
+        set_ready(recovery, max_nanos(now, recovery->noticed));
+}
+
+static void book_until(struct ledger *ledger, enum time_use use, nanos until)
+{
+    while (ledger->now < until)
+        ledger_book(ledger, use, min_nanos(until, ledger_edge(ledger)) - ledger->now);
+}
+
+void recovery_advance(struct recovery *recovery, struct ledger *ledger, nanos until)
+{
+    book_until(ledger, USE_DETECTION, min_nanos(until, recovery->noticed));
+    book_until(ledger, USE_WAITING, min_nanos(until, recovery->ready));
+    book_until(ledger, USE_RESTART, min_nanos(until, recovery->resumes));
+    if (recovery->resumes <= until)
+        recovery->active = false;
+}

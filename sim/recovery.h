@@ -1,0 +1,39 @@
+/*
+ * recovery.h - from a failure to the moment training resumes.
+ *
+ *     failure ──detect── noticed ──wait for nodes── ready ──restart── resumes
+ *
+ * The job is ready when the failure has been noticed and no more nodes are down than there are spares; waiting is left out when
+ * that is so already. A failure during recovery starts it anew. Spares never fail, and a repaired node returns at once.
+ */
+#ifndef MSIM_SIM_RECOVERY_H
+#define MSIM_SIM_RECOVERY_H
+
+#include <stdbool.h>
+
+#include "sim/ledger.h"
+
+struct recovery_policy {
+    nanos detect;  /* from the failure until it is noticed */
+    nanos restart; /* from enough healthy nodes until training goes on */
+    int spares;    /* nodes beyond those the job uses */
+};
+
+#define NEVER INT64_MAX
+
+struct recovery {
+    struct recovery_policy policy;
+    bool active;
+    nanos noticed;
+    nanos ready;   /* NEVER while too many nodes are down */
+    nanos resumes; /* ready + restart; NEVER likewise */
+};
+
+/* A failure at `now`, after which `n_down` nodes are down. */
+void recovery_begin(struct recovery *recovery, nanos now, int n_down);
+/* A node came back at `now` and `n_down` are down still. */
+void recovery_node_back(struct recovery *recovery, nanos now, int n_down);
+/* Book the time to min(until, resumes); clears `active` when training resumes. */
+void recovery_advance(struct recovery *recovery, struct ledger *ledger, nanos until);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * fault_trace.h - what went wrong on a cluster, when, and for how long.
+ *
+ * A trace is a CSV table (".gz" is read through zlib) with one row per fault, in order of time:
+ *
+ *     time_s   start of the fault, seconds since the run began; fractions of a second are kept to the nanosecond
+ *     node     the node concerned, 0-based
+ *     kind     what it is (enum fault_kind below); empty or no column: node
+ *     down_s   how long it lasts, seconds; 0 ends at once
+ *     factor   the share of speed that is left: of the node for a straggler, of the link for a degraded link; empty: 1
+ *     detail   free text, such as the cause
+ *
+ * time_s, node and down_s must be there; columns may stand in any order and others are ignored with a warning. Rows of equal time
+ * keep the order of the file.
+ */
+#ifndef MSIM_TRACES_FAULT_TRACE_H
+#define MSIM_TRACES_FAULT_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/base/diag.h"
+#include "model/base/units.h"
+
+enum fault_kind {
+    FAULT_NODE,      /* the node is lost until it is repaired: training stops */
+    FAULT_STRAGGLER, /* the node is slow: training goes on at `factor` of its speed */
+    FAULT_LINK,      /* one of the node's links is slow: likewise */
+    N_FAULT_KINDS
+};
+const char *fault_kind_name(enum fault_kind kind); /* node straggler link */
+int fault_kind_parse(const char *name);            /* -1: unknown */
+
+/* Speeds are integers so that a run's arithmetic is exact: parts of 10^9. */
+enum { FULL_SPEED = 1000000000 };
+
+struct fault {
+    nanos time;
+    nanos down;
+    int32_t node;
+    int32_t speed;  /* left, in parts of FULL_SPEED; FULL_SPEED for a node outage */
+    int32_t detail; /* index in fault_trace.details, -1 none */
+    int32_t line;   /* of the file, 0 unknown */
+    enum fault_kind kind;
+};
+
+struct fault_trace {
+    struct fault *items; /* in order of time */
+    size_t n_items, capacity;
+    char **details; /* distinct texts, in order of appearance */
+    size_t n_details, details_capacity;
+    size_t n_outside; /* rows left out because of their node, see fault_trace_limits */
+};
+
+/* The nodes a reader takes. All zero: every node. */
+struct fault_trace_limits {
+    int32_t keep;  /* rows of nodes [0, keep) are kept; 0: all */
+    int32_t known; /* rows of nodes [keep, known) are counted in n_outside and left out */
+    bool drop;     /* rows of nodes at or beyond `known` are left out too, instead of being mistakes */
+};
+
+/* Read a trace. Every mistake is reported with its line and column; *trace is written only on success and released with
+ * fault_trace_free. */
+MUST_CHECK enum status fault_trace_read(const char *path, struct fault_trace_limits limits, struct fault_trace *trace,
+                                        struct diags *diags);
+void fault_trace_free(struct fault_trace *trace);
+
+/* The path of a trace by name: a shipped trace ("llama3-54d") or a file (anything with a '/' or a '.'). *shipped says which. The
+ * caller frees the path; an unknown name is reported together with those known. */
+MUST_CHECK enum status fault_trace_find(const char *name, char **path, bool *shipped, struct diags *diags);
+
+/* Append a row; `detail` is copied, NULL or "" for none. Rows may be appended in any order, fault_trace_sort then orders them by
+ * (time, node, kind, order of appending). */
+void fault_trace_add(struct fault_trace *trace, struct fault fault, const char *detail);
+void fault_trace_sort(struct fault_trace *trace);
+
+const char *fault_trace_detail(const struct fault_trace *trace, const struct fault *fault); /* "" when there is none */
+int32_t fault_trace_nodes(const struct fault_trace *trace);                                 /* highest node + 1 */
+
+/* The rows in the columns above; reading them back gives the same trace. */
+void fault_trace_write(const struct fault_trace *trace, FILE *out);
+
+#endif
