@@ -1,0 +1,161 @@
+#!/bin/sh
+# check.sh CHECK ROOT - one architectural rule over the sources below ROOT; a line for every violation, exit 1 if there are any.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+check=$1
+cd "$2"
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# Every file of the project that matches the find expression, as ./path; build trees and dot folders left out.
+files() {
+    find . \( -name 'build*' -o -name '.?*' \) -type d -prune -o -type f \( "$@" \) -print | sort
+}
+
+sources() {
+    files -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh'
+}
+
+libraries() {
+    sources | grep -v -e '^\./cli/' -e '^\./tests/'
+}
+
+# Violations come on stdin.
+report() {
+    awk '{ print } END { exit NR > 0 }'
+}
+
+# #include "..." names a file from the root, in a room that rooms.txt lets this file's room see.
+includes() {
+    sources | while read -r file; do
+        awk -v file="${file#./}" '
+            function room_of(path,    r, best) {
+                for (r in sees)
+                    if (index(path, r "/") == 1 && length(r) > length(best)) best = r
+                return best
+            }
+            FNR == NR { if ($0 !~ /^#/ && NF) sees[$1] = " " $0 " "; next }
+            /^[ \t]*#[ \t]*include[ \t]*"/ {
+                split($0, part, "\"")
+                from = room_of(file); to = room_of(part[2])
+                if (from == "")
+                    print file ": is in no room of rooms.txt"
+                else if (to == "" || system("test -f " part[2]) != 0)
+                    print file ":" FNR ": \"" part[2] "\" is not a file named from the root"
+                else if (index(sees[from], " " to " ") == 0)
+                    print file ":" FNR ": " from " must not see " to " (" part[2] ")"
+            }' "$here/rooms.txt" "$file"
+    done | report
+}
+
+# Calls that no source may make, and those that only cli and tests may make. Two files are the documented exceptions: running out of
+# memory ends the process (memory.c), and "-" means a standard stream (file.c).
+calls() {
+    unsafe='strcpy|strcat|sprintf|vsprintf|atoi|atol|atoll|atof|strtok|rand|srand|system|alloca|gets'
+    loud='printf|vprintf|puts|putchar|perror|exit|_exit|_Exit|quick_exit|abort'
+    streams='stdin|stdout|stderr'
+    search() { # search NAMES CALL FILE
+        awk -f "$here/strip.awk" "$3" | grep -nE "(^|[^A-Za-z0-9_>.])($1)$2" | sed "s|^\([0-9]*\):|$3:\1: not here: |" || :
+    }
+    {
+        sources | while read -r file; do
+            search "$unsafe" '[ ]*\(' "$file"
+        done
+        libraries | grep -v -e '^\./model/base/memory\.c$' | while read -r file; do
+            search "$loud" '[ ]*\(' "$file"
+            [ "$file" = ./model/base/file.c ] || search "$streams" '[^A-Za-z0-9_]' "$file"
+        done
+    } | report
+}
+
+# Lines fit 130 columns (characters, not bytes), no tabs, no blanks at the end.
+lines() {
+    sources | while read -r file; do
+        LC_ALL=C awk -v file="$file" '
+            { text = $0; gsub(/[\200-\277]/, "", text) }
+            length(text) > 130 { print file ":" FNR ": " length(text) " columns; at most 130" }
+            /\t/ { print file ":" FNR ": a tab" }
+            /[ \t\r]$/ { print file ":" FNR ": blanks at the end" }' "$file"
+    done | report
+}
+
+# A file name says which file: no two sources share one.
+names() {
+    sources | awk -F/ '{ if (seen[$NF]) print $0 ": same name as " seen[$NF]; else seen[$NF] = $0 }' | report
+}
+
+# A folder with sources has a README.md that names each of them (name.c, name.h or name.{h,c}). Suites are described in tests/README.md
+# by their folders.
+readmes() {
+    sources | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
+        case $folder in
+        ./tests/*)
+            name=${folder#./tests/}
+            grep -qsF "${name%%/*}" tests/README.md || echo "tests/README.md: says nothing about $folder"
+            ;;
+        *)
+            [ -f "$folder/README.md" ] || { echo "$folder: no README.md"; continue; }
+            for file in "$folder"/*.[ch] "$folder"/*.cu; do
+                [ -f "$file" ] || continue
+                stem=${file##*/}
+                stem=${stem%.*}
+                grep -qE "(^|[^A-Za-z0-9_])$stem\.([chu{]|\*)" "$folder/README.md" || echo "$folder/README.md: does not name ${file##*/}"
+            done
+            ;;
+        esac
+    done | report
+}
+
+# Numbers name their origin: every catalog entry has a source.
+catalog() {
+    [ -d model/spec/catalog ] || skip "no catalog in this tree"
+    find model/spec/catalog -name '*.yaml' | sort | while read -r file; do
+        grep -qE '^source: *[^ ]' "$file" || echo "$file: no source"
+    done | report
+}
+
+# Nothing in the tree depends on the machine that it was written on.
+paths() {
+    files -name '*.[ch]' -o -name '*.md' -o -name '*.txt' -o -name '*.sh' -o -name '*.yaml' -o -name '*.json' -o -name setup |
+        xargs grep -nE '/(work|home|root)/[A-Za-z]' | report
+}
+
+# Every header compiles by itself, as C and as C++ (CUDA sources are C++). Headers that see model/cost/work.h are C only: it has members
+# named "class", and no kernel needs it.
+headers() {
+    compiler=${CC:-cc}
+    cxx=yes
+    echo 'int x;' | $compiler -x c++ -fsyntax-only - 2>/dev/null || cxx=no
+    [ $cxx = yes ] || echo "this compiler knows no C++: only C is checked" >&2
+    flags="-I. -D_GNU_SOURCE -Wall -Wextra -Werror"
+    # shellcheck disable=SC2086 # words, on purpose
+    files -name '*.h' | while read -r file; do
+        line="#include \"${file#./}\""
+        echo "$line" | $compiler -x c -std=c17 -Wpedantic -fsyntax-only $flags - 2>&1 || echo "$file: not alone in C"
+        if [ $cxx = yes ] && ! echo "$line" | $compiler -x c -MM $flags - | grep -q 'model/cost/work\.h'; then
+            echo "$line" | $compiler -x c++ -std=gnu++17 -fsyntax-only $flags - 2>&1 || echo "$file: not alone in C++"
+        fi
+    done | report
+}
+
+# Layout of the text is clang-format's business, with the version the project uses.
+format() {
+    for tool in clang-format-14 clang-format; do
+        if command -v $tool >/dev/null && $tool --version | grep -q 'version 14\.'; then
+            sources | xargs $tool --dry-run -Werror
+            return
+        fi
+    done
+    skip "no clang-format 14"
+}
+
+case $check in
+includes | calls | lines | names | readmes | catalog | paths | headers | format) "$check" ;;
+*)
+    echo "unknown check '$check'" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,256 @@
+/* Option rows: every default parses, every row is complete, bounds and units are kept, mistakes are named. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_options.h"
+#include "cli/options.h"
+
+/* --- every command's rows --------------------------------------------------------------------------------------------- */
+
+START_TEST(every_default_parses)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    int n = command_rows(commands[_i], rows);
+    for (int i = 0; i < n; i++) {
+        char why[512] = "";
+        if (rows[i]->initial && rows[i]->type != OPTION_LIST)
+            ck_assert_msg(option_check(rows[i], rows[i]->initial, NULL, why, sizeof why) == STATUS_OK, "%s --%s: %s",
+                          commands[_i]->name, rows[i]->name, why);
+    }
+    char *argv[] = {"x", NULL};
+    struct invocation call;
+    int missing_operands = commands[_i]->min_operands > 0;
+    ck_assert_int_eq(invocation_parse(commands[_i], 1, argv, &call) == STATUS_USAGE, missing_operands);
+    invocation_free(&call);
+}
+END_TEST
+
+START_TEST(every_row_is_complete)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    int n = command_rows(commands[_i], rows);
+    ck_assert_int_lt(n, MAX_OPTIONS);
+    for (int i = 0; i < n; i++) {
+        const struct option_row *row = rows[i];
+        ck_assert_msg(row->help && *row->help && row->help[strlen(row->help) - 1] != '.', "--%s: a help phrase", row->name);
+        ck_assert_msg((row->type == OPTION_FLAG) == !row->argument, "--%s: an argument name, unless a flag", row->name);
+        ck_assert_msg(row->type != OPTION_CHOICE || row->choices, "--%s: choices", row->name);
+        for (int k = 0; k < i; k++) {
+            ck_assert_msg(strcmp(row->name, rows[k]->name) != 0, "--%s twice in %s", row->name, commands[_i]->name);
+            ck_assert_msg(!row->letter || row->letter != rows[k]->letter, "-%c twice in %s", row->letter, commands[_i]->name);
+        }
+    }
+}
+END_TEST
+
+START_TEST(bounds_are_kept)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    int n = command_rows(commands[_i], rows);
+    for (int i = 0; i < n; i++) {
+        const struct option_row *row = rows[i];
+        char text[64], why[512];
+        if (row->type == OPTION_COUNT) {
+            ck_assert_int_ne(option_check(row, "-1", NULL, why, sizeof why), STATUS_OK);
+            snprintf(text, sizeof text, "%.0f", row->high + 1);
+            if (row->high > 0 && row->high < 0x1p53)
+                ck_assert_int_ne(option_check(row, text, NULL, why, sizeof why), STATUS_OK);
+        }
+        if (row->type == OPTION_QUANTITY && row->dimension != DIM_COUNT && row->dimension != DIM_FRACTION)
+            ck_assert_msg(option_check(row, "30", NULL, why, sizeof why) != STATUS_OK, "--%s takes a bare number", row->name);
+    }
+}
+END_TEST
+
+START_TEST(every_command_has_texts_and_examples)
+{
+    const struct command *command = commands[_i];
+    ck_assert_ptr_nonnull(command->summary);
+    ck_assert_ptr_nonnull(command->description);
+    ck_assert(command->run != NULL);
+    ck_assert_ptr_nonnull(command->examples);
+    char start[64];
+    snprintf(start, sizeof start, "msim %s", command->name);
+    for (const struct example *e = command->examples; e->line; e++)
+        ck_assert_msg(strncmp(e->line, start, strlen(start)) == 0 && e->what, "example '%s' of %s", e->line, command->name);
+    ck_assert_ptr_nonnull(command->examples[0].line);
+}
+END_TEST
+
+/* --- a command of the test's own ----------------------------------------------------------------------------------------- */
+
+static const char *const metals[] = {"iron", "copper", "tin", NULL};
+static const struct option_row own_rows[] = {
+    {.name = "interval",
+     .letter = 'i',
+     .argument = "TIME",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_TIME,
+     .low = 1,
+     .high = 3600,
+     .initial = "10min",
+     .help = "h",
+     .key = "faults.interval"},
+    {.name = "spares", .argument = "N", .type = OPTION_COUNT, .high = 9, .help = "h"},
+    {.name = "metal", .argument = "M", .type = OPTION_CHOICE, .choices = metals, .help = "h"},
+    {.name = "metals", .argument = "M,...", .type = OPTION_LIST, .choices = metals, .help = "h", .key = "metals"},
+    {.name = "fast", .letter = 'f', .type = OPTION_FLAG, .help = "h"},
+    {0},
+};
+static const struct command own = {.name = "own", .options = own_rows, .experiment = true};
+
+static char **split(const char *line, int *argc)
+{
+    static char buffer[512];
+    static char *argv[32];
+    snprintf(buffer, sizeof buffer, "own %s", line);
+    *argc = 0;
+    char *rest = buffer;
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        argv[(*argc)++] = word;
+    argv[*argc] = NULL;
+    return argv;
+}
+
+static enum status parse(const char *line, struct invocation *call)
+{
+    int argc;
+    char **argv = split(line, &argc);
+    return invocation_parse(&own, argc, argv, call);
+}
+
+START_TEST(values_arrive_in_canonical_units)
+{
+    struct invocation call;
+    ck_assert_int_eq(parse("-i 30min --spares=1_0 file.yaml", &call), STATUS_USAGE); /* 10 > 9 */
+    invocation_free(&call);
+    ck_assert_int_eq(parse("-i 30min --spares=7 file.yaml --metal tin -fvv", &call), STATUS_OK);
+    ck_assert_double_eq(option_quantity(&call, "interval"), 1800);
+    ck_assert_int_eq(option_count(&call, "spares"), 7);
+    ck_assert_int_eq(option_choice(&call, "metal"), 2);
+    ck_assert(option_flag(&call, "fast"));
+    ck_assert_int_eq(call.verbosity, 2);
+    ck_assert_int_eq(call.n_operands, 1);
+    ck_assert_str_eq(experiment_flags_of(&call).file, "file.yaml");
+    invocation_free(&call);
+}
+END_TEST
+
+START_TEST(defaults_apply_and_are_not_overrides)
+{
+    struct invocation call;
+    ck_assert_int_eq(parse("--fast", &call), STATUS_OK);
+    ck_assert_double_eq(option_quantity(&call, "interval"), 600);
+    ck_assert(!option_given(&call, "interval"));
+    ck_assert_int_eq(option_choice(&call, "metal"), -1);
+    ck_assert_ptr_null(option_text(&call, "model"));
+    ck_assert_int_eq(call.n_overrides, 0);
+    ck_assert_int_eq(call.seed, 1);
+    invocation_free(&call);
+}
+END_TEST
+
+START_TEST(the_last_value_wins_and_lists_add_up)
+{
+    struct invocation call;
+    int n;
+    ck_assert_int_eq(parse("-i 5s -i 7s --metals iron,tin --metals copper", &call), STATUS_OK);
+    ck_assert_double_eq(option_quantity(&call, "interval"), 7);
+    const char *const *list = option_list(&call, "metals", &n);
+    ck_assert_int_eq(n, 3);
+    ck_assert_str_eq(list[2], "copper");
+    invocation_free(&call);
+}
+END_TEST
+
+START_TEST(keys_become_overrides)
+{
+    struct invocation call;
+    ck_assert_int_eq(parse("-i 5s --metals iron,tin --global-batch 6144 --set a.b=c --set d=[1,2] --seed 9", &call), STATUS_OK);
+    static const char *const expected[] = {
+        "faults.interval=5s", "metals=[iron, tin]", "job.global_batch=6144", "a.b=c", "d=[1,2]", "seed=9"};
+    ck_assert_int_eq(call.n_overrides, 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_str_eq(call.overrides[i], expected[i]);
+    ck_assert_int_eq(call.seed, 9);
+    invocation_free(&call);
+}
+END_TEST
+
+struct refusal {
+    const char *line;
+    size_t n;         /* mistakes found in one go */
+    const char *says; /* within the first of them */
+};
+static const struct refusal refusals[] = {
+    {"--interval 30", 1, "has no unit"},
+    {"--interval 30GiB", 1, "not a unit of a time"},
+    {"--interval 2h", 1, "at most 60.0 min"},
+    {"--interval 1ms", 1, "at least 1.00 s"},
+    {"--spares 1.5", 1, "not a whole number"},
+    {"--spares many", 1, "is not a number"},
+    {"--spares -3", 1, "too small"},
+    {"--spares nan", 1, "is not a number"},
+    {"--metal coper", 1, "did you mean 'copper'?"},
+    {"--metals iron,,tin", 1, "'' is not one of iron, copper, tin"},
+    {"--sparse 3", 1, "unknown option '--sparse'; did you mean '--spares'?"},
+    {"--spares", 1, "--spares needs a value: --spares N"},
+    {"--fast=3", 1, "--fast takes no value"},
+    {"--s 3", 1, "can mean several"},
+    {"-fz", 1, "unknown option '-z'"},
+    {"--set nothing", 1, "is not KEY=VALUE"},
+    {"a b", 1, "unexpected operand 'b'"},
+    {"--sparse 3 --interval 30 -x --metal coper --spares", 5, "unknown option '--sparse'"},
+};
+
+START_TEST(mistakes_are_named)
+{
+    const struct refusal *r = &refusals[_i];
+    struct invocation call;
+    ck_assert_int_eq(parse(r->line, &call), STATUS_USAGE);
+    ck_assert_msg(strstr(call.diags.items[0].text, r->says), "'%s' gave '%s'", r->line, call.diags.items[0].text);
+    if (r->n == 5) /* a value after an unknown option is taken for an operand: two of them are one too many */
+        ck_assert_uint_ge(call.diags.n_errors, r->n);
+    else
+        ck_assert_uint_eq(call.diags.n_errors, r->n);
+    invocation_free(&call);
+}
+END_TEST
+
+START_TEST(help_wins_over_mistakes)
+{
+    struct invocation call;
+    ck_assert_int_eq(parse("--nonsense --help", &call), STATUS_USAGE);
+    ck_assert(call.help);
+    invocation_free(&call);
+}
+END_TEST
+
+int main(void)
+{
+    int n_commands = 0;
+    while (commands[n_commands])
+        n_commands++;
+    Suite *suite = suite_create("options");
+    TCase *rows = tcase_create("rows of every command");
+    tcase_add_loop_test(rows, every_default_parses, 0, n_commands);
+    tcase_add_loop_test(rows, every_row_is_complete, 0, n_commands);
+    tcase_add_loop_test(rows, bounds_are_kept, 0, n_commands);
+    tcase_add_loop_test(rows, every_command_has_texts_and_examples, 0, n_commands);
+    suite_add_tcase(suite, rows);
+    TCase *parsing = tcase_create("parsing");
+    tcase_add_test(parsing, values_arrive_in_canonical_units);
+    tcase_add_test(parsing, defaults_apply_and_are_not_overrides);
+    tcase_add_test(parsing, the_last_value_wins_and_lists_add_up);
+    tcase_add_test(parsing, keys_become_overrides);
+    tcase_add_loop_test(parsing, mistakes_are_named, 0, (int)(sizeof refusals / sizeof refusals[0]));
+    tcase_add_test(parsing, help_wins_over_mistakes);
+    suite_add_tcase(suite, parsing);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

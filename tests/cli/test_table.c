@@ -1,0 +1,149 @@
+/* Tables and progress: what they print, character by character. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "cli/table.h"
+
+static struct table sample(void)
+{
+    struct table table = {0};
+    table_column(&table, "layout", NULL, ALIGN_LEFT);
+    table_column(&table, "step time", "s", ALIGN_RIGHT);
+    table_column(&table, "MFU", "%", ALIGN_RIGHT);
+    table_cell(&table, "tp=8,pp=8");
+    table_cell(&table, "%.2f", 6.34);
+    table_cell(&table, "%.1f", 55.2);
+    table_cell(&table, "größer");
+    table_cell(&table, "%.2f", 16.0);
+    table_tint(&table, TINT_BAD);
+    table_cell(&table, "%.1f", 5.0);
+    return table;
+}
+
+static char *written(const struct table *table, enum format format, bool colour)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct invocation call = {.out = out, .format = format, .colour = colour};
+    table_write(table, &call);
+    fclose(out);
+    return text;
+}
+
+START_TEST(text_is_aligned)
+{
+    struct table table = sample();
+    char *text = written(&table, FORMAT_TEXT, false);
+    ck_assert_str_eq(text, "layout     step time [s]  MFU [%]\n"
+                           "tp=8,pp=8           6.34     55.2\n"
+                           "größer             16.00      5.0\n");
+    free(text);
+    table_free(&table);
+}
+END_TEST
+
+START_TEST(csv_names_units_and_quotes)
+{
+    struct table table = sample();
+    char *text = written(&table, FORMAT_CSV, false);
+    ck_assert_str_eq(text, "layout,step_time_s,mfu_pct\n\"tp=8,pp=8\",6.34,55.2\ngrößer,16.00,5.0\n");
+    free(text);
+    table_free(&table);
+}
+END_TEST
+
+START_TEST(colour_does_not_move_columns)
+{
+    struct table table = sample();
+    char *text = written(&table, FORMAT_TEXT, true);
+    ck_assert_ptr_nonnull(strstr(text, "    \033[31m5.0\033[0m\n"));
+    free(text);
+    table_free(&table);
+}
+END_TEST
+
+START_TEST(an_empty_table_prints_nothing_or_its_heading)
+{
+    struct table table = {0};
+    char *text = written(&table, FORMAT_TEXT, false);
+    ck_assert_str_eq(text, "");
+    free(text);
+    table_column(&table, "a", NULL, ALIGN_LEFT);
+    text = written(&table, FORMAT_TEXT, false);
+    ck_assert_str_eq(text, "a\n");
+    free(text);
+    table_free(&table);
+}
+END_TEST
+
+START_TEST(widths_count_characters)
+{
+    ck_assert_int_eq(text_width("abc"), 3);
+    ck_assert_int_eq(text_width("größer"), 6);
+    ck_assert_int_eq(text_width("日本"), 4);
+    ck_assert_int_eq(text_width("e\xcc\x81"), 1); /* combining accent */
+    ck_assert_int_eq(text_width("\xff\xc3"), 2);  /* malformed: one each, and no reading beyond the end */
+}
+END_TEST
+
+START_TEST(progress_says_how_long)
+{
+    char line[80];
+    ck_assert_str_eq(progress_text("layouts", 25, 100, 2, line, sizeof line), "layouts  25 %  6.00 s left");
+    ck_assert_str_eq(progress_text("layouts", 0, 100, 2, line, sizeof line), "layouts  0 %");
+    ck_assert_str_eq(progress_text("layouts", 3, 0, 2, line, sizeof line), "layouts  0 %");
+}
+END_TEST
+
+START_TEST(progress_is_silent_without_a_terminal)
+{
+    struct invocation call = {.progress = false};
+    struct progress progress = progress_begin(&call, "layouts");
+    progress.started_s -= 10;
+    progress_update(&progress, 1, 2);
+    ck_assert(!progress.visible);
+    progress_end(&progress);
+}
+END_TEST
+
+START_TEST(progress_shows_after_a_second_and_is_erased)
+{
+    struct invocation call = {.progress = true};
+    char *text = NULL;
+    size_t size = 0;
+    struct progress progress = progress_begin(&call, "layouts");
+    progress.stream = open_memstream(&text, &size);
+    progress_update(&progress, 1, 2);
+    ck_assert(!progress.visible);
+    progress.started_s -= 10;
+    progress_update(&progress, 1, 2);
+    progress_update(&progress, 1, 2); /* too soon after the first */
+    progress_end(&progress);
+    fclose(progress.stream);
+    ck_assert_str_eq(text, "\rlayouts  50 %  10.0 s left\033[K\r\033[K");
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("table");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, text_is_aligned);
+    tcase_add_test(all, csv_names_units_and_quotes);
+    tcase_add_test(all, colour_does_not_move_columns);
+    tcase_add_test(all, an_empty_table_prints_nothing_or_its_heading);
+    tcase_add_test(all, widths_count_characters);
+    tcase_add_test(all, progress_says_how_long);
+    tcase_add_test(all, progress_is_silent_without_a_terminal);
+    tcase_add_test(all, progress_shows_after_a_second_and_is_erased);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
