@@ -1,0 +1,304 @@
+/*
+ * The formula. F, B, W: forward, input-gradient and weight-gradient time of one micro-batch on one stage; T = F + B + W of the slowest stage.
+ *
+ *     step = m T + bubble + exposed p2p + exposed DP + optimizer + host
+ *     bubble = (p-1)(F + B + W) / v        gpipe, 1f1b (v = 1), interleaved
+ *              (p-1)(F + B)  - (p-1) W ... see bubble_seconds for the zero-bubble schedules
+ *
+ * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation, features) as the mean over the model's layers.
+ */
+#include "model/cost/closed_form.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/cost/collective.h"
+#include "model/cost/footprint.h"
+#include "model/cost/machine.h"
+
+struct pass_key {
+    int tp, cp, ep, micro_batch, recompute, sequence_parallel, tp_inside;
+    feature_set features;
+};
+
+/* Seconds by class of one micro-batch. */
+struct pass_costs {
+    struct pass_key key;
+    bool used;
+    struct cost_by_class layer_forward, layer_input, layer_weight; /* one layer, mean over the model's */
+    struct cost_by_class ends_forward, ends_backward;              /* embedding and head together: at pp = 1 */
+    double head_s, embedding_s;                                    /* both passes, for the slowest stage */
+    double forward_s, input_s, weight_s;                           /* totals of the three */
+    double layer_launches;                                         /* host seconds of one layer's forward and backward */
+};
+
+struct closed_form {
+    struct setting setting;
+    struct pass_costs *slots; /* open addressing */
+    size_t n_slots, n_used;
+};
+
+enum { FIRST_SLOTS = 256 };
+
+struct closed_form *closed_form_create(const struct setting *setting)
+{
+    struct closed_form *form = memory_new(1, sizeof *form);
+    form->setting = *setting;
+    form->n_slots = FIRST_SLOTS;
+    form->slots = memory_new(form->n_slots, sizeof *form->slots);
+    return form;
+}
+
+void closed_form_destroy(struct closed_form *form)
+{
+    if (!form)
+        return;
+    free(form->slots);
+    free(form);
+}
+
+/* Features that change a pass; the others change only how passes are put together. */
+#define PASS_FEATURES (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA)))
+
+static struct pass_key key_of(const struct layout *l)
+{
+    return (struct pass_key){
+        .tp = l->tp,
+        .cp = l->cp,
+        .ep = l->ep,
+        .micro_batch = l->micro_batch,
+        .recompute = l->recompute,
+        .sequence_parallel = l->sequence_parallel,
+        .tp_inside = (l->dp * l->cp) % l->ep == 0,
+        .features = l->features & PASS_FEATURES,
+    };
+}
+
+static size_t key_hash(const struct pass_key *k)
+{
+    const int fields[] = {k->tp, k->cp, k->ep, k->micro_batch, k->recompute, k->sequence_parallel, k->tp_inside, (int)k->features};
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
+    return (size_t)(h ^ (h >> 32));
+}
+
+static bool key_equal(const struct pass_key *a, const struct pass_key *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch && a->recompute == b->recompute &&
+           a->sequence_parallel == b->sequence_parallel && a->tp_inside == b->tp_inside && a->features == b->features;
+}
+
+static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const struct pass_key *key)
+{
+    size_t i = key_hash(key) % n;
+    while (slots[i].used && !key_equal(&slots[i].key, key))
+        i = (i + 1) % n;
+    return &slots[i];
+}
+
+static void slots_grow(struct closed_form *form)
+{
+    size_t n = form->n_slots * 2;
+    struct pass_costs *bigger = memory_new(n, sizeof *bigger);
+    for (size_t i = 0; i < form->n_slots; i++)
+        if (form->slots[i].used)
+            *slot_of(bigger, n, &form->slots[i].key) = form->slots[i];
+    free(form->slots);
+    form->slots = bigger;
+    form->n_slots = n;
+}
+
+static void pass_by_class(const struct machine *machine, struct work_table *table, const struct setting *setting, enum pass pass,
+                          struct layer_range range, bool embedding, bool head, double scale, struct cost_by_class *out)
+{
+    int32_t id = work_add_pass(table, machine->layout, setting, pass, range, embedding, head);
+    table->items[id].sequence.host_paced = false; /* starvation is added per chunk */
+    struct cost_by_class by = {0};
+    work_cost_by_class(machine, table, id, &by);
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        out->s[i] += by.s[i] * scale;
+}
+
+/* Spans that pass costs need, without those of dimensions the key leaves open. */
+static struct machine pass_machine(const struct layout *layout, const struct setting *setting)
+{
+    struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
+    machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
+    machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
+    return machine;
+}
+
+static void costs_fill(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    struct machine machine = pass_machine(layout, setting);
+    struct work_table table = {0};
+    int layers = setting->model->layers;
+    struct layer_range all = {0, layers}, none = {0, 0};
+    pass_by_class(&machine, &table, setting, PASS_FORWARD, all, false, false, 1.0 / layers, &costs->layer_forward);
+    pass_by_class(&machine, &table, setting, PASS_BACKWARD, all, false, false, 1.0 / layers, &costs->layer_input);
+    pass_by_class(&machine, &table, setting, PASS_BACKWARD_WEIGHT, all, false, false, 1.0 / layers, &costs->layer_weight);
+    for (int i = 0; i < N_WORK_CLASSES; i++) /* the weight gradient as part of the whole backward */
+        costs->layer_input.s[i] = fmax(0, costs->layer_input.s[i] - costs->layer_weight.s[i]);
+    pass_by_class(&machine, &table, setting, PASS_FORWARD, none, true, true, 1, &costs->ends_forward);
+    pass_by_class(&machine, &table, setting, PASS_BACKWARD, none, true, true, 1, &costs->ends_backward);
+    struct cost_by_class embedding = {0};
+    pass_by_class(&machine, &table, setting, PASS_FORWARD, none, true, false, 1, &embedding);
+    pass_by_class(&machine, &table, setting, PASS_BACKWARD, none, true, false, 1, &embedding);
+    costs->embedding_s = cost_by_class_total(&embedding);
+    costs->head_s = cost_by_class_total(&costs->ends_forward) + cost_by_class_total(&costs->ends_backward) - costs->embedding_s;
+    costs->forward_s = cost_by_class_total(&costs->layer_forward);
+    costs->input_s = cost_by_class_total(&costs->layer_input);
+    costs->weight_s = cost_by_class_total(&costs->layer_weight);
+    work_table_free(&table);
+}
+
+static const struct pass_costs *costs_of(struct closed_form *form, const struct layout *layout)
+{
+    struct pass_key key = key_of(layout);
+    struct pass_costs *slot = slot_of(form->slots, form->n_slots, &key);
+    if (slot->used)
+        return slot;
+    if (++form->n_used * 2 > form->n_slots) {
+        slots_grow(form);
+        slot = slot_of(form->slots, form->n_slots, &key);
+    }
+    *slot = (struct pass_costs){.key = key, .used = true};
+    costs_fill(slot, &form->setting, layout);
+    return slot;
+}
+
+/* --- putting passes together */
+
+static double bubble_seconds(const struct layout *l, double forward, double input, double weight)
+{
+    double rounds = l->pp - 1;
+    switch (l->schedule) {
+    case SCHEDULE_INTERLEAVED: return rounds * (forward + input + weight) / l->vpp;
+    case SCHEDULE_ZB1P: return rounds * fmax(0, forward + input - weight);
+    case SCHEDULE_ZB2P: return rounds * fmax(0, forward + input - 2 * weight);
+    case SCHEDULE_ZBV:
+    case SCHEDULE_DUALPIPE: return rounds * fmax(0, forward + input - 2 * weight) / 2;
+    default: return rounds * (forward + input + weight);
+    }
+}
+
+static double exposed_p2p(const struct closed_form *form, const struct layout *l, double m)
+{
+    if (l->pp == 1)
+        return 0;
+    double bytes = p2p_bytes(l, &form->setting);
+    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job};
+    double one = cost_seconds(p2p_cost(&machine, bytes));
+    double fill = 2.0 * (l->pp - 1) * one; /* the first micro-batch down and the last gradient up */
+    if (l->features & FEATURE_BIT(PP_OVERLAP))
+        return fill;
+    return fill + 2.0 * m * l->vpp * one; /* one message forward and one back per chunk and micro-batch hold the compute stream */
+}
+
+struct exchange {
+    double reduce_s, gather_s;
+};
+
+/* Gradient reduction and parameter gathering over the data-parallel group. */
+static struct exchange dp_exchange(const struct closed_form *form, const struct layout *l, double parameters)
+{
+    const struct cluster *cluster = form->setting.cluster;
+    double gradient = parameters * (form->setting.job->gradient_precision == PRECISION_FP32 ? 4 : 2);
+    if (l->dp * l->cp == 1)
+        return (struct exchange){0};
+    struct group_span span = layout_span(l, cluster, GROUP_DP);
+    if (l->zero == 0)
+        return (struct exchange){.reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_REDUCE, span, gradient))};
+    return (struct exchange){
+        .reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_REDUCE_SCATTER, span, gradient)),
+        .gather_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, parameters * 2)),
+    };
+}
+
+/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its gradients. */
+static double exposed_sharded(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters, double m)
+{
+    int layers = form->setting.model->layers;
+    struct exchange e = dp_exchange(form, l, parameters / layers);
+    double backward = c->input_s + c->weight_s;
+    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
+        return m * layers * (2 * e.gather_s + e.reduce_s);
+    double exposed = fmax(0, e.gather_s - c->forward_s) + fmax(0, e.gather_s + e.reduce_s - backward);
+    return m * (layers * exposed + e.gather_s) + e.reduce_s;
+}
+
+static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters, double m,
+                         double stage_backward, double stage_forward)
+{
+    if (l->zero == 3)
+        return exposed_sharded(form, l, c, parameters, m);
+    struct exchange e = dp_exchange(form, l, parameters);
+    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
+        return e.reduce_s + e.gather_s;
+    /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last backward and first forward. */
+    double pieces = l->pp > 1 ? l->vpp : 4;
+    double hidden = (pieces - 1) / pieces;
+    return e.reduce_s / pieces + fmax(0, e.reduce_s * hidden - stage_backward * hidden) + e.gather_s / pieces +
+           fmax(0, e.gather_s * hidden - stage_forward * hidden);
+}
+
+static double optimizer_seconds(const struct closed_form *form, const struct layout *l, double parameters)
+{
+    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job};
+    double share = l->zero >= 1 ? parameters / (l->dp * l->cp) : parameters;
+    struct work_table table = {0};
+    int32_t id = work_add_optimizer(&table, l, &form->setting, share);
+    double s = cost_seconds(work_cost(&machine, &table, id));
+    work_table_free(&table);
+    return s;
+}
+
+static void add_scaled(struct cost_by_class *to, const struct cost_by_class *from, double scale)
+{
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        to->s[i] += from->s[i] * scale;
+}
+
+/* Layers of the stage that has most, ends counted by their time. */
+static int largest_stage_layers(const struct layout *l, int layers)
+{
+    int v = l->pp * l->vpp;
+    if (layers % v && (layers + 2) % v == 0)
+        return (layers + 2) / l->pp;
+    return (layers + l->pp - 1) / l->pp;
+}
+
+void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)
+{
+    const struct setting *setting = &form->setting;
+    const struct pass_costs *c = costs_of(form, l);
+    double m = (double)layout_micro_batches(l, setting->job), n = largest_stage_layers(l, setting->model->layers);
+    double ends = l->pp == 1 ? c->head_s + c->embedding_s : fmax(0, c->head_s - (setting->model->layers % (l->pp * l->vpp) ? c->forward_s + c->input_s + c->weight_s : 0));
+    struct estimate e = {0};
+    add_scaled(&e.by_class, &c->layer_forward, m * n);
+    add_scaled(&e.by_class, &c->layer_input, m * n);
+    add_scaled(&e.by_class, &c->layer_weight, m * n);
+    e.by_class.s[CLASS_HEAD] += m * ends;
+
+    struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
+    struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
+    double parameters = p.dense + p.experts;
+    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, n * c->forward_s, n * c->input_s, n * c->weight_s);
+    e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
+    e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
+    e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters);
+    e.step_s = cost_by_class_total(&e.by_class);
+    e.memory_bytes = closed_form_memory(form, l);
+    *out = e;
+}
+
+double closed_form_memory(struct closed_form *form, const struct layout *layout)
+{
+    struct footprint f;
+    footprint_peak(layout, &form->setting, &f, NULL);
+    return f.total;
+}

@@ -1,0 +1,244 @@
+/*
+ * Activations follow Korthikanti et al. (arXiv:2205.05198), written as bytes kept per token and layer for the backward pass.
+ */
+#include "model/cost/footprint.h"
+
+#include <math.h>
+
+#include "model/cost/work.h"
+
+#define GIB 1073741824.0
+
+/* CUDA context, cuBLAS and cuDNN handles and workspaces, PyTorch's own: what nvidia-smi shows of a process before its first tensor and after its
+ * first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */
+#define FRAMEWORK_BYTES (1.25 * GIB)
+/* NCCL: per communicator about 16 channels of buffers (4 MiB Simple + LL + LL128) and both directions (NCCL 2.28 sources). */
+#define COMMUNICATOR_BYTES (0.1 * GIB)
+/* The caching allocator cannot use all of what is free (assumption). */
+#define FRAGMENTATION 0.04
+
+static bool has(const struct layout *layout, feature_set any)
+{
+    return (layout->features & any) != 0;
+}
+
+#define FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
+
+/* Bytes per token of one layer that tensor parallelism splits and bytes that only sequence parallelism splits. */
+struct kept {
+    double split, local;
+};
+
+/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s), the activation's output. */
+static struct kept kept_by_mlp(const struct layout *layout, const struct transformer *m)
+{
+    double f = (double)m->ffn_hidden;
+    bool eager = !has(layout, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    struct kept k = {.split = 2 * f * (m->gated_mlp ? 3 + (eager ? 1 : 0) : 2 + (eager ? 0.5 : 0))};
+    return k;
+}
+
+static struct kept kept_by_experts(const struct layout *layout, const struct transformer *m)
+{
+    const struct mixture *moe = &m->moe;
+    double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
+    double width = (double)moe->expert_ffn * moe->top_k + shared;
+    (void)layout;
+    /* token copies before and after the experts, gated halves and product, router scores in fp32 */
+    return (struct kept){.split = 2 * width * (m->gated_mlp ? 3 : 2) + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
+}
+
+static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, bool scores)
+{
+    const struct transformer *m = setting->model;
+    bool latent = m->attention == ATTENTION_LATENT;
+    double qk = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
+    double v = latent ? m->latent.v_dim : m->head_dim;
+    double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
+    struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
+    if (scores && !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
+        k.split += (m->linear_bias ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) * m->heads *
+                   (double)setting->job->seq_len;
+    else
+        k.split += 4.0 * m->heads; /* log-sum-exp */
+    return k;
+}
+
+/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line; an eager RMS norm keeps fp32 copies. */
+static struct kept kept_by_stream(const struct layout *layout, const struct transformer *m)
+{
+    double h = (double)m->hidden;
+    double bytes = 2 * h * 4;
+    if (m->linear_bias)
+        bytes += 2 * h;
+    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)))
+        bytes += 2 * (4 + 2) * h;
+    if (has(layout, FEATURE_BIT(PARALLEL_BLOCK)))
+        bytes -= 2 * 2 * h;
+    return (struct kept){.local = bytes};
+}
+
+static double tokens_per_micro_batch(const struct layout *layout, const struct setting *setting)
+{
+    return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
+}
+
+static double layer_bytes_full(const struct layout *layout, const struct setting *setting, int layer, bool scores)
+{
+    const struct transformer *m = setting->model;
+    struct kept a = kept_by_attention(layout, setting, scores);
+    struct kept f = layer_is_mixture(m, layer) ? kept_by_experts(layout, m) : kept_by_mlp(layout, m);
+    struct kept s = kept_by_stream(layout, m);
+    double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
+    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
+}
+
+static double layer_bytes(const struct layout *layout, const struct setting *setting, int layer)
+{
+    if (layout->recompute != RECOMPUTE_FULL)
+        return layer_bytes_full(layout, setting, layer, layout->recompute == RECOMPUTE_NONE);
+    double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
+    return layout->sequence_parallel ? input / layout->tp : input;
+}
+
+/* Micro-batches whose activations a stage holds at its peak, counted in passes over one chunk. */
+static double chunks_in_flight(const struct layout *layout, const struct setting *setting, int stage)
+{
+    double m = (double)layout_micro_batches(layout, setting->job), p = layout->pp, v = layout->vpp;
+    switch (layout->schedule) {
+    case SCHEDULE_GPIPE: return m * v;
+    case SCHEDULE_INTERLEAVED: return fmin(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1);
+    case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
+    case SCHEDULE_ZB1P: return fmin(m, p);          /* weight gradients wait: every stage holds as many as the first */
+    case SCHEDULE_ZBV:
+    case SCHEDULE_DUALPIPE: return fmin(m * v, 2 * p + 1);
+    case SCHEDULE_1F1B: return fmin(m, p - stage);
+    default: return 1;
+    }
+}
+
+static double stage_layers_bytes(const struct layout *layout, const struct setting *setting, int stage, double *largest)
+{
+    double sum = 0;
+    *largest = 0;
+    for (int chunk = 0; chunk < layout->vpp; chunk++) {
+        struct layer_range r = layout_layers(layout, setting->model->layers, layout_virtual_stage(layout, stage, chunk));
+        if (r.count == 0)
+            continue;
+        double first = layer_bytes(layout, setting, r.first), last = layer_bytes(layout, setting, r.first + r.count - 1);
+        sum += r.count * 0.5 * (first + last); /* a chunk changes from dense to mixture once at most */
+        *largest = fmax(*largest, layer_bytes_full(layout, setting, r.first + r.count - 1, true));
+    }
+    return sum / layout->vpp;
+}
+
+static bool holds_head(const struct layout *layout, int stage)
+{
+    bool folded_back = layout->schedule == SCHEDULE_ZBV || layout->schedule == SCHEDULE_DUALPIPE;
+    return folded_back ? stage == 0 : stage == layout->pp - 1;
+}
+
+/* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. */
+static double ends_bytes(const struct layout *layout, const struct setting *setting, int stage)
+{
+    const struct transformer *m = setting->model;
+    double tokens = tokens_per_micro_batch(layout, setting), bytes = 0;
+    if (holds_head(layout, stage)) {
+        bool eager = !has(layout, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+        bytes += tokens * ((double)m->vocab / layout->tp * (eager ? 10 : 6) + 4 * (double)m->hidden);
+    }
+    return bytes;
+}
+
+static double activation_bytes(const struct layout *layout, const struct setting *setting, int stage)
+{
+    double largest;
+    double chunk = stage_layers_bytes(layout, setting, stage, &largest);
+    double bytes = chunk * chunks_in_flight(layout, setting, stage);
+    if (layout->recompute != RECOMPUTE_NONE)
+        bytes += largest; /* the layer being recomputed holds all of its activations */
+    return bytes + ends_bytes(layout, setting, stage);
+}
+
+static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage)
+{
+    struct stage_parameters sum = {0};
+    for (int chunk = 0; chunk < layout->vpp; chunk++) {
+        int v = layout_virtual_stage(layout, stage, chunk);
+        struct layer_range r = layout_layers(layout, setting->model->layers, v);
+        struct stage_parameters p =
+            work_stage_parameters(layout, setting, r, v == 0, v == layout->pp * layout->vpp - 1);
+        sum.dense += p.dense;
+        sum.experts += p.experts;
+    }
+    return sum;
+}
+
+/* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's precision, Adam master and moments 12. */
+static void state_bytes(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
+{
+    struct stage_parameters p = parameters_of_stage(layout, setting, stage);
+    double replicas = (double)layout->dp * layout->cp;
+    double expert_replicas = fmax(1, replicas * ((layout->dp * layout->cp) % layout->ep ? layout->tp : 1) / layout->ep);
+    double whole = p.dense + p.experts;
+    double share = p.dense / replicas + p.experts / expert_replicas;
+    enum precision precision = setting->job->precision;
+    bool narrow = precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
+    double weight = narrow ? 3 : precision == PRECISION_FP32 ? 4 : 2;
+    double gradient = setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
+    double states = setting->job->optimizer == OPTIMIZER_SGD ? 8 : 12;
+    out->weights = weight * (layout->zero >= 3 ? share : whole);
+    out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);
+    out->optimizer = states * (layout->zero >= 1 ? share : whole);
+}
+
+/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange buffers. */
+static double buffer_bytes(const struct layout *layout, const struct setting *setting)
+{
+    const struct transformer *m = setting->model;
+    double communicators = (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
+    double bytes = communicators * COMMUNICATOR_BYTES;
+    if (layout->zero == 3) {
+        double layer = transformer_layer_parameters(m, m->layers - 1, true) / layout->tp / (layer_is_mixture(m, m->layers - 1) ? layout->ep : 1);
+        bytes += layer * (2 * 2 + 2);
+        bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
+    }
+    if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
+        bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
+    return bytes;
+}
+
+void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
+{
+    struct footprint f = {0};
+    state_bytes(layout, setting, stage, &f);
+    f.activations = activation_bytes(layout, setting, stage);
+    f.buffers = buffer_bytes(layout, setting);
+    f.framework = FRAMEWORK_BYTES;
+    f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
+    *out = f;
+}
+
+void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
+{
+    /* Activations fall with the stage, the ends hold the tables: the fullest is the first, the second, or the last. */
+    const int candidates[] = {0, layout->pp > 1 ? 1 : 0, layout->pp - 1};
+    struct footprint best = {0};
+    int at = 0;
+    for (int i = 0; i < 3; i++) {
+        struct footprint f;
+        footprint_of_stage(layout, setting, candidates[i], &f);
+        if (f.total > best.total) {
+            best = f;
+            at = candidates[i];
+        }
+    }
+    *out = best;
+    if (stage)
+        *stage = at;
+}
+
+double footprint_capacity(const struct cluster *cluster)
+{
+    return cluster->gpu.hbm_bytes * (1 - FRAGMENTATION);
+}

@@ -1,0 +1,184 @@
+#include "model/cost/machine.h"
+
+#include <math.h>
+
+#include "model/cost/attention.h"
+#include "model/cost/collective.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+
+/* SMs that NCCL's kernels occupy while they run beside compute (16 CTAs: NCCL's default ceiling over NVLink is 16 to 24, one SM each). */
+#define NCCL_SMS 16.0
+
+struct machine machine_of(const struct layout *layout, const struct setting *setting)
+{
+    struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+        machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
+    return machine;
+}
+
+struct cost collective_cost(const struct machine *machine, enum collective collective, struct group_span span, double bytes)
+{
+    return collective_time(machine->cluster, collective, span, bytes);
+}
+
+struct cost p2p_cost(const struct machine *machine, double bytes)
+{
+    const struct layout *l = machine->layout;
+    /* Neighbouring stages are tp * cp * dp ranks apart. */
+    bool same_domain = l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
+    return message_time(machine->cluster, bytes, same_domain);
+}
+
+double p2p_bytes(const struct layout *layout, const struct setting *setting)
+{
+    double tokens = (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
+    double bytes = tokens * (double)setting->model->hidden * 2;
+    bool split = layout->sequence_parallel || (layout->features & FEATURE_BIT(SCATTER_GATHER_P2P));
+    return split ? bytes / layout->tp : bytes;
+}
+
+/* --- one work */
+
+static const struct work *work_at(const struct work_table *table, int32_t work)
+{
+    return &table->items[work];
+}
+
+static int32_t child_of(const struct work_table *table, const struct work *work, int32_t i)
+{
+    return table->children[work->sequence.first_child + i];
+}
+
+static struct cost leaf_cost(const struct machine *machine, const struct work *work)
+{
+    const struct gpu *gpu = &machine->cluster->gpu;
+    switch (work->kind) {
+    case WORK_GEMM: return gemm_cost(gpu, &work->gemm);
+    case WORK_ATTENTION: return attention_cost(gpu, &work->attention, false);
+    case WORK_ATTENTION_BACKWARD: return attention_cost(gpu, &work->attention, true);
+    case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
+    case WORK_COLLECTIVE:
+        return collective_time(machine->cluster, work->collective.collective, machine->spans[work->collective.group], work->collective.bytes);
+    case WORK_SEQUENCE:
+    case WORK_OVERLAPPED: break;
+    }
+    return (struct cost){0};
+}
+
+/* The compute side cut into pieces along its rows. */
+static double pieces_compute(const struct machine *machine, const struct work *compute, int pieces)
+{
+    if (compute->kind != WORK_GEMM)
+        return cost_seconds(leaf_cost(machine, compute));
+    struct work_gemm piece = compute->gemm;
+    piece.m = (piece.m + pieces - 1) / pieces;
+    return pieces * cost_seconds(gemm_cost(&machine->cluster->gpu, &piece));
+}
+
+static double pieces_exchange(const struct machine *machine, const struct work *exchange, int pieces)
+{
+    const struct work_collective *c = &exchange->collective;
+    return pieces * cost_seconds(collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes / pieces));
+}
+
+/* Side by side the exchange takes SMs from the compute kernel while both run. */
+static double side_by_side(double compute, double exchange, double share)
+{
+    double slowed = compute / (1 - share);
+    return slowed <= exchange ? exchange : compute + share * exchange;
+}
+
+/* How long an overlapped pair takes: independent ones side by side; dependent ones cut into pieces, the exchange of one beside the compute of
+ * another, with the best number of pieces (1: one after the other). */
+static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange, int max_pieces)
+{
+    double share = NCCL_SMS / machine->cluster->gpu.sms;
+    double g = cost_seconds(leaf_cost(machine, compute)), c = cost_seconds(leaf_cost(machine, exchange));
+    if (max_pieces == 0)
+        return side_by_side(g, c, share);
+    double best = g + c;
+    for (int n = 2; n <= max_pieces; n *= 2) {
+        double gn = pieces_compute(machine, compute, n), cn = pieces_exchange(machine, exchange, n);
+        best = fmin(best, cn / n + side_by_side(gn, cn * (n - 1) / n, share));
+    }
+    return best;
+}
+
+static struct cost overlapped_cost(const struct machine *machine, const struct work_table *table, const struct work *work)
+{
+    const struct work *compute = work_at(table, child_of(table, work, 0)), *exchange = work_at(table, child_of(table, work, 1));
+    struct cost cost = leaf_cost(machine, compute);
+    /* what the pair takes beyond the compute alone is the exposed part of the exchange */
+    cost.bandwidth_s += overlapped_seconds(machine, compute, exchange, work->sequence.pieces) - cost_seconds(cost);
+    return cost;
+}
+
+/* Kernels the host has to enqueue. */
+static double launches(const struct work_table *table, const struct work *work)
+{
+    switch (work->kind) {
+    case WORK_MEMORY_BOUND: return work->memory.count;
+    case WORK_ATTENTION_BACKWARD: return 3;
+    case WORK_GEMM:
+    case WORK_ATTENTION:
+    case WORK_COLLECTIVE: return 1;
+    case WORK_OVERLAPPED: return 2;
+    case WORK_SEQUENCE: break;
+    }
+    double sum = 0;
+    for (int32_t i = 0; i < work->sequence.n_children; i++)
+        sum += launches(table, work_at(table, child_of(table, work, i)));
+    return sum * work->sequence.repeat;
+}
+
+static double starvation(const struct machine *machine, const struct work_table *table, const struct work *work, double device_s)
+{
+    if (!work->sequence.host_paced)
+        return 0;
+    return fmax(0, launches(table, work) * machine->cluster->gpu.host_launch_s - device_s);
+}
+
+/* The tree is at most four deep: pass, layer, overlapped pair, kernel. */
+struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t id)
+{
+    const struct work *work = work_at(table, id);
+    if (work->kind == WORK_OVERLAPPED)
+        return overlapped_cost(machine, table, work);
+    if (work->kind != WORK_SEQUENCE)
+        return leaf_cost(machine, work);
+    struct cost sum = {0};
+    for (int32_t i = 0; i < work->sequence.n_children; i++)
+        sum = cost_add(sum, work_cost(machine, table, child_of(table, work, i)));
+    sum = cost_scale(sum, work->sequence.repeat);
+    sum.launch_s += starvation(machine, table, work, cost_seconds(sum));
+    return sum;
+}
+
+static void by_class_add(const struct machine *machine, const struct work_table *table, int32_t id, double times, struct cost_by_class *by)
+{
+    const struct work *work = work_at(table, id);
+    if (work->kind == WORK_OVERLAPPED) {
+        const struct work *exchange = work_at(table, child_of(table, work, 1));
+        double compute = cost_seconds(leaf_cost(machine, work_at(table, child_of(table, work, 0))));
+        by->s[work->class] += times * compute;
+        by->s[exchange->class] += times * (cost_seconds(overlapped_cost(machine, table, work)) - compute);
+    } else if (work->kind == WORK_SEQUENCE) {
+        for (int32_t i = 0; i < work->sequence.n_children; i++)
+            by_class_add(machine, table, child_of(table, work, i), times * work->sequence.repeat, by);
+    } else {
+        by->s[work->class] += times * cost_seconds(leaf_cost(machine, work));
+    }
+}
+
+void work_cost_by_class(const struct machine *machine, const struct work_table *table, int32_t id, struct cost_by_class *by)
+{
+    struct cost_by_class own = {0};
+    by_class_add(machine, table, id, 1, &own);
+    const struct work *work = work_at(table, id);
+    if (work->kind == WORK_SEQUENCE)
+        own.s[CLASS_HOST] += starvation(machine, table, work, cost_by_class_total(&own));
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        by->s[i] += own.s[i];
+}

@@ -1,0 +1,103 @@
+#include "model/base/memory.h"
+#include "model/cost/precision_bytes.h"
+#include "model/cost/work_layer.h"
+
+enum { EXCHANGE_PIECES = 4 }; /* assumption: MegaScale does not publish its chunk count; the cost takes the best of up to this many */
+
+struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting)
+{
+    double tokens = (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
+    return (struct layer_builder){
+        .table = table,
+        .layout = layout,
+        .model = setting->model,
+        .job = setting->job,
+        .tokens = tokens,
+        .local_tokens = layout->sequence_parallel ? tokens / layout->tp : tokens,
+    };
+}
+
+bool builder_has(const struct layer_builder *b, feature_set any_of)
+{
+    return (b->layout->features & any_of) != 0;
+}
+
+void builder_append(struct layer_builder *b, int32_t work)
+{
+    if (b->n < LAYER_WORKS_MAX)
+        b->ids[b->n++] = work;
+}
+
+static enum work_class compute_class(const struct layer_builder *b, enum work_class class)
+{
+    return b->recomputing ? CLASS_RECOMPUTE : class;
+}
+
+void builder_memory(struct layer_builder *b, enum work_class class, const char *label, double bytes, int kernels)
+{
+    struct work work = {.kind = WORK_MEMORY_BOUND,
+                        .class = compute_class(b, class),
+                        .label = label,
+                        .memory = {.bytes = bytes, .count = kernels}};
+    builder_append(b, work_add(b->table, work));
+}
+
+int32_t builder_linear(struct layer_builder *b, enum work_class class, const char *label, double tokens, int64_t in, int64_t out,
+                       enum pass pass)
+{
+    int64_t t = (int64_t)tokens;
+    bool head = class == CLASS_HEAD; /* the logits stay in bf16 under every recipe */
+    struct work_gemm gemm = {.m = t, .n = out, .k = in, .count = 1, .precision = head ? PRECISION_BF16 : b->job->precision};
+    gemm.output_bytes = 2;
+    if (pass == PASS_BACKWARD_INPUT) {
+        gemm.n = in;
+        gemm.k = out;
+    } else if (pass == PASS_BACKWARD_WEIGHT) {
+        gemm = (struct work_gemm){.m = out, .n = in, .k = t, .count = 1, .precision = gemm.precision, .output_bytes = 8};
+    }
+    struct work work = {.kind = WORK_GEMM,
+                        .class = compute_class(b, class),
+                        .label = label,
+                        .flops = 2.0 * (double)t * (double)in * (double)out,
+                        .gemm = gemm};
+    return work_add(b->table, work);
+}
+
+int32_t builder_exchange(struct layer_builder *b, enum work_class class, const char *label, enum collective collective,
+                         enum group_kind group, double bytes)
+{
+    struct work work = {.kind = WORK_COLLECTIVE,
+                        .class = class,
+                        .label = label,
+                        .collective = {.collective = collective, .group = group, .bytes = bytes}};
+    return work_add(b->table, work);
+}
+
+void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first)
+{
+    if (exchange < 0) {
+        builder_append(b, gemm);
+        return;
+    }
+    if (builder_has(b, FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)) && b->layout->sequence_parallel) {
+        builder_append(b, work_add_overlapped(b->table, gemm, exchange, EXCHANGE_PIECES));
+        return;
+    }
+    builder_append(b, exchange_first ? exchange : gemm);
+    builder_append(b, exchange_first ? gemm : exchange);
+}
+
+void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange)
+{
+    builder_append(b, exchange < 0 ? gemm : work_add_overlapped(b->table, gemm, exchange, 0));
+}
+
+void builder_cast(struct layer_builder *b, const char *label, double elements)
+{
+    enum precision p = b->job->precision;
+    if (p == PRECISION_FP32 || p == PRECISION_BF16 || p == PRECISION_FP16)
+        return;
+    /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes from the
+     * step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
+    builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (2 + 2 * precision_bytes(p)), 1);
+}

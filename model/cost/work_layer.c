@@ -1,0 +1,281 @@
+/* One layer: what runs, in which order. Byte counts per element and pass are derived beside each kernel. */
+#include "model/cost/work_layer.h"
+
+enum { BF16 = 2 };
+
+static bool fused_norm(const struct layer_builder *b)
+{
+    if (b->model->norm == NORM_LAYER) /* every framework's layer norm is one kernel; the best ones also keep the row in registers */
+        return true;
+    return builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FUSED_RMSNORM) | FEATURE_BIT(COMPILE));
+}
+
+static bool fused_elementwise(const struct layer_builder *b)
+{
+    return builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+}
+
+/* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An eager RMS norm is a chain of
+ * kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight (2+2) = 36 bytes forward, twice that backward. */
+static void norm(struct layer_builder *b, bool backward)
+{
+    double elements = b->local_tokens * (double)b->model->hidden;
+    if (fused_norm(b))
+        builder_memory(b, CLASS_MEMORY_BOUND, "norm", elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
+    else
+        builder_memory(b, CLASS_MEMORY_BOUND, "norm", elements * (backward ? 72 : 36), backward ? 14 : 7);
+}
+
+/* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come with models of the GPT-2 line: fused
+ * they add a one-byte mask, unfused a read and a write each. */
+static void residual(struct layer_builder *b, bool backward)
+{
+    double elements = b->local_tokens * (double)b->model->hidden;
+    double bytes = backward ? 3 * BF16 : 3 * BF16;
+    int kernels = 1;
+    if (b->model->linear_bias) {
+        bytes += backward ? 2 * BF16 + 1 : 1; /* mask; the gradient behind the dropout is a tensor of its own */
+        if (!fused_elementwise(b)) {
+            bytes += backward ? 2 * BF16 : 2 * 2 * BF16;
+            kernels += 2;
+        }
+    }
+    builder_memory(b, CLASS_MEMORY_BOUND, "residual", elements * bytes, kernels);
+}
+
+/* Activation over width f: GeLU reads one and writes one, backward reads two and writes one; gated ones read two and write one, backward read three and write two.
+ * Unfused, the bias (GeLU) or the product (SwiGLU) is a pass of its own. */
+static void activation(struct layer_builder *b, int64_t ffn, bool backward)
+{
+    double elements = b->tokens * (double)ffn / b->layout->tp;
+    double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2);
+    int kernels = 1;
+    if (!fused_elementwise(b)) {
+        passes += b->model->gated_mlp ? (backward ? 3 : 2) : 2;
+        kernels = 2;
+    }
+    builder_memory(b, CLASS_MEMORY_BOUND, "activation", elements * passes * BF16, kernels);
+}
+
+/* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without sequence parallelism);
+ * -1 where there is nothing to exchange. */
+static int32_t tp_gather(struct layer_builder *b, const char *label)
+{
+    if (b->layout->tp == 1 || !b->layout->sequence_parallel)
+        return -1;
+    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP, b->tokens * (double)b->model->hidden * BF16);
+}
+
+static int32_t tp_reduce(struct layer_builder *b, const char *label)
+{
+    if (b->layout->tp == 1)
+        return -1;
+    enum collective c = b->layout->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    return builder_exchange(b, CLASS_TP_COMM, label, c, GROUP_TP, b->tokens * (double)b->model->hidden * BF16);
+}
+
+struct linear {
+    const char *label;
+    int64_t in, out; /* per rank */
+};
+
+/* Forward of a column-parallel layer: its input is gathered first. A row-parallel one: its output is reduced. */
+static void column_forward(struct layer_builder *b, struct linear l, int32_t gather)
+{
+    builder_cast(b, "cast", b->tokens * (double)l.in);
+    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
+}
+
+static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
+{
+    builder_cast(b, "cast", b->tokens * (double)l.in);
+    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), reduce, false);
+}
+
+/* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input gradient's
+ * exchange runs beside the weight gradient. `shared` is false when another layer exchanges for both (parallel block). */
+static void column_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
+{
+    builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
+    if (input) {
+        int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
+        builder_side_by_side(b, dgrad, exchanges ? tp_gather(b, "gather_input_again") : -1);
+    }
+    int32_t reduce = exchanges && input ? tp_reduce(b, "reduce_input_gradient") : -1;
+    if (weight)
+        builder_side_by_side(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce);
+    else if (reduce >= 0)
+        builder_append(b, reduce);
+}
+
+static void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
+{
+    builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
+    if (input) {
+        int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
+        builder_pipelined(b, dgrad, exchanges ? tp_gather(b, "gather_output_gradient") : -1, true);
+    }
+    if (weight)
+        builder_append(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT));
+}
+
+/* --- attention projections */
+
+static struct linear qkv_of(const struct layer_builder *b)
+{
+    const struct transformer *m = b->model;
+    int tp = b->layout->tp;
+    int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
+    return (struct linear){"qkv", m->hidden, (int64_t)m->head_dim * (m->heads / tp + 2 * kv)};
+}
+
+static struct linear projection_of(const struct layer_builder *b)
+{
+    const struct transformer *m = b->model;
+    int64_t value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
+    return (struct linear){"projection", value * m->heads / b->layout->tp, m->hidden};
+}
+
+/* Latent attention compresses queries and keys/values: down-projections are replicated over tp, up-projections are split by heads. */
+static int latent_linears(const struct layer_builder *b, struct linear out[4])
+{
+    const struct transformer *m = b->model;
+    const struct latent_attention *l = &m->latent;
+    int64_t heads = m->heads / b->layout->tp;
+    int64_t query = heads * (l->qk_nope_dim + l->qk_rope_dim);
+    int n = 0;
+    if (l->q_lora_rank) {
+        out[n++] = (struct linear){"q_down", m->hidden, l->q_lora_rank};
+        out[n++] = (struct linear){"q_up", l->q_lora_rank, query};
+    } else {
+        out[n++] = (struct linear){"q", m->hidden, query};
+    }
+    out[n++] = (struct linear){"kv_down", m->hidden, l->kv_lora_rank + l->qk_rope_dim};
+    out[n++] = (struct linear){"kv_up", l->kv_lora_rank, heads * (l->qk_nope_dim + l->v_dim)};
+    return n;
+}
+
+static void rotary(struct layer_builder *b, bool backward)
+{
+    (void)backward; /* the same rotation with the opposite angle */
+    if (b->model->position != POSITION_ROTARY)
+        return;
+    const struct transformer *m = b->model;
+    double dims = (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
+    if (m->attention == ATTENTION_LATENT)
+        dims = (double)(m->heads / b->layout->tp + 1) * m->latent.qk_rope_dim;
+    bool fused = fused_elementwise(b); /* unfused: rotate-half, two products, a sum */
+    builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * dims * BF16 * (fused ? 2 : 8), fused ? 1 : 6);
+}
+
+static void attention_inputs_forward(struct layer_builder *b, int32_t gather)
+{
+    if (b->model->attention != ATTENTION_LATENT) {
+        column_forward(b, qkv_of(b), gather);
+        return;
+    }
+    struct linear linears[4];
+    int n = latent_linears(b, linears);
+    for (int i = 0; i < n; i++)
+        column_forward(b, linears[i], i == 0 ? gather : -1);
+}
+
+static void attention_inputs_backward(struct layer_builder *b, bool exchanges, bool input, bool weight)
+{
+    if (b->model->attention != ATTENTION_LATENT) {
+        column_backward(b, qkv_of(b), exchanges, input, weight);
+        return;
+    }
+    struct linear linears[4];
+    int n = latent_linears(b, linears);
+    for (int i = n - 1; i >= 0; i--)
+        column_backward(b, linears[i], exchanges && i == 0, input, weight);
+}
+
+/* --- dense feed-forward */
+
+static int64_t dense_width(const struct layer_builder *b)
+{
+    return b->model->ffn_hidden / b->layout->tp;
+}
+
+static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduce)
+{
+    int64_t f = dense_width(b), h = b->model->hidden;
+    column_forward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, gather);
+    activation(b, b->model->ffn_hidden, false);
+    row_forward(b, (struct linear){"mlp_down", f, h}, reduce);
+}
+
+static void dense_backward(struct layer_builder *b, bool exchanges, bool input, bool weight)
+{
+    int64_t f = dense_width(b), h = b->model->hidden;
+    row_backward(b, (struct linear){"mlp_down", f, h}, exchanges, input, weight);
+    if (input)
+        activation(b, b->model->ffn_hidden, true);
+    column_backward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, exchanges, input, weight);
+}
+
+/* --- the layer */
+
+static void attention_forward_branch(struct layer_builder *b, bool windowed, int32_t gather, int32_t reduce)
+{
+    attention_inputs_forward(b, gather);
+    rotary(b, false);
+    attention_core(b, windowed, false);
+    row_forward(b, projection_of(b), reduce);
+}
+
+void layer_forward(struct layer_builder *b, struct layer_kind kind)
+{
+    norm(b, false);
+    if (builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture) {
+        /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
+        attention_forward_branch(b, kind.windowed, tp_gather(b, "gather"), -1);
+        dense_forward(b, -1, tp_reduce(b, "reduce"));
+        residual(b, false);
+        return;
+    }
+    attention_forward_branch(b, kind.windowed, tp_gather(b, "gather"), tp_reduce(b, "reduce"));
+    residual(b, false);
+    norm(b, false);
+    if (kind.mixture)
+        mixture_forward(b);
+    else
+        dense_forward(b, tp_gather(b, "gather"), tp_reduce(b, "reduce"));
+    residual(b, false);
+}
+
+static void attention_backward_branch(struct layer_builder *b, bool windowed, bool exchanges_out, bool input, bool weight)
+{
+    row_backward(b, projection_of(b), exchanges_out, input, weight);
+    if (input) {
+        attention_core(b, windowed, true);
+        rotary(b, true);
+    }
+    attention_inputs_backward(b, true, input, weight);
+}
+
+void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight)
+{
+    bool parallel = builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture;
+    if (input)
+        residual(b, true);
+    if (kind.mixture)
+        mixture_backward(b, input, weight);
+    else if (parallel) { /* the gathered output gradient and the reduced input gradient are the attention branch's */
+        int64_t f = dense_width(b), h = b->model->hidden;
+        row_backward(b, (struct linear){"mlp_down", f, h}, true, input, weight);
+        if (input)
+            activation(b, b->model->ffn_hidden, true);
+        column_backward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, false, input, weight);
+    } else
+        dense_backward(b, true, input, weight);
+    if (input && !parallel) {
+        norm(b, true);
+        residual(b, true);
+    }
+    attention_backward_branch(b, kind.windowed, !parallel, input, weight);
+    if (input)
+        norm(b, true);
+}

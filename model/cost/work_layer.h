@@ -1,0 +1,63 @@
+/*
+ * work_layer.h - the kernels and exchanges of one transformer layer, of the embedding and of the loss head; for work_pass.c only.
+ *
+ * Counting. T tokens per rank = micro_batch * seq_len / cp; with sequence parallelism norms, dropout and residuals see T / tp of them. A memory-bound
+ * kernel is counted by the bytes it must move (bf16 activations: 2 B an element and pass); "fused" kernels move the minimum, unfused ones
+ * pay one read and write per step that an eager framework launches. Sources: Korthikanti et al. (arXiv:2205.05198) section 4 for what
+ * a layer holds, Megatron-LM's layers for the order of exchanges: with sequence parallelism an all-gather before and a reduce-scatter
+ * after each of attention and MLP, in the backward pass the gather of the saved input runs beside the input gradient's GEMM and the exchange of the input
+ * gradient beside the weight gradient's (Megatron's asynchronous linear layer).
+ */
+#ifndef MSIM_MODEL_COST_WORK_LAYER_H
+#define MSIM_MODEL_COST_WORK_LAYER_H
+
+#include "model/cost/work.h"
+
+enum { LAYER_WORKS_MAX = 96 };
+
+struct layer_builder {
+    struct work_table *table;
+    const struct layout *layout;
+    const struct transformer *model;
+    const struct job *job;
+    double tokens;       /* T */
+    double local_tokens; /* T / tp with sequence parallelism, T otherwise */
+    bool recomputing;    /* compute belongs to CLASS_RECOMPUTE */
+    int32_t ids[LAYER_WORKS_MAX];
+    int32_t n;
+};
+
+struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting);
+
+/* Which of the two kinds of distinction a layer has. */
+struct layer_kind {
+    bool mixture, windowed;
+};
+
+/* Append the works of one layer's pass to the builder's list. */
+void layer_forward(struct layer_builder *b, struct layer_kind kind);
+void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight);
+/* Parts, shared by the two. */
+void mixture_forward(struct layer_builder *b);
+void mixture_backward(struct layer_builder *b, bool input, bool weight);
+void attention_core(struct layer_builder *b, bool windowed, bool backward);
+
+void embedding_works(struct layer_builder *b, bool backward);
+void head_works(struct layer_builder *b, bool backward, bool input, bool weight);
+
+/* --- building blocks */
+void builder_memory(struct layer_builder *b, enum work_class class, const char *label, double bytes, int kernels);
+/* Linear layer y[T, out] = x[T, in]; forward, input gradient, weight gradient. Returns the work without appending it. */
+int32_t builder_linear(struct layer_builder *b, enum work_class class, const char *label, double tokens, int64_t in, int64_t out,
+                       enum pass pass);
+int32_t builder_exchange(struct layer_builder *b, enum work_class class, const char *label, enum collective collective,
+                         enum group_kind group, double bytes);
+void builder_append(struct layer_builder *b, int32_t work);
+/* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used. */
+void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first);
+void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
+/* fp8 and narrower: the cast of an operand of `elements`. */
+void builder_cast(struct layer_builder *b, const char *label, double elements);
+bool builder_has(const struct layer_builder *b, feature_set any_of);
+
+#endif

@@ -1,0 +1,148 @@
+/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine. Tokens are assumed to spread evenly over experts. */
+#include "model/cost/precision_bytes.h"
+#include "model/cost/work_layer.h"
+
+struct experts_shape {
+    int64_t rows;    /* token copies all local experts work on */
+    int32_t local;   /* experts on this rank */
+    int64_t width;   /* of one expert on this rank */
+    double sent;     /* bytes of token copies this rank dispatches */
+    bool tp_inside;  /* experts are split over tp as well (ep divides dp * cp) */
+};
+
+static struct experts_shape experts_shape(const struct layer_builder *b)
+{
+    const struct mixture *moe = &b->model->moe;
+    const struct layout *l = b->layout;
+    bool tp_inside = l->tp > 1 && (l->dp * l->cp) % l->ep == 0;
+    double own_tokens = b->tokens / l->tp; /* each rank dispatches its share of the sequence */
+    double rows = (tp_inside ? b->tokens : own_tokens) * moe->top_k;
+    return (struct experts_shape){
+        .rows = (int64_t)(rows < 1 ? 1 : rows),
+        .local = moe->experts / l->ep > 0 ? moe->experts / l->ep : 1,
+        .width = tp_inside ? moe->expert_ffn / l->tp : moe->expert_ffn,
+        .sent = own_tokens * moe->top_k * (double)b->model->hidden * 2,
+        .tp_inside = tp_inside,
+    };
+}
+
+static void experts_gemm(struct layer_builder *b, const struct experts_shape *e, const char *label, int64_t in, int64_t out, enum pass pass)
+{
+    int64_t each = e->rows / e->local > 0 ? e->rows / e->local : 1;
+    struct work_gemm gemm = {.m = each, .n = out, .k = in, .count = e->local, .precision = b->job->precision, .output_bytes = 2};
+    if (pass == PASS_BACKWARD_INPUT) {
+        gemm.n = in;
+        gemm.k = out;
+    } else if (pass == PASS_BACKWARD_WEIGHT) {
+        gemm.m = out;
+        gemm.n = in;
+        gemm.k = each;
+        gemm.output_bytes = 8;
+    }
+    struct work work = {.kind = WORK_GEMM,
+                        .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_EXPERTS,
+                        .label = label,
+                        .flops = 2.0 * (double)e->rows * (double)in * (double)out,
+                        .gemm = gemm};
+    builder_append(b, work_add(b->table, work));
+}
+
+static void all_to_all(struct layer_builder *b, const struct experts_shape *e, const char *label)
+{
+    if (b->layout->ep > 1)
+        builder_append(b, builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent));
+    if (e->tp_inside) {
+        double bytes = e->sent * b->layout->tp;
+        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes));
+    }
+}
+
+/* Gather token copies into expert order (read, write) and its inverse with the weighted sum (read k, write 1). */
+static void permute(struct layer_builder *b, const struct experts_shape *e, const char *label)
+{
+    builder_memory(b, CLASS_EXPERTS, label, 2.0 * e->sent + 2.0 * (double)e->rows * (double)b->model->hidden * 2, 3);
+}
+
+static void expert_activation(struct layer_builder *b, const struct experts_shape *e, bool backward)
+{
+    double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2);
+    builder_memory(b, CLASS_EXPERTS, "expert_activation", (double)e->rows * (double)e->width * passes * 2, 1);
+}
+
+static void router(struct layer_builder *b, bool backward)
+{
+    double tokens = b->tokens / b->layout->tp, experts = b->model->moe.experts;
+    struct work_gemm gemm = {.m = (int64_t)tokens, .n = b->model->moe.experts, .k = b->model->hidden, .count = backward ? 2 : 1};
+    gemm.precision = PRECISION_BF16;
+    gemm.output_bytes = 4;
+    struct work work = {.kind = WORK_GEMM,
+                        .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_EXPERTS,
+                        .label = "router",
+                        .flops = 2.0 * tokens * experts * (double)b->model->hidden * gemm.count,
+                        .gemm = gemm};
+    builder_append(b, work_add(b->table, work));
+    builder_memory(b, CLASS_EXPERTS, "top_k", tokens * experts * 4 * 4, 6); /* softmax, top-k, masks, counts in fp32 */
+}
+
+static int64_t shared_width(const struct layer_builder *b)
+{
+    const struct mixture *moe = &b->model->moe;
+    int64_t width = moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn;
+    return width / b->layout->tp;
+}
+
+static void shared_linear(struct layer_builder *b, const char *label, int64_t in, int64_t out, enum pass pass)
+{
+    builder_append(b, builder_linear(b, CLASS_EXPERTS, label, b->tokens, in, out, pass));
+}
+
+void mixture_forward(struct layer_builder *b)
+{
+    struct experts_shape e = experts_shape(b);
+    int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;
+    router(b, false);
+    permute(b, &e, "permute");
+    all_to_all(b, &e, "dispatch");
+    builder_cast(b, "cast", (double)e.rows * (double)h);
+    experts_gemm(b, &e, "expert_up", h, up * e.width, PASS_FORWARD);
+    expert_activation(b, &e, false);
+    builder_cast(b, "cast", (double)e.rows * (double)e.width);
+    experts_gemm(b, &e, "expert_down", e.width, h, PASS_FORWARD);
+    all_to_all(b, &e, "combine");
+    permute(b, &e, "unpermute");
+    int64_t shared = shared_width(b);
+    if (shared > 0) {
+        shared_linear(b, "shared_up", h, up * shared, PASS_FORWARD);
+        shared_linear(b, "shared_down", shared, h, PASS_FORWARD);
+    }
+}
+
+static void experts_backward(struct layer_builder *b, const struct experts_shape *e, enum pass pass)
+{
+    int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;
+    experts_gemm(b, e, "expert_down", e->width, h, pass);
+    if (pass == PASS_BACKWARD_INPUT)
+        expert_activation(b, e, true);
+    experts_gemm(b, e, "expert_up", h, up * e->width, pass);
+    int64_t shared = shared_width(b);
+    if (shared > 0) {
+        shared_linear(b, "shared_down", shared, h, pass);
+        shared_linear(b, "shared_up", h, up * shared, pass);
+    }
+}
+
+void mixture_backward(struct layer_builder *b, bool input, bool weight)
+{
+    struct experts_shape e = experts_shape(b);
+    if (input) {
+        permute(b, &e, "unpermute");
+        all_to_all(b, &e, "combine");
+        builder_cast(b, "cast_gradient", (double)e.rows * (double)b->model->hidden);
+        experts_backward(b, &e, PASS_BACKWARD_INPUT);
+        all_to_all(b, &e, "dispatch");
+        permute(b, &e, "permute");
+        router(b, true);
+    }
+    if (weight)
+        experts_backward(b, &e, PASS_BACKWARD_WEIGHT);
+}

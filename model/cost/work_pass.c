@@ -1,0 +1,156 @@
+/* One micro-batch through a chunk of the model, forward or backward; the optimizer step; parameters of a stage. */
+#include "model/cost/work_layer.h"
+
+#include "model/base/memory.h"
+
+enum { PASS_CHILDREN_MAX = 512 };
+
+static struct layer_kind kind_of(const struct transformer *model, int layer)
+{
+    return (struct layer_kind){.mixture = layer_is_mixture(model, layer), .windowed = layer_is_windowed(model, layer)};
+}
+
+static bool same_kind(struct layer_kind a, struct layer_kind b)
+{
+    return a.mixture == b.mixture && a.windowed == b.windowed;
+}
+
+static int32_t builder_close(struct layer_builder *b, const char *label, int32_t repeat)
+{
+    return work_add_sequence(b->table, b->recomputing ? CLASS_RECOMPUTE : CLASS_GEMM, label, b->ids, b->n, repeat);
+}
+
+static void layer_recompute(struct layer_builder *b, struct layer_kind kind)
+{
+    b->recomputing = true;
+    if (b->layout->recompute == RECOMPUTE_FULL)
+        layer_forward(b, kind);
+    else if (b->layout->recompute == RECOMPUTE_SELECTIVE)
+        attention_core(b, kind.windowed, false);
+    b->recomputing = false;
+}
+
+/* A run of `repeat` equal layers. */
+static int32_t layer_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
+                          struct layer_kind kind, int32_t repeat)
+{
+    struct layer_builder b = layer_builder_of(table, layout, setting);
+    if (pass == PASS_FORWARD)
+        layer_forward(&b, kind);
+    if (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT)
+        layer_recompute(&b, kind);
+    if (pass != PASS_FORWARD)
+        layer_backward(&b, kind, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
+    return builder_close(&b, "layer", repeat);
+}
+
+static int32_t head_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass)
+{
+    struct layer_builder b = layer_builder_of(table, layout, setting);
+    bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT;
+    head_works(&b, backward, input, weight);
+    for (int i = 0; i < setting->model->mtp_layers; i++) { /* one more layer and one more prediction each */
+        struct layer_kind kind = kind_of(setting->model, setting->model->layers - 1);
+        if (backward)
+            layer_backward(&b, kind, input, weight);
+        else
+            layer_forward(&b, kind);
+        head_works(&b, backward, input, weight);
+    }
+    return builder_close(&b, "head", 1);
+}
+
+static int32_t embedding_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, bool backward)
+{
+    struct layer_builder b = layer_builder_of(table, layout, setting);
+    embedding_works(&b, backward);
+    return builder_close(&b, "embedding", 1);
+}
+
+/* Layer runs in the order the pass meets them: ascending forward, descending backward. */
+static int add_layer_runs(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
+                          struct layer_range range, int32_t *children, int n)
+{
+    const struct transformer *model = setting->model;
+    int step = pass == PASS_FORWARD ? 1 : -1;
+    int at = pass == PASS_FORWARD ? range.first : range.first + range.count - 1;
+    int left = range.count;
+    while (left > 0 && n < PASS_CHILDREN_MAX - 2) {
+        struct layer_kind kind = kind_of(model, at);
+        int run = 1;
+        while (run < left && same_kind(kind, kind_of(model, at + step * run)))
+            run++;
+        children[n++] = layer_pass(table, layout, setting, pass, kind, run);
+        at += step * run;
+        left -= run;
+    }
+    return n;
+}
+
+int32_t work_add_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
+                      struct layer_range range, bool embedding, bool head)
+{
+    int32_t children[PASS_CHILDREN_MAX];
+    int n = 0;
+    bool forward = pass == PASS_FORWARD, embeds = embedding && pass != PASS_BACKWARD_WEIGHT;
+    if (forward && embeds)
+        children[n++] = embedding_pass(table, layout, setting, false);
+    if (!forward && head)
+        children[n++] = head_pass(table, layout, setting, pass);
+    n = add_layer_runs(table, layout, setting, pass, range, children, n);
+    if (forward && head)
+        children[n++] = head_pass(table, layout, setting, pass);
+    if (!forward && embeds)
+        children[n++] = embedding_pass(table, layout, setting, true);
+    int32_t id = work_add_sequence(table, CLASS_GEMM, pass_name(pass), children, n, 1);
+    table->items[id].sequence.host_paced = !(layout->features & FEATURE_BIT(CUDA_GRAPHS));
+    return id;
+}
+
+/* Bytes moved per parameter. Adam reads gradient, master weight and two moments in fp32 (16) and writes the last three and the bf16 weight (14); LAMB reads and
+ * writes an update once more for its norms (8); SGD keeps one moment (12 + 10). Before it the gradients are read for their norm (4) and afterwards zeroed (4);
+ * fp16 adds a pass that divides by the loss scale and looks for infinities (8). */
+static double optimizer_bytes(const struct job *job)
+{
+    double bytes = job->optimizer == OPTIMIZER_ADAM ? 30 : job->optimizer == OPTIMIZER_LAMB ? 38 : 22;
+    return bytes + 4 + 4 + (job->precision == PRECISION_FP16 ? 8 : 0);
+}
+
+int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting, double parameters)
+{
+    (void)layout;
+    struct work work = {.kind = WORK_MEMORY_BOUND,
+                        .class = CLASS_OPTIMIZER,
+                        .label = "optimizer",
+                        .memory = {.bytes = parameters * optimizer_bytes(setting->job), .count = 8}};
+    return work_add(table, work);
+}
+
+struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting, struct layer_range range, bool embedding,
+                                              bool head)
+{
+    const struct transformer *model = setting->model;
+    struct stage_parameters p = {0};
+    double table = (double)model->vocab * (double)model->hidden / layout->tp;
+    bool tp_inside = (layout->dp * layout->cp) % layout->ep == 0;
+    int mixtures = 0, a_mixture = 0, a_dense = 0;
+    for (int i = range.first; i < range.first + range.count; i++) {
+        bool mixture = layer_is_mixture(model, i);
+        mixtures += mixture;
+        *(mixture ? &a_mixture : &a_dense) = i;
+    }
+    if (range.count > mixtures)
+        p.dense += (range.count - mixtures) * transformer_layer_parameters(model, a_dense, false) / layout->tp;
+    if (mixtures > 0) {
+        double dense = transformer_layer_parameters(model, a_mixture, false), all = transformer_layer_parameters(model, a_mixture, true);
+        p.dense += mixtures * dense / layout->tp;
+        p.experts += mixtures * (all - dense) / layout->ep / (tp_inside ? layout->tp : 1);
+    }
+    if (embedding)
+        p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
+    if (head && (!model->tied_embeddings || !embedding))
+        p.dense += table; /* tied with the first stage's table, the last stage still holds a copy */
+    for (int i = 0; head && i < model->mtp_layers; i++)
+        p.dense += transformer_layer_parameters(model, model->layers - 1, false) / layout->tp;
+    return p;
+}
