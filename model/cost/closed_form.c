@@ -1,11 +1,13 @@
 /*
- * The formula. F, B, W: forward, input-gradient and weight-gradient time of one micro-batch on one stage; T = F + B + W of the slowest stage.
+ * The formula. F, B, W: forward, input-gradient and weight-gradient time of one micro-batch on one stage; T = F + B + W of the
+ * slowest stage.
  *
  *     step = m T + bubble + exposed p2p + exposed DP + optimizer + host
  *     bubble = (p-1)(F + B + W) / v        gpipe, 1f1b (v = 1), interleaved
  *              (p-1)(F + B)  - (p-1) W ... see bubble_seconds for the zero-bubble schedules
  *
- * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation, features) as the mean over the model's layers.
+ * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation, features) as the mean over the model's
+ * layers.
  */
 #include "model/cost/closed_form.h"
 
@@ -60,7 +62,8 @@ void closed_form_destroy(struct closed_form *form)
 }
 
 /* Features that change a pass; the others change only how passes are put together. */
-#define PASS_FEATURES (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA)))
+#define PASS_FEATURES                                                                                                            \
+    (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA)))
 
 static struct pass_key key_of(const struct layout *l)
 {
@@ -78,7 +81,8 @@ static struct pass_key key_of(const struct layout *l)
 
 static size_t key_hash(const struct pass_key *k)
 {
-    const int fields[] = {k->tp, k->cp, k->ep, k->micro_batch, k->recompute, k->sequence_parallel, k->tp_inside, (int)k->features};
+    const int fields[] = {k->tp,        k->cp,           k->ep, k->micro_batch, k->recompute, k->sequence_parallel,
+                          k->tp_inside, (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -87,8 +91,9 @@ static size_t key_hash(const struct pass_key *k)
 
 static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
-    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch && a->recompute == b->recompute &&
-           a->sequence_parallel == b->sequence_parallel && a->tp_inside == b->tp_inside && a->features == b->features;
+    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
+           a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->tp_inside == b->tp_inside &&
+           a->features == b->features;
 }
 
 static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const struct pass_key *key)
@@ -219,8 +224,10 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
     };
 }
 
-/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its gradients. */
-static double exposed_sharded(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters, double m)
+/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
+ * gradients. */
+static double exposed_sharded(const struct closed_form *form, const struct layout *l, const struct pass_costs *c,
+                              double parameters, double m)
 {
     int layers = form->setting.model->layers;
     struct exchange e = dp_exchange(form, l, parameters / layers);
@@ -231,15 +238,16 @@ static double exposed_sharded(const struct closed_form *form, const struct layou
     return m * (layers * exposed + e.gather_s) + e.reduce_s;
 }
 
-static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters, double m,
-                         double stage_backward, double stage_forward)
+static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters,
+                         double m, double stage_backward, double stage_forward)
 {
     if (l->zero == 3)
         return exposed_sharded(form, l, c, parameters, m);
     struct exchange e = dp_exchange(form, l, parameters);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
         return e.reduce_s + e.gather_s;
-    /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last backward and first forward. */
+    /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last
+     * backward and first forward. */
     double pieces = l->pp > 1 ? l->vpp : 4;
     double hidden = (pieces - 1) / pieces;
     return e.reduce_s / pieces + fmax(0, e.reduce_s * hidden - stage_backward * hidden) + e.gather_s / pieces +
@@ -277,7 +285,10 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     const struct setting *setting = &form->setting;
     const struct pass_costs *c = costs_of(form, l);
     double m = (double)layout_micro_batches(l, setting->job), n = largest_stage_layers(l, setting->model->layers);
-    double ends = l->pp == 1 ? c->head_s + c->embedding_s : fmax(0, c->head_s - (setting->model->layers % (l->pp * l->vpp) ? c->forward_s + c->input_s + c->weight_s : 0));
+    double ends =
+        l->pp == 1
+            ? c->head_s + c->embedding_s
+            : fmax(0, c->head_s - (setting->model->layers % (l->pp * l->vpp) ? c->forward_s + c->input_s + c->weight_s : 0));
     struct estimate e = {0};
     add_scaled(&e.by_class, &c->layer_forward, m * n);
     add_scaled(&e.by_class, &c->layer_input, m * n);

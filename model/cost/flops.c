@@ -1,4 +1,5 @@
-/* Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward. */
+/* Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
+ */
 #include "model/cost/work.h"
 
 static double attention_matrix_flops(const struct transformer *m) /* forward, one token */
@@ -43,7 +44,8 @@ double attended_pairs(double s, double window)
     return s * (s + 1) / 2;
 }
 
-static double attention_pair_flops(const struct setting *setting, feature_set features, int layer, enum flop_convention convention)
+static double attention_pair_flops(const struct setting *setting, feature_set features, int layer,
+                                   enum flop_convention convention)
 {
     const struct transformer *m = setting->model;
     bool latent = m->attention == ATTENTION_LATENT;

@@ -9,8 +9,8 @@
 
 #define GIB 1073741824.0
 
-/* CUDA context, cuBLAS and cuDNN handles and workspaces, PyTorch's own: what nvidia-smi shows of a process before its first tensor and after its
- * first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */
+/* CUDA context, cuBLAS and cuDNN handles and workspaces, PyTorch's own: what nvidia-smi shows of a process before its first
+ * tensor and after its first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */
 #define FRAMEWORK_BYTES (1.25 * GIB)
 /* NCCL: per communicator about 16 channels of buffers (4 MiB Simple + LL + LL128) and both directions (NCCL 2.28 sources). */
 #define COMMUNICATOR_BYTES (0.1 * GIB)
@@ -45,7 +45,8 @@ static struct kept kept_by_experts(const struct layout *layout, const struct tra
     double width = (double)moe->expert_ffn * moe->top_k + shared;
     (void)layout;
     /* token copies before and after the experts, gated halves and product, router scores in fp32 */
-    return (struct kept){.split = 2 * width * (m->gated_mlp ? 3 : 2) + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
+    return (struct kept){.split =
+                             2 * width * (m->gated_mlp ? 3 : 2) + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
 }
 
 static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, bool scores)
@@ -56,15 +57,17 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     double v = latent ? m->latent.v_dim : m->head_dim;
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
     struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
-    if (scores && !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
-        k.split += (m->linear_bias ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) * m->heads *
-                   (double)setting->job->seq_len;
+    if (scores &&
+        !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
+        k.split += (m->linear_bias ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) *
+                   m->heads * (double)setting->job->seq_len;
     else
         k.split += 4.0 * m->heads; /* log-sum-exp */
     return k;
 }
 
-/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line; an eager RMS norm keeps fp32 copies. */
+/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line; an eager RMS norm keeps fp32
+ * copies. */
 static struct kept kept_by_stream(const struct layout *layout, const struct transformer *m)
 {
     double h = (double)m->hidden;
@@ -109,7 +112,7 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     case SCHEDULE_GPIPE: return m * v;
     case SCHEDULE_INTERLEAVED: return fmin(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1);
     case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
-    case SCHEDULE_ZB1P: return fmin(m, p);          /* weight gradients wait: every stage holds as many as the first */
+    case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds as many as the first */
     case SCHEDULE_ZBV:
     case SCHEDULE_DUALPIPE: return fmin(m * v, 2 * p + 1);
     case SCHEDULE_1F1B: return fmin(m, p - stage);
@@ -166,15 +169,15 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, setting->model->layers, v);
-        struct stage_parameters p =
-            work_stage_parameters(layout, setting, r, v == 0, v == layout->pp * layout->vpp - 1);
+        struct stage_parameters p = work_stage_parameters(layout, setting, r, v == 0, v == layout->pp * layout->vpp - 1);
         sum.dense += p.dense;
         sum.experts += p.experts;
     }
     return sum;
 }
 
-/* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's precision, Adam master and moments 12. */
+/* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
+ * precision, Adam master and moments 12. */
 static void state_bytes(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
 {
     struct stage_parameters p = parameters_of_stage(layout, setting, stage);
@@ -192,14 +195,17 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     out->optimizer = states * (layout->zero >= 1 ? share : whole);
 }
 
-/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange buffers. */
+/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
+ * buffers. */
 static double buffer_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
-    double communicators = (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
+    double communicators =
+        (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
-        double layer = transformer_layer_parameters(m, m->layers - 1, true) / layout->tp / (layer_is_mixture(m, m->layers - 1) ? layout->ep : 1);
+        double layer = transformer_layer_parameters(m, m->layers - 1, true) / layout->tp /
+                       (layer_is_mixture(m, m->layers - 1) ? layout->ep : 1);
         bytes += layer * (2 * 2 + 2);
         bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
     }

@@ -7,7 +7,8 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 
-/* SMs that NCCL's kernels occupy while they run beside compute (16 CTAs: NCCL's default ceiling over NVLink is 16 to 24, one SM each). */
+/* SMs that NCCL's kernels occupy while they run beside compute (16 CTAs: NCCL's default ceiling over NVLink is 16 to 24, one SM
+ * each). */
 #define NCCL_SMS 16.0
 
 struct machine machine_of(const struct layout *layout, const struct setting *setting)
@@ -60,7 +61,8 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_ATTENTION_BACKWARD: return attention_cost(gpu, &work->attention, true);
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
     case WORK_COLLECTIVE:
-        return collective_time(machine->cluster, work->collective.collective, machine->spans[work->collective.group], work->collective.bytes);
+        return collective_time(machine->cluster, work->collective.collective, machine->spans[work->collective.group],
+                               work->collective.bytes);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED: break;
     }
@@ -90,9 +92,10 @@ static double side_by_side(double compute, double exchange, double share)
     return slowed <= exchange ? exchange : compute + share * exchange;
 }
 
-/* How long an overlapped pair takes: independent ones side by side; dependent ones cut into pieces, the exchange of one beside the compute of
- * another, with the best number of pieces (1: one after the other). */
-static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange, int max_pieces)
+/* How long an overlapped pair takes: independent ones side by side; dependent ones cut into pieces, the exchange of one beside
+ * the compute of another, with the best number of pieces (1: one after the other). */
+static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange,
+                                 int max_pieces)
 {
     double share = NCCL_SMS / machine->cluster->gpu.sms;
     double g = cost_seconds(leaf_cost(machine, compute)), c = cost_seconds(leaf_cost(machine, exchange));
@@ -156,7 +159,8 @@ struct cost work_cost(const struct machine *machine, const struct work_table *ta
     return sum;
 }
 
-static void by_class_add(const struct machine *machine, const struct work_table *table, int32_t id, double times, struct cost_by_class *by)
+static void by_class_add(const struct machine *machine, const struct work_table *table, int32_t id, double times,
+                         struct cost_by_class *by)
 {
     const struct work *work = work_at(table, id);
     if (work->kind == WORK_OVERLAPPED) {

@@ -20,8 +20,6 @@ struct machine machine_of(const struct layout *layout, const struct setting *set
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);
 /* The same split by class; `by` is added to. Total equals cost_seconds(work_cost(...)) up to rounding. */
 void work_cost_by_class(const struct machine *machine, const struct work_table *table, int32_t work, struct cost_by_class *by);
-/* FLOPs executed. */
-double work_flops(const struct work_table *table, int32_t work);
 
 /* A collective over a group with nothing else in the way; bytes of the full buffer (all-gather: the gathered result). */
 struct cost collective_cost(const struct machine *machine, enum collective collective, struct group_span span, double bytes);

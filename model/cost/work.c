@@ -53,7 +53,8 @@ int32_t work_add_sequence(struct work_table *table, enum work_class class, const
 {
     double flops = children_flops(table, children, n) * repeat;
     struct work_sequence sequence = children_add(table, children, n, repeat);
-    return work_add(table, (struct work){.kind = WORK_SEQUENCE, .class = class, .label = label, .flops = flops, .sequence = sequence});
+    return work_add(table,
+                    (struct work){.kind = WORK_SEQUENCE, .class = class, .label = label, .flops = flops, .sequence = sequence});
 }
 
 int32_t work_add_overlapped(struct work_table *table, int32_t compute, int32_t exchange, int32_t pieces)

@@ -67,8 +67,8 @@ struct work_collective {
 struct work_sequence {
     int32_t first_child, n_children; /* in work_table.children */
     int32_t repeat;
-    /* Of a WORK_OVERLAPPED: pieces the pair is cut into so that one piece is exchanged while another is computed; 0: the two are independent and
-     * simply run side by side. */
+    /* Of a WORK_OVERLAPPED: pieces the pair is cut into so that one piece is exchanged while another is computed; 0: the two are
+     * independent and simply run side by side. */
     int32_t pieces;
     bool host_paced; /* a pass as the host enqueues it: it cannot be shorter than its kernels' enqueueing */
 };
@@ -102,6 +102,9 @@ int32_t work_add_overlapped(struct work_table *table, int32_t compute, int32_t e
 int32_t work_add_sequence(struct work_table *table, enum work_class class, const char *label, const int32_t *children, int32_t n,
                           int32_t repeat);
 
+/* FLOPs a work executes, recomputation included. */
+double work_flops(const struct work_table *table, int32_t work);
+
 enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT, N_PASSES };
 const char *pass_name(enum pass pass);
 
@@ -127,8 +130,9 @@ enum flop_convention {
     FLOPS_FULL,   /* attention counted over all s * s pairs (MegaScale, Megatron papers); a window's pairs where one is used */
     FLOPS_CAUSAL, /* attention counted over the causal half (current Megatron-LM) */
 };
-/* Width of the attention window of a layer, 0: full. MegaScale does not publish its window; the FLOP counts it prints imply that two causal windows
- * cover about 1,230 of 2,048 tokens, which 3/8 of the sequence gives. Used when FEATURE_SLIDING_WINDOW is on and neither job nor model says. */
+/* Width of the attention window of a layer, 0: full. MegaScale does not publish its window; the FLOP counts it prints imply that
+ * two causal windows cover about 1,230 of 2,048 tokens, which 3/8 of the sequence gives. Used when FEATURE_SLIDING_WINDOW is on
+ * and neither job nor model says. */
 #define SLIDING_WINDOW_ASSUMED 0.375
 double sliding_window_width(const struct setting *setting, feature_set features, int layer);
 /* Query-key pairs of one head and sequence under the causal mask, in a band of `window` tokens if that is above 0. */

@@ -1,4 +1,5 @@
-/* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and the ring of context parallelism. */
+/* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and the ring of context
+ * parallelism. */
 #include "model/cost/work_layer.h"
 
 #define FLASH_FEATURES (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
@@ -38,7 +39,8 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
 
 static int32_t fused_kernel(struct layer_builder *b, struct work_attention shape, bool backward)
 {
-    double flops = 2.0 * (shape.head_dim + shape.value_dim) * shape.pairs * (double)shape.batch * shape.heads * (backward ? 2.5 : 1);
+    double flops =
+        2.0 * (shape.head_dim + shape.value_dim) * shape.pairs * (double)shape.batch * shape.heads * (backward ? 2.5 : 1);
     struct work work = {.kind = backward ? WORK_ATTENTION_BACKWARD : WORK_ATTENTION,
                         .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_ATTENTION,
                         .label = "attention",
@@ -50,7 +52,8 @@ static int32_t fused_kernel(struct layer_builder *b, struct work_attention shape
 /* Batched GEMMs over heads, the whole square (the mask saves nothing). */
 static void score_gemm(struct layer_builder *b, const struct work_attention *a, const char *label, bool inner)
 {
-    struct work_gemm gemm = {.m = a->query_tokens, .n = a->key_tokens, .k = a->head_dim, .precision = PRECISION_BF16, .output_bytes = 2};
+    struct work_gemm gemm = {
+        .m = a->query_tokens, .n = a->key_tokens, .k = a->head_dim, .precision = PRECISION_BF16, .output_bytes = 2};
     if (!inner) {
         gemm.n = a->head_dim;
         gemm.k = a->key_tokens;
@@ -65,8 +68,9 @@ static void score_gemm(struct layer_builder *b, const struct work_attention *a, 
     builder_append(b, work_add(b->table, work));
 }
 
-/* Passes over the score matrix, bytes an element. Fused: scale, mask and softmax read 2 and write 2, dropout reads 2 and writes 2 + 1 (mask). Eager: scale (4),
- * mask (4 + 1), softmax through fp32 (2 + 4, 4 + 2) and dropout (5). Backward: dropout (2 + 1 + 2) and softmax (2 + 2 + 2), eager with fp32 copies. */
+/* Passes over the score matrix, bytes an element. Fused: scale, mask and softmax read 2 and write 2, dropout reads 2 and writes 2
+ * + 1 (mask). Eager: scale (4), mask (4 + 1), softmax through fp32 (2 + 4, 4 + 2) and dropout (5). Backward: dropout (2 + 1 + 2)
+ * and softmax (2 + 2 + 2), eager with fp32 copies. */
 static void score_passes(struct layer_builder *b, const struct work_attention *a, bool backward)
 {
     double elements = (double)a->batch * a->heads * (double)a->query_tokens * (double)a->key_tokens;
@@ -91,7 +95,8 @@ static void unfused(struct layer_builder *b, const struct work_attention *a, boo
     score_gemm(b, a, "d_key", false);
 }
 
-/* Ring attention: keys and values travel around the cp ranks while blocks are computed; gradients travel with them on the way back. */
+/* Ring attention: keys and values travel around the cp ranks while blocks are computed; gradients travel with them on the way
+ * back. */
 static int32_t ring_exchange(struct layer_builder *b, const struct work_attention *a, bool backward)
 {
     double kv = (double)a->batch * (double)a->key_tokens * a->kv_heads * (a->head_dim + a->value_dim) * 2;

@@ -2,7 +2,9 @@
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work_layer.h"
 
-enum { EXCHANGE_PIECES = 4 }; /* assumption: MegaScale does not publish its chunk count; the cost takes the best of up to this many */
+enum {
+    EXCHANGE_PIECES = 4
+}; /* assumption: MegaScale does not publish its chunk count; the cost takes the best of up to this many */
 
 struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting)
 {
@@ -97,7 +99,7 @@ void builder_cast(struct layer_builder *b, const char *label, double elements)
     enum precision p = b->job->precision;
     if (p == PRECISION_FP32 || p == PRECISION_BF16 || p == PRECISION_FP16)
         return;
-    /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes from the
-     * step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
+    /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
+     * from the step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
     builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (2 + 2 * precision_bytes(p)), 1);
 }

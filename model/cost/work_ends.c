@@ -1,8 +1,8 @@
 /* What stands before the first layer and after the last one. */
 #include "model/cost/work_layer.h"
 
-/* Token lookup writes T h (a gather reads as much), learned positions add a read; dropout of the GPT line a mask. The table is split over tp by vocabulary: partial rows are
- * summed by an exchange. Backward scatters into the table's gradient. */
+/* Token lookup writes T h (a gather reads as much), learned positions add a read; dropout of the GPT line a mask. The table is
+ * split over tp by vocabulary: partial rows are summed by an exchange. Backward scatters into the table's gradient. */
 void embedding_works(struct layer_builder *b, bool backward)
 {
     double elements = b->tokens * (double)b->model->hidden;
@@ -16,8 +16,9 @@ void embedding_works(struct layer_builder *b, bool backward)
         builder_append(b, builder_exchange(b, CLASS_TP_COMM, "embedding_exchange", c, GROUP_TP, elements * 2));
 }
 
-/* Cross entropy over T x V/tp logits. Vocabulary-parallel in fp32: cast (2 + 4), maximum (4), subtract and exponentiate (4 + 4), sum (4), divide (4 + 4); fused: read twice, write
- * once. Backward: scale the probabilities (4 + 4) and cast (4 + 2), fused in one. */
+/* Cross entropy over T x V/tp logits. Vocabulary-parallel in fp32: cast (2 + 4), maximum (4), subtract and exponentiate (4 + 4),
+ * sum (4), divide (4 + 4); fused: read twice, write once. Backward: scale the probabilities (4 + 4) and cast (4 + 2), fused in
+ * one. */
 static void cross_entropy(struct layer_builder *b, bool backward)
 {
     bool fused = builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
@@ -33,9 +34,10 @@ static int32_t head_exchange(struct layer_builder *b, bool backward)
         return -1;
     double bytes = b->tokens * (double)b->model->hidden * 2;
     if (backward)
-        return builder_exchange(b, CLASS_TP_COMM, "head_exchange", l->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
-                                GROUP_TP, bytes);
-    return l->sequence_parallel ? builder_exchange(b, CLASS_TP_COMM, "head_exchange", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes) : -1;
+        return builder_exchange(b, CLASS_TP_COMM, "head_exchange",
+                                l->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, GROUP_TP, bytes);
+    return l->sequence_parallel ? builder_exchange(b, CLASS_TP_COMM, "head_exchange", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes)
+                                : -1;
 }
 
 void head_works(struct layer_builder *b, bool backward, bool input, bool weight)

@@ -5,7 +5,8 @@ enum { BF16 = 2 };
 
 static bool fused_norm(const struct layer_builder *b)
 {
-    if (b->model->norm == NORM_LAYER) /* every framework's layer norm is one kernel; the best ones also keep the row in registers */
+    if (b->model->norm ==
+        NORM_LAYER) /* every framework's layer norm is one kernel; the best ones also keep the row in registers */
         return true;
     return builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FUSED_RMSNORM) | FEATURE_BIT(COMPILE));
 }
@@ -15,8 +16,9 @@ static bool fused_elementwise(const struct layer_builder *b)
     return builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
 }
 
-/* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An eager RMS norm is a chain of
- * kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight (2+2) = 36 bytes forward, twice that backward. */
+/* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An
+ * eager RMS norm is a chain of kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight
+ * (2+2) = 36 bytes forward, twice that backward. */
 static void norm(struct layer_builder *b, bool backward)
 {
     double elements = b->local_tokens * (double)b->model->hidden;
@@ -26,8 +28,8 @@ static void norm(struct layer_builder *b, bool backward)
         builder_memory(b, CLASS_MEMORY_BOUND, "norm", elements * (backward ? 72 : 36), backward ? 14 : 7);
 }
 
-/* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come with models of the GPT-2 line: fused
- * they add a one-byte mask, unfused a read and a write each. */
+/* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come
+ * with models of the GPT-2 line: fused they add a one-byte mask, unfused a read and a write each. */
 static void residual(struct layer_builder *b, bool backward)
 {
     double elements = b->local_tokens * (double)b->model->hidden;
@@ -43,8 +45,8 @@ static void residual(struct layer_builder *b, bool backward)
     builder_memory(b, CLASS_MEMORY_BOUND, "residual", elements * bytes, kernels);
 }
 
-/* Activation over width f: GeLU reads one and writes one, backward reads two and writes one; gated ones read two and write one, backward read three and write two.
- * Unfused, the bias (GeLU) or the product (SwiGLU) is a pass of its own. */
+/* Activation over width f: GeLU reads one and writes one, backward reads two and writes one; gated ones read two and write one,
+ * backward read three and write two. Unfused, the bias (GeLU) or the product (SwiGLU) is a pass of its own. */
 static void activation(struct layer_builder *b, int64_t ffn, bool backward)
 {
     double elements = b->tokens * (double)ffn / b->layout->tp;
@@ -57,13 +59,14 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
     builder_memory(b, CLASS_MEMORY_BOUND, "activation", elements * passes * BF16, kernels);
 }
 
-/* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without sequence parallelism);
- * -1 where there is nothing to exchange. */
+/* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without
+ * sequence parallelism); -1 where there is nothing to exchange. */
 static int32_t tp_gather(struct layer_builder *b, const char *label)
 {
     if (b->layout->tp == 1 || !b->layout->sequence_parallel)
         return -1;
-    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP, b->tokens * (double)b->model->hidden * BF16);
+    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP,
+                            b->tokens * (double)b->model->hidden * BF16);
 }
 
 static int32_t tp_reduce(struct layer_builder *b, const char *label)
@@ -92,8 +95,9 @@ static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), reduce, false);
 }
 
-/* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input gradient's
- * exchange runs beside the weight gradient. `shared` is false when another layer exchanges for both (parallel block). */
+/* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input
+ * gradient's exchange runs beside the weight gradient. `shared` is false when another layer exchanges for both (parallel block).
+ */
 static void column_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
 {
     builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
@@ -136,7 +140,8 @@ static struct linear projection_of(const struct layer_builder *b)
     return (struct linear){"projection", value * m->heads / b->layout->tp, m->hidden};
 }
 
-/* Latent attention compresses queries and keys/values: down-projections are replicated over tp, up-projections are split by heads. */
+/* Latent attention compresses queries and keys/values: down-projections are replicated over tp, up-projections are split by
+ * heads. */
 static int latent_linears(const struct layer_builder *b, struct linear out[4])
 {
     const struct transformer *m = b->model;

@@ -1,12 +1,13 @@
 /*
  * work_layer.h - the kernels and exchanges of one transformer layer, of the embedding and of the loss head; for work_pass.c only.
  *
- * Counting. T tokens per rank = micro_batch * seq_len / cp; with sequence parallelism norms, dropout and residuals see T / tp of them. A memory-bound
- * kernel is counted by the bytes it must move (bf16 activations: 2 B an element and pass); "fused" kernels move the minimum, unfused ones
- * pay one read and write per step that an eager framework launches. Sources: Korthikanti et al. (arXiv:2205.05198) section 4 for what
- * a layer holds, Megatron-LM's layers for the order of exchanges: with sequence parallelism an all-gather before and a reduce-scatter
- * after each of attention and MLP, in the backward pass the gather of the saved input runs beside the input gradient's GEMM and the exchange of the input
- * gradient beside the weight gradient's (Megatron's asynchronous linear layer).
+ * Counting. T tokens per rank = micro_batch * seq_len / cp; with sequence parallelism norms, dropout and residuals see T / tp of
+ * them. A memory-bound kernel is counted by the bytes it must move (bf16 activations: 2 B an element and pass); "fused" kernels
+ * move the minimum, unfused ones pay one read and write per step that an eager framework launches. Sources: Korthikanti et al.
+ * (arXiv:2205.05198) section 4 for what a layer holds, Megatron-LM's layers for the order of exchanges: with sequence parallelism
+ * an all-gather before and a reduce-scatter after each of attention and MLP, in the backward pass the gather of the saved input
+ * runs beside the input gradient's GEMM and the exchange of the input gradient beside the weight gradient's (Megatron's
+ * asynchronous linear layer).
  */
 #ifndef MSIM_MODEL_COST_WORK_LAYER_H
 #define MSIM_MODEL_COST_WORK_LAYER_H
@@ -53,7 +54,8 @@ int32_t builder_linear(struct layer_builder *b, enum work_class class, const cha
 int32_t builder_exchange(struct layer_builder *b, enum work_class class, const char *label, enum collective collective,
                          enum group_kind group, double bytes);
 void builder_append(struct layer_builder *b, int32_t work);
-/* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used. */
+/* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used.
+ */
 void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first);
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
 /* fp8 and narrower: the cast of an operand of `elements`. */

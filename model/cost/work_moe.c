@@ -1,13 +1,14 @@
-/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine. Tokens are assumed to spread evenly over experts. */
+/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine. Tokens are assumed to spread evenly over
+ * experts. */
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work_layer.h"
 
 struct experts_shape {
-    int64_t rows;    /* token copies all local experts work on */
-    int32_t local;   /* experts on this rank */
-    int64_t width;   /* of one expert on this rank */
-    double sent;     /* bytes of token copies this rank dispatches */
-    bool tp_inside;  /* experts are split over tp as well (ep divides dp * cp) */
+    int64_t rows;   /* token copies all local experts work on */
+    int32_t local;  /* experts on this rank */
+    int64_t width;  /* of one expert on this rank */
+    double sent;    /* bytes of token copies this rank dispatches */
+    bool tp_inside; /* experts are split over tp as well (ep divides dp * cp) */
 };
 
 static struct experts_shape experts_shape(const struct layer_builder *b)
@@ -26,7 +27,8 @@ static struct experts_shape experts_shape(const struct layer_builder *b)
     };
 }
 
-static void experts_gemm(struct layer_builder *b, const struct experts_shape *e, const char *label, int64_t in, int64_t out, enum pass pass)
+static void experts_gemm(struct layer_builder *b, const struct experts_shape *e, const char *label, int64_t in, int64_t out,
+                         enum pass pass)
 {
     int64_t each = e->rows / e->local > 0 ? e->rows / e->local : 1;
     struct work_gemm gemm = {.m = each, .n = out, .k = in, .count = e->local, .precision = b->job->precision, .output_bytes = 2};

@@ -107,16 +107,18 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
     return id;
 }
 
-/* Bytes moved per parameter. Adam reads gradient, master weight and two moments in fp32 (16) and writes the last three and the bf16 weight (14); LAMB reads and
- * writes an update once more for its norms (8); SGD keeps one moment (12 + 10). Before it the gradients are read for their norm (4) and afterwards zeroed (4);
- * fp16 adds a pass that divides by the loss scale and looks for infinities (8). */
+/* Bytes moved per parameter. Adam reads gradient, master weight and two moments in fp32 (16) and writes the last three and the
+ * bf16 weight (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (12 + 10). Before it the
+ * gradients are read for their norm (4) and afterwards zeroed (4); fp16 adds a pass that divides by the loss scale and looks for
+ * infinities (8). */
 static double optimizer_bytes(const struct job *job)
 {
     double bytes = job->optimizer == OPTIMIZER_ADAM ? 30 : job->optimizer == OPTIMIZER_LAMB ? 38 : 22;
     return bytes + 4 + 4 + (job->precision == PRECISION_FP16 ? 8 : 0);
 }
 
-int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting, double parameters)
+int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,
+                           double parameters)
 {
     (void)layout;
     struct work work = {.kind = WORK_MEMORY_BOUND,
@@ -126,8 +128,8 @@ int32_t work_add_optimizer(struct work_table *table, const struct layout *layout
     return work_add(table, work);
 }
 
-struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting, struct layer_range range, bool embedding,
-                                              bool head)
+struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
+                                              struct layer_range range, bool embedding, bool head)
 {
     const struct transformer *model = setting->model;
     struct stage_parameters p = {0};
@@ -142,7 +144,8 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
     if (range.count > mixtures)
         p.dense += (range.count - mixtures) * transformer_layer_parameters(model, a_dense, false) / layout->tp;
     if (mixtures > 0) {
-        double dense = transformer_layer_parameters(model, a_mixture, false), all = transformer_layer_parameters(model, a_mixture, true);
+        double dense = transformer_layer_parameters(model, a_mixture, false),
+               all = transformer_layer_parameters(model, a_mixture, true);
         p.dense += mixtures * dense / layout->tp;
         p.experts += mixtures * (all - dense) / layout->ep / (tp_inside ? layout->tp : 1);
     }
