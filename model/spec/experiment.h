@@ -57,7 +57,12 @@ struct experiment_flags {
  * mistakes are reported at once. *experiment is written only on success. */
 MUST_CHECK enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags);
 
-/* The effective configuration as one JSON text (what result files hold); caller frees. */
+/* The same from a text in memory; `name` is what diagnostics call it. For tests and fuzzers. */
+MUST_CHECK enum status experiment_parse_text(const char *name, const char *bytes, size_t n, struct experiment *experiment,
+                                             struct diags *diags);
+
+/* The effective configuration as one JSON text (what result files hold); caller frees. It is itself an
+ * experiment file: loading it gives this experiment again. */
 char *experiment_to_json(const struct experiment *experiment);
 
 #endif

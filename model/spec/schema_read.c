@@ -50,7 +50,7 @@ static bool read_number(const struct field *row, const struct yaml_node *value, 
         return true;
     }
     bool low = parsed < row->min;
-    quantity_format(low ? row->min : row->max, row->dimension, bound, sizeof bound);
+    quantity_write(low ? row->min : row->max, row->dimension, bound, sizeof bound);
     diag_error(diags, value->at, "%s: %s is too %s; it is %s %s", row->key, value->text, low ? "small" : "large",
                low ? "at least" : "at most", bound);
     return false;

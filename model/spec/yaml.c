@@ -219,6 +219,28 @@ struct yaml_node *yaml_parse(const char *name, const char *bytes, size_t n, stru
     return good ? b.root : NULL;
 }
 
+/* Recursion follows the nesting, which is at most YAML_DEPTH_MAX. */
+static void forget_positions(struct yaml_node *node)
+{
+    node->at.line = node->at.column = 0;
+    node->key_at.line = node->key_at.column = 0;
+    for (struct yaml_node *child = node->first; child; child = child->next)
+        forget_positions(child);
+}
+
+struct yaml_node *yaml_value(const char *name, const char *text, struct arena *arena, struct diags *diags)
+{
+    if (!text[strspn(text, " \t\n")])
+        return yaml_scalar(name, "", arena);
+    size_t before = diags->n_items;
+    struct yaml_node *value = yaml_parse(name, text, strlen(text), arena, diags);
+    for (size_t i = before; i < diags->n_items; i++)
+        diags->items[i].line = diags->items[i].column = 0;
+    if (value)
+        forget_positions(value);
+    return value;
+}
+
 struct yaml_node *yaml_read(const char *path, struct arena *arena, struct diags *diags)
 {
     char *bytes;

@@ -37,6 +37,9 @@ struct yaml_node *yaml_read(const char *path, struct arena *arena, struct diags 
 /* A scalar for what a flag says; `name` is the flag. */
 struct yaml_node *yaml_scalar(const char *name, const char *text, struct arena *arena);
 
+/* Any YAML that a flag says; its nodes stand nowhere but in the flag `name`. NULL after reporting what is wrong. */
+struct yaml_node *yaml_value(const char *name, const char *text, struct arena *arena, struct diags *diags);
+
 /* The first child with this key, NULL when there is none or `mapping` is none. */
 struct yaml_node *yaml_find(const struct yaml_node *mapping, const char *key);
 

@@ -84,7 +84,11 @@ struct yaml_node *yaml_with(const struct yaml_node *mapping, const char *path, c
         tree = parent;
         end = start > path ? start - 1 : path;
     }
-    return mapping ? yaml_overlay(mapping, tree, arena) : tree;
+    if (!mapping)
+        return tree;
+    tree = yaml_overlay(mapping, tree, arena);
+    tree->at = mapping->at;
+    return tree;
 }
 
 struct yaml_node *yaml_without(const struct yaml_node *mapping, const char *key, struct arena *arena)

@@ -1,0 +1,335 @@
+#include "model/spec/experiment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/spec/entry.h"
+#include "model/spec/layout_request.h"
+#include "model/spec/schemas.h"
+
+/* The parts of an experiment file, found but not yet read. */
+struct parts {
+    const struct yaml_node *model, *cluster, *job, *layout, *faults;
+    int64_t seed;
+};
+
+static void keep_part(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    (void)row, (void)diags;
+    memcpy(at, &value, sizeof value);
+}
+
+static const struct field part_rows[] = {
+    CUSTOM("model", struct parts, model, keep_part, NULL, REQUIRED, "what is trained: --model NAME, or `model:` in the file"),
+    CUSTOM("cluster", struct parts, cluster, keep_part, NULL, REQUIRED,
+           "what it runs on: --cluster NAME, --gpu NAME, or `cluster:`"),
+    CUSTOM("job", struct parts, job, keep_part, NULL, UNSET, "how much is trained"),
+    CUSTOM("layout", struct parts, layout, keep_part, NULL, UNSET, "how the work is divided"),
+    CUSTOM("faults", struct parts, faults, keep_part, NULL, UNSET, "what goes wrong"),
+    INTEGER("seed", struct parts, seed, 0, 9007199254740992.0, "1", "of everything random"),
+};
+static const struct schema parts_schema = SCHEMA("experiment", part_rows);
+
+static const struct field gpus_row[] = {
+    {.key = "gpus", .type = FIELD_INT, .min = 1, .max = 16e6, .fallback = UNSET, .help = "GPUs that the job uses"}};
+
+/* One load: the arena and the list that every step needs. */
+struct loader {
+    struct arena arena;
+    struct diags *diags;
+};
+
+static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
+                                 struct arena *arena)
+{
+    return yaml_with(yaml_without(mapping, key, arena), key, value, arena);
+}
+
+/* `key: NAME` as `key: {base: NAME}`: what an override lays over it then adds to it. */
+static struct yaml_node *name_to_base(struct yaml_node *mapping, const char *key, struct arena *arena)
+{
+    const struct yaml_node *value = yaml_find(mapping, key);
+    if (!value || value->kind != YAML_SCALAR || yaml_is_null(value))
+        return mapping;
+    struct yaml_node *entry = yaml_with(NULL, "base", value, arena);
+    entry->at = value->at;
+    return replace(mapping, key, entry, arena);
+}
+
+/* Short forms of the parts in their long forms. */
+static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
+{
+    root = name_to_base(name_to_base(root, "model", &l->arena), "cluster", &l->arena);
+    struct yaml_node *cluster = yaml_find(root, "cluster");
+    if (cluster && cluster->kind == YAML_MAPPING)
+        root = replace(root, "cluster", name_to_base(cluster, "gpu", &l->arena), &l->arena);
+    const struct yaml_node *layout = yaml_find(root, "layout");
+    if (layout)
+        root = replace(root, "layout", layout_request_tree(layout, &l->arena, l->diags), &l->arena);
+    const struct yaml_node *faults = yaml_find(root, "faults");
+    if (faults && faults->kind == YAML_SCALAR && !yaml_is_null(faults)) {
+        struct yaml_node *trace = yaml_with(NULL, "trace", faults, &l->arena);
+        trace->at = faults->at;
+        root = replace(root, "faults", trace, &l->arena);
+    }
+    return root;
+}
+
+static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+{
+    struct yaml_node *value = yaml_scalar(flag, text, &l->arena);
+    value->quoted = true;
+    return long_forms(yaml_with(root, path, value, &l->arena), l);
+}
+
+static struct yaml_node *with_gpu(struct yaml_node *root, const char *gpu, struct loader *l)
+{
+    bool alone = yaml_find(root, "cluster") == NULL;
+    root = with_flag(root, "--gpu", "cluster.gpu.base", gpu, l);
+    if (!alone)
+        return root;
+    char name[NAME_SIZE];
+    const char *slash = strrchr(gpu, '/');
+    snprintf(name, sizeof name, "%.50s-node", slash ? slash + 1 : gpu);
+    root = with_flag(root, "--gpu", "cluster.name", name, l);
+    root = with_flag(root, "--gpu", "cluster.source", "one usual host of this GPU", l);
+    root = with_flag(root, "--gpu", "cluster.fabric_layers", "1", l);
+    return with_flag(root, "--gpu", "cluster.nodes", "1", l);
+}
+
+/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
+static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct loader *l)
+{
+    enum { PARTS_MAX = 8 };
+    size_t length = strcspn(text, "=");
+    char *path = arena_copy_text(&l->arena, text);
+    path[length] = '\0';
+    int n_parts = 1;
+    for (const char *p = path; *p; p++)
+        n_parts += *p == '.';
+    bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
+    if (!text[length] || bad) {
+        diag_error(l->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
+        return root;
+    }
+    struct yaml_node *value = yaml_value(path, text + length + 1, &l->arena, l->diags);
+    return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
+}
+
+static struct yaml_node *with_flags(struct yaml_node *root, const struct experiment_flags *flags, struct loader *l)
+{
+    root = long_forms(root, l);
+    if (flags->model)
+        root = with_flag(yaml_without(root, "model", &l->arena), "--model", "model", flags->model, l);
+    if (flags->cluster)
+        root = with_flag(yaml_without(root, "cluster", &l->arena), "--cluster", "cluster", flags->cluster, l);
+    if (flags->gpu)
+        root = with_gpu(root, flags->gpu, l);
+    if (flags->layout)
+        root = with_flag(yaml_without(root, "layout", &l->arena), "--layout", "layout", flags->layout, l);
+    for (int i = 0; i < flags->n_overrides; i++)
+        root = with_override(root, flags->overrides[i], l);
+    return root;
+}
+
+static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
+{
+    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
+    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
+}
+
+static void check_gpus(struct place at, struct experiment *e, struct diags *diags)
+{
+    int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
+    if (e->gpus > all)
+        diag_error(diags, at, "gpus: %d are more than the cluster has: %d (%d nodes of %d)", e->gpus, all, e->cluster.nodes, gpn);
+    else if (e->gpus > gpn && e->gpus % gpn != 0)
+        diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
+    else if (e->gpus < gpn && gpn % e->gpus != 0)
+        diag_error(diags, at, "gpus: a node of %d GPUs is not shared evenly by jobs of %d; take a divisor of %d", gpn, e->gpus,
+                   gpn);
+}
+
+/* The cluster without `gpus`, which is the experiment's. */
+static bool read_cluster(const struct yaml_node *part, struct experiment *e, struct loader *l)
+{
+    const struct yaml_node *gpus = part ? yaml_find(part, "gpus") : NULL;
+    size_t before = l->diags->n_errors;
+    if (gpus && !yaml_is_null(gpus))
+        field_read(gpus_row, gpus, &e->gpus, l->diags);
+    const struct yaml_node *rest = gpus ? yaml_without(part, "gpus", &l->arena) : part;
+    if (read_entry(CATALOG_CLUSTERS, rest, &e->cluster, l) != STATUS_OK)
+        return false;
+    if (!e->gpus)
+        e->gpus = cluster_gpus(&e->cluster);
+    if (l->diags->n_errors == before)
+        check_gpus(gpus ? gpus->at : part->at, e, l->diags);
+    return l->diags->n_errors == before;
+}
+
+static const struct yaml_node *part_or_empty(const struct yaml_node *part, struct place at, struct loader *l)
+{
+    if (part)
+        return part;
+    struct yaml_node *empty = arena_new(&l->arena, 1, sizeof *empty);
+    *empty = (struct yaml_node){.kind = YAML_MAPPING, .at = at};
+    return empty;
+}
+
+/* A trace named in a file is looked for beside that file first, as the other files are. */
+static void find_trace(const struct yaml_node *part, struct faults_request *faults)
+{
+    const struct yaml_node *trace = yaml_find(part, "trace");
+    const char *slash = trace && trace->at.line > 0 ? strrchr(trace->at.file, '/') : NULL;
+    char path[sizeof faults->trace];
+    if (!slash || faults->trace[0] == '/' || !*faults->trace)
+        return;
+    int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - trace->at.file), trace->at.file, faults->trace);
+    if (n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
+        memcpy(faults->trace, path, (size_t)n + 1);
+}
+
+static void read_faults(const struct yaml_node *part, struct experiment *e, struct diags *diags)
+{
+    e->faults.spares = -1;
+    if (!part)
+        return;
+    schema_read(&faults_schema, part, &e->faults, diags);
+    find_trace(part, &e->faults);
+    if (e->faults.checkpoint_interval_s > 0 && e->faults.checkpoint_steps > 0)
+        diag_error(diags, entry_place(part, "checkpoint_steps"),
+                   "checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one");
+}
+
+/* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
+static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
+{
+    const struct gpu *gpu = &e->cluster.gpu;
+    struct job *job = &e->job;
+    if (!yaml_find(part, "precision") && gpu->peak_flops[PRECISION_BF16] <= 0)
+        job->precision = PRECISION_FP16;
+    if (gpu->peak_flops[job->precision] <= 0)
+        diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
+                   gpu->name, precision_name(job->precision), gpu->name);
+    if (!job->seq_len)
+        job->seq_len = e->model.max_seq_len;
+    if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
+        diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
+                     (long long)job->seq_len, (long long)e->model.max_seq_len);
+    if (!job->global_batch) {
+        job->global_batch = e->gpus;
+        diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
+    }
+}
+
+static void read_job(const struct yaml_node *part, bool machine_known, struct experiment *e, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+    schema_read(&job_schema, part, &e->job, diags);
+    enum precision gradient = e->job.gradient_precision;
+    if (gradient != PRECISION_FP32 && gradient != PRECISION_BF16 && gradient != PRECISION_FP16)
+        diag_error(diags, entry_place(part, "gradient_precision"),
+                   "gradient_precision: %s gradients are not reduced; fp32, bf16 or fp16", precision_name(gradient));
+    if (machine_known && diags->n_errors == before)
+        complete_job(part, e, diags);
+}
+
+static enum status read_tree(const struct yaml_node *root, struct experiment *experiment, struct loader *l)
+{
+    struct parts parts = {0};
+    struct experiment *e = arena_new(&l->arena, 1, sizeof *e);
+    size_t before = l->diags->n_errors;
+    schema_read(&parts_schema, root, &parts, l->diags);
+    bool known = read_entry(CATALOG_MODELS, parts.model, &e->model, l) == STATUS_OK;
+    known = read_cluster(parts.cluster, e, l) && known;
+    read_job(part_or_empty(parts.job, root->at, l), known, e, l->diags);
+    if (parts.layout)
+        layout_request_read(parts.layout, &e->layout, l->diags);
+    read_faults(parts.faults, e, l->diags);
+    e->seed = (uint64_t)parts.seed;
+    if (l->diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *experiment = *e;
+    return STATUS_OK;
+}
+
+static enum status load(struct yaml_node *root, const struct experiment_flags *flags, struct experiment *experiment,
+                        struct loader *l)
+{
+    if (root->kind != YAML_MAPPING) {
+        diag_error(l->diags, root->at, "an experiment is a mapping with the keys model, cluster, job, layout; this is %s",
+                   yaml_kind_name(root->kind));
+        return STATUS_BAD_INPUT;
+    }
+    if (huggingface_is(root)) {
+        diag_error(l->diags, root->at, "this is a model (a Hugging Face config.json), not an experiment; give it with --model");
+        return STATUS_BAD_INPUT;
+    }
+    size_t before = l->diags->n_errors;
+    root = with_flags(root, flags, l);
+    enum status status = read_tree(root, experiment, l);
+    return l->diags->n_errors > before ? STATUS_BAD_INPUT : status;
+}
+
+enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)
+{
+    struct loader l = {.diags = diags};
+    struct yaml_node *root = arena_new(&l.arena, 1, sizeof *root);
+    *root = (struct yaml_node){.kind = YAML_MAPPING};
+    if (flags->file)
+        root = yaml_read(flags->file, &l.arena, diags);
+    enum status status = root ? load(root, flags, experiment, &l) : STATUS_BAD_INPUT;
+    arena_free(&l.arena);
+    return status;
+}
+
+enum status experiment_parse_text(const char *name, const char *bytes, size_t n, struct experiment *experiment,
+                                  struct diags *diags)
+{
+    static const struct experiment_flags none = {0};
+    struct loader l = {.diags = diags};
+    struct yaml_node *root = yaml_parse(name, bytes, n, &l.arena, diags);
+    enum status status = root ? load(root, &none, experiment, &l) : STATUS_BAD_INPUT;
+    arena_free(&l.arena);
+    return status;
+}
+
+static json_t *write_faults(const struct faults_request *faults)
+{
+    json_t *mapping = schema_write(&faults_schema, faults);
+    json_object_del(mapping, "spares");
+    if (faults->spares >= 0) /* 0 is an answer here */
+        json_object_set_new(mapping, "spares", json_integer(faults->spares));
+    return mapping;
+}
+
+/* 15 digits where they give every number back, 17 where one needs them. */
+static char *write_text(json_t *root)
+{
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+    if (!back || !json_equal(root, back)) {
+        free(text);
+        text = json_dumps(root, JSON_INDENT(2));
+    }
+    json_decref(back);
+    return text;
+}
+
+char *experiment_to_json(const struct experiment *experiment)
+{
+    json_t *root = json_object();
+    json_object_set_new(root, "model", schema_write(&transformer_schema, &experiment->model));
+    json_t *cluster = schema_write(&cluster_schema, &experiment->cluster);
+    json_object_set_new(cluster, "gpus", json_integer(experiment->gpus));
+    json_object_set_new(root, "cluster", cluster);
+    json_object_set_new(root, "job", schema_write(&job_schema, &experiment->job));
+    json_object_set_new(root, "layout", layout_request_write(&experiment->layout));
+    json_object_set_new(root, "faults", write_faults(&experiment->faults));
+    json_object_set_new(root, "seed", json_integer((json_int_t)experiment->seed));
+    char *text = write_text(root);
+    json_decref(root);
+    return text ? text : memory_copy_text("{}");
+}

@@ -1,0 +1,176 @@
+#include "model/spec/layout_request.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/spec/schemas.h"
+
+/* Only to be read into and looked at: the request keeps the text. */
+struct layout_keys {
+    int tp, cp, pp, vpp, dp, ep, zero, micro_batch;
+    int sequence_parallel, recompute, schedule;
+};
+
+/* The words of model/layout (a test keeps them equal). */
+static const char *const flags[] = {"0", "1", "false", "true", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", NULL};
+static const char *const schedules[] = {"none", "gpipe", "1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe", NULL};
+
+static const struct field rows[] = {
+    INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
+    INTEGER("cp", struct layout_keys, cp, 1, 1e6, UNSET, "context parallelism"),
+    INTEGER("pp", struct layout_keys, pp, 1, 1e6, UNSET, "pipeline stages"),
+    INTEGER("vpp", struct layout_keys, vpp, 1, 1e6, UNSET, "model chunks per stage"),
+    INTEGER("dp", struct layout_keys, dp, 1, 1e7, UNSET, "data parallelism"),
+    INTEGER("ep", struct layout_keys, ep, 1, 1e6, UNSET, "expert parallelism"),
+    INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
+    INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
+    CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
+    CHOICE("recompute", struct layout_keys, recompute, recomputes, UNSET, "activations computed again"),
+    CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
+};
+static const struct schema layout_schema = SCHEMA("layout", rows);
+
+static const struct {
+    const char *written, *meant;
+} synonyms[] = {
+    {"mb", "micro_batch"},       {"sp", "sequence_parallel"}, {"zero_stage", "zero"},
+    {"tensor_parallel", "tp"},   {"context_parallel", "cp"},  {"pipeline_parallel", "pp"},
+    {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},     {"expert_parallel", "ep"},
+};
+
+static const char *long_name(const char *key)
+{
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+        if (strcmp(key, synonyms[i].written) == 0)
+            return synonyms[i].meant;
+    return key;
+}
+
+static struct place inside(struct place at, size_t offset, bool quoted)
+{
+    if (at.line > 0)
+        at.column += (int)offset + quoted;
+    return at;
+}
+
+/* "key=value" of `length` characters at `offset` of the text. NULL after reporting. */
+static struct yaml_node *item_tree(const struct yaml_node *whole, size_t offset, size_t length, struct arena *arena,
+                                   struct diags *diags)
+{
+    const char *start = whole->text + offset;
+    const char *equals = memchr(start, '=', length);
+    struct place at = inside(whole->at, offset, whole->quoted);
+    if (!equals || equals == start) {
+        diag_error(diags, at, "layout: '%.*s' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1 or auto",
+                   length > 40 ? 40 : (int)length, start);
+        return NULL;
+    }
+    char *key = arena_new(arena, length + 1, 1), *value = arena_new(arena, length + 1, 1);
+    memcpy(key, start, (size_t)(equals - start));
+    memcpy(value, equals + 1, (size_t)(start + length - equals) - 1);
+    key[strcspn(key, " ")] = '\0';
+    value[strcspn(value, " ")] = '\0';
+    struct yaml_node *node = arena_new(arena, 1, sizeof *node);
+    *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true, .text = value, .key = long_name(key), .key_at = at};
+    node->at = inside(at, (size_t)(equals - start) + 1, false);
+    return node;
+}
+
+static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *arena, struct diags *diags)
+{
+    struct yaml_node *tree = arena_new(arena, 1, sizeof *tree), *last = NULL;
+    *tree = (struct yaml_node){.kind = YAML_MAPPING, .at = text->at};
+    for (size_t offset = 0; text->text[offset];) {
+        offset += strspn(text->text + offset, ", ");
+        size_t length = strcspn(text->text + offset, ",");
+        struct yaml_node *item = length ? item_tree(text, offset, length, arena, diags) : NULL;
+        if (item && last)
+            last->next = item;
+        else if (item)
+            tree->first = item;
+        last = item ? item : last;
+        offset += length;
+    }
+    return tree;
+}
+
+static struct yaml_node *with_long_names(const struct yaml_node *mapping, struct arena *arena)
+{
+    struct yaml_node *tree = arena_new(arena, 1, sizeof *tree), *last = NULL;
+    *tree = *mapping;
+    tree->first = NULL;
+    for (const struct yaml_node *child = mapping->first; child; child = child->next) {
+        struct yaml_node *copy = arena_new(arena, 1, sizeof *copy);
+        *copy = *child;
+        copy->key = long_name(child->key);
+        copy->next = NULL;
+        if (last)
+            last->next = copy;
+        else
+            tree->first = copy;
+        last = copy;
+    }
+    return tree;
+}
+
+static bool is_auto(const struct yaml_node *value)
+{
+    return value->kind == YAML_SCALAR && (strcmp(value->text, "auto") == 0 || yaml_is_null(value));
+}
+
+struct yaml_node *layout_request_tree(const struct yaml_node *value, struct arena *arena, struct diags *diags)
+{
+    struct yaml_node *tree = arena_new(arena, 1, sizeof *tree);
+    *tree = *value;
+    if (value->kind == YAML_MAPPING)
+        tree = with_long_names(value, arena);
+    else if (value->kind == YAML_SCALAR && !is_auto(value))
+        tree = text_tree(value, arena, diags);
+    return tree;
+}
+
+/* Appends "key=value"; the text form has room for every key once. */
+static void append(char *text, size_t size, const char *key, const char *value)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s=%s", used ? "," : "", key, value);
+}
+
+void layout_request_read(const struct yaml_node *tree, struct layout_request *request, struct diags *diags)
+{
+    if (is_auto(tree))
+        return;
+    struct layout_keys keys = {0};
+    size_t before = diags->n_errors;
+    schema_read(&layout_schema, tree, &keys, diags);
+    if (diags->n_errors > before)
+        return;
+    request->given = true;
+    for (const struct yaml_node *child = tree->first; child; child = child->next) {
+        const struct field *row = schema_find(&layout_schema, child->key);
+        char number[32];
+        if (!row || yaml_is_null(child))
+            continue;
+        snprintf(number, sizeof number, "%d", *(const int *)((const char *)&keys + row->offset));
+        append(request->text, sizeof request->text, child->key, row->type == FIELD_INT ? number : child->text);
+    }
+}
+
+json_t *layout_request_write(const struct layout_request *request)
+{
+    if (!request->given)
+        return json_string("auto");
+    json_t *mapping = json_object();
+    for (const char *item = request->text; *item; item += strspn(item, ",")) {
+        char key[32], value[32];
+        if (sscanf(item, "%31[^=]=%31[^,]", key, value) != 2)
+            break;
+        bool number = isdigit((unsigned char)value[0]) && strspn(value, "0123456789") == strlen(value);
+        json_object_set_new(mapping, key, number ? json_integer(strtol(value, NULL, 10)) : json_string(value));
+        item += strcspn(item, ",");
+    }
+    return mapping;
+}
