@@ -1,0 +1,187 @@
+/* Candidate values of each dimension. */
+#include "model/plan/candidates.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+enum {
+    TILE_TOKENS = 128,          /* rows of a fused attention kernel's tile (FlashAttention-2 and -3: 128) */
+    MICRO_BATCH_TOKENS = 65536, /* assumption: no kernel of a layer gains from more rows than this */
+};
+
+void int_list_add(struct int_list *list, int value)
+{
+    list->items = memory_grow(list->items, &list->capacity, list->n + 1, sizeof *list->items);
+    list->items[list->n++] = value;
+}
+
+void int_list_free(struct int_list *list)
+{
+    free(list->items);
+    *list = (struct int_list){0};
+}
+
+static int int_compare(const void *a, const void *b)
+{
+    int left = *(const int *)a, right = *(const int *)b;
+    return (left > right) - (left < right);
+}
+
+static void int_list_sort_unique(struct int_list *list)
+{
+    if (list->n == 0)
+        return;
+    qsort(list->items, list->n, sizeof *list->items, int_compare);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->n; i++)
+        if (list->items[i] != list->items[kept - 1])
+            list->items[kept++] = list->items[i];
+    list->n = kept;
+}
+
+static void add_if_within(struct int_list *out, int64_t value, int low, int high)
+{
+    if (value >= low && value <= high)
+        int_list_add(out, (int)value);
+}
+
+/* Divisors of n within [low, high], in no order. */
+static void add_divisors(struct int_list *out, int64_t n, int low, int high)
+{
+    for (int64_t d = 1; d * d <= n; d++)
+        if (n % d == 0) {
+            add_if_within(out, d, low, high);
+            if (d != n / d)
+                add_if_within(out, n / d, low, high);
+        }
+}
+
+static void add_all(struct int_list *out, int low, int high)
+{
+    for (int64_t value = low; value <= high; value++)
+        int_list_add(out, (int)value);
+}
+
+/* Numbers as they are, ranges as the divisors of n within them. */
+static void add_limit_divisors(struct int_list *out, const struct space_limit *limit, int64_t n)
+{
+    for (int i = 0; i < limit->n; i++)
+        if (limit->ranges[i].low == limit->ranges[i].high)
+            int_list_add(out, limit->ranges[i].low);
+        else
+            add_divisors(out, n, limit->ranges[i].low, limit->ranges[i].high);
+    int_list_sort_unique(out);
+}
+
+/* n / d where d divides n, otherwise 1: what is left to divide. */
+static int64_t quotient(int64_t n, int64_t d)
+{
+    return d > 0 && n % d == 0 ? n / d : 1;
+}
+
+void candidates_tp(struct int_list *out, const struct space_limit *limit, int heads, int gpus)
+{
+    if (limit->n == 0)
+        add_divisors(out, gpus, 1, heads);
+    else
+        add_limit_divisors(out, limit, gpus);
+    int_list_sort_unique(out);
+}
+
+static int attention_tiles(int64_t seq_len)
+{
+    int64_t blocks = seq_len / (2 * TILE_TOKENS); /* two blocks per rank balance causal attention */
+    return blocks < 1 ? 1 : blocks > INT_MAX ? INT_MAX : (int)blocks;
+}
+
+void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_t seq_len, int gpus, int tp)
+{
+    int64_t left = quotient(gpus, tp);
+    if (limit->n > 0) {
+        add_limit_divisors(out, limit, left);
+        return;
+    }
+    struct int_list divisors = {0};
+    add_divisors(&divisors, left, 1, attention_tiles(seq_len));
+    for (size_t i = 0; i < divisors.n; i++)
+        if (divisors.items[i] == 1 || seq_len % (2 * (int64_t)divisors.items[i]) == 0)
+            int_list_add(out, divisors.items[i]);
+    int_list_free(&divisors);
+    int_list_sort_unique(out);
+}
+
+void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner)
+{
+    if (limit->n == 0)
+        add_divisors(out, quotient(gpus, inner), 1, layers);
+    else
+        add_limit_divisors(out, limit, quotient(gpus, inner));
+    int_list_sort_unique(out);
+}
+
+/* Do chunks hold equal numbers of layers, the embedding and the head counting as one each where that helps? */
+static bool divides_layers(int layers, int64_t parts)
+{
+    return layers % parts == 0 || (layers + 2) % parts == 0;
+}
+
+void candidates_vpp(struct int_list *out, const struct space_limit *limit, int layers, int pp)
+{
+    if (pp == 1) {
+        if (space_limit_allows(limit, 1))
+            int_list_add(out, 1);
+        return;
+    }
+    int most = layers / pp > 1 ? layers / pp : 1;
+    if (limit->n > 0) {
+        for (int i = 0; i < limit->n; i++)
+            if (limit->ranges[i].low == limit->ranges[i].high)
+                int_list_add(out, limit->ranges[i].low);
+            else
+                add_all(out, limit->ranges[i].low, limit->ranges[i].high < most ? limit->ranges[i].high : most);
+        int_list_sort_unique(out);
+        return;
+    }
+    bool even = divides_layers(layers, pp);
+    for (int vpp = 1; vpp <= most; vpp++)
+        if (vpp == 1 || !even || divides_layers(layers, (int64_t)pp * vpp))
+            int_list_add(out, vpp);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks)
+{
+    if (model->moe.experts == 0) {
+        int_list_add(out, 1);
+        return;
+    }
+    int64_t shared = common_divisor(ranks, model->moe.experts);
+    if (limit->n == 0)
+        add_divisors(out, shared, 1, INT_MAX);
+    else
+        add_limit_divisors(out, limit, shared);
+    int_list_sort_unique(out);
+}
+
+void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp)
+{
+    int64_t share = quotient(job->global_batch, dp);
+    if (limit->n > 0) {
+        add_limit_divisors(out, limit, share);
+        return;
+    }
+    int64_t most = MICRO_BATCH_TOKENS / job->seq_len;
+    add_divisors(out, share, 1, most < 1 ? 1 : (int)most);
+    int_list_sort_unique(out);
+}

@@ -1,0 +1,423 @@
+/* The space of layouts: blocks, and mixed-radix numbers within a block. */
+#include "model/plan/space.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/plan/candidates.h"
+
+enum {
+    N_TOGGLE_CLASSES = 8, /* (tp > 1, pp > 1, dp cp > 1) */
+    MAX_FEATURE_SETS = 12 /* none, tp_overlap, async_tp; times two; times two */
+};
+
+/* A list that many blocks share. */
+struct digit {
+    int values[N_SCHEDULES];
+    int n;
+};
+
+struct feature_digit {
+    feature_set sets[MAX_FEATURE_SETS];
+    int n;
+};
+
+enum pipeline_class { PIPELINE_NONE, PIPELINE_FLAT, PIPELINE_CHUNKED, N_PIPELINE_CLASSES };
+
+struct block {
+    uint64_t first;        /* index of its first layout */
+    uint32_t first_family; /* one family per micro-batch size */
+    uint32_t micro_batches, n_micro_batches; /* in space.micro_batches */
+    int tp, cp, pp, ep, vpp, dp;
+};
+
+struct micro_batch_list {
+    int dp;
+    uint32_t first, n;
+};
+
+struct space {
+    const struct setting *setting;
+    struct space_limits limits;
+    struct block *blocks; /* in lexicographic order of (tp, cp, pp, ep, vpp) */
+    size_t n_blocks, blocks_capacity;
+    struct int_list micro_batches; /* the lists of all dp, one after the other */
+    struct micro_batch_list *lists;
+    size_t n_lists, lists_capacity;
+    struct digit schedules[N_PIPELINE_CLASSES], recomputes, zeros[2], sps[2];
+    struct feature_digit features[N_TOGGLE_CLASSES];
+    uint64_t n_layouts;
+    uint32_t n_families;
+};
+
+/* --- the lists that blocks share --- */
+
+static const enum schedule flat_schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_ZB1P, SCHEDULE_ZB2P};
+
+static void digit_add_allowed(struct digit *digit, const struct space_limit *limit, int value)
+{
+    if (space_limit_allows(limit, value))
+        digit->values[digit->n++] = value;
+}
+
+static void build_digits(struct space *space)
+{
+    const struct space_limit *limits = space->limits.dimensions;
+    digit_add_allowed(&space->schedules[PIPELINE_NONE], &limits[SPACE_SCHEDULE], SCHEDULE_NONE);
+    digit_add_allowed(&space->schedules[PIPELINE_CHUNKED], &limits[SPACE_SCHEDULE], SCHEDULE_INTERLEAVED);
+    for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
+        digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
+    for (int i = 0; i < N_RECOMPUTES; i++)
+        digit_add_allowed(&space->recomputes, &limits[SPACE_RECOMPUTE], i);
+    space->zeros[false] = (struct digit){.n = 1}; /* one replica: nothing to shard */
+    for (int i = 0; i <= 3; i++)
+        digit_add_allowed(&space->zeros[true], &limits[SPACE_ZERO], i);
+    space->sps[false] = (struct digit){.n = 1};
+    for (int i = 0; i <= 1; i++)
+        digit_add_allowed(&space->sps[true], &limits[SPACE_SEQUENCE_PARALLEL], i);
+}
+
+/* Off, and each way of being on that the job allows. */
+static int toggle_choices(const struct space *space, bool meaningful, enum space_dimension dimension, feature_set ways,
+                          feature_set choices[3])
+{
+    const struct space_limit *limit = &space->limits.dimensions[dimension];
+    int n = 0;
+    if (!meaningful || space_limit_allows(limit, 0))
+        choices[n++] = 0;
+    for (feature_set rest = meaningful && space_limit_allows(limit, 1) ? ways & space->setting->job->features : 0; rest != 0;
+         rest &= rest - 1)
+        choices[n++] = rest & -rest;
+    return n;
+}
+
+static void build_features(struct space *space)
+{
+    const feature_set tp_ways = FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP);
+    const feature_set toggles = tp_ways | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP);
+    feature_set kept = space->setting->job->features & ~toggles;
+    for (int class = 0; class < N_TOGGLE_CLASSES; class ++) {
+        feature_set tp[3], pp[3], dp[3];
+        int n_tp = toggle_choices(space, class & 4, SPACE_TP_OVERLAP, tp_ways, tp);
+        int n_pp = toggle_choices(space, class & 2, SPACE_PP_OVERLAP, FEATURE_BIT(PP_OVERLAP), pp);
+        int n_dp = toggle_choices(space, class & 1, SPACE_DP_OVERLAP, FEATURE_BIT(DP_OVERLAP), dp);
+        struct feature_digit *digit = &space->features[class];
+        for (int i = 0; i < n_tp; i++)
+            for (int j = 0; j < n_pp; j++)
+                for (int k = 0; k < n_dp; k++)
+                    digit->sets[digit->n++] = kept | tp[i] | pp[j] | dp[k];
+    }
+}
+
+/* --- what a block's digits are --- */
+
+static const struct digit *block_schedules(const struct space *space, const struct block *block)
+{
+    return &space->schedules[block->pp == 1 ? PIPELINE_NONE : block->vpp == 1 ? PIPELINE_FLAT : PIPELINE_CHUNKED];
+}
+
+static const struct digit *block_zeros(const struct space *space, const struct block *block)
+{
+    return &space->zeros[block->dp > 1 || block->cp > 1];
+}
+
+static const struct digit *block_sps(const struct space *space, const struct block *block)
+{
+    return &space->sps[block->tp > 1];
+}
+
+static const struct feature_digit *block_features(const struct space *space, const struct block *block)
+{
+    return &space->features[(block->tp > 1) * 4 + (block->pp > 1) * 2 + (block->dp > 1 || block->cp > 1)];
+}
+
+static uint64_t family_size(const struct space *space, const struct block *block)
+{
+    return (uint64_t)block_schedules(space, block)->n * (uint64_t)space->recomputes.n * (uint64_t)block_zeros(space, block)->n *
+           (uint64_t)block_sps(space, block)->n * (uint64_t)block_features(space, block)->n;
+}
+
+/* --- building --- */
+
+static const struct micro_batch_list *micro_batches_of(struct space *space, int dp)
+{
+    for (size_t i = 0; i < space->n_lists; i++)
+        if (space->lists[i].dp == dp)
+            return &space->lists[i];
+    struct int_list list = {0};
+    candidates_micro_batch(&list, &space->limits.dimensions[SPACE_MICRO_BATCH], space->setting->job, dp);
+    struct micro_batch_list added = {dp, (uint32_t)space->micro_batches.n, (uint32_t)list.n};
+    for (size_t i = 0; i < list.n; i++)
+        int_list_add(&space->micro_batches, list.items[i]);
+    int_list_free(&list);
+    space->lists = memory_grow(space->lists, &space->lists_capacity, space->n_lists + 1, sizeof *space->lists);
+    space->lists[space->n_lists] = added;
+    return &space->lists[space->n_lists++];
+}
+
+static void add_block(struct space *space, struct block block)
+{
+    const struct micro_batch_list *list = micro_batches_of(space, block.dp);
+    uint64_t size = family_size(space, &block);
+    if (list->n == 0 || size == 0)
+        return;
+    block.first = space->n_layouts;
+    block.first_family = space->n_families;
+    block.micro_batches = list->first;
+    block.n_micro_batches = list->n;
+    space->blocks = memory_grow(space->blocks, &space->blocks_capacity, space->n_blocks + 1, sizeof *space->blocks);
+    space->blocks[space->n_blocks++] = block;
+    space->n_layouts += size * list->n;
+    space->n_families += list->n;
+}
+
+static void add_expert_blocks(struct space *space, struct block block)
+{
+    const struct space_limit *limits = space->limits.dimensions;
+    struct int_list eps = {0}, vpps = {0};
+    candidates_ep(&eps, &limits[SPACE_EP], space->setting->model, (int64_t)block.dp * block.cp);
+    candidates_vpp(&vpps, &limits[SPACE_VPP], space->setting->model->layers, block.pp);
+    for (size_t i = 0; i < eps.n; i++)
+        for (size_t j = 0; j < vpps.n; j++) {
+            block.ep = eps.items[i];
+            block.vpp = vpps.items[j];
+            add_block(space, block);
+        }
+    int_list_free(&eps);
+    int_list_free(&vpps);
+}
+
+/* What is left of the GPUs; a product that does not divide them still has one layout, which layout_check refuses. */
+static int gpus_left(const struct space *space, int64_t product)
+{
+    int64_t left = product <= space->setting->gpus ? space->setting->gpus / product : 1;
+    return (int)left;
+}
+
+static void add_pipeline_blocks(struct space *space, int tp, int cp)
+{
+    const struct space_limit *limits = space->limits.dimensions;
+    struct int_list pps = {0};
+    int64_t inner = (int64_t)tp * cp;
+    candidates_pp(&pps, &limits[SPACE_PP], space->setting->model->layers, space->setting->gpus, inner);
+    for (size_t i = 0; i < pps.n; i++) {
+        struct block block = {.tp = tp, .cp = cp, .pp = pps.items[i]};
+        block.dp = gpus_left(space, inner * block.pp);
+        if (space_limit_allows(&limits[SPACE_DP], block.dp))
+            add_expert_blocks(space, block);
+    }
+    int_list_free(&pps);
+}
+
+static void build_blocks(struct space *space)
+{
+    const struct setting *setting = space->setting;
+    const struct space_limit *limits = space->limits.dimensions;
+    struct int_list tps = {0};
+    candidates_tp(&tps, &limits[SPACE_TP], setting->model->heads, setting->gpus);
+    for (size_t i = 0; i < tps.n; i++) {
+        struct int_list cps = {0};
+        candidates_cp(&cps, &limits[SPACE_CP], setting->job->seq_len, setting->gpus, tps.items[i]);
+        for (size_t j = 0; j < cps.n; j++)
+            add_pipeline_blocks(space, tps.items[i], cps.items[j]);
+        int_list_free(&cps);
+    }
+    int_list_free(&tps);
+}
+
+enum status space_create(const struct setting *setting, const struct space_limits *limits, struct space **space,
+                         struct diags *diags)
+{
+    struct space *built = memory_new(1, sizeof *built);
+    built->setting = setting;
+    built->limits = *limits;
+    build_digits(built);
+    build_features(built);
+    build_blocks(built);
+    if (built->n_layouts == 0) {
+        diag_error(diags, (struct place){0},
+                   "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
+                   "interleaved with vpp above 1, and an overlap with a job that has it among its features",
+                   setting->gpus);
+        space_destroy(built);
+        return STATUS_BAD_INPUT;
+    }
+    *space = built;
+    return STATUS_OK;
+}
+
+void space_destroy(struct space *space)
+{
+    if (space == NULL)
+        return;
+    free(space->blocks);
+    free(space->lists);
+    int_list_free(&space->micro_batches);
+    free(space);
+}
+
+const struct setting *space_setting(const struct space *space)
+{
+    return space->setting;
+}
+
+uint64_t space_size(const struct space *space)
+{
+    return space->n_layouts;
+}
+
+uint32_t space_n_families(const struct space *space)
+{
+    return space->n_families;
+}
+
+/* --- from an index to a layout and back --- */
+
+static const struct block *block_of_index(const struct space *space, uint64_t index)
+{
+    size_t low = 0, high = space->n_blocks;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (space->blocks[middle].first <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &space->blocks[low];
+}
+
+static const struct block *block_of_family(const struct space *space, uint32_t family)
+{
+    size_t low = 0, high = space->n_blocks;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (space->blocks[middle].first_family <= family)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &space->blocks[low];
+}
+
+static void fill_family(const struct space *space, const struct block *block, uint32_t micro_batch, struct space_family *out)
+{
+    const struct digit *schedules = block_schedules(space, block), *zeros = block_zeros(space, block);
+    const struct digit *sps = block_sps(space, block);
+    const struct feature_digit *features = block_features(space, block);
+    memset(out, 0, sizeof *out);
+    out->first = block->first + micro_batch * family_size(space, block);
+    out->schedules = schedules->values, out->n_schedules = schedules->n;
+    out->recomputes = space->recomputes.values, out->n_recomputes = space->recomputes.n;
+    out->zeros = zeros->values, out->n_zeros = zeros->n;
+    out->sps = sps->values, out->n_sps = sps->n;
+    out->features = features->sets, out->n_features = features->n;
+    struct layout *base = &out->base;
+    base->tp = block->tp, base->cp = block->cp, base->pp = block->pp;
+    base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep;
+    base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
+    base->schedule = (enum schedule)out->schedules[0];
+    base->recompute = (enum recompute)out->recomputes[0];
+    base->zero = out->zeros[0];
+    base->sequence_parallel = out->sps[0] != 0;
+    base->features = out->features[0];
+}
+
+void space_family(const struct space *space, uint32_t family, struct space_family *out)
+{
+    const struct block *block = block_of_family(space, family);
+    fill_family(space, block, family - block->first_family, out);
+}
+
+/* The lowest digit of a mixed-radix number, taken off it. */
+static int take_digit(uint64_t *number, int radix)
+{
+    int digit = (int)(*number % (uint64_t)radix);
+    *number /= (uint64_t)radix;
+    return digit;
+}
+
+void space_layout(const struct space *space, uint64_t index, struct layout *layout)
+{
+    const struct block *block = block_of_index(space, index);
+    uint64_t size = family_size(space, block), within = index - block->first;
+    struct space_family family;
+    fill_family(space, block, (uint32_t)(within / size), &family);
+    uint64_t number = within % size;
+    memcpy(layout, &family.base, sizeof *layout);
+    layout->features = family.features[take_digit(&number, family.n_features)];
+    layout->sequence_parallel = family.sps[take_digit(&number, family.n_sps)] != 0;
+    layout->zero = family.zeros[take_digit(&number, family.n_zeros)];
+    layout->recompute = (enum recompute)family.recomputes[take_digit(&number, family.n_recomputes)];
+    layout->schedule = (enum schedule)family.schedules[take_digit(&number, family.n_schedules)];
+}
+
+static int block_compare(const struct block *block, const struct layout *layout)
+{
+    const int a[] = {block->tp, block->cp, block->pp, block->ep, block->vpp};
+    const int b[] = {layout->tp, layout->cp, layout->pp, layout->ep, layout->vpp};
+    for (size_t i = 0; i < sizeof a / sizeof a[0]; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+static const struct block *block_of_layout(const struct space *space, const struct layout *layout)
+{
+    size_t low = 0, high = space->n_blocks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = block_compare(&space->blocks[middle], layout);
+        if (order == 0)
+            return space->blocks[middle].dp == layout->dp ? &space->blocks[middle] : NULL;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int position_of(const int *values, int n, int value)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] == value)
+            return i;
+    return -1;
+}
+
+static int position_of_features(const struct space_family *family, feature_set features)
+{
+    for (int i = 0; i < family->n_features; i++)
+        if (family->features[i] == features)
+            return i;
+    return -1;
+}
+
+bool space_find(const struct space *space, const struct layout *layout, uint64_t *index)
+{
+    const struct block *block = block_of_layout(space, layout);
+    if (block == NULL)
+        return false;
+    int micro_batch =
+        position_of(space->micro_batches.items + block->micro_batches, (int)block->n_micro_batches, layout->micro_batch);
+    if (micro_batch < 0)
+        return false;
+    struct space_family family;
+    fill_family(space, block, (uint32_t)micro_batch, &family);
+    const int digits[] = {position_of(family.schedules, family.n_schedules, (int)layout->schedule),
+                          position_of(family.recomputes, family.n_recomputes, (int)layout->recompute),
+                          position_of(family.zeros, family.n_zeros, layout->zero),
+                          position_of(family.sps, family.n_sps, layout->sequence_parallel),
+                          position_of_features(&family, layout->features)};
+    const int radices[] = {family.n_schedules, family.n_recomputes, family.n_zeros, family.n_sps, family.n_features};
+    uint64_t number = 0;
+    for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
+        if (digits[i] < 0)
+            return false;
+        number = number * (uint64_t)radices[i] + (uint64_t)digits[i];
+    }
+    *index = family.first + number;
+    return true;
+}

@@ -1,0 +1,129 @@
+/*
+ * space.h - every way to divide one job among its GPUs, in one fixed order.
+ *
+ * A layout has thirteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
+ *
+ *   block     (tp, cp, pp, ep, vpp), dp following as gpus / (tp cp pp)
+ *   family    a block with a micro-batch size: what people call "a layout"
+ *   layout    a family with schedule, recomputation, ZeRO stage, sequence parallelism and overlap features
+ *
+ * A dimension that has no meaning in a layout has one value there, the plainest: sequence parallelism and TP overlap without tensor
+ * parallelism, schedule and PP overlap without a pipeline, ZeRO and DP overlap on one replica. So no two layouts of a space are
+ * the same training step, and every layout that layout_check calls legal is there, save for the limits below. Layouts that
+ * layout_check refuses (tp not dividing the heads, dp not dividing the batch, ...) are there too: the search says why they are out.
+ *
+ * Candidates of a dimension when nothing restricts it:
+ *
+ *   tp           divisors of the GPUs up to the number of heads; beyond the NVLink domain too (a layout says which: tp > domain)
+ *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
+ *   pp           divisors up to the number of layers
+ *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither
+ *   ep           divisors of dp cp that divide the experts
+ *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
+ *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more
+ *   recompute    none selective full;  ZeRO 0 1 2 3;  sequence parallelism off on
+ *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on: chunked
+ *                kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
+ *                (parallel_block, sliding_window) or only speed kernels up are never taken away.
+ *
+ * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
+ * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep or an overlap does not reach layouts in
+ * which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
+ *
+ * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, vpp, micro-batch, schedule, recompute, zero,
+ * sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is divided among
+ * threads, processes or machines by ranges of families. A space is never changed after it is built; threads may share it.
+ */
+#ifndef MSIM_MODEL_PLAN_SPACE_H
+#define MSIM_MODEL_PLAN_SPACE_H
+
+#include <stdint.h>
+
+#include "model/layout/layout.h"
+
+#define SPACE_NUMBERS "numbers from 1 and ranges such as 2..16"
+#define SPACE_DIMENSIONS(X)                                                                                                      \
+    X(TP, "tp", SPACE_NUMBERS)                                                                                            \
+    X(CP, "cp", SPACE_NUMBERS)                                                                                           \
+    X(PP, "pp", SPACE_NUMBERS)                                                                                               \
+    X(VPP, "vpp", SPACE_NUMBERS)                                                                                      \
+    X(DP, "dp", SPACE_NUMBERS)                                                                                                      \
+    X(EP, "ep", SPACE_NUMBERS)                                                                                            \
+    X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                         \
+    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p")                                                           \
+    X(RECOMPUTE, "recompute", "none, selective, full")                                                                             \
+    X(ZERO, "zero", "0 to 3")                                                                                                    \
+    X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                \
+    X(TP_OVERLAP, "tp_overlap", "0 or 1")                                                                                        \
+    X(PP_OVERLAP, "pp_overlap", "0 or 1")                                                                                        \
+    X(DP_OVERLAP, "dp_overlap", "0 or 1")
+
+enum space_dimension {
+#define X(id, name, what) SPACE_##id,
+    SPACE_DIMENSIONS(X)
+#undef X
+        N_SPACE_DIMENSIONS
+};
+const char *space_dimension_name(enum space_dimension dimension);
+const char *space_dimension_values(enum space_dimension dimension); /* what it takes, for help and messages */
+
+enum { SPACE_RANGES = 32 };
+
+/* What a dimension may be: the union of n inclusive ranges; n = 0: not restricted. */
+struct space_limit {
+    int n;
+    struct {
+        int low, high;
+    } ranges[SPACE_RANGES];
+};
+
+/* All zero is the whole space. */
+struct space_limits {
+    struct space_limit dimensions[N_SPACE_DIMENSIONS];
+};
+
+/*
+ * Add restrictions written as "tp=8", "tp=1,2,4,8", "pp=8..64", or several: "tp=4,8,pp=8..64,schedule=1f1b,interleaved". A later
+ * restriction of a dimension replaces an earlier one. The text form of a layout is one of these. `at` is where the text came
+ * from. *limits is written only on success.
+ */
+MUST_CHECK enum status space_restrict(struct space_limits *limits, const char *text, struct place at, struct diags *diags);
+
+/* Does the limit let this value through? */
+bool space_limit_allows(const struct space_limit *limit, int value);
+
+struct space;
+
+/* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting` and
+ * what it points to must outlive the space. Time and memory are in proportion to the number of blocks (about 2,000 for 175B
+ * parameters on 12,288 GPUs), 40 bytes each. */
+MUST_CHECK enum status space_create(const struct setting *setting, const struct space_limits *limits, struct space **space,
+                                    struct diags *diags);
+void space_destroy(struct space *space); /* NULL is fine */
+
+const struct setting *space_setting(const struct space *space);
+uint64_t space_size(const struct space *space);       /* layouts */
+uint32_t space_n_families(const struct space *space); /* families */
+
+/* Layout number `index`; every byte of *layout is set, so equal layouts are equal under memcmp. */
+void space_layout(const struct space *space, uint64_t index, struct layout *layout);
+/* The index of a layout, false when it is not in the space. */
+bool space_find(const struct space *space, const struct layout *layout, uint64_t *index);
+
+/* One family, for loops that go through all its layouts without a division: layout number first + i is that with
+ * i = (((schedule * n_recomputes + recompute) * n_zeros + zero) * n_sps + sp) * n_features + features. */
+struct space_family {
+    struct layout base; /* first layout of the family */
+    uint64_t first;     /* its index */
+    const int *schedules, *recomputes, *zeros, *sps;
+    const feature_set *features;
+    int n_schedules, n_recomputes, n_zeros, n_sps, n_features;
+};
+void space_family(const struct space *space, uint32_t family, struct space_family *out);
+static inline uint64_t space_family_size(const struct space_family *family)
+{
+    return (uint64_t)family->n_schedules * (uint64_t)family->n_recomputes * (uint64_t)family->n_zeros * (uint64_t)family->n_sps *
+           (uint64_t)family->n_features;
+}
+
+#endif

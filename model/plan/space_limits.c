@@ -1,0 +1,207 @@
+/* Restrictions of the space: reading them, and asking them. */
+#include "model/plan/space.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dimension_row {
+    const char *name, *values;
+};
+
+static const struct dimension_row dimension_rows[N_SPACE_DIMENSIONS] = {
+#define X(id, name, what) {name, what},
+    SPACE_DIMENSIONS(X)
+#undef X
+};
+
+const char *space_dimension_name(enum space_dimension dimension)
+{
+    return dimension_rows[dimension].name;
+}
+
+const char *space_dimension_values(enum space_dimension dimension)
+{
+    return dimension_rows[dimension].values;
+}
+
+bool space_limit_allows(const struct space_limit *limit, int value)
+{
+    if (limit->n == 0)
+        return true;
+    for (int i = 0; i < limit->n; i++)
+        if (value >= limit->ranges[i].low && value <= limit->ranges[i].high)
+            return true;
+    return false;
+}
+
+/* A piece of the text under the reader. */
+struct slice {
+    const char *start;
+    size_t length;
+};
+
+static bool slice_is(struct slice slice, const char *text)
+{
+    return slice.length == strlen(text) && memcmp(slice.start, text, slice.length) == 0;
+}
+
+static int dimension_of(struct slice key)
+{
+    if (slice_is(key, "micro_batch"))
+        return SPACE_MICRO_BATCH;
+    if (slice_is(key, "sequence_parallel"))
+        return SPACE_SEQUENCE_PARALLEL;
+    for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
+        if (slice_is(key, dimension_rows[i].name))
+            return i;
+    return -1;
+}
+
+static void report_unknown_key(struct slice key, struct place at, struct diags *diags)
+{
+    const char *names[N_SPACE_DIMENSIONS];
+    for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
+        names[i] = dimension_rows[i].name;
+    char text[32];
+    snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
+    const char *near = nearest_name(text, names, N_SPACE_DIMENSIONS);
+    if (near != NULL)
+        diag_error(diags, at, "no dimension of a layout is called '%s'; did you mean '%s'?", text, near);
+    else
+        diag_error(diags, at, "no dimension of a layout is called '%s'; there are tp cp pp vpp dp ep mb schedule recompute zero sp",
+                   text);
+}
+
+/* The value of a dimension whose values have names, -1 when it is not one of them. */
+static int named_value(enum space_dimension dimension, const char *text)
+{
+    switch (dimension) {
+    case SPACE_SCHEDULE: return schedule_parse(text);
+    case SPACE_RECOMPUTE: return recompute_parse(text);
+    case SPACE_SEQUENCE_PARALLEL:
+    case SPACE_TP_OVERLAP:
+    case SPACE_PP_OVERLAP:
+    case SPACE_DP_OVERLAP:
+        if (strcmp(text, "on") == 0 || strcmp(text, "true") == 0)
+            return 1;
+        if (strcmp(text, "off") == 0 || strcmp(text, "false") == 0)
+            return 0;
+        return -1;
+    default: return -1;
+    }
+}
+
+static bool value_in_bounds(enum space_dimension dimension, long value)
+{
+    switch (dimension) {
+    case SPACE_SCHEDULE:
+    case SPACE_RECOMPUTE: return false; /* by name only */
+    case SPACE_ZERO: return value >= 0 && value <= 3;
+    case SPACE_SEQUENCE_PARALLEL:
+    case SPACE_TP_OVERLAP:
+    case SPACE_PP_OVERLAP:
+    case SPACE_DP_OVERLAP: return value == 0 || value == 1;
+    default: return value >= 1 && value <= INT_MAX;
+    }
+}
+
+/* One number or name; *end is behind it. */
+static bool parse_value(enum space_dimension dimension, const char *text, int *value, const char **end)
+{
+    int named = named_value(dimension, text);
+    if (named >= 0) {
+        *value = named;
+        *end = text + strlen(text);
+        return true;
+    }
+    char *after;
+    errno = 0;
+    long number = strtol(text, &after, 10);
+    if (after == text || errno != 0 || !value_in_bounds(dimension, number))
+        return false;
+    *value = (int)number;
+    *end = after;
+    return true;
+}
+
+/* "8" or "8..64" or "full" into a range. */
+static bool parse_range(enum space_dimension dimension, struct slice item, int *low, int *high)
+{
+    char text[32];
+    if (item.length == 0 || item.length >= sizeof text)
+        return false;
+    memcpy(text, item.start, item.length);
+    text[item.length] = '\0';
+    const char *end;
+    if (!parse_value(dimension, text, low, &end))
+        return false;
+    *high = *low;
+    if (strncmp(end, "..", 2) == 0 && !parse_value(dimension, end + 2, high, &end))
+        return false;
+    return *end == '\0' && *low <= *high;
+}
+
+static void limit_add(struct space_limit *limit, enum space_dimension dimension, struct slice item, struct place at,
+                      struct diags *diags)
+{
+    int low, high;
+    if (!parse_range(dimension, item, &low, &high)) {
+        diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", dimension_rows[dimension].name, (int)item.length,
+                   item.start, dimension_rows[dimension].name, dimension_rows[dimension].values);
+        return;
+    }
+    if (limit->n == SPACE_RANGES) {
+        diag_error(diags, at, "%s: more than %d values; a range such as 1..64 says it shorter", dimension_rows[dimension].name,
+                   SPACE_RANGES);
+        return;
+    }
+    limit->ranges[limit->n].low = low;
+    limit->ranges[limit->n].high = high;
+    limit->n++;
+}
+
+/* The next item up to a comma; *cursor moves behind it, NULL at the end. */
+static struct slice next_item(const char **cursor)
+{
+    const char *start = *cursor + strspn(*cursor, " \t");
+    const char *comma = strchr(start, ',');
+    size_t length = comma != NULL ? (size_t)(comma - start) : strlen(start);
+    *cursor = comma != NULL ? comma + 1 : NULL;
+    while (length > 0 && (start[length - 1] == ' ' || start[length - 1] == '\t'))
+        length--;
+    return (struct slice){start, length};
+}
+
+enum status space_restrict(struct space_limits *limits, const char *text, struct place at, struct diags *diags)
+{
+    struct space_limits found = *limits;
+    size_t errors_before = diags->n_errors;
+    int dimension = -1;
+    bool skipping = false; /* values of a key that was reported already */
+    for (const char *cursor = text; cursor != NULL;) {
+        struct slice item = next_item(&cursor);
+        const char *equals = memchr(item.start, '=', item.length);
+        if (equals != NULL) {
+            struct slice key = {item.start, (size_t)(equals - item.start)};
+            dimension = dimension_of(key);
+            skipping = dimension < 0;
+            if (skipping)
+                report_unknown_key(key, at, diags);
+            else
+                found.dimensions[dimension].n = 0;
+            item.length -= key.length + 1;
+            item.start = equals + 1;
+        } else if (dimension < 0 && !skipping) {
+            diag_error(diags, at, "'%.*s' says no dimension; write it as in tp=4,8 or pp=8..64", (int)item.length, item.start);
+            skipping = true;
+        }
+        if (!skipping)
+            limit_add(&found.dimensions[dimension], (enum space_dimension)dimension, item, at, diags);
+    }
+    if (diags->n_errors != errors_before)
+        return STATUS_BAD_INPUT;
+    *limits = found;
+    return STATUS_OK;
+}
