@@ -114,10 +114,14 @@ void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_
 
 void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner)
 {
-    if (limit->n == 0)
-        add_divisors(out, quotient(gpus, inner), 1, layers);
-    else
-        add_limit_divisors(out, limit, quotient(gpus, inner));
+    int64_t left = quotient(gpus, inner);
+    if (limit->n == 0) {
+        add_divisors(out, left, 1, layers);
+        if (left % (layers + 2) == 0) /* the embedding and the head on stages of their own */
+            int_list_add(out, layers + 2);
+    } else {
+        add_limit_divisors(out, limit, left);
+    }
     int_list_sort_unique(out);
 }
 
@@ -134,7 +138,7 @@ void candidates_vpp(struct int_list *out, const struct space_limit *limit, int l
             int_list_add(out, 1);
         return;
     }
-    int most = layers / pp > 1 ? layers / pp : 1;
+    int most = (layers + 2) % pp == 0 ? (layers + 2) / pp : layers / pp > 1 ? layers / pp : 1;
     if (limit->n > 0) {
         for (int i = 0; i < limit->n; i++)
             if (limit->ranges[i].low == limit->ranges[i].high)
@@ -146,7 +150,7 @@ void candidates_vpp(struct int_list *out, const struct space_limit *limit, int l
     }
     bool even = divides_layers(layers, pp);
     for (int vpp = 1; vpp <= most; vpp++)
-        if (vpp == 1 || !even || divides_layers(layers, (int64_t)pp * vpp))
+        if (vpp == 1 || (!even && (int64_t)pp * vpp <= layers) || divides_layers(layers, (int64_t)pp * vpp))
             int_list_add(out, vpp);
 }
 

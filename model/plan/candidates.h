@@ -24,7 +24,7 @@ void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_
 /* `inner` is tp * cp. */
 void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner);
 void candidates_vpp(struct int_list *out, const struct space_limit *limit, int layers, int pp);
-/* `ranks` is dp * cp. */
+/* `ranks` is tp * cp * dp. */
 void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks);
 void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp);
 

@@ -177,7 +177,7 @@ static void add_expert_blocks(struct space *space, struct block block)
 {
     const struct space_limit *limits = space->limits.dimensions;
     struct int_list eps = {0}, vpps = {0};
-    candidates_ep(&eps, &limits[SPACE_EP], space->setting->model, (int64_t)block.dp * block.cp);
+    candidates_ep(&eps, &limits[SPACE_EP], space->setting->model, (int64_t)block.tp * block.cp * block.dp);
     candidates_vpp(&vpps, &limits[SPACE_VPP], space->setting->model->layers, block.pp);
     for (size_t i = 0; i < eps.n; i++)
         for (size_t j = 0; j < vpps.n; j++) {

@@ -16,9 +16,9 @@
  *
  *   tp           divisors of the GPUs up to the number of heads; beyond the NVLink domain too (a layout says which: tp > domain)
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
- *   pp           divisors up to the number of layers
+ *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither
- *   ep           divisors of dp cp that divide the experts
+ *   ep           divisors of tp cp dp, the ranks of a stage, that divide the experts
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more
  *   recompute    none selective full;  ZeRO 0 1 2 3;  sequence parallelism off on

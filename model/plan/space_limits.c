@@ -49,10 +49,17 @@ static bool slice_is(struct slice slice, const char *text)
 
 static int dimension_of(struct slice key)
 {
-    if (slice_is(key, "micro_batch"))
-        return SPACE_MICRO_BATCH;
-    if (slice_is(key, "sequence_parallel"))
-        return SPACE_SEQUENCE_PARALLEL;
+    static const struct {
+        const char *name;
+        enum space_dimension dimension;
+    } long_names[] = {{"tensor_parallel", SPACE_TP},   {"context_parallel", SPACE_CP},
+                      {"pipeline_parallel", SPACE_PP}, {"virtual_pipeline", SPACE_VPP},
+                      {"data_parallel", SPACE_DP},     {"expert_parallel", SPACE_EP},
+                      {"zero_stage", SPACE_ZERO},      {"micro_batch", SPACE_MICRO_BATCH},
+                      {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
+    for (size_t i = 0; i < sizeof long_names / sizeof long_names[0]; i++)
+        if (slice_is(key, long_names[i].name))
+            return (int)long_names[i].dimension;
     for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
         if (slice_is(key, dimension_rows[i].name))
             return i;

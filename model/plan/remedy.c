@@ -1,0 +1,177 @@
+/* What would make a job fit. */
+#include "model/plan/remedy.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "model/cost/footprint.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/* A setting of its own, so that one thing can be changed in it. */
+struct trial {
+    struct cluster cluster;
+    struct job job;
+    struct setting setting;
+};
+
+static void trial_init(struct trial *trial, const struct setting *setting)
+{
+    trial->cluster = *setting->cluster;
+    trial->job = *setting->job;
+    trial->setting = (struct setting){setting->model, &trial->cluster, &trial->job, setting->gpus};
+}
+
+/* The layout that needs least memory. False when no layout is legal, or what remains of the space is nothing. */
+static bool least_memory(const struct setting *setting, const struct space_limits *limits, int threads, struct remedy *remedy)
+{
+    struct space *space;
+    struct diags unheard = {0};
+    if (space_create(setting, limits, &space, &unheard) != STATUS_OK) {
+        diags_free(&unheard);
+        return false;
+    }
+    struct search_options options = {.keep = 1, .memory_only = true, .threads = threads};
+    struct search_result result;
+    search_run(space, &options, &result);
+    space_destroy(space);
+    diags_free(&unheard);
+    bool found = result.least_bytes > 0;
+    if (found) {
+        memcpy(&remedy->layout, &result.least, sizeof remedy->layout);
+        remedy->bytes = result.least_bytes;
+        remedy->fits = result.counts.fit > 0;
+    }
+    search_result_free(&result);
+    return found;
+}
+
+struct remedy_list {
+    struct remedy *items;
+    int n, threads;
+    double closest_bytes;
+};
+
+/* Try a setting; keep the remedy when it helps. Does it fit? */
+static bool try_remedy(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits,
+                       const char *what)
+{
+    struct remedy remedy = {0};
+    if (list->n == REMEDIES_MAX || !least_memory(setting, limits, list->threads, &remedy))
+        return false;
+    if (list->closest_bytes > 0 && remedy.bytes >= list->closest_bytes)
+        return false;
+    snprintf(remedy.what, sizeof remedy.what, "%s", what);
+    list->items[list->n++] = remedy;
+    return remedy.fits;
+}
+
+static void try_without_restrictions(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
+{
+    int n_restricted = 0;
+    for (int i = 0; i < N_SPACE_DIMENSIONS; i++) {
+        if (limits->dimensions[i].n == 0)
+            continue;
+        n_restricted++;
+        struct space_limits lifted = *limits;
+        lifted.dimensions[i].n = 0;
+        char what[64];
+        snprintf(what, sizeof what, "another %s", space_dimension_name((enum space_dimension)i));
+        try_remedy(list, setting, &lifted, what);
+    }
+    struct space_limits none = {0};
+    if (n_restricted > 1)
+        try_remedy(list, setting, &none, "a layout without restrictions");
+}
+
+static void try_software(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
+{
+    const feature_set fused =
+        FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
+    struct trial trial;
+    trial_init(&trial, setting);
+    if ((setting->job->features & fused) == 0) {
+        trial.job.features |= FEATURE_BIT(FLASH_ATTENTION2);
+        try_remedy(list, &trial.setting, limits, "the feature flash_attention2");
+    }
+    trial_init(&trial, setting);
+    if (setting->job->precision != PRECISION_FP8 && setting->cluster->gpu.peak_flops[PRECISION_FP8] > 0) {
+        trial.job.precision = PRECISION_FP8;
+        try_remedy(list, &trial.setting, limits, "precision fp8");
+    }
+}
+
+static void try_more_gpus(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
+{
+    enum { MOST_TIMES = 64 };
+    for (int times = 2; times <= MOST_TIMES && setting->gpus <= INT_MAX / 2 / times; times *= 2) {
+        struct trial trial;
+        trial_init(&trial, setting);
+        trial.setting.gpus = setting->gpus * times;
+        while (cluster_gpus(&trial.cluster) < trial.setting.gpus)
+            trial.cluster.nodes *= 2;
+        char what[64];
+        snprintf(what, sizeof what, "%d GPUs", trial.setting.gpus);
+        int before = list->n;
+        if (try_remedy(list, &trial.setting, limits, what))
+            return;
+        list->n = before; /* more, but not enough: the next multiple says it better */
+    }
+}
+
+int remedies_find(const struct setting *setting, const struct space_limits *limits, int threads, double closest_bytes,
+                  struct remedy remedies[REMEDIES_MAX])
+{
+    struct remedy_list list = {.items = remedies, .threads = threads, .closest_bytes = closest_bytes};
+    try_without_restrictions(&list, setting, limits);
+    try_software(&list, setting, limits);
+    try_more_gpus(&list, setting, limits);
+    return list.n;
+}
+
+/* --- the report --- */
+
+static void report_illegal(const struct search_counts *counts, struct diags *diags)
+{
+    const struct place nowhere = {0};
+    diag_error(diags, nowhere, "none of the %llu layouts is legal", (unsigned long long)counts->in_space);
+    for (int reason = 0; reason < N_LAYOUT_REASONS; reason++)
+        if (counts->rejected[reason] > 0)
+            diag_note(diags, nowhere, "%llu layouts: %s", (unsigned long long)counts->rejected[reason],
+                      layout_reason_text((enum layout_reason)reason));
+}
+
+static void report_remedy(const struct remedy *remedy, double capacity, struct diags *diags)
+{
+    char layout[160];
+    layout_format(&remedy->layout, layout, sizeof layout);
+    if (remedy->fits)
+        diag_note(diags, (struct place){0}, "with %s it fits: %.1f GiB for %s", remedy->what, remedy->bytes / GIB, layout);
+    else
+        diag_note(diags, (struct place){0}, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
+                  (remedy->bytes - capacity) / GIB);
+}
+
+void remedies_report(const struct space *space, const struct space_limits *limits, int threads,
+                     const struct search_result *result, struct diags *diags)
+{
+    if (result->counts.legal == 0) {
+        report_illegal(&result->counts, diags);
+        return;
+    }
+    const struct setting *setting = space_setting(space);
+    const struct place nowhere = {0};
+    char layout[160];
+    layout_format(&result->least, layout, sizeof layout);
+    diag_error(diags, nowhere,
+               "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and there are %.1f GiB, %.1f GiB "
+               "too few",
+               setting->model->name, setting->gpus, setting->cluster->gpu.name, (unsigned long long)result->counts.legal, layout,
+               result->least_bytes / GIB, result->capacity_bytes / GIB, (result->least_bytes - result->capacity_bytes) / GIB);
+    struct remedy remedies[REMEDIES_MAX];
+    int n = remedies_find(setting, limits, threads, result->least_bytes, remedies);
+    for (int i = 0; i < n; i++)
+        report_remedy(&remedies[i], result->capacity_bytes, diags);
+    double framework = setting->cluster->gpu.hbm_bytes - result->capacity_bytes;
+    diag_note(diags, nowhere, "as it is, it takes GPUs of at least %.0f GiB", (result->least_bytes + framework) / GIB + 0.5);
+}

@@ -1,0 +1,354 @@
+/* The search: families of layouts handed out to threads, each with its own cost model and shortlist. */
+#include "model/plan/search.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/cost/footprint.h"
+#include "model/plan/shortlist.h"
+
+enum {
+    MAX_THREADS = 256,
+    BATCHES_PER_THREAD = 32, /* families are handed out in about so many batches a thread: even ends, few repeated cache entries */
+    MAX_BATCH = 64
+};
+
+/* What the threads of one search share. */
+struct hunt {
+    const struct space *space;
+    const struct search_options *options;
+    double capacity_bytes;
+    uint32_t end_family, batch;
+    uint64_t n_layouts;
+    atomic_uint next_family;
+    atomic_uint_fast64_t decided;
+};
+
+struct worker {
+    struct hunt *hunt;
+    struct closed_form *form;
+    struct shortlist shortlist;
+    struct search_counts counts;
+    struct layout least;
+    uint64_t least_index;
+    double least_bytes;
+    struct plan family_best; /* of the family under way */
+    bool family_has_best;
+    pthread_t thread;
+    bool started;
+};
+
+const char *overflow_class_text(enum overflow_class class)
+{
+    static const char *const texts[N_OVERFLOW_CLASSES] = {
+#define X(id, text, limit) text,
+        OVERFLOW_CLASSES(X)
+#undef X
+    };
+    return texts[class];
+}
+
+static enum overflow_class overflow_class_of(double bytes, double capacity)
+{
+    static const double limits[N_OVERFLOW_CLASSES] = {
+#define X(id, text, limit) limit,
+        OVERFLOW_CLASSES(X)
+#undef X
+    };
+    int class = 0;
+    while (class < N_OVERFLOW_CLASSES - 1 && bytes > limits[class] * capacity)
+        class++;
+    return (enum overflow_class) class;
+}
+
+int plan_compare(const struct plan *a, const struct plan *b)
+{
+    if (a->estimate.step_s < b->estimate.step_s || a->estimate.step_s > b->estimate.step_s)
+        return a->estimate.step_s < b->estimate.step_s ? -1 : 1;
+    if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
+        return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+double plan_mfu(const struct layout *layout, const struct setting *setting, double step_s)
+{
+    double peak = setting->cluster->gpu.peak_flops[setting->job->precision] * setting->gpus;
+    return model_flops_per_step(setting, layout->features, FLOPS_FULL) / (step_s * peak);
+}
+
+/* --- one layout --- */
+
+/* Is this the smallest so far? An order that does not depend on which thread asks when. */
+static bool is_least(double bytes, uint64_t index, double least_bytes, uint64_t least_index)
+{
+    return least_bytes <= 0 || bytes < least_bytes || (bytes <= least_bytes && index < least_index);
+}
+
+static void note_memory(struct worker *worker, const struct layout *layout, uint64_t index, double bytes)
+{
+    if (!is_least(bytes, index, worker->least_bytes, worker->least_index))
+        return;
+    memcpy(&worker->least, layout, sizeof *layout);
+    worker->least_bytes = bytes;
+    worker->least_index = index;
+}
+
+/* The plan goes to the shortlist, or waits until its family has shown its best. */
+static void offer(struct worker *worker, const struct plan *plan)
+{
+    if (worker->hunt->options->variants) {
+        shortlist_offer(&worker->shortlist, plan);
+    } else if (!worker->family_has_best || plan_compare(plan, &worker->family_best) < 0) {
+        worker->family_best = *plan;
+        worker->family_has_best = true;
+    }
+}
+
+static void estimate(struct worker *worker, const struct layout *layout, uint64_t index, double bytes)
+{
+    struct plan plan;
+    closed_form_estimate(worker->form, layout, &plan.estimate);
+    if (shortlist_refuses(&worker->shortlist, plan.estimate.step_s))
+        return;
+    plan.estimate.memory_bytes = bytes;
+    memcpy(&plan.layout, layout, sizeof *layout);
+    plan.index = index;
+    offer(worker, &plan);
+}
+
+static void examine(struct worker *worker, const struct layout *layout, uint64_t index)
+{
+    const struct hunt *hunt = worker->hunt;
+    struct search_counts *counts = &worker->counts;
+    counts->examined++;
+    enum layout_reason reason = layout_check(layout, space_setting(hunt->space), NULL, 0);
+    if (reason != LAYOUT_LEGAL) {
+        counts->rejected[reason]++;
+        return;
+    }
+    counts->legal++;
+    double bytes = closed_form_memory(worker->form, layout);
+    note_memory(worker, layout, index, bytes);
+    if (bytes > hunt->capacity_bytes) {
+        counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)]++;
+        return;
+    }
+    counts->fit++;
+    if (!hunt->options->memory_only)
+        estimate(worker, layout, index, bytes);
+}
+
+/* --- one family --- */
+
+/* Reasons that precede all others in layout_check and look at nothing but a family's own dimensions. */
+static bool condemns_family(enum layout_reason reason)
+{
+    return reason == LAYOUT_WORLD || reason == LAYOUT_HEADS || reason == LAYOUT_KV_HEADS || reason == LAYOUT_HIDDEN ||
+           reason == LAYOUT_VOCAB;
+}
+
+static void examine_members(struct worker *worker, const struct space_family *family)
+{
+    struct layout layout;
+    memcpy(&layout, &family->base, sizeof layout);
+    uint64_t index = family->first;
+    for (int schedule = 0; schedule < family->n_schedules; schedule++) {
+        layout.schedule = (enum schedule)family->schedules[schedule];
+        for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
+            layout.recompute = (enum recompute)family->recomputes[recompute];
+            for (int zero = 0; zero < family->n_zeros; zero++) {
+                layout.zero = family->zeros[zero];
+                for (int sp = 0; sp < family->n_sps; sp++) {
+                    layout.sequence_parallel = family->sps[sp] != 0;
+                    for (int features = 0; features < family->n_features; features++) {
+                        layout.features = family->features[features];
+                        examine(worker, &layout, index++);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static uint64_t examine_family(struct worker *worker, uint32_t number)
+{
+    struct space_family family;
+    space_family(worker->hunt->space, number, &family);
+    uint64_t size = space_family_size(&family);
+    worker->counts.in_space += size;
+    enum layout_reason reason = layout_check(&family.base, space_setting(worker->hunt->space), NULL, 0);
+    if (condemns_family(reason)) {
+        worker->counts.ruled_out += size;
+        worker->counts.rejected[reason] += size;
+        return size;
+    }
+    worker->family_has_best = false;
+    examine_members(worker, &family);
+    if (worker->family_has_best)
+        shortlist_offer(&worker->shortlist, &worker->family_best);
+    return size;
+}
+
+/* --- threads --- */
+
+static void report_progress(const struct hunt *hunt, uint64_t decided)
+{
+    if (hunt->options->progress != NULL)
+        hunt->options->progress(hunt->options->progress_context, (double)decided, (double)hunt->n_layouts);
+}
+
+static void work(struct worker *worker, bool reports)
+{
+    struct hunt *hunt = worker->hunt;
+    worker->form = closed_form_create(space_setting(hunt->space));
+    for (;;) {
+        uint32_t first = atomic_fetch_add(&hunt->next_family, hunt->batch);
+        if (first >= hunt->end_family)
+            break;
+        uint32_t end = hunt->end_family - first < hunt->batch ? hunt->end_family : first + hunt->batch;
+        uint64_t decided = 0;
+        for (uint32_t family = first; family < end; family++)
+            decided += examine_family(worker, family);
+        decided += atomic_fetch_add(&hunt->decided, decided);
+        if (reports)
+            report_progress(hunt, decided);
+    }
+    closed_form_destroy(worker->form);
+}
+
+static void *work_in_thread(void *worker)
+{
+    work(worker, false);
+    return NULL;
+}
+
+/* Processors this process may run on. */
+static int available_processors(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    return CPU_COUNT(&set);
+}
+
+static int thread_count(const struct search_options *options, uint32_t n_families)
+{
+    int n = options->threads > 0 ? options->threads : available_processors();
+    if (n > MAX_THREADS)
+        n = MAX_THREADS;
+    if ((uint32_t)n > n_families)
+        n = (int)n_families;
+    return n > 0 ? n : 1;
+}
+
+static struct hunt hunt_of(const struct space *space, const struct search_options *options)
+{
+    uint32_t n = space_n_families(space);
+    uint32_t end = options->end_family == 0 || options->end_family > n ? n : options->end_family;
+    uint32_t first = options->first_family < end ? options->first_family : end;
+    struct hunt hunt = {.space = space, .options = options, .end_family = end};
+    hunt.capacity_bytes = footprint_capacity(space_setting(space)->cluster);
+    atomic_init(&hunt.next_family, first);
+    atomic_init(&hunt.decided, 0);
+    struct space_family family;
+    uint64_t first_layout = space_size(space), end_layout = space_size(space);
+    if (first < n) {
+        space_family(space, first, &family);
+        first_layout = family.first;
+    }
+    if (end < n) {
+        space_family(space, end, &family);
+        end_layout = family.first;
+    }
+    hunt.n_layouts = end_layout - first_layout;
+    return hunt;
+}
+
+/* --- putting together --- */
+
+static void counts_add(struct search_counts *sum, const struct search_counts *part)
+{
+    sum->in_space += part->in_space;
+    sum->examined += part->examined;
+    sum->ruled_out += part->ruled_out;
+    sum->legal += part->legal;
+    sum->fit += part->fit;
+    for (int i = 0; i < N_LAYOUT_REASONS; i++)
+        sum->rejected[i] += part->rejected[i];
+    for (int i = 0; i < N_OVERFLOW_CLASSES; i++)
+        sum->over_memory[i] += part->over_memory[i];
+}
+
+static void take_least(struct search_result *result, const struct search_result *part)
+{
+    if (part->least_bytes <= 0 || !is_least(part->least_bytes, part->least_index, result->least_bytes, result->least_index))
+        return;
+    memcpy(&result->least, &part->least, sizeof result->least);
+    result->least_index = part->least_index;
+    result->least_bytes = part->least_bytes;
+}
+
+void search_merge(struct search_result *result, struct search_result *part, const struct search_options *options)
+{
+    struct shortlist list;
+    shortlist_init(&list, options->keep);
+    for (int i = 0; i < result->n_plans; i++)
+        shortlist_offer(&list, &result->plans[i]);
+    for (int i = 0; i < part->n_plans; i++)
+        shortlist_offer(&list, &part->plans[i]);
+    free(result->plans);
+    result->plans = shortlist_take(&list, &result->n_plans);
+    counts_add(&result->counts, &part->counts);
+    take_least(result, part);
+    if (result->capacity_bytes <= 0)
+        result->capacity_bytes = part->capacity_bytes;
+    search_result_free(part);
+}
+
+static void gather(struct worker *worker, struct search_result *result, const struct search_options *options)
+{
+    struct search_result part = {
+        .counts = worker->counts, .least_index = worker->least_index, .least_bytes = worker->least_bytes};
+    memcpy(&part.least, &worker->least, sizeof part.least);
+    part.plans = shortlist_take(&worker->shortlist, &part.n_plans);
+    search_merge(result, &part, options);
+}
+
+void search_run(const struct space *space, const struct search_options *options, struct search_result *result)
+{
+    struct hunt hunt = hunt_of(space, options);
+    uint32_t n_families = hunt.end_family - atomic_load(&hunt.next_family);
+    int n = thread_count(options, n_families);
+    hunt.batch = n_families / ((uint32_t)n * BATCHES_PER_THREAD) + 1;
+    if (hunt.batch > MAX_BATCH)
+        hunt.batch = MAX_BATCH;
+
+    struct worker *workers = memory_new((size_t)n, sizeof *workers);
+    for (int i = 0; i < n; i++) {
+        workers[i].hunt = &hunt;
+        shortlist_init(&workers[i].shortlist, options->keep);
+    }
+    for (int i = 1; i < n; i++) /* a thread that cannot be had leaves its share to the others */
+        workers[i].started = pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]) == 0;
+    work(&workers[0], true);
+
+    struct search_result found = {.capacity_bytes = hunt.capacity_bytes};
+    for (int i = 0; i < n; i++) {
+        if (workers[i].started)
+            pthread_join(workers[i].thread, NULL);
+        gather(&workers[i], &found, options);
+    }
+    free(workers);
+    *result = found;
+}
+
+void search_result_free(struct search_result *result)
+{
+    free(result->plans);
+    *result = (struct search_result){0};
+}
