@@ -2,8 +2,8 @@
  * candidates.h - the values one dimension of a layout may take when the dimensions before it are chosen.
  *
  * Lists come out ascending and without repetition. Where `limit` restricts nothing, the candidates are those space.h lists; a
- * number in it stands for itself, a range for the natural values within it. When the dimensions before already fail to divide what
- * they must, one candidate remains, so that the space holds one layout for layout_check to refuse.
+ * number in it stands for itself, a range for the natural values within it. When the dimensions before already fail to divide
+ * what they must, one candidate remains, so that the space holds one layout for layout_check to refuse.
  */
 #ifndef MSIM_MODEL_PLAN_CANDIDATES_H
 #define MSIM_MODEL_PLAN_CANDIDATES_H

@@ -2,7 +2,8 @@
  * remedy.h - when no layout fits: how far off it is, and what would help.
  *
  * Each remedy is tried, not guessed: the space is searched again with one thing changed (one restriction lifted, twice the GPUs,
- * fused attention, fp8) for the layout that needs least memory. Step times are not estimated, so a try costs a fraction of a search.
+ * fused attention, fp8) for the layout that needs least memory. Step times are not estimated, so a try costs a fraction of a
+ * search.
  */
 #ifndef MSIM_MODEL_PLAN_REMEDY_H
 #define MSIM_MODEL_PLAN_REMEDY_H
@@ -23,8 +24,8 @@ struct remedy {
 int remedies_find(const struct setting *setting, const struct space_limits *limits, int threads, double closest_bytes,
                   struct remedy remedies[REMEDIES_MAX]);
 
-/* The error for a search without plans, with notes: how many GiB the closest layout misses and what would help; or, when no layout
- * is even legal, which checks refused them. */
+/* The error for a search without plans, with notes: how many GiB the closest layout misses and what would help; or, when no
+ * layout is even legal, which checks refused them. */
 void remedies_report(const struct space *space, const struct space_limits *limits, int threads,
                      const struct search_result *result, struct diags *diags);
 

@@ -9,11 +9,13 @@
 
 #include "model/base/memory.h"
 #include "model/cost/footprint.h"
+#include "model/cost/work.h"
 #include "model/plan/shortlist.h"
 
 enum {
     MAX_THREADS = 256,
-    BATCHES_PER_THREAD = 32, /* families are handed out in about so many batches a thread: even ends, few repeated cache entries */
+    BATCHES_PER_THREAD =
+        32, /* families are handed out in about so many batches a thread: even ends, few repeated cache entries */
     MAX_BATCH = 64
 };
 
@@ -61,7 +63,7 @@ static enum overflow_class overflow_class_of(double bytes, double capacity)
     };
     int class = 0;
     while (class < N_OVERFLOW_CLASSES - 1 && bytes > limits[class] * capacity)
-        class++;
+        class ++;
     return (enum overflow_class) class;
 }
 

@@ -7,10 +7,10 @@
  *   fits?    closed_form_memory against footprint_capacity; counted as memory, by how much it is too large
  *   fast?    closed_form_estimate; the best `keep` are remembered
  *
- * "Best" is a total order: the shorter step, then the smaller memory, then the lower index, which is the plainer layout. Layouts of one
- * family (space.h) are near-duplicates, so ordinarily each family sends only its best one. Everything a search returns depends on
- * the space alone, to the last bit, not on the number of threads nor on how the space was divided: counts are sums, the plans and
- * the smallest layout are minima of total orders.
+ * "Best" is a total order: the shorter step, then the smaller memory, then the lower index, which is the plainer layout. Layouts
+ * of one family (space.h) are near-duplicates, so ordinarily each family sends only its best one. Everything a search returns
+ * depends on the space alone, to the last bit, not on the number of threads nor on how the space was divided: counts are sums,
+ * the plans and the smallest layout are minima of total orders.
  *
  * A family whose tp divides neither heads nor widths is ruled out as a whole, by one check of its first layout: those layouts are
  * counted under their reason and in `ruled_out`, not in `examined`. Every other layout is examined on its own.
@@ -44,21 +44,21 @@ enum overflow_class {
 const char *overflow_class_text(enum overflow_class class);
 
 struct search_counts {
-    uint64_t in_space;  /* layouts of the families searched: examined + ruled_out */
-    uint64_t examined;  /* one by one */
-    uint64_t ruled_out; /* by one check of their family */
-    uint64_t legal;     /* passed layout_check */
-    uint64_t fit;       /* and fit the memory */
-    uint64_t rejected[N_LAYOUT_REASONS];         /* by layout_check; [LAYOUT_LEGAL] stays 0 */
-    uint64_t over_memory[N_OVERFLOW_CLASSES];    /* legal, do not fit; sum: legal - fit */
+    uint64_t in_space;                        /* layouts of the families searched: examined + ruled_out */
+    uint64_t examined;                        /* one by one */
+    uint64_t ruled_out;                       /* by one check of their family */
+    uint64_t legal;                           /* passed layout_check */
+    uint64_t fit;                             /* and fit the memory */
+    uint64_t rejected[N_LAYOUT_REASONS];      /* by layout_check; [LAYOUT_LEGAL] stays 0 */
+    uint64_t over_memory[N_OVERFLOW_CLASSES]; /* legal, do not fit; sum: legal - fit */
 };
 
 struct search_options {
-    int keep;                           /* plans wanted, at least 1 */
-    bool variants;                      /* several plans of one family may be kept */
-    bool memory_only;                   /* do not estimate times: no plans, only counts and the smallest layout */
-    int threads;                        /* 0: as many as the process may run on */
-    uint32_t first_family, end_family;  /* what part of the space; end 0: all of it */
+    int keep;                          /* plans wanted, at least 1 */
+    bool variants;                     /* several plans of one family may be kept */
+    bool memory_only;                  /* do not estimate times: no plans, only counts and the smallest layout */
+    int threads;                       /* 0: as many as the process may run on */
+    uint32_t first_family, end_family; /* what part of the space; end 0: all of it */
     /* Called now and then, from the calling thread only. May be NULL. */
     void (*progress)(void *context, double done, double total);
     void *progress_context;
@@ -69,16 +69,16 @@ struct search_result {
     struct plan *plans; /* best first */
     int n_plans;
     double capacity_bytes;
-    /* The legal layout that needs least memory, fitting or not (ties: the lowest index); 0 bytes: none is legal. When none fits it
-     * is the one that comes closest. */
+    /* The legal layout that needs least memory, fitting or not (ties: the lowest index); 0 bytes: none is legal. When none fits
+     * it is the one that comes closest. */
     struct layout least;
     uint64_t least_index;
     double least_bytes;
 };
 
 void search_run(const struct space *space, const struct search_options *options, struct search_result *result);
-/* Takes over what `part`, found in another part of the same space, has; part is emptied. With the parts of a space in any order this
- * gives what one search of all of it gives. */
+/* Takes over what `part`, found in another part of the same space, has; part is emptied. With the parts of a space in any order
+ * this gives what one search of all of it gives. */
 void search_merge(struct search_result *result, struct search_result *part, const struct search_options *options);
 void search_result_free(struct search_result *result);
 

@@ -1,6 +1,7 @@
 /*
- * shortlist.h - the best n of many plans: a heap with the worst of them on top. A plan that does not belong costs one comparison, one
- * that does O(log n). The content depends only on the set of plans offered, not on their order, as plan_compare is a total order.
+ * shortlist.h - the best n of many plans: a heap with the worst of them on top. A plan that does not belong costs one comparison,
+ * one that does O(log n). The content depends only on the set of plans offered, not on their order, as plan_compare is a total
+ * order.
  */
 #ifndef MSIM_MODEL_PLAN_SHORTLIST_H
 #define MSIM_MODEL_PLAN_SHORTLIST_H

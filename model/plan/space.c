@@ -27,8 +27,8 @@ struct feature_digit {
 enum pipeline_class { PIPELINE_NONE, PIPELINE_FLAT, PIPELINE_CHUNKED, N_PIPELINE_CLASSES };
 
 struct block {
-    uint64_t first;        /* index of its first layout */
-    uint32_t first_family; /* one family per micro-batch size */
+    uint64_t first;                          /* index of its first layout */
+    uint32_t first_family;                   /* one family per micro-batch size */
     uint32_t micro_batches, n_micro_batches; /* in space.micro_batches */
     int tp, cp, pp, ep, vpp, dp;
 };
@@ -237,10 +237,11 @@ enum status space_create(const struct setting *setting, const struct space_limit
     build_features(built);
     build_blocks(built);
     if (built->n_layouts == 0) {
-        diag_error(diags, (struct place){0},
-                   "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
-                   "interleaved with vpp above 1, and an overlap with a job that has it among its features",
-                   setting->gpus);
+        diag_error(
+            diags, (struct place){0},
+            "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
+            "interleaved with vpp above 1, and an overlap with a job that has it among its features",
+            setting->gpus);
         space_destroy(built);
         return STATUS_BAD_INPUT;
     }

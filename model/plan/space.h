@@ -7,10 +7,11 @@
  *   family    a block with a micro-batch size: what people call "a layout"
  *   layout    a family with schedule, recomputation, ZeRO stage, sequence parallelism and overlap features
  *
- * A dimension that has no meaning in a layout has one value there, the plainest: sequence parallelism and TP overlap without tensor
- * parallelism, schedule and PP overlap without a pipeline, ZeRO and DP overlap on one replica. So no two layouts of a space are
- * the same training step, and every layout that layout_check calls legal is there, save for the limits below. Layouts that
- * layout_check refuses (tp not dividing the heads, dp not dividing the batch, ...) are there too: the search says why they are out.
+ * A dimension that has no meaning in a layout has one value there, the plainest: sequence parallelism and TP overlap without
+ * tensor parallelism, schedule and PP overlap without a pipeline, ZeRO and DP overlap on one replica. So no two layouts of a
+ * space are the same training step, and every layout that layout_check calls legal is there, save for the limits below. Layouts
+ * that layout_check refuses (tp not dividing the heads, dp not dividing the batch, ...) are there too: the search says why they
+ * are out.
  *
  * Candidates of a dimension when nothing restricts it:
  *
@@ -22,17 +23,17 @@
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more
  *   recompute    none selective full;  ZeRO 0 1 2 3;  sequence parallelism off on
- *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on: chunked
- *                kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
+ *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
+ * chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
  *                (parallel_block, sliding_window) or only speed kernels up are never taken away.
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
- * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep or an overlap does not reach layouts in
- * which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
+ * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep or an overlap does not reach layouts
+ * in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
  *
  * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, vpp, micro-batch, schedule, recompute, zero,
- * sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is divided among
- * threads, processes or machines by ranges of families. A space is never changed after it is built; threads may share it.
+ * sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is divided
+ * among threads, processes or machines by ranges of families. A space is never changed after it is built; threads may share it.
  */
 #ifndef MSIM_MODEL_PLAN_SPACE_H
 #define MSIM_MODEL_PLAN_SPACE_H
@@ -43,17 +44,17 @@
 
 #define SPACE_NUMBERS "numbers from 1 and ranges such as 2..16"
 #define SPACE_DIMENSIONS(X)                                                                                                      \
-    X(TP, "tp", SPACE_NUMBERS)                                                                                            \
-    X(CP, "cp", SPACE_NUMBERS)                                                                                           \
-    X(PP, "pp", SPACE_NUMBERS)                                                                                               \
-    X(VPP, "vpp", SPACE_NUMBERS)                                                                                      \
-    X(DP, "dp", SPACE_NUMBERS)                                                                                                      \
-    X(EP, "ep", SPACE_NUMBERS)                                                                                            \
-    X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                         \
-    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p")                                                           \
-    X(RECOMPUTE, "recompute", "none, selective, full")                                                                             \
+    X(TP, "tp", SPACE_NUMBERS)                                                                                                   \
+    X(CP, "cp", SPACE_NUMBERS)                                                                                                   \
+    X(PP, "pp", SPACE_NUMBERS)                                                                                                   \
+    X(VPP, "vpp", SPACE_NUMBERS)                                                                                                 \
+    X(DP, "dp", SPACE_NUMBERS)                                                                                                   \
+    X(EP, "ep", SPACE_NUMBERS)                                                                                                   \
+    X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
+    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p")                                                      \
+    X(RECOMPUTE, "recompute", "none, selective, full")                                                                           \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
-    X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                \
+    X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \
     X(TP_OVERLAP, "tp_overlap", "0 or 1")                                                                                        \
     X(PP_OVERLAP, "pp_overlap", "0 or 1")                                                                                        \
     X(DP_OVERLAP, "dp_overlap", "0 or 1")
@@ -94,8 +95,8 @@ bool space_limit_allows(const struct space_limit *limit, int value);
 
 struct space;
 
-/* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting` and
- * what it points to must outlive the space. Time and memory are in proportion to the number of blocks (about 2,000 for 175B
+/* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting`
+ * and what it points to must outlive the space. Time and memory are in proportion to the number of blocks (about 2,000 for 175B
  * parameters on 12,288 GPUs), 40 bytes each. */
 MUST_CHECK enum status space_create(const struct setting *setting, const struct space_limits *limits, struct space **space,
                                     struct diags *diags);

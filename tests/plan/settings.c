@@ -1,0 +1,95 @@
+#include "tests/plan/settings.h"
+
+#include <string.h>
+
+/* Round numbers of the order of an A100's; the tests compare the search with itself, not with measurements. */
+static struct gpu test_gpu(void)
+{
+    struct gpu gpu = {
+        .name = "test-gpu",
+        .hbm_bytes = 80.0 * 1024 * 1024 * 1024,
+        .hbm_rate = 2e12,
+        .l2_bytes = 40e6,
+        .sms = 108,
+        .power_w = 400,
+        .nvlink_rate = 300e9,
+        .pcie_rate = 25e9,
+        .nvlink_domain = 8,
+        .launch_s = 2e-6,
+    };
+    gpu.peak_flops[PRECISION_FP32] = 19.5e12;
+    gpu.peak_flops[PRECISION_BF16] = gpu.peak_flops[PRECISION_FP16] = 312e12;
+    return gpu;
+}
+
+static struct cluster test_cluster(int gpus)
+{
+    struct cluster cluster = {
+        .name = "test-cluster",
+        .gpu = test_gpu(),
+        .nodes = (gpus + 7) / 8,
+        .gpus_per_node = 8,
+        .nvlink_domain = 8,
+        .nics_per_node = 8,
+        .nic_rate = 25e9,
+        .nic_latency_s = 5e-6,
+        .hop_latency_s = 1e-6,
+        .net_fraction = 0.9,
+        .fabric_layers = 3,
+        .leaf_nodes = 64,
+        .leaf_oversubscription = 1,
+        .pod_oversubscription = 1,
+        .nic_split = 1,
+    };
+    return cluster;
+}
+
+void dense_case(struct job_case *c, int layers, int gpus, int64_t global_batch)
+{
+    memset(c, 0, sizeof *c);
+    c->model = (struct transformer){
+        .name = "test-model",
+        .layers = layers,
+        .hidden = 512,
+        .ffn_hidden = 2048,
+        .heads = 8,
+        .kv_heads = 8,
+        .head_dim = 64,
+        .vocab = 32000,
+        .max_seq_len = 1024,
+    };
+    c->cluster = test_cluster(gpus);
+    c->job = (struct job){
+        .global_batch = global_batch,
+        .seq_len = 1024,
+        .precision = PRECISION_BF16,
+        .gradient_precision = PRECISION_FP32,
+        .optimizer = OPTIMIZER_ADAM,
+        .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP),
+    };
+    c->setting = (struct setting){&c->model, &c->cluster, &c->job, gpus};
+}
+
+void mixture_case(struct job_case *c, int layers, int experts, int gpus, int64_t global_batch)
+{
+    dense_case(c, layers, gpus, global_batch);
+    c->model.moe = (struct mixture){.experts = experts, .top_k = 2, .expert_ffn = 1024, .every = 1};
+}
+
+void gpt_175b_case(struct job_case *c, int gpus, int64_t global_batch)
+{
+    dense_case(c, 96, gpus, global_batch);
+    c->model.hidden = 12288;
+    c->model.ffn_hidden = 4 * 12288;
+    c->model.heads = c->model.kv_heads = 128;
+    c->model.head_dim = 96;
+    c->model.vocab = 64000;
+    c->model.max_seq_len = c->job.seq_len = 2048;
+}
+
+bool same_layout(const struct layout *a, const struct layout *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->pp == b->pp && a->vpp == b->vpp && a->dp == b->dp && a->ep == b->ep &&
+           a->zero == b->zero && a->sequence_parallel == b->sequence_parallel && a->micro_batch == b->micro_batch &&
+           a->recompute == b->recompute && a->schedule == b->schedule && a->features == b->features;
+}

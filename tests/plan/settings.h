@@ -1,0 +1,28 @@
+/*
+ * settings.h - small jobs for the tests of the search.
+ */
+#ifndef MSIM_TESTS_PLAN_SETTINGS_H
+#define MSIM_TESTS_PLAN_SETTINGS_H
+
+#include "model/layout/layout.h"
+
+/* A setting that owns what it points to. */
+struct job_case {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct setting setting;
+};
+
+/* A dense model of `layers` layers, 8 heads and width 512 on nodes of 8 A100-like GPUs; all overlaps allowed. The case is set up
+ * in place because its setting points into it. */
+void dense_case(struct job_case *c, int layers, int gpus, int64_t global_batch);
+/* The same with `experts` experts in every layer. */
+void mixture_case(struct job_case *c, int layers, int experts, int gpus, int64_t global_batch);
+/* A GPT of 175 billion parameters (96 layers, width 12,288, 128 heads). */
+void gpt_175b_case(struct job_case *c, int gpus, int64_t global_batch);
+
+/* Equal in every dimension. */
+bool same_layout(const struct layout *a, const struct layout *b);
+
+#endif

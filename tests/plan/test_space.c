@@ -1,0 +1,407 @@
+/*
+ * The space of layouts against a brute force over all tuples.
+ *
+ * What is proved: every legal layout in its plainest form is in the space, once; a space holds nothing else that is legal;
+ * indices and layouts map to each other; families tile the indices; restrictions keep exactly what they name; bad restrictions
+ * say what is wrong.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/plan/space.h"
+#include "tests/plan/settings.h"
+
+/* Ranges without the limits on plausible sizes: then the space is every legal layout. */
+static const char *const unlimited = "tp=1..1000,cp=1..1000,pp=1..1000,vpp=1..1000,mb=1..1000,ep=1..1000";
+
+static struct space *space_of(const struct setting *setting, const char *restrictions)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    struct space *space = NULL;
+    if (restrictions != NULL)
+        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
+    diags_free(&diags);
+    return space;
+}
+
+static uint64_t count_legal(const struct space *space)
+{
+    uint64_t legal = 0;
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct layout layout;
+        space_layout(space, i, &layout);
+        legal += layout_check(&layout, space_setting(space), NULL, 0) == LAYOUT_LEGAL;
+    }
+    return legal;
+}
+
+/* --- the brute force --- */
+
+struct brute {
+    const struct space *space;
+    const struct setting *setting;
+    uint64_t n_legal;
+};
+
+/* Dimensions without meaning in their plainest value. */
+static bool is_plain(const struct layout *l)
+{
+    if (l->tp == 1 && (l->sequence_parallel || (l->features & FEATURE_BIT(TP_OVERLAP))))
+        return false;
+    if (l->pp == 1 && (l->features & FEATURE_BIT(PP_OVERLAP)))
+        return false;
+    if (l->dp * l->cp == 1 && (l->zero > 0 || (l->features & FEATURE_BIT(DP_OVERLAP))))
+        return false;
+    return true;
+}
+
+static void brute_layout(struct brute *brute, const struct layout *layout)
+{
+    if (!is_plain(layout) || layout_check(layout, brute->setting, NULL, 0) != LAYOUT_LEGAL)
+        return;
+    brute->n_legal++;
+    uint64_t index;
+    struct layout back;
+    char text[160];
+    ck_assert_msg(space_find(brute->space, layout, &index), "%s (features %x) is legal but not in the space",
+                  layout_format(layout, text, sizeof text), layout->features);
+    space_layout(brute->space, index, &back);
+    ck_assert(same_layout(&back, layout));
+}
+
+static void brute_switches(struct brute *brute, struct layout layout)
+{
+    static const feature_set toggles[] = {FEATURE_BIT(TP_OVERLAP), FEATURE_BIT(PP_OVERLAP), FEATURE_BIT(DP_OVERLAP)};
+    for (int i = 0; i < 2 * 4 * N_RECOMPUTES * 8; i++) {
+        int rest = i;
+        layout.sequence_parallel = rest % 2, rest /= 2;
+        layout.zero = rest % 4, rest /= 4;
+        layout.recompute = (enum recompute)(rest % N_RECOMPUTES), rest /= N_RECOMPUTES;
+        layout.features = FEATURE_BIT(FLASH_ATTENTION2);
+        for (int j = 0; j < 3; j++)
+            if (rest >> j & 1)
+                layout.features |= toggles[j];
+        brute_layout(brute, &layout);
+    }
+}
+
+static void brute_inner(struct brute *brute, struct layout layout)
+{
+    const struct setting *setting = brute->setting;
+    for (layout.vpp = 1; layout.vpp <= setting->model->layers + 2; layout.vpp++)
+        for (layout.micro_batch = 1; layout.micro_batch <= setting->job->global_batch; layout.micro_batch++)
+            for (int schedule = 0; schedule < N_SCHEDULES; schedule++)
+                for (layout.ep = 1; layout.ep <= setting->model->moe.experts + 1; layout.ep++) {
+                    layout.schedule = (enum schedule)schedule;
+                    brute_switches(brute, layout);
+                }
+}
+
+static uint64_t brute_force(const struct space *space)
+{
+    struct brute brute = {.space = space, .setting = space_setting(space)};
+    int gpus = brute.setting->gpus;
+    struct layout layout;
+    memset(&layout, 0, sizeof layout);
+    for (layout.tp = 1; layout.tp <= gpus; layout.tp++)
+        for (layout.cp = 1; layout.cp <= gpus; layout.cp++)
+            for (layout.pp = 1; layout.pp <= gpus; layout.pp++)
+                for (layout.dp = 1; layout.dp <= gpus; layout.dp++)
+                    if (layout.tp * layout.cp * layout.pp * layout.dp == gpus)
+                        brute_inner(&brute, layout);
+    return brute.n_legal;
+}
+
+static void check_complete(const struct setting *setting)
+{
+    struct space *space = space_of(setting, unlimited);
+    /* Every legal tuple was found and mapped back to itself, so distinct tuples have distinct indices; with equal numbers there
+     * is nothing legal in the space twice, nor besides. */
+    ck_assert_uint_eq(brute_force(space), count_legal(space));
+    space_destroy(space);
+}
+
+START_TEST(dense_spaces_are_complete)
+{
+    static const struct {
+        int layers, gpus, batch;
+    } worlds[] = {{4, 1, 4}, {3, 2, 5}, {6, 4, 8}, {4, 6, 6}, {6, 8, 8}, {5, 12, 12}, {10, 16, 8}};
+    struct job_case c;
+    dense_case(&c, worlds[_i].layers, worlds[_i].gpus, worlds[_i].batch);
+    check_complete(&c.setting);
+}
+END_TEST
+
+START_TEST(mixture_spaces_are_complete)
+{
+    static const struct {
+        int layers, experts, gpus, batch;
+    } worlds[] = {{4, 4, 4, 4}, {2, 6, 6, 6}, {3, 8, 8, 4}};
+    struct job_case c;
+    mixture_case(&c, worlds[_i].layers, worlds[_i].experts, worlds[_i].gpus, worlds[_i].batch);
+    check_complete(&c.setting);
+}
+END_TEST
+
+/* --- indices, families --- */
+
+static void check_bijection(const struct space *space)
+{
+    struct layout previous;
+    memset(&previous, 0, sizeof previous);
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct layout layout;
+        uint64_t index;
+        space_layout(space, i, &layout);
+        ck_assert(space_find(space, &layout, &index));
+        ck_assert_uint_eq(index, i);
+        ck_assert(!same_layout(&layout, &previous));
+        previous = layout;
+    }
+}
+
+/* The nested loops of a family name the layouts of its indices in order. */
+static uint64_t check_family(const struct space *space, uint32_t number, uint64_t first)
+{
+    struct space_family family;
+    space_family(space, number, &family);
+    ck_assert_uint_eq(family.first, first);
+    uint64_t index = first;
+    for (int a = 0; a < family.n_schedules; a++)
+        for (int b = 0; b < family.n_recomputes; b++)
+            for (int c = 0; c < family.n_zeros; c++)
+                for (int d = 0; d < family.n_sps; d++)
+                    for (int e = 0; e < family.n_features; e++) {
+                        struct layout here, expected;
+                        here = family.base;
+                        here.schedule = (enum schedule)family.schedules[a];
+                        here.recompute = (enum recompute)family.recomputes[b];
+                        here.zero = family.zeros[c];
+                        here.sequence_parallel = family.sps[d] != 0;
+                        here.features = family.features[e];
+                        space_layout(space, index++, &expected);
+                        ck_assert(same_layout(&here, &expected));
+                    }
+    ck_assert_uint_eq(index - first, space_family_size(&family));
+    return index;
+}
+
+START_TEST(indices_and_layouts_map_to_each_other)
+{
+    struct job_case c;
+    mixture_case(&c, 6, 4, 24, 24);
+    struct space *space = space_of(&c.setting, NULL);
+    check_bijection(space);
+    uint64_t index = 0;
+    for (uint32_t family = 0; family < space_n_families(space); family++)
+        index = check_family(space, family, index);
+    ck_assert_uint_eq(index, space_size(space));
+    space_destroy(space);
+}
+END_TEST
+
+START_TEST(what_is_not_in_the_space_is_not_found)
+{
+    struct job_case c;
+    dense_case(&c, 4, 8, 8);
+    struct space *space = space_of(&c.setting, "tp=2");
+    struct layout layout;
+    uint64_t index = 77;
+    space_layout(space, 0, &layout);
+    ck_assert_int_eq(layout.tp, 2);
+    struct layout other = layout;
+    other.tp = 4;
+    ck_assert(!space_find(space, &other, &index));
+    other = layout;
+    other.dp += 1;
+    ck_assert(!space_find(space, &other, &index));
+    other = layout;
+    other.features ^= FEATURE_BIT(FLASH_ATTENTION2);
+    ck_assert(!space_find(space, &other, &index));
+    ck_assert_uint_eq(index, 77);
+    space_destroy(space);
+}
+END_TEST
+
+/* The default limits leave plausible sizes and take implausible ones: 2,048 tokens give at most 8 blocks of 128 to a rank pair.
+ */
+START_TEST(default_limits_are_those_documented)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 12288, 6144);
+    struct space *space = space_of(&c.setting, NULL);
+    int most_cp = 0, most_tp = 0, most_pp = 0, most_mb = 0;
+    for (uint32_t i = 0; i < space_n_families(space); i++) {
+        struct space_family family;
+        space_family(space, i, &family);
+        const struct layout *l = &family.base;
+        most_cp = l->cp > most_cp ? l->cp : most_cp;
+        most_tp = l->tp > most_tp ? l->tp : most_tp;
+        most_pp = l->pp > most_pp ? l->pp : most_pp;
+        most_mb = l->micro_batch > most_mb ? l->micro_batch : most_mb;
+        ck_assert_int_eq((int64_t)l->tp * l->cp * l->pp * l->dp, 12288);
+    }
+    ck_assert_int_eq(most_cp, 8);
+    ck_assert_int_eq(most_tp, 128);
+    ck_assert_int_eq(most_pp, 96);
+    ck_assert_int_eq(most_mb, 32);
+    const struct layout megascale = {.tp = 8,
+                                     .cp = 1,
+                                     .pp = 8,
+                                     .vpp = 6,
+                                     .dp = 192,
+                                     .ep = 1,
+                                     .zero = 2,
+                                     .sequence_parallel = true,
+                                     .micro_batch = 1,
+                                     .schedule = SCHEDULE_INTERLEAVED,
+                                     .features = c.job.features};
+    uint64_t index;
+    ck_assert(space_find(space, &megascale, &index));
+    space_destroy(space);
+}
+END_TEST
+
+/* --- restrictions --- */
+
+START_TEST(restrictions_keep_what_they_name)
+{
+    struct job_case c;
+    dense_case(&c, 8, 16, 16);
+    struct space *all = space_of(&c.setting, NULL);
+    struct space *some =
+        space_of(&c.setting, "tp=2,4,pp=2..8,zero=1,schedule=1f1b,interleaved,sp=1,recompute=full,dp_overlap=on");
+    uint64_t expected = 0, index;
+    for (uint64_t i = 0; i < space_size(all); i++) {
+        struct layout l;
+        space_layout(all, i, &l);
+        bool shared = l.dp * l.cp > 1;
+        bool named = (l.tp == 2 || l.tp == 4) && l.pp >= 2 && l.pp <= 8 && l.sequence_parallel &&
+                     (l.schedule == SCHEDULE_1F1B || l.schedule == SCHEDULE_INTERLEAVED) && l.recompute == RECOMPUTE_FULL &&
+                     (!shared || (l.zero == 1 && (l.features & FEATURE_BIT(DP_OVERLAP))));
+        expected += named;
+        ck_assert_int_eq(space_find(some, &l, &index), named);
+    }
+    ck_assert_uint_gt(expected, 0);
+    ck_assert_uint_eq(space_size(some), expected);
+    space_destroy(all);
+    space_destroy(some);
+}
+END_TEST
+
+START_TEST(the_text_of_a_layout_is_a_restriction)
+{
+    struct job_case c;
+    dense_case(&c, 8, 16, 16);
+    struct space *all = space_of(&c.setting, NULL);
+    for (uint64_t i = 0; i < space_size(all); i += 97) {
+        struct layout layout;
+        char text[160];
+        uint64_t index;
+        space_layout(all, i, &layout);
+        struct space *one = space_of(&c.setting, layout_format(&layout, text, sizeof text));
+        ck_assert(space_find(one, &layout, &index));
+        ck_assert_uint_eq(space_n_families(one), 1);
+        ck_assert_uint_le(space_size(one), 8); /* subsets of the three overlaps, which the text does not say */
+        space_destroy(one);
+    }
+    space_destroy(all);
+}
+END_TEST
+
+/* A number stands for itself: 3 divides nothing here, and the check says so. */
+START_TEST(a_named_number_is_examined_even_when_illegal)
+{
+    struct job_case c;
+    dense_case(&c, 8, 16, 16);
+    struct space *space = space_of(&c.setting, "tp=3");
+    ck_assert_uint_gt(space_size(space), 0);
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct layout layout;
+        space_layout(space, i, &layout);
+        ck_assert_int_eq(layout_check(&layout, &c.setting, NULL, 0), LAYOUT_WORLD);
+    }
+    space_destroy(space);
+}
+END_TEST
+
+START_TEST(bad_restrictions_are_refused)
+{
+    static const struct {
+        const char *text, *hint;
+    } cases[] = {
+        {"tpp=8", "did you mean 'tp'"},
+        {"tp=0", "'0' is not a value of tp"},
+        {"tp=8..4", "'8..4'"},
+        {"tp=", "'' is not a value"},
+        {"8", "says no dimension"},
+        {"zero=4", "zero"},
+        {"schedule=1f2b", "1f1b"},
+        {"recompute=2", "none, selective, full"},
+        {"tp=99999999999999999999", "tp"},
+        {"sp=2", "sp"},
+        {"", "says no dimension"},
+        {"tp=8,,pp=2", "'' is not a value of tp"},
+    };
+    struct space_limits limits = {0}, untouched = {0};
+    struct diags diags = {0};
+    ck_assert_int_eq(space_restrict(&limits, cases[_i].text, (struct place){0}, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_ge(diags.n_errors, 1);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, cases[_i].hint));
+    ck_assert_mem_eq(&limits, &untouched, sizeof limits);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(several_mistakes_are_reported_at_once)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    ck_assert_int_eq(space_restrict(&limits, "tpp=8,9,pq=1,zero=9", (struct place){0}, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_eq(diags.n_errors, 3);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(restrictions_that_leave_nothing_are_refused)
+{
+    struct job_case c;
+    dense_case(&c, 8, 16, 16);
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    struct space *space = NULL;
+    ck_assert_int_eq(space_restrict(&limits, "pp=1,schedule=interleaved", (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_BAD_INPUT);
+    ck_assert_ptr_null(space);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan space");
+    TCase *cases = tcase_create("space");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, dense_spaces_are_complete, 0, 7);
+    tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
+    tcase_add_test(cases, indices_and_layouts_map_to_each_other);
+    tcase_add_test(cases, what_is_not_in_the_space_is_not_found);
+    tcase_add_test(cases, default_limits_are_those_documented);
+    tcase_add_test(cases, restrictions_keep_what_they_name);
+    tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
+    tcase_add_test(cases, a_named_number_is_examined_even_when_illegal);
+    tcase_add_loop_test(cases, bad_restrictions_are_refused, 0, 12);
+    tcase_add_test(cases, several_mistakes_are_reported_at_once);
+    tcase_add_test(cases, restrictions_that_leave_nothing_are_refused);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
