@@ -11,6 +11,9 @@ struct footprint {
     double total;
 };
 
+/* Features that no footprint depends on: the search asks once for layouts that differ in these alone. */
+#define FOOTPRINT_IGNORES (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))
+
 /* Peak of the pipeline stage that needs most, or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);

@@ -96,8 +96,7 @@ static int toggle_choices(const struct space *space, bool meaningful, enum space
 static void build_features(struct space *space)
 {
     const feature_set tp_ways = FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP);
-    const feature_set toggles = tp_ways | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP);
-    feature_set kept = space->setting->job->features & ~toggles;
+    feature_set kept = space->setting->job->features & ~SPACE_TOGGLES;
     for (int class = 0; class < N_TOGGLE_CLASSES; class ++) {
         feature_set tp[3], pp[3], dp[3];
         int n_tp = toggle_choices(space, class & 4, SPACE_TP_OVERLAP, tp_ways, tp);

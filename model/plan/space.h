@@ -93,6 +93,9 @@ MUST_CHECK enum status space_restrict(struct space_limits *limits, const char *t
 /* Does the limit let this value through? */
 bool space_limit_allows(const struct space_limit *limit, int value);
 
+/* What the features of one family's layouts differ in. */
+#define SPACE_TOGGLES (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))
+
 struct space;
 
 /* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting`

@@ -1,46 +1,18 @@
 #include "tests/plan/settings.h"
 
+#include <check.h>
 #include <string.h>
 
-/* Round numbers of the order of an A100's; the tests compare the search with itself, not with measurements. */
-static struct gpu test_gpu(void)
-{
-    struct gpu gpu = {
-        .name = "test-gpu",
-        .hbm_bytes = 80.0 * 1024 * 1024 * 1024,
-        .hbm_rate = 2e12,
-        .l2_bytes = 40e6,
-        .sms = 108,
-        .power_w = 400,
-        .nvlink_rate = 300e9,
-        .pcie_rate = 25e9,
-        .nvlink_domain = 8,
-        .launch_s = 2e-6,
-    };
-    gpu.peak_flops[PRECISION_FP32] = 19.5e12;
-    gpu.peak_flops[PRECISION_BF16] = gpu.peak_flops[PRECISION_FP16] = 312e12;
-    return gpu;
-}
+#include "model/spec/catalog.h"
 
+/* MegaScale's A100 cluster from the catalog, with as many nodes as the job needs. */
 static struct cluster test_cluster(int gpus)
 {
-    struct cluster cluster = {
-        .name = "test-cluster",
-        .gpu = test_gpu(),
-        .nodes = (gpus + 7) / 8,
-        .gpus_per_node = 8,
-        .nvlink_domain = 8,
-        .nics_per_node = 8,
-        .nic_rate = 25e9,
-        .nic_latency_s = 5e-6,
-        .hop_latency_s = 1e-6,
-        .net_fraction = 0.9,
-        .fabric_layers = 3,
-        .leaf_nodes = 64,
-        .leaf_oversubscription = 1,
-        .pod_oversubscription = 1,
-        .nic_split = 1,
-    };
+    struct cluster cluster;
+    struct diags diags = {0};
+    ck_assert_int_eq(catalog_cluster("megascale-a100", &cluster, &diags), STATUS_OK);
+    diags_free(&diags);
+    cluster.nodes = (gpus + 7) / 8;
     return cluster;
 }
 

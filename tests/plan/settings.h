@@ -14,7 +14,7 @@ struct job_case {
     struct setting setting;
 };
 
-/* A dense model of `layers` layers, 8 heads and width 512 on nodes of 8 A100-like GPUs; all overlaps allowed. The case is set up
+/* A dense model of `layers` layers, 8 heads and width 512 on nodes of 8 A100s; all overlaps allowed. The case is set up
  * in place because its setting points into it. */
 void dense_case(struct job_case *c, int layers, int gpus, int64_t global_batch);
 /* The same with `experts` experts in every layer. */

@@ -1,0 +1,121 @@
+/*
+ * When nothing fits: the report says how far off the closest layout is, and every remedy it names has been tried.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/cost/footprint.h"
+#include "model/plan/remedy.h"
+#include "tests/plan/settings.h"
+
+static struct space_limits limits_of(const char *text)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    if (text != NULL)
+        ck_assert_int_eq(space_restrict(&limits, text, (struct place){0}, &diags), STATUS_OK);
+    return limits;
+}
+
+static const struct remedy *remedy_about(const struct remedy *remedies, int n, const char *what)
+{
+    for (int i = 0; i < n; i++)
+        if (strstr(remedies[i].what, what) != NULL)
+            return &remedies[i];
+    return NULL;
+}
+
+/* 175 billion parameters in mixed precision are 2.8 TB of state: eight 80 GiB GPUs never hold them, enough GPUs do. */
+START_TEST(more_gpus_are_found)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 8, 64);
+    struct space_limits limits = limits_of(NULL);
+    struct remedy remedies[REMEDIES_MAX];
+    int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    const struct remedy *more = remedy_about(remedies, n, "GPUs");
+    ck_assert_ptr_nonnull(more);
+    ck_assert(more->fits);
+    ck_assert_double_le(more->bytes, footprint_capacity(&c.cluster));
+    int gpus = more->layout.tp * more->layout.cp * more->layout.pp * more->layout.dp;
+    ck_assert_int_ge(gpus, 32);
+    /* Half of that does not do, or the remedy would name it. */
+    struct plan best;
+    struct diags diags = {0};
+    c.setting.gpus = gpus / 2;
+    c.cluster.nodes = gpus / 2 / 8;
+    ck_assert_int_eq(plan_best(&c.setting, NULL, 1, &best, &diags), STATUS_BAD_INPUT);
+    diags_free(&diags);
+}
+END_TEST
+
+/* The restriction is what keeps it out; lifting it is the remedy, and the other restriction is kept. */
+START_TEST(a_lifted_restriction_is_found)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    struct space_limits limits = limits_of("tp=1,pp=1..8");
+    struct remedy remedies[REMEDIES_MAX];
+    int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    const struct remedy *tp = remedy_about(remedies, n, "another tp");
+    ck_assert_ptr_nonnull(tp);
+    ck_assert(tp->fits);
+    ck_assert_int_gt(tp->layout.tp, 1);
+    ck_assert_int_le(tp->layout.pp, 8);
+}
+END_TEST
+
+START_TEST(the_report_says_how_far_off)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 8, 64);
+    struct plan best;
+    struct diags diags = {0};
+    ck_assert_int_eq(plan_best(&c.setting, NULL, 1, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    const char *text = diags.items[0].text;
+    ck_assert_ptr_nonnull(strstr(text, "GiB too few"));
+    ck_assert_ptr_nonnull(strstr(text, "the closest, tp="));
+    bool says_gpus = false, says_capacity = false;
+    for (size_t i = 1; i < diags.n_items; i++) {
+        ck_assert_int_eq(diags.items[i].severity, SEVERITY_NOTE);
+        says_gpus |= strstr(diags.items[i].text, " GPUs it fits") != NULL;
+        says_capacity |= strstr(diags.items[i].text, "GPUs of at least") != NULL;
+    }
+    ck_assert(says_gpus);
+    ck_assert(says_capacity);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(the_report_says_why_nothing_is_legal)
+{
+    struct job_case c;
+    dense_case(&c, 4, 16, 7); /* 7 sequences are not shared among 16 replicas */
+    struct plan best;
+    struct diags diags = {0};
+    ck_assert_int_eq(plan_best(&c.setting, "dp=16", 1, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "is legal"));
+    ck_assert_uint_ge(diags.n_items, 2);
+    ck_assert_ptr_nonnull(strstr(diags.items[1].text, layout_reason_text(LAYOUT_BATCH)));
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan remedies");
+    TCase *cases = tcase_create("remedies");
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, more_gpus_are_found);
+    tcase_add_test(cases, a_lifted_restriction_is_found);
+    tcase_add_test(cases, the_report_says_how_far_off);
+    tcase_add_test(cases, the_report_says_why_nothing_is_legal);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

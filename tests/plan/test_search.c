@@ -1,0 +1,393 @@
+/*
+ * The search against a loop over the whole space, and what must hold of any search.
+ *
+ * What is proved: counts, plans and the smallest layout are those of a plain loop; they do not depend on threads nor on how the
+ * space was divided; every plan is legal and fits; more memory never makes the best plan slower; `layout: auto` is the search's
+ * first plan.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/base/random.h"
+#include "model/cost/footprint.h"
+#include "model/plan/search.h"
+#include "model/plan/shortlist.h"
+#include "tests/plan/settings.h"
+
+static struct space *space_of(const struct setting *setting, const char *restrictions)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    struct space *space = NULL;
+    if (restrictions != NULL)
+        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
+    diags_free(&diags);
+    return space;
+}
+
+static struct search_result search(const struct space *space, struct search_options options)
+{
+    struct search_result result;
+    search_run(space, &options, &result);
+    return result;
+}
+
+static void check_same_plan(const struct plan *a, const struct plan *b)
+{
+    ck_assert_uint_eq(a->index, b->index);
+    ck_assert(same_layout(&a->layout, &b->layout));
+    ck_assert_mem_eq(&a->estimate, &b->estimate, sizeof a->estimate);
+}
+
+static void check_same_result(const struct search_result *a, const struct search_result *b)
+{
+    ck_assert_mem_eq(&a->counts, &b->counts, sizeof a->counts);
+    ck_assert_int_eq(a->n_plans, b->n_plans);
+    for (int i = 0; i < a->n_plans; i++)
+        check_same_plan(&a->plans[i], &b->plans[i]);
+    ck_assert_uint_eq(a->least_index, b->least_index);
+    ck_assert_mem_eq(&a->least_bytes, &b->least_bytes, sizeof a->least_bytes);
+    ck_assert_mem_eq(&a->capacity_bytes, &b->capacity_bytes, sizeof a->capacity_bytes);
+}
+
+/* --- against a loop --- */
+
+static int by_plan_order(const void *a, const void *b)
+{
+    return plan_compare(a, b);
+}
+
+/* All plans that fit, best first, and the counts, one layout after the other. */
+static struct plan *all_plans(const struct space *space, struct search_result *expected)
+{
+    const struct setting *setting = space_setting(space);
+    struct closed_form *form = closed_form_create(setting);
+    struct plan *plans = memory_new((size_t)space_size(space), sizeof *plans);
+    *expected = (struct search_result){.capacity_bytes = footprint_capacity(setting->cluster)};
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct plan *plan = &plans[expected->n_plans];
+        plan->index = i;
+        space_layout(space, i, &plan->layout);
+        enum layout_reason reason = layout_check(&plan->layout, setting, NULL, 0);
+        expected->counts.rejected[reason] += reason != LAYOUT_LEGAL;
+        if (reason != LAYOUT_LEGAL)
+            continue;
+        expected->counts.legal++;
+        closed_form_estimate(form, &plan->layout, &plan->estimate);
+        plan->estimate.memory_bytes = closed_form_memory(form, &plan->layout);
+        if (expected->least_bytes <= 0 || plan->estimate.memory_bytes < expected->least_bytes) {
+            expected->least_bytes = plan->estimate.memory_bytes;
+            expected->least_index = i;
+        }
+        expected->n_plans += plan->estimate.memory_bytes <= expected->capacity_bytes;
+    }
+    closed_form_destroy(form);
+    qsort(plans, (size_t)expected->n_plans, sizeof *plans, by_plan_order);
+    return plans;
+}
+
+static bool same_family(const struct layout *a, const struct layout *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->pp == b->pp && a->vpp == b->vpp && a->ep == b->ep &&
+           a->micro_batch == b->micro_batch;
+}
+
+/* Keep the first of each family. */
+static int first_of_families(struct plan *plans, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        bool known = false;
+        for (int j = 0; j < kept && !known; j++)
+            known = same_family(&plans[j].layout, &plans[i].layout);
+        if (!known)
+            plans[kept++] = plans[i];
+    }
+    return kept;
+}
+
+static void check_against_loop(const struct setting *setting, const char *restrictions, bool variants, int keep)
+{
+    struct space *space = space_of(setting, restrictions);
+    struct search_result expected;
+    struct plan *plans = all_plans(space, &expected);
+    struct search_result result = search(space, (struct search_options){.keep = keep, .variants = variants, .threads = 1});
+    ck_assert_uint_gt(expected.counts.legal, 0);
+    ck_assert_uint_eq(result.counts.in_space, space_size(space));
+    ck_assert_uint_eq(result.counts.examined + result.counts.ruled_out, space_size(space));
+    ck_assert_uint_eq(result.counts.legal, expected.counts.legal);
+    ck_assert_uint_eq(result.counts.fit, expected.n_plans);
+    ck_assert_mem_eq(result.counts.rejected, expected.counts.rejected, sizeof expected.counts.rejected);
+    ck_assert_uint_eq(result.least_index, expected.least_index);
+    int n = variants ? expected.n_plans : first_of_families(plans, expected.n_plans);
+    ck_assert_int_eq(result.n_plans, n < keep ? n : keep);
+    for (int i = 0; i < result.n_plans; i++) {
+        ck_assert_uint_eq(result.plans[i].index, plans[i].index);
+        ck_assert_mem_eq(&result.plans[i].estimate, &plans[i].estimate, sizeof plans[i].estimate);
+    }
+    uint64_t over = 0;
+    for (int i = 0; i < N_OVERFLOW_CLASSES; i++)
+        over += result.counts.over_memory[i];
+    ck_assert_uint_eq(over, result.counts.legal - result.counts.fit);
+    free(plans);
+    search_result_free(&result);
+    space_destroy(space);
+}
+
+START_TEST(a_search_finds_what_a_loop_finds)
+{
+    struct job_case c;
+    dense_case(&c, 6, 24, 24);
+    check_against_loop(&c.setting, "tp=1..24", false, 20);
+    check_against_loop(&c.setting, "tp=1..24", true, 50);
+    check_against_loop(&c.setting, "tp=2", true, 100000);
+}
+END_TEST
+
+/* Little memory, so that some layouts fit and some do not. */
+START_TEST(a_search_finds_what_a_loop_finds_when_memory_is_short)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 10);
+}
+END_TEST
+
+START_TEST(a_search_finds_what_a_loop_finds_with_experts)
+{
+    struct job_case c;
+    mixture_case(&c, 4, 8, 16, 16);
+    check_against_loop(&c.setting, NULL, false, 20);
+}
+END_TEST
+
+/* --- however it is divided --- */
+
+START_TEST(results_do_not_depend_on_threads)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 512, 768);
+    struct space *space = space_of(&c.setting, "tp=1..16");
+    struct search_options options = {.keep = 15, .threads = 1};
+    struct search_result alone = search(space, options);
+    ck_assert_int_eq(alone.n_plans, 15);
+    for (options.threads = 2; options.threads <= 8; options.threads++) {
+        struct search_result together = search(space, options);
+        check_same_result(&alone, &together);
+        search_result_free(&together);
+    }
+    search_result_free(&alone);
+    space_destroy(space);
+}
+END_TEST
+
+START_TEST(parts_put_together_are_the_whole)
+{
+    struct job_case c;
+    dense_case(&c, 6, 24, 24);
+    struct space *space = space_of(&c.setting, NULL);
+    struct search_options options = {.keep = 12, .threads = 1};
+    struct search_result whole = search(space, options), sum = {0};
+    uint32_t n = space_n_families(space);
+    const uint32_t cuts[] = {n / 2, n / 2 + 1, n, 0, n / 3, n / 2}; /* out of order: [n/2+1, n), [0, n/3), ... */
+    const int order[][2] = {{1, 2}, {3, 4}, {0, 1}, {4, 5}};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        options.first_family = cuts[order[i][0]];
+        options.end_family = cuts[order[i][1]];
+        struct search_result part = search(space, options);
+        search_merge(&sum, &part, &options);
+    }
+    check_same_result(&whole, &sum);
+    search_result_free(&whole);
+    search_result_free(&sum);
+    space_destroy(space);
+}
+END_TEST
+
+/* --- what must hold --- */
+
+START_TEST(plans_are_legal_fit_and_are_in_order)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 1024, 768);
+    struct space *space = space_of(&c.setting, "tp=2..16");
+    struct search_result result = search(space, (struct search_options){.keep = 100, .threads = 2});
+    ck_assert_int_eq(result.n_plans, 100);
+    for (int i = 0; i < result.n_plans; i++) {
+        const struct plan *plan = &result.plans[i];
+        ck_assert_int_eq(layout_check(&plan->layout, &c.setting, NULL, 0), LAYOUT_LEGAL);
+        struct footprint footprint;
+        footprint_peak(&plan->layout, &c.setting, &footprint, NULL);
+        ck_assert_double_eq_tol(footprint.total, plan->estimate.memory_bytes, 1e-9 * footprint.total);
+        ck_assert_double_le(plan->estimate.memory_bytes, result.capacity_bytes);
+        ck_assert(i == 0 || plan_compare(&result.plans[i - 1], plan) < 0);
+        double mfu = plan_mfu(&plan->layout, &c.setting, plan->estimate.step_s);
+        ck_assert_double_gt(mfu, 0);
+        ck_assert_double_lt(mfu, 1);
+    }
+    search_result_free(&result);
+    space_destroy(space);
+}
+END_TEST
+
+START_TEST(more_memory_is_never_slower)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    struct space *space = space_of(&c.setting, "tp=4,8,cp=1,2");
+    double best_s = 0;
+    uint64_t fit = 0;
+    for (double gib = 24; gib <= 200; gib *= 1.2) {
+        c.cluster.gpu.hbm_bytes = gib * 1024 * 1024 * 1024;
+        struct search_result result = search(space, (struct search_options){.keep = 1, .threads = 2});
+        ck_assert_uint_ge(result.counts.fit, fit);
+        fit = result.counts.fit;
+        if (result.n_plans > 0) {
+            ck_assert(best_s <= 0 || result.plans[0].estimate.step_s <= best_s);
+            best_s = result.plans[0].estimate.step_s;
+        }
+        search_result_free(&result);
+    }
+    ck_assert_double_gt(best_s, 0);
+    space_destroy(space);
+}
+END_TEST
+
+/* The search asks for memory once for layouts that differ in their overlaps only; this is what allows it. */
+START_TEST(overlaps_do_not_change_memory)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 512, 768);
+    c.job.features |= FEATURE_BIT(ASYNC_TP);
+    struct space *space = space_of(&c.setting, "tp=1,8");
+    struct closed_form *form = closed_form_create(&c.setting);
+    for (uint32_t i = 0; i < space_n_families(space); i += 7) {
+        struct space_family family;
+        space_family(space, i, &family);
+        struct layout layout = family.base;
+        if (layout_check(&layout, &c.setting, NULL, 0) != LAYOUT_LEGAL)
+            continue;
+        double bytes = closed_form_memory(form, &layout);
+        for (int f = 1; f < family.n_features; f++) {
+            layout.features = family.features[f];
+            double other = closed_form_memory(form, &layout);
+            ck_assert_mem_eq(&other, &bytes, sizeof bytes);
+        }
+    }
+    closed_form_destroy(form);
+    space_destroy(space);
+}
+END_TEST
+
+struct progress_seen {
+    double last, total;
+    int calls;
+};
+
+static void see_progress(void *context, double done, double total)
+{
+    struct progress_seen *seen = context;
+    ck_assert_double_ge(done, seen->last);
+    ck_assert_double_le(done, total);
+    seen->last = done;
+    seen->total = total;
+    seen->calls++;
+}
+
+START_TEST(progress_runs_to_the_end)
+{
+    struct job_case c;
+    dense_case(&c, 6, 24, 24);
+    struct space *space = space_of(&c.setting, NULL);
+    struct progress_seen seen = {0};
+    struct search_options options = {.keep = 1, .threads = 1, .progress = see_progress, .progress_context = &seen};
+    struct search_result result = search(space, options);
+    ck_assert_int_gt(seen.calls, 3);
+    ck_assert_double_eq(seen.last, (double)space_size(space));
+    ck_assert_double_eq(seen.total, (double)space_size(space));
+    search_result_free(&result);
+    space_destroy(space);
+}
+END_TEST
+
+/* --- the shortlist --- */
+
+START_TEST(a_shortlist_keeps_the_best_whatever_the_order)
+{
+    enum { N = 500, LIMIT = 37 };
+    static struct plan plans[N];
+    struct random_stream random = random_stream_named(1, 2, (uint64_t)_i);
+    for (int i = 0; i < N; i++) {
+        plans[i] = (struct plan){.index = (uint64_t)i};
+        plans[i].estimate.step_s = 1 + (double)random_below(&random, 40); /* many ties */
+        plans[i].estimate.memory_bytes = 1 + (double)random_below(&random, 3);
+    }
+    for (int i = N - 1; i > 0; i--) {
+        int j = (int)random_below(&random, (uint64_t)i + 1);
+        struct plan kept = plans[i];
+        plans[i] = plans[j], plans[j] = kept;
+    }
+    struct shortlist list;
+    shortlist_init(&list, LIMIT);
+    for (int i = 0; i < N; i++)
+        if (!shortlist_refuses(&list, plans[i].estimate.step_s))
+            shortlist_offer(&list, &plans[i]);
+    int n;
+    struct plan *best = shortlist_take(&list, &n);
+    qsort(plans, N, sizeof plans[0], by_plan_order);
+    ck_assert_int_eq(n, LIMIT);
+    for (int i = 0; i < n; i++)
+        ck_assert_uint_eq(best[i].index, plans[i].index);
+    free(best);
+}
+END_TEST
+
+/* --- layout: auto --- */
+
+START_TEST(the_best_plan_is_the_first_of_the_search)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 512, 768);
+    struct diags diags = {0};
+    struct plan best;
+    ck_assert_int_eq(plan_best(&c.setting, "tp=8,zero=1", 2, &best, &diags), STATUS_OK);
+    ck_assert_int_eq(best.layout.tp, 8);
+    ck_assert(best.layout.zero == 1 || best.layout.dp * best.layout.cp == 1);
+    struct space *space = space_of(&c.setting, "tp=8,zero=1");
+    struct search_result result = search(space, (struct search_options){.keep = 3, .threads = 1});
+    check_same_plan(&best, &result.plans[0]);
+    ck_assert_int_eq(plan_best(&c.setting, "tq=8", 2, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    diags_free(&diags);
+    search_result_free(&result);
+    space_destroy(space);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan search");
+    TCase *cases = tcase_create("search");
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, a_search_finds_what_a_loop_finds);
+    tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
+    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);
+    tcase_add_test(cases, results_do_not_depend_on_threads);
+    tcase_add_test(cases, parts_put_together_are_the_whole);
+    tcase_add_test(cases, plans_are_legal_fit_and_are_in_order);
+    tcase_add_test(cases, more_memory_is_never_slower);
+    tcase_add_test(cases, overlaps_do_not_change_memory);
+    tcase_add_test(cases, progress_runs_to_the_end);
+    tcase_add_loop_test(cases, a_shortlist_keeps_the_best_whatever_the_order, 0, 20);
+    tcase_add_test(cases, the_best_plan_is_the_first_of_the_search);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
