@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "traces/csv.h"
 
 static const char *const tint_codes[] = {"", "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[1m"};
 
@@ -126,22 +127,8 @@ void table_write_text(const struct table *table, FILE *out, bool colour)
     free(widths);
 }
 
-static void write_csv_field(FILE *out, const char *text)
-{
-    bool quote = strpbrk(text, ",\"\r\n") != NULL;
-    if (quote)
-        fputc('"', out);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"')
-            fputc('"', out);
-        fputc(*p, out);
-    }
-    if (quote)
-        fputc('"', out);
-}
-
 /* "step time" in "s" -> step_time_s; "MFU" in "%" -> mfu_pct. */
-static void write_csv_heading(FILE *out, const struct table_column *column)
+static void write_csv_heading(FILE *out, bool first, const struct table_column *column)
 {
     char name[128];
     const char *unit = column->unit && strcmp(column->unit, "%") == 0 ? "pct" : column->unit;
@@ -152,18 +139,19 @@ static void write_csv_heading(FILE *out, const struct table_column *column)
         else if (*p == ' ' || *p == '-' || *p == '/')
             *p = '_';
     }
-    write_csv_field(out, name);
+    csv_write_cell(out, first, name);
 }
 
 void table_write_csv(const struct table *table, FILE *out)
 {
-    for (size_t i = 0; i < table->n_columns; i++) {
-        write_csv_heading(out, &table->columns[i]);
-        fputc(i + 1 == table->n_columns ? '\n' : ',', out);
-    }
+    for (size_t i = 0; i < table->n_columns; i++)
+        write_csv_heading(out, i == 0, &table->columns[i]);
+    if (table->n_columns)
+        fputc('\n', out);
     for (size_t i = 0; i < table->n_cells; i++) {
-        write_csv_field(out, table->cells[i].text);
-        fputc((i + 1) % table->n_columns == 0 ? '\n' : ',', out);
+        csv_write_cell(out, i % table->n_columns == 0, table->cells[i].text);
+        if ((i + 1) % table->n_columns == 0)
+            fputc('\n', out);
     }
 }
 
