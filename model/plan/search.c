@@ -45,14 +45,14 @@ struct worker {
     bool started;
 };
 
-const char *overflow_class_text(enum overflow_class class)
+const char *overflow_class_text(enum overflow_class overflow)
 {
     static const char *const texts[N_OVERFLOW_CLASSES] = {
 #define X(id, text, limit) text,
         OVERFLOW_CLASSES(X)
 #undef X
     };
-    return texts[class];
+    return texts[overflow];
 }
 
 static enum overflow_class overflow_class_of(double bytes, double capacity)

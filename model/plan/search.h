@@ -41,7 +41,7 @@ enum overflow_class {
 #undef X
         N_OVERFLOW_CLASSES
 };
-const char *overflow_class_text(enum overflow_class class);
+const char *overflow_class_text(enum overflow_class overflow);
 
 struct search_counts {
     uint64_t in_space;                        /* layouts of the families searched: examined + ruled_out */
