@@ -40,6 +40,9 @@ struct closed_form {
     struct setting setting;
     struct pass_costs *slots; /* open addressing */
     size_t n_slots, n_used;
+    struct layout
+        weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
+    double weighed_bytes; /* 0: none yet */
 };
 
 enum { FIRST_SLOTS = 256 };
@@ -307,9 +310,21 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     *out = e;
 }
 
+/* Do two layouts have one footprint? Dimensions that change most often first. */
+static bool weighs_the_same(const struct layout *a, const struct layout *b)
+{
+    return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
+           a->zero == b->zero && a->recompute == b->recompute && a->schedule == b->schedule && a->micro_batch == b->micro_batch &&
+           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->tp == b->tp && a->dp == b->dp;
+}
+
 double closed_form_memory(struct closed_form *form, const struct layout *layout)
 {
+    if (form->weighed_bytes > 0 && weighs_the_same(layout, &form->weighed))
+        return form->weighed_bytes;
     struct footprint f;
     footprint_peak(layout, &form->setting, &f, NULL);
+    form->weighed = *layout;
+    form->weighed_bytes = f.total;
     return f.total;
 }

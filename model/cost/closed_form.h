@@ -23,7 +23,7 @@ struct estimate {
 };
 /* The layout must be legal. */
 void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct estimate *out);
-/* Memory alone: cheaper, asked first. */
+/* Memory alone: cheaper, asked first. Asked again, or for a layout that differs in FOOTPRINT_IGNORES only, it costs nothing. */
 double closed_form_memory(struct closed_form *form, const struct layout *layout);
 
 #endif
