@@ -40,7 +40,6 @@ struct worker {
     double least_bytes;
     struct plan family_best; /* of the family under way */
     bool family_has_best;
-    double member_bytes; /* of the layouts that differ only in SPACE_TOGGLES from the last one asked; 0 not asked */
     pthread_t thread;
     bool started;
 };
@@ -84,8 +83,6 @@ double plan_mfu(const struct layout *layout, const struct setting *setting, doub
 }
 
 /* --- one layout --- */
-
-_Static_assert((SPACE_TOGGLES & ~FOOTPRINT_IGNORES) == 0, "layouts that differ in their toggles share one footprint");
 
 /* Is this the smallest so far? An order that does not depend on which thread asks when. */
 static bool is_least(double bytes, uint64_t index, double least_bytes, uint64_t least_index)
@@ -136,9 +133,7 @@ static void examine(struct worker *worker, const struct layout *layout, uint64_t
         return;
     }
     counts->legal++;
-    if (worker->member_bytes <= 0)
-        worker->member_bytes = closed_form_memory(worker->form, layout);
-    double bytes = worker->member_bytes;
+    double bytes = closed_form_memory(worker->form, layout);
     note_memory(worker, layout, index, bytes);
     if (bytes > hunt->capacity_bytes) {
         counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)]++;
@@ -171,7 +166,6 @@ static void examine_members(struct worker *worker, const struct space_family *fa
                 layout.zero = family->zeros[zero];
                 for (int sp = 0; sp < family->n_sps; sp++) {
                     layout.sequence_parallel = family->sps[sp] != 0;
-                    worker->member_bytes = 0;
                     for (int features = 0; features < family->n_features; features++) {
                         layout.features = family->features[features];
                         examine(worker, &layout, index++);

@@ -71,8 +71,8 @@ int main(int argc, char **argv)
         .precision = PRECISION_BF16,
         .gradient_precision = PRECISION_FP32,
         .optimizer = OPTIMIZER_ADAM,
-        .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(TP_OVERLAP) |
-                    FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP),
+        .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(PARALLEL_BLOCK) |
+                    FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP),
     };
     if (catalog_model("gpt-175b-megascale", &model, &diags) == STATUS_OK &&
         catalog_cluster("megascale-a100", &cluster, &diags) == STATUS_OK) {
