@@ -11,7 +11,7 @@ struct pending {
     nanos time;
     uint64_t what;
     uint32_t next; /* in its list, or in the free list */
-    uint32_t class;
+    uint32_t priority;
 };
 
 struct list {
@@ -26,9 +26,9 @@ struct engine {
     size_t n_pending;
     uint64_t taken;
     int growths;
-    uint64_t filled;                     /* bit b: bucket b holds events; bit 0 is unused */
-    struct list buckets[N_BUCKETS];      /* [b]: times whose highest bit different from `now` is b - 1 */
-    struct list present[ENGINE_CLASSES]; /* events at `now` */
+    uint64_t filled;                        /* bit b: bucket b holds events; bit 0 is unused */
+    struct list buckets[N_BUCKETS];         /* [b]: times whose highest bit different from `now` is b - 1 */
+    struct list present[ENGINE_PRIORITIES]; /* events at `now` */
 };
 
 struct engine *engine_create(size_t n_pending)
@@ -40,7 +40,7 @@ struct engine *engine_create(size_t n_pending)
     engine->free = NONE;
     for (int b = 0; b < N_BUCKETS; b++)
         engine->buckets[b] = (struct list){NONE, NONE};
-    for (int c = 0; c < ENGINE_CLASSES; c++)
+    for (int c = 0; c < ENGINE_PRIORITIES; c++)
         engine->present[c] = (struct list){NONE, NONE};
     return engine;
 }
@@ -103,7 +103,7 @@ static void slot_file(struct engine *engine, uint32_t slot)
     const struct pending *event = &engine->pool[slot];
 
     if (event->time == engine->now) {
-        list_append(engine, &engine->present[event->class], slot);
+        list_append(engine, &engine->present[event->priority], slot);
         return;
     }
     int bucket = 64 - __builtin_clzll((uint64_t)(event->time ^ engine->now));
@@ -111,12 +111,12 @@ static void slot_file(struct engine *engine, uint32_t slot)
     list_append(engine, &engine->buckets[bucket], slot);
 }
 
-bool engine_schedule(struct engine *engine, nanos time, uint32_t class, uint64_t what)
+bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what)
 {
-    if (time < engine->now || class >= ENGINE_CLASSES)
+    if (time < engine->now || priority >= ENGINE_PRIORITIES)
         return false;
     uint32_t slot = slot_take(engine);
-    engine->pool[slot] = (struct pending){.time = time, .what = what, .next = NONE, .class = class};
+    engine->pool[slot] = (struct pending){.time = time, .what = what, .next = NONE, .priority = priority};
     slot_file(engine, slot);
     engine->n_pending++;
     return true;
@@ -143,7 +143,7 @@ static void clock_advance(struct engine *engine)
 
 static struct list *present_list(struct engine *engine)
 {
-    for (int c = 0; c < ENGINE_CLASSES; c++)
+    for (int c = 0; c < ENGINE_PRIORITIES; c++)
         if (engine->present[c].first != NONE)
             return &engine->present[c];
     return NULL;
@@ -160,7 +160,7 @@ bool engine_next(struct engine *engine, struct event *event)
     }
     uint32_t slot = list->first;
     struct pending *taken = &engine->pool[slot];
-    *event = (struct event){.time = taken->time, .what = taken->what, .class = taken->class};
+    *event = (struct event){.time = taken->time, .what = taken->what, .priority = taken->priority};
     list->first = taken->next;
     taken->next = engine->free;
     engine->free = slot;

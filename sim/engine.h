@@ -25,12 +25,12 @@
 
 #include "model/base/units.h"
 
-enum { ENGINE_CLASSES = 4 }; /* priority classes at one time: 0 leaves first */
+enum { ENGINE_PRIORITIES = 4 }; /* priority classes at one time: 0 leaves first */
 
 struct event {
     nanos time;
     uint64_t what; /* the scheduler's word */
-    uint32_t class;
+    uint32_t priority;
 };
 
 struct engine;
@@ -43,7 +43,7 @@ nanos engine_now(const struct engine *engine);
 size_t engine_pending(const struct engine *engine);
 
 /* False, and nothing is scheduled, when `time` lies before the present or `class` is out of range: a mistake of the caller. */
-bool engine_schedule(struct engine *engine, nanos time, uint32_t class, uint64_t what);
+bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what);
 
 /* The next event, and the clock moved to it; false when none is pending. */
 bool engine_next(struct engine *engine, struct event *event);

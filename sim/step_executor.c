@@ -240,7 +240,7 @@ static void event_handle(struct executor *x, const struct event *event)
     int32_t who = (int32_t)(event->what >> 32);
     uint32_t what = (uint32_t)event->what;
 
-    if (event->class == EVENT_COLLECTIVE) {
+    if (event->priority == EVENT_COLLECTIVE) {
         meeting_end(x, who, what, x->meetings[x->tables->group_cell[who] + what].latest, event->time);
         return;
     }

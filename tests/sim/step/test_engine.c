@@ -18,7 +18,7 @@ static uint64_t random_next(uint64_t *state)
 
 struct reference {
     nanos time;
-    uint32_t class;
+    uint32_t priority;
     uint64_t sequence;
 };
 
@@ -28,8 +28,8 @@ static int reference_compare(const void *a, const void *b)
 
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    if (x->class != y->class)
-        return x->class < y->class ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
@@ -43,15 +43,15 @@ START_TEST(leaves_as_a_stable_sort)
     uint64_t seed = (uint64_t)_i + 1;
 
     for (uint64_t k = 0; k < N; k++) {
-        expected[k] = (struct reference){(nanos)(random_next(&seed) % ranges[_i]), random_next(&seed) % ENGINE_CLASSES, k};
-        ck_assert(engine_schedule(engine, expected[k].time, expected[k].class, k));
+        expected[k] = (struct reference){(nanos)(random_next(&seed) % ranges[_i]), random_next(&seed) % ENGINE_PRIORITIES, k};
+        ck_assert(engine_schedule(engine, expected[k].time, expected[k].priority, k));
     }
     qsort(expected, N, sizeof *expected, reference_compare);
     for (int k = 0; k < N; k++) {
         struct event event;
         ck_assert(engine_next(engine, &event));
         ck_assert_int_eq(event.time, expected[k].time);
-        ck_assert_int_eq(event.class, expected[k].class);
+        ck_assert_int_eq(event.priority, expected[k].priority);
         ck_assert_int_eq(event.what, expected[k].sequence);
         ck_assert_int_eq(engine_now(engine), event.time);
     }
@@ -76,8 +76,8 @@ START_TEST(leaves_in_order_while_scheduling)
         int more = n == 0 ? 2 : n >= PENDING ? 0 : (int)(random_next(&seed) % 3);
         for (int k = 0; k < more; k++) {
             uint64_t ahead = random_next(&seed) % 4 == 0 ? 0 : random_next(&seed) >> (random_next(&seed) % 40 + 24);
-            pending[n] = (struct reference){engine_now(engine) + (nanos)ahead, random_next(&seed) % ENGINE_CLASSES, sequence};
-            ck_assert(engine_schedule(engine, pending[n].time, pending[n].class, sequence++));
+            pending[n] = (struct reference){engine_now(engine) + (nanos)ahead, random_next(&seed) % ENGINE_PRIORITIES, sequence};
+            ck_assert(engine_schedule(engine, pending[n].time, pending[n].priority, sequence++));
             n++;
         }
         int least = 0;
@@ -104,7 +104,7 @@ START_TEST(refuses_the_past_and_unknown_classes)
     ck_assert(engine_schedule(engine, 10, 0, 1));
     ck_assert(engine_next(engine, &event));
     ck_assert(!engine_schedule(engine, 9, 0, 2));
-    ck_assert(!engine_schedule(engine, 11, ENGINE_CLASSES, 2));
+    ck_assert(!engine_schedule(engine, 11, ENGINE_PRIORITIES, 2));
     ck_assert(engine_schedule(engine, 10, 0, 3));
     ck_assert_int_eq(engine_pending(engine), 1);
     engine_destroy(engine);
