@@ -1,0 +1,55 @@
+#include "shapes.h"
+
+#include <stdio.h>
+
+#include "model/spec/catalog.h"
+
+static void load(struct shape *shape)
+{
+    struct diags diags = {0};
+    enum status model = catalog_model("gpt-175b-megascale", &shape->model, &diags);
+    enum status cluster = catalog_cluster("megascale-a100", &shape->cluster, &diags);
+    diags_print(&diags, stderr, false);
+    diags_free(&diags);
+    ck_assert_int_eq(model, STATUS_OK);
+    ck_assert_int_eq(cluster, STATUS_OK);
+    shape->setting = (struct setting){.model = &shape->model, .cluster = &shape->cluster, .job = &shape->job};
+}
+
+void shape_megascale(struct shape *shape)
+{
+    *shape = (struct shape){0};
+    load(shape);
+    shape->job = (struct job){.global_batch = 256,
+                              .seq_len = 2048,
+                              .precision = PRECISION_BF16,
+                              .gradient_precision = PRECISION_FP32,
+                              .optimizer = OPTIMIZER_ADAM};
+    shape->layout =
+        (struct layout){.tp = 8, .cp = 1, .pp = 8, .vpp = 6, .dp = 4, .ep = 1, .sequence_parallel = true, .micro_batch = 1};
+    shape->layout.schedule = SCHEDULE_INTERLEAVED;
+    shape->setting.gpus = 256;
+}
+
+void shape_gpt(struct shape *shape, int layers, int64_t hidden, int heads, int tp, int pp, int vpp, int micro_batch)
+{
+    shape_megascale(shape);
+    struct transformer *m = &shape->model;
+    m->layers = layers;
+    m->hidden = hidden;
+    m->ffn_hidden = 4 * hidden;
+    m->heads = m->kv_heads = heads;
+    m->head_dim = (int)(hidden / heads);
+    m->vocab = 51200;
+    struct layout *l = &shape->layout;
+    l->tp = tp;
+    l->pp = pp;
+    l->vpp = vpp;
+    l->dp = 1;
+    l->micro_batch = micro_batch;
+    l->sequence_parallel = false;
+    l->schedule = pp == 1 ? SCHEDULE_NONE : vpp == 1 ? SCHEDULE_1F1B : SCHEDULE_INTERLEAVED;
+    l->features = shape->job.features = FEATURE_BIT(FUSED_OPS);
+    shape->job.global_batch = (int64_t)micro_batch * pp;
+    shape->setting.gpus = tp * pp;
+}

@@ -1,0 +1,28 @@
+/* The settings the suites of this folder share: MegaScale's model on its GPUs, built from the catalog. */
+#ifndef MSIM_TESTS_COST_SHAPES_H
+#define MSIM_TESTS_COST_SHAPES_H
+
+#include <check.h>
+
+#include "model/layout/layout.h"
+
+struct shape {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct layout layout;
+    struct setting setting; /* points into this struct */
+};
+
+/* 175B on 256 A100, tp 8, pp 8, vpp 6, dp 4, micro-batch 1, sequence parallel, no feature. */
+void shape_megascale(struct shape *shape);
+/* A GPT of the given size on one 8-GPU node (Korthikanti et al. table 3). */
+void shape_gpt(struct shape *shape, int layers, int64_t hidden, int heads, int tp, int pp, int vpp, int micro_batch);
+
+Suite *suite_kernels(void);
+Suite *suite_collective(void);
+Suite *suite_work(void);
+Suite *suite_footprint(void);
+Suite *suite_closed_form(void);
+
+#endif

@@ -1,0 +1,105 @@
+/* Collectives: alpha-beta closed forms with round parameters, monotonicity, equivalences. */
+#include "model/cost/collective.h"
+#include "shapes.h"
+
+static void plain_cluster(struct shape *shape)
+{
+    shape_megascale(shape);
+    struct gpu *gpu = &shape->cluster.gpu;
+    gpu->nccl_rate = 100e9;
+    gpu->nccl_ramp_bytes = 0;
+    gpu->nccl_base_s = 0;
+    gpu->nccl_hop_s = 1e-6;
+    gpu->nvls_rate = 0;
+    shape->cluster.net_fraction = 1;
+}
+
+static double seconds(const struct shape *shape, enum collective c, struct group_span span, double bytes)
+{
+    return cost_seconds(collective_time(&shape->cluster, c, span, bytes));
+}
+
+static struct group_span node_of(int n)
+{
+    return (struct group_span){.ranks = n, .ranks_per_domain = n, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
+}
+
+static struct group_span spread_over(int nodes, int per_node)
+{
+    return (struct group_span){
+        .ranks = nodes * per_node, .ranks_per_domain = per_node, .domains = nodes, .leaves = 1, .pods = 1, .sharing = 1};
+}
+
+START_TEST(ring_inside_a_node_is_alpha_beta)
+{
+    struct shape s;
+    plain_cluster(&s);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_GATHER, node_of(8), 800e6), 7e-6 + 7e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_REDUCE_SCATTER, node_of(8), 800e6), 7e-6 + 7e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, node_of(8), 800e6), 14e-6 + 14e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_TO_ALL, node_of(8), 800e6), 1e-6 + 7e-3, 1e-12);
+}
+END_TEST
+
+START_TEST(one_rank_or_no_bytes_cost_nothing)
+{
+    struct shape s;
+    plain_cluster(&s);
+    for (int c = 0; c < N_COLLECTIVES; c++) {
+        ck_assert_double_eq(seconds(&s, (enum collective)c, node_of(1), 1e9), 0);
+        ck_assert_double_eq(seconds(&s, (enum collective)c, node_of(8), 0), 0);
+    }
+}
+END_TEST
+
+START_TEST(across_nodes_the_nics_of_the_members_limit)
+{
+    struct shape s;
+    plain_cluster(&s);
+    double nic = s.cluster.nic_rate * s.cluster.nics_per_node / s.cluster.gpus_per_node, bytes = 64e9;
+    double one = seconds(&s, COLLECTIVE_ALL_GATHER, spread_over(16, 1), bytes);
+    double four = seconds(&s, COLLECTIVE_ALL_GATHER, spread_over(16, 4), bytes);
+    ck_assert_double_eq_tol(one, bytes * 15 / 16 / nic, 1e-2);
+    ck_assert_double_eq_tol(four, bytes * 63 / 64 / (4 * nic), 1e-2);
+}
+END_TEST
+
+START_TEST(more_bandwidth_is_never_slower)
+{
+    struct shape slow, fast;
+    shape_megascale(&slow);
+    fast = slow;
+    fast.cluster.nic_rate *= 2;
+    fast.cluster.gpu.nccl_rate *= 2;
+    const struct group_span spans[] = {node_of(2), node_of(8), spread_over(2, 8), spread_over(32, 1), spread_over(192, 1)};
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        for (int c = 0; c < N_COLLECTIVES; c++)
+            for (double bytes = 256; bytes < 1e11; bytes *= 16)
+                ck_assert_double_le(seconds(&fast, (enum collective)c, spans[i], bytes),
+                                    seconds(&slow, (enum collective)c, spans[i], bytes));
+}
+END_TEST
+
+START_TEST(time_grows_with_the_message)
+{
+    struct shape s;
+    shape_megascale(&s);
+    for (int c = 0; c < N_COLLECTIVES; c++)
+        for (double bytes = 256; bytes < 1e11; bytes *= 4)
+            ck_assert_double_lt(seconds(&s, (enum collective)c, spread_over(16, 2), bytes),
+                                seconds(&s, (enum collective)c, spread_over(16, 2), 4 * bytes));
+}
+END_TEST
+
+Suite *suite_collective(void)
+{
+    Suite *suite = suite_create("collective");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
+    tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
+    tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
+    tcase_add_test(all, more_bandwidth_is_never_slower);
+    tcase_add_test(all, time_grows_with_the_message);
+    suite_add_tcase(suite, all);
+    return suite;
+}

@@ -1,0 +1,16 @@
+#include <stdlib.h>
+
+#include "shapes.h"
+
+int main(void)
+{
+    SRunner *runner = srunner_create(suite_kernels());
+    srunner_add_suite(runner, suite_collective());
+    srunner_add_suite(runner, suite_work());
+    srunner_add_suite(runner, suite_footprint());
+    srunner_add_suite(runner, suite_closed_form());
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,94 @@
+/* Memory: Korthikanti et al. (arXiv:2205.05198) figure 1 and section 4, reproduced from the counts. */
+#include "model/cost/footprint.h"
+#include "shapes.h"
+
+#define GIB 1073741824.0
+
+/* Activations of the layers alone: the difference that the layers make. */
+static double layers_gib(struct shape *s)
+{
+    struct footprint with, without;
+    footprint_of_stage(&s->layout, &s->setting, 0, &with);
+    int layers = s->model.layers;
+    s->model.layers = 0;
+    footprint_of_stage(&s->layout, &s->setting, 0, &without);
+    s->model.layers = layers;
+    return (with.activations - without.activations) / GIB;
+}
+
+struct row {
+    int layers;
+    int64_t hidden;
+    int heads, pp, vpp, micro_batch;
+    double none_gib, sequence_selective_gib;
+};
+/* tensor parallel 8, sequence 2,048 */
+static const struct row figure1[] = {
+    {48, 6144, 64, 1, 1, 4, 59.25, 9.56},
+    {96, 12288, 96, 8, 3, 1, 66.84, 12.35},
+    {105, 20480, 128, 35, 3, 1, 114.02, 23.08},
+    {128, 25600, 160, 64, 1, 1, 131.25, 26.56},
+};
+
+START_TEST(activations_are_korthikantis)
+{
+    const struct row *row = &figure1[_i];
+    struct shape s;
+    shape_gpt(&s, row->layers, row->hidden, row->heads, 8, row->pp, row->vpp, row->micro_batch);
+    s.job.global_batch *= 8; /* enough micro-batches to fill the pipeline */
+    ck_assert_double_eq_tol(layers_gib(&s), row->none_gib, 0.006 * row->none_gib);
+    s.layout.sequence_parallel = true;
+    s.layout.features |= FEATURE_BIT(FLASH_ATTENTION); /* keeps what selective recomputation keeps, but for the log-sum-exp */
+    ck_assert_double_eq_tol(layers_gib(&s), row->sequence_selective_gib, 0.01 * row->sequence_selective_gib);
+}
+END_TEST
+
+/* Weights 2, fp32 gradient 4, Adam 12: 18 bytes a parameter, or 6 + 12/d with a distributed optimizer. */
+START_TEST(states_cost_18_bytes_a_parameter)
+{
+    struct shape s;
+    shape_megascale(&s);
+    struct footprint plain, sharded;
+    footprint_of_stage(&s.layout, &s.setting, 1, &plain);
+    double parameters = plain.weights / 2;
+    ck_assert_double_eq_tol(parameters, 12 * 12.0 * 12288 * 12288 / 8, 0.01 * parameters);
+    ck_assert_double_eq_tol((plain.weights + plain.gradients + plain.optimizer) / parameters, 18, 1e-9);
+    s.layout.zero = 1;
+    footprint_of_stage(&s.layout, &s.setting, 1, &sharded);
+    ck_assert_double_eq_tol((sharded.weights + sharded.gradients + sharded.optimizer) / parameters, 6 + 12.0 / 4, 1e-9);
+}
+END_TEST
+
+START_TEST(saving_features_save)
+{
+    struct shape s;
+    shape_megascale(&s);
+    struct footprint none, selective, full;
+    footprint_peak(&s.layout, &s.setting, &none, NULL);
+    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    footprint_peak(&s.layout, &s.setting, &selective, NULL);
+    s.layout.recompute = RECOMPUTE_FULL;
+    footprint_peak(&s.layout, &s.setting, &full, NULL);
+    ck_assert_double_lt(selective.total, none.total);
+    ck_assert_double_lt(full.total, selective.total);
+    int zero_order = 0;
+    double before = full.total;
+    for (s.layout.zero = 1; s.layout.zero <= 3; s.layout.zero++) {
+        footprint_peak(&s.layout, &s.setting, &full, NULL);
+        zero_order += full.weights + full.gradients + full.optimizer <= before;
+        before = full.weights + full.gradients + full.optimizer;
+    }
+    ck_assert_int_eq(zero_order, 3);
+}
+END_TEST
+
+Suite *suite_footprint(void)
+{
+    Suite *suite = suite_create("footprint");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, activations_are_korthikantis, 0, sizeof figure1 / sizeof figure1[0]);
+    tcase_add_test(all, states_cost_18_bytes_a_parameter);
+    tcase_add_test(all, saving_features_save);
+    suite_add_tcase(suite, all);
+    return suite;
+}

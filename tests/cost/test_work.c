@@ -1,0 +1,140 @@
+/* Counts: the FLOPs of passes and of a step against the published closed forms; classes and totals agree. */
+#include "model/cost/machine.h"
+#include "shapes.h"
+
+static double pass_flops(const struct shape *s, enum pass pass, int layers)
+{
+    struct work_table table = {0};
+    int32_t id = work_add_pass(&table, &s->layout, &s->setting, pass, (struct layer_range){0, layers}, false, false);
+    double flops = work_flops(&table, id);
+    work_table_free(&table);
+    return flops;
+}
+
+/* Forward of one layer on one of t ranks: (24 s h^2 + 4 s^2 h) / t without FlashAttention (performance model, section 1). */
+START_TEST(layer_flops_are_the_published_count)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double h = 12288, q = 2048, forward = (24 * q * h * h + 4 * q * q * h) / 8;
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_FORWARD, 1) / forward, 1, 1e-12);
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1) / forward, 2, 1e-12);
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_FORWARD, 12) / forward, 12, 1e-12);
+}
+END_TEST
+
+START_TEST(recomputation_adds_a_forward)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double forward = pass_flops(&s, PASS_FORWARD, 1), backward = pass_flops(&s, PASS_BACKWARD, 1);
+    s.layout.recompute = RECOMPUTE_FULL;
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, forward * 1e-12);
+    s.layout.recompute = RECOMPUTE_SELECTIVE; /* the two score products only */
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), 4.0 * 2048 * 2048 * 12288 / 8 + backward, forward * 1e-12);
+}
+END_TEST
+
+START_TEST(split_backward_is_the_whole)
+{
+    struct shape s;
+    shape_megascale(&s);
+    for (int r = 0; r < N_RECOMPUTES; r++) {
+        s.layout.recompute = (enum recompute)r;
+        double whole = pass_flops(&s, PASS_BACKWARD, 3);
+        double parts = pass_flops(&s, PASS_BACKWARD_INPUT, 3) + pass_flops(&s, PASS_BACKWARD_WEIGHT, 3);
+        ck_assert_double_eq_tol(parts / whole, 1, 1e-12);
+    }
+}
+END_TEST
+
+/* 72 B s L h^2 (1 + s/6h + V/12Lh), which MegaScale's own table uses: 1.07739e12 FLOP per token for its 175B model. */
+START_TEST(model_flops_are_megascales)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double tokens = 256.0 * 2048;
+    ck_assert_double_eq_tol(model_flops_per_step(&s.setting, 0, FLOPS_FULL) / tokens / 1.07739e12, 1, 1e-5);
+    double causal = model_flops_per_step(&s.setting, 0, FLOPS_CAUSAL) / tokens;
+    ck_assert_double_eq_tol(causal, 1.07739e12 - 3 * 96 * 2 * 12288.0 * 2048 * (1 - 1 / 2048.0), 1e7);
+}
+END_TEST
+
+/* Its own rows imply a mean span of 1,230 +- 60 of 2,048 tokens. */
+START_TEST(assumed_window_has_the_implied_span)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double full = model_flops_per_step(&s.setting, 0, FLOPS_FULL),
+           window = model_flops_per_step(&s.setting, FEATURE_BIT(SLIDING_WINDOW), FLOPS_FULL);
+    double per_token_and_span = 3 * 96 * 4.0 * 12288;
+    double span = 2048 - (full - window) / (256.0 * 2048) / per_token_and_span;
+    ck_assert_double_ge(span, 1170);
+    ck_assert_double_le(span, 1290);
+}
+END_TEST
+
+START_TEST(classes_sum_to_the_cost)
+{
+    const feature_set sets[] = {0, FEATURE_BIT(FUSED_OPS), FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(PARALLEL_BLOCK),
+                                FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(SLIDING_WINDOW)};
+    struct shape s;
+    shape_megascale(&s);
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        for (int pass = 0; pass < N_PASSES; pass++) {
+            s.layout.features = sets[i];
+            s.layout.recompute = (enum recompute)(i % N_RECOMPUTES);
+            struct machine machine = machine_of(&s.layout, &s.setting);
+            struct work_table table = {0};
+            int32_t id = work_add_pass(&table, &s.layout, &s.setting, (enum pass)pass, (struct layer_range){0, 2}, true, true);
+            struct cost_by_class by = {0};
+            work_cost_by_class(&machine, &table, id, &by);
+            ck_assert_double_eq_tol(cost_by_class_total(&by) / cost_seconds(work_cost(&machine, &table, id)), 1, 1e-9);
+            work_table_free(&table);
+        }
+}
+END_TEST
+
+static double forward_seconds(struct shape *s, feature_set features)
+{
+    s->layout.features = features;
+    struct machine machine = machine_of(&s->layout, &s->setting);
+    struct work_table table = {0};
+    int32_t id = work_add_pass(&table, &s->layout, &s->setting, PASS_FORWARD, (struct layer_range){0, 1}, false, false);
+    double seconds = cost_seconds(work_cost(&machine, &table, id));
+    work_table_free(&table);
+    return seconds;
+}
+
+/* Every feature of MegaScale's ablation shortens the layer it is added to. */
+START_TEST(features_help)
+{
+    struct shape s;
+    shape_megascale(&s);
+    const feature_set order[] = {FEATURE_BIT(FLASH_ATTENTION), FEATURE_BIT(PARALLEL_BLOCK),   FEATURE_BIT(SLIDING_WINDOW),
+                                 FEATURE_BIT(TP_OVERLAP),      FEATURE_BIT(FLASH_ATTENTION2), FEATURE_BIT(FUSED_OPS)};
+    feature_set features = 0;
+    double before = forward_seconds(&s, 0);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        features |= order[i];
+        double after = forward_seconds(&s, features);
+        ck_assert_double_lt(after, before);
+        before = after;
+    }
+}
+END_TEST
+
+Suite *suite_work(void)
+{
+    Suite *suite = suite_create("work");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, layer_flops_are_the_published_count);
+    tcase_add_test(all, recomputation_adds_a_forward);
+    tcase_add_test(all, split_backward_is_the_whole);
+    tcase_add_test(all, model_flops_are_megascales);
+    tcase_add_test(all, assumed_window_has_the_implied_span);
+    tcase_add_test(all, classes_sum_to_the_cost);
+    tcase_add_test(all, features_help);
+    suite_add_tcase(suite, all);
+    return suite;
+}
