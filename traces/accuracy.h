@@ -1,0 +1,55 @@
+/*
+ * accuracy.h - how far predictions are from measurements.
+ *
+ * One comparison is one run: what was measured and what was predicted for it. Error is signed, 100 (predicted - measured) /
+ * measured, so a positive error is a prediction that is too slow. Over the n comparisons that ran and have both times:
+ *
+ *   mape_pct        mean of |error|
+ *   median_ape_pct  median of |error| (mean of the middle two for even n)
+ *   p90_ape_pct     90th percentile of |error|, linear between order statistics: rank 0.9 (n - 1) from 0
+ *   bias_pct        mean of the signed error
+ *   macro_mape_pct  mean over sources of the source's mape_pct: a table of 700 rows weighs no more than one of 7
+ *
+ * A statistic of nothing (n = 0) is 0. Out of memory is a classification beside it: `found` runs ended out of memory and were
+ * predicted to, `missed` did and were predicted to fit, `false_alarms` ran although predicted not to fit. A false alarm still has
+ * a predicted time and counts among the n.
+ */
+#ifndef MSIM_TRACES_ACCURACY_H
+#define MSIM_TRACES_ACCURACY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct comparison {
+    const char *name;   /* the run; unique names make sorting total */
+    const char *source; /* what it is grouped by: the table's file */
+    const char *gpu;
+    bool oom, predicted_oom;
+    double measured_s, predicted_s; /* 0: not measured, not predicted */
+};
+
+struct accuracy {
+    size_t n;
+    double mape_pct, macro_mape_pct, median_ape_pct, p90_ape_pct, bias_pct;
+    size_t oom_found, oom_missed, oom_false_alarms;
+};
+
+/* Whether both times are there, and the signed error in percent. */
+bool comparison_is_timed(const struct comparison *comparison);
+double comparison_error_pct(const struct comparison *comparison);
+
+/* A group by source or GPU, in the order of first appearance. */
+struct accuracy_group {
+    const char *name;
+    struct accuracy accuracy; /* macro_mape_pct equals mape_pct for a source */
+};
+enum accuracy_key { ACCURACY_BY_SOURCE, ACCURACY_BY_GPU };
+
+struct accuracy accuracy_total(const struct comparison *items, size_t n);
+/* The caller frees the groups; their names are the comparisons'. */
+struct accuracy_group *accuracy_groups(const struct comparison *items, size_t n, enum accuracy_key key, size_t *n_groups);
+
+/* Indices of the timed comparisons, largest |error| first, equal ones in their order. The caller frees the list. */
+size_t *accuracy_worst_first(const struct comparison *items, size_t n, size_t *n_timed);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * measurement.h - tables of measured training runs: one row, one run.
+ *
+ * Columns (an empty cell is an unknown value; [] marks columns that may be missing altogether):
+ *
+ *     case [model] layers hidden [ffn_hidden] [gated_mlp] heads [kv_heads] seq_len [vocab] gpu gpus [gpus_per_node] [nic_gbps]
+ *     tp pp [vpp] [cp] dp [ep] [zero] [sequence_parallel] micro_batch global_batch recompute precision [schedule] [features]
+ *     [outcome] step_time_s [mfu_pct] [assumed] [source]
+ *
+ * A row becomes the model, cluster, job and layout that the simulator takes:
+ *
+ *   model     A catalog name gives the details that columns cannot (norm, biases, experts); the shape columns that are there win
+ *             over it. Of a mixture of experts only `layers` and `vocab` do: its widths are not one number. Without a known name
+ * the shape columns must stand alone, and what they leave open is decided by kind: gated MLPs or grouped queries mean a
+ *             LLaMA-like model (RMS norm, rotary positions, no biases, untied head), otherwise a GPT-like one (layer norm,
+ * biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). defaults  ffn_hidden 4 h (gated: 8/3 h in steps of
+ * 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000), gpus_per_node 8, tp pp vpp cp ep 1, zero 0, micro_batch 1, recompute
+ * none, precision bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. job Adam.
+ * Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under ZeRO-3, which is
+ * what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default. features  between semicolons; a name nobody knows is warned
+ * of once and left out.
+ *
+ * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown word) is an error with its line and column;
+ * all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, a model without its shape,
+ * GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted.
+ */
+#ifndef MSIM_TRACES_MEASUREMENT_H
+#define MSIM_TRACES_MEASUREMENT_H
+
+#include "model/layout/layout.h"
+#include "traces/csv.h"
+
+struct measurement {
+    struct place at;     /* of the row */
+    const char *name;    /* the `case` column */
+    const char *source;  /* what the row says of its origin, "" nothing */
+    const char *assumed; /* columns that the source does not state, between semicolons */
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct layout layout;
+    int gpus;
+    bool oom;      /* the run ended out of memory: no times */
+    double step_s; /* measured; 0 unknown (always for oom) */
+    double mfu;    /* measured, fraction; 0 unknown */
+};
+
+struct measurement_table {
+    struct csv_table csv; /* owns the texts above */
+    struct measurement *items;
+    size_t n_items;   /* usable rows, in the file's order */
+    size_t n_skipped; /* unusable ones */
+};
+
+/* Read a whole table (".gz", "-"). *table is written only on success; free it with measurement_table_free. */
+MUST_CHECK enum status measurement_table_read(const char *path, struct measurement_table *table, struct diags *diags);
+/* The same of a table in memory; takes over `csv`, also on failure. */
+MUST_CHECK enum status measurement_table_build(struct csv_table *csv, struct measurement_table *table, struct diags *diags);
+void measurement_table_free(struct measurement_table *table);
+
+/* What the simulator takes; points into the measurement. */
+struct setting measurement_setting(const struct measurement *measurement);
+
+#endif
