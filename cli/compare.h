@@ -1,0 +1,56 @@
+/*
+ * compare.h - `msim compare`: what it found, and how it is shown.
+ */
+#ifndef MSIM_CLI_COMPARE_H
+#define MSIM_CLI_COMPARE_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "model/cost/cost.h"
+#include "model/cost/footprint.h"
+#include "traces/accuracy.h"
+#include "traces/measurement.h"
+
+/* How step times are predicted. */
+enum compare_method { COMPARE_SIMULATION, COMPARE_FORMULA };
+
+/* One row and what was predicted for it. */
+struct compared {
+    const struct measurement *run;
+    const char *table; /* path of its file */
+    bool legal;        /* the layout can be simulated; false: no prediction */
+    double predicted_s, predicted_mfu; /* 0: not predicted (also for runs that ended out of memory) */
+    struct cost_by_class breakdown;    /* of predicted_s */
+    struct footprint memory;
+    double capacity; /* bytes a rank may use */
+};
+
+struct comparing {
+    enum compare_method method;
+    struct measurement_table *tables;
+    const char **paths;
+    size_t n_tables;
+    struct compared *rows;
+    struct comparison *items; /* the rows as statistics take them */
+    size_t n_rows;
+    size_t n_skipped; /* rows of the tables that could not be used */
+    size_t n_illegal; /* rows whose layout cannot be simulated */
+    double seconds;   /* predicting */
+    double tolerance; /* percent; negative: none asked for */
+    int worst;        /* rows shown of the worst */
+    bool all_rows;
+};
+
+/* What a table is called in a report: its file name without folders and endings. Returns buffer. */
+char *compare_table_title(const char *path, char *buffer, size_t size);
+
+void compare_write_text(const struct comparing *comparing, const struct invocation *call);
+void compare_write_csv(const struct comparing *comparing, FILE *out);
+/* The keys of a JSON result: summary, sources, gpus, rows. */
+void compare_fill_json(const struct comparing *comparing, json_t *result);
+/* One row in full, as text or under the key "explain". */
+void compare_explain_text(const struct compared *row, const struct invocation *call);
+void compare_explain_json(const struct compared *row, json_t *result);
+
+#endif

@@ -1,0 +1,304 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/compare.h"
+#include "cli/table.h"
+#include "traces/csv.h"
+
+#define GIB 0x1p30
+
+char *compare_table_title(const char *path, char *buffer, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(buffer, size, "%s", slash ? slash + 1 : path);
+    char *end = strstr(buffer, ".csv");
+    if (end && end != buffer)
+        *end = '\0';
+    return buffer;
+}
+
+static const char *outcome_word(bool oom)
+{
+    return oom ? "oom" : "ok";
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------------------ */
+
+static enum tint error_tint(double error_pct)
+{
+    return fabs(error_pct) > 20 ? TINT_BAD : fabs(error_pct) > 10 ? TINT_WARN : TINT_NONE;
+}
+
+static void accuracy_columns(struct table *table, const char *what)
+{
+    table_column(table, what, NULL, ALIGN_LEFT);
+    table_column(table, "timed", NULL, ALIGN_RIGHT);
+    table_column(table, "mean", "%", ALIGN_RIGHT);
+    table_column(table, "median", "%", ALIGN_RIGHT);
+    table_column(table, "p90", "%", ALIGN_RIGHT);
+    table_column(table, "bias", "%", ALIGN_RIGHT);
+    table_column(table, "oom found", NULL, ALIGN_RIGHT);
+    table_column(table, "missed", NULL, ALIGN_RIGHT);
+    table_column(table, "false", NULL, ALIGN_RIGHT);
+}
+
+static void accuracy_row(struct table *table, const char *name, const struct accuracy *a)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, "%zu", a->n);
+    if (a->n) {
+        table_tint(table, error_tint(a->mape_pct));
+        table_cell(table, "%.2f", a->mape_pct);
+        table_cell(table, "%.2f", a->median_ape_pct);
+        table_cell(table, "%.2f", a->p90_ape_pct);
+        table_cell(table, "%+.2f", a->bias_pct);
+    } else {
+        for (int i = 0; i < 4; i++)
+            table_cell(table, "-");
+    }
+    table_cell(table, "%zu", a->oom_found);
+    table_cell(table, "%zu", a->oom_missed);
+    table_cell(table, "%zu", a->oom_false_alarms);
+}
+
+static void write_groups(const struct comparing *comparing, enum accuracy_key key, const char *what, const struct invocation *call)
+{
+    struct table table = {0};
+    size_t n_groups;
+    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    accuracy_columns(&table, what);
+    for (size_t i = 0; i < n_groups; i++) {
+        char title[256];
+        accuracy_row(&table, key == ACCURACY_BY_SOURCE ? compare_table_title(groups[i].name, title, sizeof title) : groups[i].name,
+                     &groups[i].accuracy);
+    }
+    if (key == ACCURACY_BY_SOURCE) {
+        struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
+        accuracy_row(&table, "all", &total);
+    }
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+    free(groups);
+}
+
+static void row_columns(struct table *table)
+{
+    table_column(table, "case", NULL, ALIGN_LEFT);
+    table_column(table, "source", NULL, ALIGN_LEFT);
+    table_column(table, "gpus", NULL, ALIGN_RIGHT);
+    table_column(table, "layout", NULL, ALIGN_LEFT);
+    table_column(table, "measured", "s", ALIGN_RIGHT);
+    table_column(table, "predicted", "s", ALIGN_RIGHT);
+    table_column(table, "error", "%", ALIGN_RIGHT);
+    table_column(table, "memory", "GiB", ALIGN_RIGHT);
+}
+
+/* The dimensions that differ from one, short. */
+static void layout_brief(const struct measurement *run, char *buffer, size_t size)
+{
+    const struct layout *l = &run->layout;
+    const struct {
+        const char *name;
+        int value;
+    } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}};
+    int used = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && used >= 0 && (size_t)used < size; i++)
+        if (parts[i].value > 1)
+            used += snprintf(buffer + used, size - (size_t)used, "%s%d ", parts[i].name, parts[i].value);
+    if (used >= 0 && (size_t)used < size)
+        snprintf(buffer + used, size - (size_t)used, "mb%d%s%s", l->micro_batch,
+                 l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "",
+                 l->recompute == RECOMPUTE_FULL        ? " full"
+                 : l->recompute == RECOMPUTE_SELECTIVE ? " sel"
+                                                       : "");
+}
+
+static void memory_cell(struct table *table, const struct compared *row)
+{
+    if (!row->legal) {
+        table_cell(table, "-");
+        return;
+    }
+    bool over = row->memory.total > row->capacity;
+    if (over != row->run->oom)
+        table_tint(table, TINT_BAD);
+    table_cell(table, "%.1f%s", row->memory.total / GIB, over ? " !" : "  ");
+}
+
+static void row_cells(struct table *table, const struct compared *row, const struct comparison *item)
+{
+    char title[256], layout[96];
+    table_cell(table, "%s", row->run->name);
+    table_cell(table, "%s", compare_table_title(row->table, title, sizeof title));
+    table_cell(table, "%d", row->run->gpus);
+    layout_brief(row->run, layout, sizeof layout);
+    table_cell(table, "%s", layout);
+    if (row->run->oom)
+        table_cell(table, "oom");
+    else
+        table_cell(table, "%.4g", row->run->step_s);
+    if (row->predicted_s > 0)
+        table_cell(table, "%.4g", row->predicted_s);
+    else
+        table_cell(table, !row->legal ? "-" : item->predicted_oom ? "oom" : "fits");
+    if (comparison_is_timed(item)) {
+        table_tint(table, error_tint(comparison_error_pct(item)));
+        table_cell(table, "%+.1f", comparison_error_pct(item));
+    } else {
+        table_cell(table, "-");
+    }
+    memory_cell(table, row);
+}
+
+static void write_rows(const struct comparing *comparing, const struct invocation *call)
+{
+    struct table table = {0};
+    size_t n_shown = comparing->n_rows;
+    size_t *order = NULL;
+    if (!comparing->all_rows) {
+        order = accuracy_worst_first(comparing->items, comparing->n_rows, &n_shown);
+        if (n_shown > (size_t)comparing->worst)
+            n_shown = (size_t)comparing->worst;
+    }
+    if (n_shown > 0) {
+        row_columns(&table);
+        for (size_t i = 0; i < n_shown; i++) {
+            size_t row = order ? order[i] : i;
+            row_cells(&table, &comparing->rows[row], &comparing->items[row]);
+        }
+        fprintf(call->out, "\n%s\n", order ? "Largest errors" : "Rows");
+        table_write_text(&table, call->out, call->colour);
+    }
+    table_free(&table);
+    free(order);
+}
+
+void compare_write_text(const struct comparing *comparing, const struct invocation *call)
+{
+    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
+    fprintf(call->out, "%zu runs of %zu table%s predicted by %s", comparing->n_rows - comparing->n_illegal, comparing->n_tables,
+            comparing->n_tables == 1 ? "" : "s",
+            comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
+    if (comparing->n_skipped + comparing->n_illegal)
+        fprintf(call->out, "; %zu unusable, %zu with a layout that cannot be simulated", comparing->n_skipped,
+                comparing->n_illegal);
+    fputs("\n\n", call->out);
+    write_groups(comparing, ACCURACY_BY_SOURCE, "table", call);
+    fputc('\n', call->out);
+    write_groups(comparing, ACCURACY_BY_GPU, "GPU", call);
+    fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
+    write_rows(comparing, call);
+    talk(call, 1, "%zu runs in %.2f s", comparing->n_rows, comparing->seconds);
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------------------------- */
+
+static double or_nan(bool known, double value)
+{
+    return known ? value : NAN;
+}
+
+void compare_write_csv(const struct comparing *comparing, FILE *out)
+{
+    fputs("case,source,gpu,gpus,outcome,measured_s,predicted_s,error_pct,predicted_outcome,measured_mfu_pct,predicted_mfu_pct,"
+          "memory_gib,capacity_gib",
+          out);
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        fprintf(out, ",%s_s", work_class_name((enum work_class)c));
+    fputc('\n', out);
+    for (size_t i = 0; i < comparing->n_rows; i++) {
+        const struct compared *row = &comparing->rows[i];
+        const struct comparison *item = &comparing->items[i];
+        bool predicted = row->predicted_s > 0;
+        csv_write_cell(out, true, row->run->name);
+        csv_write_cell(out, false, row->table);
+        csv_write_cell(out, false, item->gpu);
+        csv_write_integer(out, false, row->run->gpus);
+        csv_write_cell(out, false, outcome_word(item->oom));
+        csv_write_number(out, false, or_nan(row->run->step_s > 0, row->run->step_s));
+        csv_write_number(out, false, or_nan(predicted, row->predicted_s));
+        csv_write_number(out, false, or_nan(comparison_is_timed(item), comparison_error_pct(item)));
+        csv_write_cell(out, false, row->legal ? outcome_word(item->predicted_oom) : "");
+        csv_write_number(out, false, or_nan(row->run->mfu > 0, 100 * row->run->mfu));
+        csv_write_number(out, false, or_nan(predicted, 100 * row->predicted_mfu));
+        csv_write_number(out, false, or_nan(row->legal, row->memory.total / GIB));
+        csv_write_number(out, false, or_nan(row->legal, row->capacity / GIB));
+        for (int c = 0; c < N_WORK_CLASSES; c++)
+            csv_write_number(out, false, or_nan(predicted, row->breakdown.s[c]));
+        fputc('\n', out);
+    }
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *real_or_null(bool known, double value)
+{
+    return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_accuracy(const struct accuracy *a)
+{
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n, "mape_pct", a->mape_pct,
+                     "macro_mape_pct", a->macro_mape_pct, "median_ape_pct", a->median_ape_pct, "p90_ape_pct", a->p90_ape_pct,
+                     "bias_pct", a->bias_pct, "oom", "found", (json_int_t)a->oom_found, "missed", (json_int_t)a->oom_missed,
+                     "false_alarms", (json_int_t)a->oom_false_alarms);
+}
+
+static json_t *json_groups(const struct comparing *comparing, enum accuracy_key key, const char *name)
+{
+    size_t n_groups;
+    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    json_t *array = json_array();
+    for (size_t i = 0; i < n_groups; i++) {
+        json_t *group = json_pack("{s:s}", name, groups[i].name);
+        json_object_update_new(group, json_accuracy(&groups[i].accuracy));
+        json_array_append_new(array, group);
+    }
+    free(groups);
+    return array;
+}
+
+static json_t *json_breakdown(const struct compared *row)
+{
+    if (!(row->predicted_s > 0))
+        return json_null();
+    json_t *breakdown = json_object();
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        json_object_set_new(breakdown, work_class_name((enum work_class)c), json_real(row->breakdown.s[c]));
+    return breakdown;
+}
+
+static json_t *json_row(const struct compared *row, const struct comparison *item)
+{
+    char layout[256];
+    bool predicted = row->predicted_s > 0;
+    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", row->table, "gpu", item->gpu,
+                               "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout), "outcome",
+                               outcome_word(item->oom));
+    json_object_set_new(object, "measured_s", real_or_null(row->run->step_s > 0, row->run->step_s));
+    json_object_set_new(object, "predicted_s", real_or_null(predicted, row->predicted_s));
+    json_object_set_new(object, "error_pct", real_or_null(comparison_is_timed(item), comparison_error_pct(item)));
+    json_object_set_new(object, "predicted_outcome", row->legal ? json_string(outcome_word(item->predicted_oom)) : json_null());
+    json_object_set_new(object, "measured_mfu_pct", real_or_null(row->run->mfu > 0, 100 * row->run->mfu));
+    json_object_set_new(object, "predicted_mfu_pct", real_or_null(predicted, 100 * row->predicted_mfu));
+    json_object_set_new(object, "memory_gib", real_or_null(row->legal, row->memory.total / GIB));
+    json_object_set_new(object, "capacity_gib", real_or_null(row->legal, row->capacity / GIB));
+    json_object_set_new(object, "breakdown", json_breakdown(row));
+    return object;
+}
+
+void compare_fill_json(const struct comparing *comparing, json_t *result)
+{
+    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
+    json_t *summary = json_accuracy(&total), *rows = json_array();
+    json_object_set_new(summary, "rows", json_integer((json_int_t)comparing->n_rows));
+    json_object_set_new(summary, "skipped", json_integer((json_int_t)comparing->n_skipped));
+    json_object_set_new(summary, "not_predicted", json_integer((json_int_t)comparing->n_illegal));
+    for (size_t i = 0; i < comparing->n_rows; i++)
+        json_array_append_new(rows, json_row(&comparing->rows[i], &comparing->items[i]));
+    json_object_set_new(result, "summary", summary);
+    json_object_set_new(result, "sources", json_groups(comparing, ACCURACY_BY_SOURCE, "source"));
+    json_object_set_new(result, "gpus", json_groups(comparing, ACCURACY_BY_GPU, "gpu"));
+    json_object_set_new(result, "rows", rows);
+}
