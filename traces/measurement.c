@@ -72,6 +72,7 @@ struct known_cluster {
     bool found;
     struct cluster cluster;
     char why[256]; /* not found */
+    bool told;     /* and said so: once a GPU is enough */
 };
 
 struct reading {
@@ -420,11 +421,10 @@ static void read_outcome(struct reading *reading, struct measurement *row)
 }
 
 /* The cluster of the row's GPU and network, built once for all rows that have the same. */
-static const struct known_cluster *known_cluster(struct reading *reading, const char *gpu, int nodes, int per_node,
-                                                 double nic_rate)
+static struct known_cluster *known_cluster(struct reading *reading, const char *gpu, int nodes, int per_node, double nic_rate)
 {
     for (size_t i = 0; i < reading->n_clusters; i++) {
-        const struct known_cluster *k = &reading->clusters[i];
+        struct known_cluster *k = &reading->clusters[i];
         bool same_network = !(k->nic_rate < nic_rate) && !(k->nic_rate > nic_rate);
         if (k->nodes == nodes && k->per_node == per_node && same_network && strcmp(k->gpu, gpu) == 0)
             return k;
@@ -437,6 +437,8 @@ static const struct known_cluster *known_cluster(struct reading *reading, const 
     k->found = cluster_of_gpu(gpu, nodes, per_node, nic_rate, &k->cluster, &why) == STATUS_OK;
     if (!k->found)
         snprintf(k->why, sizeof k->why, "%s", why.n_items ? why.items[0].text : "not in the catalog");
+    for (size_t i = 0; i + 1 < reading->n_clusters; i++)
+        k->told |= !reading->clusters[i].found && strcmp(reading->clusters[i].gpu, gpu) == 0;
     diags_free(&why);
     return k;
 }
@@ -451,11 +453,12 @@ static void read_cluster(struct reading *reading, struct measurement *row)
         skip(reading, COLUMN_GPU, "no gpu is named");
     } else if (row->gpus) {
         int nodes = (row->gpus + per_node - 1) / per_node;
-        const struct known_cluster *known = known_cluster(reading, gpu, nodes, per_node, nic_gbps * 1e9 / 8);
-        if (known->found)
-            row->cluster = known->cluster;
-        else
-            skip(reading, COLUMN_GPU, "%s", known->why);
+        struct known_cluster *known = known_cluster(reading, gpu, nodes, per_node, nic_gbps * 1e9 / 8);
+        row->cluster = known->cluster;
+        if (!known->found && !known->told)
+            skip(reading, COLUMN_GPU, "%s (all rows of this GPU)", known->why);
+        known->told = true;
+        reading->unusable |= !known->found;
     }
 }
 

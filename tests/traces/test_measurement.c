@@ -1,0 +1,271 @@
+/* Measurement tables: what a row becomes, and what is said of rows that are wrong. */
+#include <check.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traces/measurement.h"
+
+#define HEADER                                                                                                                   \
+    "case,model,layers,hidden,ffn_hidden,gated_mlp,heads,kv_heads,seq_len,vocab,gpu,gpus,gpus_per_node,nic_gbps,tp,pp,vpp,cp,"   \
+    "dp,ep,zero,sequence_parallel,micro_batch,global_batch,recompute,precision,schedule,features,outcome,step_time_s,mfu_pct,"   \
+    "assumed,source\n"
+#define GPT                                                                                                                      \
+    "g,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,fused_ops;,ok,3.5,44,vpp,"    \
+    "\"a, b\"\n"
+#define LLAMA                                                                                                                    \
+    "l,no-such-model,40,5120,,1,40,8,4096,,a100-80g-sxm,128,,,4,1,,2,16,,3,1,2,2048,none,bf16,,\"flash_attention2; "             \
+    "dp_overlap\",oom,,,,\n"
+
+static enum status build(const char *text, struct measurement_table *table, struct diags *diags)
+{
+    struct csv_table csv;
+    ck_assert_int_eq(csv_table_parse("m.csv", text, strlen(text), &csv, diags), STATUS_OK);
+    return measurement_table_build(&csv, table, diags);
+}
+
+static void expect_diag(const struct diags *diags, size_t index, enum severity severity, int line, int column, const char *part)
+{
+    ck_assert_uint_lt(index, diags->n_items);
+    const struct diag *d = &diags->items[index];
+    ck_assert_msg(strstr(d->text, part) != NULL, "'%s' has no '%s'", d->text, part);
+    ck_assert_int_eq(d->severity, severity);
+    ck_assert_int_eq(d->line, line);
+    ck_assert_int_eq(d->column, column);
+}
+
+START_TEST(gpt_row)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build(HEADER GPT, &table, &diags), STATUS_OK);
+    ck_assert_uint_eq(diags.n_items, 0);
+    ck_assert_uint_eq(table.n_items, 1);
+    const struct measurement *m = &table.items[0];
+    ck_assert_str_eq(m->name, "g");
+    ck_assert_str_eq(m->source, "a, b");
+    ck_assert_str_eq(m->assumed, "vpp");
+    ck_assert_str_eq(m->model.name, "g");
+    ck_assert_int_eq(m->model.layers, 24);
+    ck_assert_int_eq(m->model.head_dim, 96);
+    ck_assert(m->model.tied_embeddings && m->model.linear_bias && !m->model.gated_mlp);
+    ck_assert_int_eq(m->model.norm, NORM_LAYER);
+    ck_assert_int_eq(m->model.position, POSITION_LEARNED);
+    ck_assert_int_eq(m->model.max_seq_len, 2048);
+    ck_assert_str_eq(m->cluster.gpu.name, "a100-80g-sxm");
+    ck_assert_int_eq(m->cluster.nodes, 4);
+    ck_assert_int_eq(m->cluster.gpus_per_node, 8);
+    ck_assert_double_eq_tol(m->cluster.nic_rate, 25e9, 1);
+    ck_assert_int_eq(m->job.global_batch, 512);
+    ck_assert_int_eq(m->job.precision, PRECISION_FP16);
+    ck_assert_int_eq(m->job.gradient_precision, PRECISION_BF16);
+    ck_assert_uint_eq(m->job.features, FEATURE_BIT(FUSED_OPS));
+    ck_assert_int_eq(m->layout.tp, 2);
+    ck_assert_int_eq(m->layout.dp, 8);
+    ck_assert_int_eq(m->layout.recompute, RECOMPUTE_FULL);
+    ck_assert_int_eq(m->layout.schedule, SCHEDULE_1F1B);
+    ck_assert_uint_eq(m->layout.features, m->job.features);
+    ck_assert_int_eq(m->gpus, 32);
+    ck_assert(!m->oom);
+    ck_assert_double_eq(m->step_s, 3.5);
+    ck_assert_double_eq(m->mfu, 0.44);
+    measurement_table_free(&table);
+}
+END_TEST
+
+/* Empty cells take what the header promises; a name the catalog does not know leaves the shape to stand alone. */
+START_TEST(llama_row)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build(HEADER LLAMA, &table, &diags), STATUS_OK);
+    ck_assert_uint_eq(table.n_items, 1);
+    const struct measurement *m = &table.items[0];
+    ck_assert_str_eq(m->model.name, "no-such-model");
+    ck_assert_int_eq(m->model.ffn_hidden, 13824); /* 8/3 * 5120 = 13653.3 -> 54 * 256 */
+    ck_assert_int_eq(m->model.kv_heads, 8);
+    ck_assert_int_eq(m->model.vocab, 32000);
+    ck_assert(!m->model.tied_embeddings && !m->model.linear_bias && m->model.gated_mlp);
+    ck_assert_int_eq(m->model.norm, NORM_RMS);
+    ck_assert_int_eq(m->model.position, POSITION_ROTARY);
+    ck_assert_int_eq(m->layout.cp, 2);
+    ck_assert_int_eq(m->layout.vpp, 1);
+    ck_assert_int_eq(m->layout.ep, 1);
+    ck_assert_int_eq(m->layout.schedule, SCHEDULE_NONE);
+    ck_assert(m->layout.sequence_parallel);
+    ck_assert_uint_eq(m->layout.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP));
+    ck_assert_int_eq(m->job.gradient_precision, PRECISION_BF16); /* ZeRO-3 */
+    ck_assert_int_eq(m->cluster.gpus_per_node, 8);
+    ck_assert(m->oom);
+    ck_assert_double_eq(m->step_s, 0);
+    ck_assert_uint_eq(diags.n_errors, 0);
+    expect_diag(&diags, 0, SEVERITY_NOTE, 0, 0, "vocab is not given in 1 row");
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
+/* A catalog model keeps what columns cannot say; columns win where they speak. */
+START_TEST(catalog_row)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    struct setting setting;
+    ck_assert_int_eq(
+        build("case,model,layers,hidden,heads,seq_len,vocab,gpu,gpus,tp,pp,vpp,dp,micro_batch,global_batch,recompute,"
+              "precision,step_time_s\n"
+              "c,gpt-175b-megascale,48,,,2048,,a100-80g-sxm,256,8,8,6,4,1,256,none,bf16,14.8\n",
+              &table, &diags),
+        STATUS_OK);
+    ck_assert_uint_eq(table.n_items, 1);
+    setting = measurement_setting(&table.items[0]);
+    ck_assert_int_eq(setting.model->layers, 48);
+    ck_assert_int_eq(setting.model->hidden, 12288);
+    ck_assert_int_eq(setting.model->heads, 128);
+    ck_assert_int_eq(setting.model->vocab, 64000);
+    ck_assert_int_eq(setting.gpus, 256);
+    ck_assert_int_eq(table.items[0].layout.schedule, SCHEDULE_INTERLEAVED);
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Cells that cannot be read are errors, all in one go, each at its own place; then there is no table. */
+START_TEST(bad_cells)
+{
+    struct measurement_table table = {0};
+    struct diags diags = {0};
+    ck_assert_int_eq(build(HEADER "g,,24,abc,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,"
+                                  "ok,3.5,44,,\n"
+                                  "h,,24,2304,9216,2,24,24,2048,51200,a100-80g-sxm,32,8,200,-2,2,1,1,8,1,4,0,1,512,full,fp17,"
+                                  "1f1b,,done,-1,144,,\n",
+                           &table, &diags),
+                     STATUS_BAD_INPUT);
+    static const struct {
+        int line, column;
+        const char *part;
+    } errors[] = {
+        {2, 7, "hidden 'abc' is not a whole number"},
+        {2, 79, "recompute 'ful' is unknown; did you mean 'full'?"},
+        {3, 17, "gated_mlp '2' is not a whole number from 0 to 1"},
+        {3, 58, "tp '-2'"},
+        {3, 71, "zero '4' is not a whole number from 0 to 3"},
+        {3, 86, "precision 'fp17' is unknown"},
+        {3, 97, "outcome 'done' is unknown"},
+        {3, 102, "step_time_s '-1'"},
+        {3, 105, "mfu_pct '144' is not a number from 0 to 100"},
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        bool found = false;
+        for (size_t j = 0; j < diags.n_items; j++)
+            found |= diags.items[j].severity == SEVERITY_ERROR && diags.items[j].line == errors[i].line &&
+                     diags.items[j].column == errors[i].column && strstr(diags.items[j].text, errors[i].part);
+        ck_assert_msg(found, "%d:%d: %s", errors[i].line, errors[i].column, errors[i].part);
+    }
+    ck_assert_ptr_null(table.items);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Rows that can be read but not be used are skipped, and the others stay. */
+START_TEST(unusable_rows)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(
+        build(HEADER GPT
+              "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-smx,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+              "b,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,33,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+              "c,secret,,,,,,,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+              "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,,44,,\n"
+              "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,warp;warp,ok,1,,,\n",
+              &table, &diags),
+        STATUS_OK);
+    ck_assert_uint_eq(table.n_items, 2);
+    ck_assert_uint_eq(table.n_skipped, 4);
+    ck_assert_str_eq(table.items[1].name, "e");
+    ck_assert_int_eq(table.items[1].at.line, 7);
+    ck_assert_uint_eq(diags.n_errors, 0);
+    expect_diag(&diags, 0, SEVERITY_WARNING, 3, 36, "row skipped: ");
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "a100-80g-smx"));
+    expect_diag(&diags, 1, SEVERITY_WARNING, 4, 49, "33 gpus, but tp 2 x pp 2 x cp 1 x dp 8 is 32");
+    expect_diag(&diags, 2, SEVERITY_WARNING, 5, 3, "no model 'secret'");
+    expect_diag(&diags, 3, SEVERITY_WARNING, 6, 99, "no step time");
+    expect_diag(&diags, 4, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
+    ck_assert_uint_eq(diags.n_items, 5); /* the feature is warned of once */
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(missing_columns)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build("case,layers,hiden\n", &table, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    expect_diag(&diags, 0, SEVERITY_ERROR, 1, 1, "missing columns 'hidden' (did you mean 'hiden'?), 'heads'");
+    diags_free(&diags);
+}
+END_TEST
+
+static void expect_all_usable(const char *pattern, size_t n_expected)
+{
+    glob_t files = {0};
+    size_t n_rows = 0;
+    if (glob(pattern, 0, NULL, &files) != 0) {
+        printf("skipped: nothing like %s\n", pattern);
+        return;
+    }
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        struct measurement_table table;
+        struct diags diags = {0};
+        enum status status = measurement_table_read(files.gl_pathv[i], &table, &diags);
+        diags_print(&diags, stdout, false);
+        ck_assert_int_eq(status, STATUS_OK);
+        ck_assert_uint_eq(table.n_skipped, 0);
+        n_rows += table.n_items;
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+    globfree(&files);
+    ck_assert_uint_eq(n_rows, n_expected);
+}
+
+START_TEST(published_tables)
+{
+    expect_all_usable(MSIM_SOURCE_DIR "/traces/published/*.csv", 43);
+}
+END_TEST
+
+START_TEST(shared_tables)
+{
+    const char *shared = getenv("MSIM_SHARED");
+    char pattern[4096];
+    if (!shared)
+        return;
+    snprintf(pattern, sizeof pattern, "%s/measured/*.csv", shared);
+    expect_all_usable(pattern, 1656);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("measurement");
+    TCase *rows = tcase_create("rows");
+    tcase_add_test(rows, gpt_row);
+    tcase_add_test(rows, llama_row);
+    tcase_add_test(rows, catalog_row);
+    tcase_add_test(rows, bad_cells);
+    tcase_add_test(rows, unusable_rows);
+    tcase_add_test(rows, missing_columns);
+    tcase_add_test(rows, published_tables);
+    tcase_add_test(rows, shared_tables);
+    suite_add_tcase(suite, rows);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
