@@ -24,15 +24,9 @@ static double now_s(void)
 
 static enum status predict_by_simulation(const struct setting *setting, struct compared *row, struct diags *diags)
 {
-    struct step_options options = {.detail = DETAIL_CHUNK};
-    struct step_result result;
-    enum status status = step_simulate(&row->run->layout, setting, &options, &result, NULL, NULL, diags);
-    if (status != STATUS_OK)
-        return status;
-    row->predicted_s = result.step_time_s;
-    row->predicted_mfu = result.mfu;
-    row->breakdown = result.breakdown;
-    return STATUS_OK;
+    (void)setting, (void)row;
+    diag_error(diags, (struct place){0}, "not in this build");
+    return STATUS_MISSING;
 }
 
 static void predict_by_formula(const struct setting *setting, struct compared *row)
@@ -169,8 +163,7 @@ static json_t *json_settings(const struct comparing *comparing)
     json_t *tables = json_array();
     for (size_t i = 0; i < comparing->n_tables; i++)
         json_array_append_new(tables, json_string(comparing->paths[i]));
-    return json_pack("{s:o, s:s}", "tables", tables, "method",
-                     comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
+    return json_pack("{s:o, s:s}", "tables", tables, "method", comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
 }
 
 static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
@@ -280,7 +273,7 @@ static const struct option_row options[] = {
      .argument = "HOW",
      .type = OPTION_CHOICE,
      .choices = methods,
-     .initial = "simulation",
+     .initial = "formula",
      .help = "predict by event simulation or by the closed formula that the plan search uses"},
     {0},
 };
@@ -297,12 +290,16 @@ const struct command command_compare = {
     .name = "compare",
     .summary = "predicted against measured, for every row of a table of real runs",
     .description =
-        "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run ended "
-        "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table and by GPU: mean, "
-        "median and 90th percentile of the absolute error, bias (positive: predicted too slow), and out-of-memory runs found, missed "
+        "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run "
+        "ended "
+        "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table and by GPU: "
+        "mean, "
+        "median and 90th percentile of the absolute error, bias (positive: predicted too slow), and out-of-memory runs found, "
+        "missed "
         "and falsely alarmed.\n\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
-        "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one line a "
+        "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one "
+        "line a "
         "row.",
     .operands = "TABLE.csv...",
     .min_operands = 1,

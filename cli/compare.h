@@ -18,8 +18,8 @@ enum compare_method { COMPARE_SIMULATION, COMPARE_FORMULA };
 /* One row and what was predicted for it. */
 struct compared {
     const struct measurement *run;
-    const char *table; /* path of its file */
-    bool legal;        /* the layout can be simulated; false: no prediction */
+    const char *table;                 /* path of its file */
+    bool legal;                        /* the layout can be simulated; false: no prediction */
     double predicted_s, predicted_mfu; /* 0: not predicted (also for runs that ended out of memory) */
     struct cost_by_class breakdown;    /* of predicted_s */
     struct footprint memory;

@@ -62,7 +62,8 @@ static void accuracy_row(struct table *table, const char *name, const struct acc
     table_cell(table, "%zu", a->oom_false_alarms);
 }
 
-static void write_groups(const struct comparing *comparing, enum accuracy_key key, const char *what, const struct invocation *call)
+static void write_groups(const struct comparing *comparing, enum accuracy_key key, const char *what,
+                         const struct invocation *call)
 {
     struct table table = {0};
     size_t n_groups;
@@ -70,7 +71,8 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
     accuracy_columns(&table, what);
     for (size_t i = 0; i < n_groups; i++) {
         char title[256];
-        accuracy_row(&table, key == ACCURACY_BY_SOURCE ? compare_table_title(groups[i].name, title, sizeof title) : groups[i].name,
+        accuracy_row(&table,
+                     key == ACCURACY_BY_SOURCE ? compare_table_title(groups[i].name, title, sizeof title) : groups[i].name,
                      &groups[i].accuracy);
     }
     if (key == ACCURACY_BY_SOURCE) {
@@ -178,8 +180,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
 {
     struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
     fprintf(call->out, "%zu runs of %zu table%s predicted by %s", comparing->n_rows - comparing->n_illegal, comparing->n_tables,
-            comparing->n_tables == 1 ? "" : "s",
-            comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
+            comparing->n_tables == 1 ? "" : "s", comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
     if (comparing->n_skipped + comparing->n_illegal)
         fprintf(call->out, "; %zu unusable, %zu with a layout that cannot be simulated", comparing->n_skipped,
                 comparing->n_illegal);
@@ -274,8 +275,8 @@ static json_t *json_row(const struct compared *row, const struct comparison *ite
     char layout[256];
     bool predicted = row->predicted_s > 0;
     json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", row->table, "gpu", item->gpu,
-                               "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout), "outcome",
-                               outcome_word(item->oom));
+                               "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout),
+                               "outcome", outcome_word(item->oom));
     json_object_set_new(object, "measured_s", real_or_null(row->run->step_s > 0, row->run->step_s));
     json_object_set_new(object, "predicted_s", real_or_null(predicted, row->predicted_s));
     json_object_set_new(object, "error_pct", real_or_null(comparison_is_timed(item), comparison_error_pct(item)));

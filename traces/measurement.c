@@ -7,6 +7,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/units.h"
+#include "model/cost/work.h"
 #include "model/spec/catalog.h"
 
 /* Columns, with the widest range a value can sensibly have. */
@@ -405,6 +406,14 @@ static void read_layout(struct reading *reading, feature_set features, struct la
     read_world(reading, layout, gpus);
 }
 
+/* Where sliding windows were used and nobody published how wide. */
+static void assume_window(struct measurement *row)
+{
+    bool sliding = row->job.features & FEATURE_BIT(SLIDING_WINDOW);
+    if (sliding && row->model.window == 0)
+        row->job.window = (int64_t)((double)row->job.seq_len * SLIDING_WINDOW_ASSUMED + 0.5);
+}
+
 /* --- rows and tables ---------------------------------------------------------------------------------------------------------
  */
 
@@ -474,6 +483,7 @@ static bool read_row(struct reading *reading, struct measurement *row)
     int zero = (int)whole(reading, COLUMN_ZERO, 0, 3, 0);
     read_model(reading, &shape, &row->model);
     read_job(reading, &shape, zero, &row->job);
+    assume_window(row);
     read_layout(reading, row->job.features, &row->layout, &row->gpus);
     read_cluster(reading, row);
     read_outcome(reading, row);

@@ -1,0 +1,22 @@
+/*
+ * explain.h - what the kernels and exchanges of a layout cost: the leaves of one micro-batch's passes through the embedding, one
+ * layer and the loss head, each with the parts of its cost. Shared by the commands that have --explain.
+ */
+#ifndef MSIM_CLI_EXPLAIN_H
+#define MSIM_CLI_EXPLAIN_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "model/cost/cost.h"
+#include "model/layout/layout.h"
+
+/* The layout must be legal. Text is a table on call->out. */
+void explain_works_text(const struct layout *layout, const struct setting *setting, const struct invocation *call);
+/* An array of {pass class label times work seconds parts{launch_s compute_s memory_s latency_s bandwidth_s} flops}. */
+json_t *explain_works_json(const struct layout *layout, const struct setting *setting);
+
+/* Seconds by class with their share and meaning, classes of no time left out. */
+void explain_breakdown_text(const struct cost_by_class *by, const struct invocation *call);
+
+#endif
