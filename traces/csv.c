@@ -516,7 +516,8 @@ void csv_write_integer(FILE *out, bool first, int64_t value)
 
 void csv_write_row(FILE *out, const char *const *cells, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    bool blank = n == 1 && !*cells[0]; /* a row with one empty cell would read as a blank line */
+    for (size_t i = 0; i < n && !blank; i++)
         csv_write_cell(out, i == 0, cells[i]);
-    putc('\n', out);
+    fputs(blank ? "\"\"\n" : "\n", out);
 }
