@@ -194,6 +194,7 @@ static void find_trace(const struct yaml_node *part, struct faults_request *faul
 static void read_faults(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
     e->faults.spares = -1;
+    e->faults.restart_s = -1;
     if (!part)
         return;
     schema_read(&faults_schema, part, &e->faults, diags);
@@ -302,6 +303,10 @@ static json_t *write_faults(const struct faults_request *faults)
     json_object_del(mapping, "spares");
     if (faults->spares >= 0) /* 0 is an answer here */
         json_object_set_new(mapping, "spares", json_integer(faults->spares));
+    if (faults->restart_s < 0)
+        json_object_del(mapping, "restart");
+    else if (faults->restart_s <= 0) /* likewise */
+        json_object_set_new(mapping, "restart", json_string("0s"));
     return mapping;
 }
 

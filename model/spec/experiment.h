@@ -30,8 +30,9 @@ struct faults_request {
     double checkpoint_interval_s; /* of useful work; 0: not given */
     int64_t checkpoint_steps;     /* the same in steps; 0: not given */
     double checkpoint_block_s;
-    double detect_s, restart_s;
-    int spares; /* -1: not given */
+    double detect_s;
+    double restart_s; /* negative: not given */
+    int spares;       /* -1: not given */
 };
 
 struct experiment {
