@@ -52,14 +52,16 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
 /* A precision with a peak but no fit of its own borrows that of its nearest kin. */
 static void complete_gemm(struct gpu *gpu)
 {
-    static const enum precision kin[N_PRECISIONS] = {
-        [PRECISION_FP32] = PRECISION_BF16, [PRECISION_BF16] = PRECISION_FP16, [PRECISION_FP16] = PRECISION_BF16,
-        [PRECISION_FP8] = PRECISION_BF16,  [PRECISION_MXFP8] = PRECISION_FP8, [PRECISION_NVFP4] = PRECISION_FP8,
+    static const enum precision kin[N_PRECISIONS][2] = {
+        [PRECISION_FP32] = {PRECISION_BF16, PRECISION_FP16}, [PRECISION_BF16] = {PRECISION_FP16, PRECISION_FP16},
+        [PRECISION_FP16] = {PRECISION_BF16, PRECISION_BF16}, [PRECISION_FP8] = {PRECISION_BF16, PRECISION_FP16},
+        [PRECISION_MXFP8] = {PRECISION_FP8, PRECISION_BF16}, [PRECISION_NVFP4] = {PRECISION_FP8, PRECISION_BF16},
     };
-    for (int round = 0; round < 2; round++)
-        for (int p = 0; p < N_PRECISIONS; p++)
-            if (gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0)
-                gpu->gemm[p] = gpu->gemm[kin[p]];
+    struct gemm_parameters given[N_PRECISIONS];
+    memcpy(given, gpu->gemm, sizeof given);
+    for (int p = 0; p < N_PRECISIONS; p++)
+        for (int k = 0; k < 2 && gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0; k++)
+            gpu->gemm[p] = given[kin[p][k]];
 }
 
 void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *diags)
