@@ -116,7 +116,9 @@ enum status quantity_parse(const char *text, enum dimension dimension, double *v
         unit++;
     for (size_t i = 0; i < row->n_units; i++) {
         if (strcmp(unit, row->units[i].name) == 0) {
-            double scaled = number * row->units[i].factor;
+            /* Division by a whole number rounds once: 0.7us is the double nearest to 7e-7. */
+            double factor = row->units[i].factor;
+            double scaled = factor < 1 ? number / round(1 / factor) : number * factor;
             if (!isfinite(scaled))
                 break;
             *value = scaled;
