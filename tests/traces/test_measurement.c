@@ -239,6 +239,17 @@ START_TEST(published_tables)
 }
 END_TEST
 
+START_TEST(shared_tables)
+{
+    const char *shared = getenv("MSIM_SHARED");
+    char pattern[4096];
+    if (!shared)
+        return;
+    snprintf(pattern, sizeof pattern, "%s/measured/*.csv", shared);
+    expect_all_usable(pattern, 1656);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("measurement");
@@ -250,6 +261,7 @@ int main(void)
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, published_tables);
+    tcase_add_test(rows, shared_tables);
     suite_add_tcase(suite, rows);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
