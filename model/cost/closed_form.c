@@ -123,7 +123,8 @@ static void pass_by_class(const struct machine *machine, struct work_table *tabl
                           struct layer_range range, bool embedding, bool head, double scale, struct cost_by_class *out)
 {
     int32_t id = work_add_pass(table, machine->layout, setting, pass, range, embedding, head);
-    table->items[id].sequence.host_paced = false; /* starvation is added per chunk */
+    if (pass == PASS_BACKWARD_WEIGHT || range.count == 0) /* counted with the whole backward pass */
+        table->items[id].sequence.host_paced = false;
     struct cost_by_class by = {0};
     work_cost_by_class(machine, table, id, &by);
     for (int i = 0; i < N_WORK_CLASSES; i++)

@@ -91,7 +91,13 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
 
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange)
 {
-    builder_append(b, exchange < 0 ? gemm : work_add_overlapped(b->table, gemm, exchange, 0));
+    if (exchange >= 0 && b->layout->sequence_parallel) {
+        builder_append(b, work_add_overlapped(b->table, gemm, exchange, 0));
+        return;
+    }
+    builder_append(b, gemm);
+    if (exchange >= 0)
+        builder_append(b, exchange);
 }
 
 void builder_cast(struct layer_builder *b, const char *label, double elements)

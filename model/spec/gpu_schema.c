@@ -79,6 +79,8 @@ static const struct field gpu_rows[] = {
     INTEGER("nvlink_domain", struct gpu, nvlink_domain, 1, 100000, "8", "GPUs that NVLink joins"),
     INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "of the usual host"),
     QUANTITY("nic_rate", struct gpu, nic_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
+    QUANTITY("sustained_clock", struct gpu, sustained_clock, DIM_FRACTION, 0.1, 1, "1",
+             "of the clock of kernels timed alone that training holds"),
     QUANTITY("launch", struct gpu, launch_s, DIM_TIME, 0, 1e-3, "1us", "gap between kernels while the queue is kept full"),
     QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "what the host needs to enqueue one kernel"),
     SECTION("gemm", gemm_schema, REQUIRED, "matrix multiplication, fitted"),
