@@ -236,6 +236,8 @@ const char *nearest_name(const char *text, const char *const *names, size_t n_na
 {
     const char *best = NULL;
     size_t best_distance = strlen(text) / 3 + 2;
+    if (best_distance > 64) /* what edit_distance says of texts it does not compare */
+        best_distance = 64;
     for (size_t i = 0; i < n_names; i++) {
         size_t distance = edit_distance(text, names[i]);
         if (distance < best_distance) {

@@ -1,0 +1,229 @@
+/* Whole files in and out, diagnostics, and memory. Each test works in a folder of its own. */
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "model/base/file.h"
+#include "model/base/memory.h"
+
+static char folder[64];
+
+static void enter_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/msim-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+}
+
+static void leave_folder(void)
+{
+    char *const argv[] = {"rm", "-rf", folder, NULL};
+    ck_assert_int_eq(chdir("/"), 0);
+    execvp("rm", argv); /* the test's own process: nothing comes after */
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void expect_content(const char *path, const char *text)
+{
+    struct diags diags = {0};
+    char *bytes;
+    size_t n;
+    ck_assert_int_eq(file_read(path, 1 << 20, &bytes, &n, &diags), STATUS_OK);
+    ck_assert_uint_eq(n, strlen(text));
+    ck_assert_str_eq(bytes, text);
+    free(bytes);
+}
+
+static void expect_refusal(const char *path, size_t limit, const char *why)
+{
+    struct diags diags = {0};
+    char *bytes = NULL;
+    size_t n = 7;
+    ck_assert_int_eq(file_read(path, limit, &bytes, &n, &diags), STATUS_BAD_INPUT);
+    ck_assert_ptr_null(bytes);
+    ck_assert_uint_eq(n, 7);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    ck_assert_str_eq(diags.items[0].file, path);
+    ck_assert_msg(strstr(diags.items[0].text, why), "%s", diags.items[0].text);
+    diags_free(&diags);
+}
+
+START_TEST(a_file_is_read_whole)
+{
+    put("a", "one\ntwo");
+    expect_content("a", "one\ntwo");
+    put("empty", "");
+    expect_content("empty", "");
+    expect_refusal("missing", 100, "No such file");
+    expect_refusal(".", 100, "is a directory");
+    expect_refusal("a", 3, "larger than");
+}
+END_TEST
+
+START_TEST(compressed_files_are_read_and_truncation_is_noticed)
+{
+    gzFile gz = gzopen("a.gz", "wb");
+    for (int i = 0; i < 5000; i++)
+        gzprintf(gz, "%d %d\n", i, i * 7919 % 1000);
+    gzclose(gz);
+    struct diags diags = {0};
+    char *bytes;
+    size_t n;
+    ck_assert_int_eq(file_read("a.gz", 1 << 20, &bytes, &n, &diags), STATUS_OK);
+    ck_assert_int_eq(strncmp(bytes, "0 0\n1 919\n", 10), 0);
+    free(bytes);
+    struct stat st;
+    stat("a.gz", &st);
+    ck_assert_int_eq(truncate("a.gz", st.st_size / 2), 0);
+    expect_refusal("a.gz", 1 << 20, "");
+}
+END_TEST
+
+START_TEST(an_output_appears_when_it_is_whole)
+{
+    struct diags diags = {0};
+    struct file_output out;
+    put("result", "old");
+    ck_assert_int_eq(file_output_open(&out, "result", &diags), STATUS_OK);
+    fputs("new", out.stream);
+    expect_content("result", "old");
+    ck_assert_int_eq(file_output_commit(&out, &diags), STATUS_OK);
+    expect_content("result", "new");
+    file_output_abandon(&out); /* harmless */
+    expect_content("result", "new");
+}
+END_TEST
+
+START_TEST(an_abandoned_output_leaves_nothing)
+{
+    struct diags diags = {0};
+    struct file_output out;
+    ck_assert_int_eq(file_output_open(&out, "result", &diags), STATUS_OK);
+    fputs("new", out.stream);
+    char *aside = memory_copy_text(out.aside);
+    ck_assert_int_eq(access(aside, F_OK), 0);
+    file_output_abandon(&out);
+    ck_assert_int_ne(access(aside, F_OK), 0);
+    ck_assert_int_ne(access("result", F_OK), 0);
+    free(aside);
+}
+END_TEST
+
+START_TEST(unwritable_outputs_are_reported)
+{
+    struct diags diags = {0};
+    struct file_output out;
+    ck_assert_int_eq(file_output_open(&out, "nowhere/result", &diags), STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    ck_assert_int_eq(file_output_open(&out, ".", &diags), STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_errors, 2);
+    ck_assert_int_eq(file_output_open(&out, "/dev/full", &diags), STATUS_OK);
+    fputs("new", out.stream);
+    ck_assert_int_eq(file_output_commit(&out, &diags), STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_errors, 3);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(diagnostics_print_where_and_what)
+{
+    struct diags diags = {0};
+    diag_error(&diags, (struct place){"a.yaml", 3, 7}, "unknown key '%s'", "x");
+    diag_warning(&diags, (struct place){"a.yaml", 4, 0}, "odd");
+    diag_note(&diags, (struct place){0}, "no place");
+    ck_assert_int_eq(diags_status(&diags), STATUS_BAD_INPUT);
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    diags_print(&diags, out, false);
+    fclose(out);
+    ck_assert_str_eq(text, "a.yaml:3:7: error: unknown key 'x'\na.yaml:4: warning: odd\nnote: no place\n");
+    free(text);
+    diags_free(&diags);
+    ck_assert_int_eq(diags_status(&diags), STATUS_OK);
+}
+END_TEST
+
+START_TEST(diagnostics_beyond_the_limit_are_counted)
+{
+    struct diags diags = {0};
+    for (int i = 0; i < DIAGS_MAX + 5; i++)
+        diag_error(&diags, (struct place){0}, "%d", i);
+    ck_assert_uint_eq(diags.n_items, DIAGS_MAX);
+    ck_assert_uint_eq(diags.n_errors, DIAGS_MAX + 5);
+    ck_assert_uint_eq(diags.n_dropped, 5);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(an_arena_keeps_what_it_gave)
+{
+    struct arena arena = {0};
+    int *numbers[200];
+    for (int i = 0; i < 200; i++) {
+        numbers[i] = arena_new(&arena, 1000, sizeof *numbers[i]);
+        ck_assert_uint_eq((uintptr_t)numbers[i] % 16, 0);
+        for (int k = 0; k < 1000; k++) {
+            ck_assert_int_eq(numbers[i][k], 0);
+            numbers[i][k] = i;
+        }
+    }
+    char *text = arena_copy_text(&arena, "kept");
+    for (int i = 0; i < 200; i++)
+        ck_assert(numbers[i][0] == i && numbers[i][999] == i);
+    ck_assert_str_eq(text, "kept");
+    ck_assert_uint_ge(arena.bytes, 200 * 4000);
+    arena_free(&arena);
+    ck_assert_uint_eq(arena.bytes, 0);
+}
+END_TEST
+
+START_TEST(growing_keeps_the_items)
+{
+    int *items = NULL;
+    size_t capacity = 0;
+    for (int i = 0; i < 1000; i++) {
+        items = memory_grow(items, &capacity, (size_t)i + 1, sizeof *items);
+        items[i] = i;
+    }
+    ck_assert_uint_ge(capacity, 1000);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(items[i], i);
+    free(items);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("file");
+    TCase *files = tcase_create("files");
+    tcase_add_checked_fixture(files, enter_folder, leave_folder);
+    tcase_add_test(files, a_file_is_read_whole);
+    tcase_add_test(files, compressed_files_are_read_and_truncation_is_noticed);
+    tcase_add_test(files, an_output_appears_when_it_is_whole);
+    tcase_add_test(files, an_abandoned_output_leaves_nothing);
+    tcase_add_test(files, unwritable_outputs_are_reported);
+    suite_add_tcase(suite, files);
+    TCase *others = tcase_create("diagnostics and memory");
+    tcase_add_test(others, diagnostics_print_where_and_what);
+    tcase_add_test(others, diagnostics_beyond_the_limit_are_counted);
+    tcase_add_test(others, an_arena_keeps_what_it_gave);
+    tcase_add_test(others, growing_keeps_the_items);
+    suite_add_tcase(suite, others);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
