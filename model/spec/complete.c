@@ -29,8 +29,8 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
         snprintf(model->source, SOURCE_SIZE, "given in place");
     if (!model->kv_heads)
         model->kv_heads = model->heads;
-    if (!model->ffn_hidden)
-        model->ffn_hidden = 4 * model->hidden;
+    if (!model->ffn_hidden) /* where every layer is a mixture nothing has this width */
+        model->ffn_hidden = model->moe.experts ? model->moe.expert_ffn : 4 * model->hidden;
     if (!model->head_dim && model->attention == ATTENTION_LATENT)
         model->head_dim = model->latent.v_dim;
     if (!model->head_dim && model->hidden % model->heads == 0)

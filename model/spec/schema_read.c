@@ -14,6 +14,12 @@ const struct field *schema_find(const struct schema *schema, const char *key)
     return NULL;
 }
 
+/* The key as the user knows it. */
+static const char *key_of(const struct field *row, const struct yaml_node *value)
+{
+    return value->alias ? value->alias : row->key;
+}
+
 /* "a, b or c", cut with "..." when the buffer is full. */
 static void list_choices(const char *const *choices, char *buffer, size_t size)
 {
@@ -31,7 +37,7 @@ static void list_choices(const char *const *choices, char *buffer, size_t size)
 static void read_text(const struct field *row, const struct yaml_node *value, char *at, struct diags *diags)
 {
     if (strlen(value->text) >= row->size)
-        diag_error(diags, value->at, "%s is longer than %zu characters", row->key, row->size - 1);
+        diag_error(diags, value->at, "%s is longer than %zu characters", key_of(row, value), row->size - 1);
     else
         memcpy(at, value->text, strlen(value->text) + 1);
 }
@@ -42,7 +48,7 @@ static bool read_number(const struct field *row, const struct yaml_node *value, 
     char why[160], bound[48];
     double parsed;
     if (quantity_parse(value->text, row->dimension, &parsed, why, sizeof why) != STATUS_OK) {
-        diag_error(diags, value->at, "%s: %s", row->key, why);
+        diag_error(diags, value->at, "%s: %s", key_of(row, value), why);
         return false;
     }
     if (parsed >= row->min && parsed <= row->max) {
@@ -51,7 +57,7 @@ static bool read_number(const struct field *row, const struct yaml_node *value, 
     }
     bool low = parsed < row->min;
     quantity_write(low ? row->min : row->max, row->dimension, bound, sizeof bound);
-    diag_error(diags, value->at, "%s: %s is too %s; it is %s %s", row->key, value->text, low ? "small" : "large",
+    diag_error(diags, value->at, "%s: %s is too %s; it is %s %s", key_of(row, value), value->text, low ? "small" : "large",
                low ? "at least" : "at most", bound);
     return false;
 }
@@ -62,7 +68,7 @@ static void read_integer(const struct field *row, const struct yaml_node *value,
     if (!read_number(row, value, &number, diags))
         return;
     if (number != floor(number))
-        diag_error(diags, value->at, "%s: %s is not a whole number", row->key, value->text);
+        diag_error(diags, value->at, "%s: %s is not a whole number", key_of(row, value), value->text);
     else if (row->type == FIELD_INT64)
         *(int64_t *)at = (int64_t)number;
     else
@@ -75,7 +81,7 @@ static void read_boolean(const struct field *row, const struct yaml_node *value,
     if (yes || strcmp(value->text, "false") == 0)
         *at = yes;
     else
-        diag_error(diags, value->at, "%s: '%.40s' is neither true nor false", row->key, value->text);
+        diag_error(diags, value->at, "%s: '%.40s' is neither true nor false", key_of(row, value), value->text);
 }
 
 static void read_choice(const struct field *row, const struct yaml_node *value, int *at, struct diags *diags)
@@ -91,9 +97,10 @@ static void read_choice(const struct field *row, const struct yaml_node *value, 
     list_choices(row->choices, known, sizeof known);
     const char *near = nearest_name(value->text, row->choices, n);
     if (near)
-        diag_error(diags, value->at, "%s: unknown '%.40s'; did you mean '%s'? (%s)", row->key, value->text, near, known);
+        diag_error(diags, value->at, "%s: unknown '%.40s'; did you mean '%s'? (%s)", key_of(row, value), value->text, near,
+                   known);
     else
-        diag_error(diags, value->at, "%s: unknown '%.40s'; one of %s", row->key, value->text, known);
+        diag_error(diags, value->at, "%s: unknown '%.40s'; one of %s", key_of(row, value), value->text, known);
 }
 
 void field_read(const struct field *row, const struct yaml_node *value, void *object, struct diags *diags)
@@ -105,7 +112,8 @@ void field_read(const struct field *row, const struct yaml_node *value, void *ob
     }
     enum yaml_kind wanted = row->type == FIELD_GROUP ? YAML_MAPPING : YAML_SCALAR;
     if (value->kind != wanted) {
-        diag_error(diags, value->at, "%s is %s; it must be %s", row->key, yaml_kind_name(value->kind), yaml_kind_name(wanted));
+        diag_error(diags, value->at, "%s is %s; it must be %s", key_of(row, value), yaml_kind_name(value->kind),
+                   yaml_kind_name(wanted));
         return;
     }
     switch (row->type) {

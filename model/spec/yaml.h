@@ -24,6 +24,7 @@ struct yaml_node {
     bool quoted;             /* a scalar in quotes or a block: always text, never null */
     const char *text;        /* scalar */
     const char *key;         /* in a mapping */
+    const char *alias;       /* what the file calls the key, where a reader renamed it; NULL otherwise */
     struct place at, key_at; /* of the value; of the key */
     struct yaml_node *first, *next;
 };
