@@ -211,10 +211,6 @@ static bool check_features(const struct layout *l, const struct setting *s, stru
             feature_name((enum feature)__builtin_ctz(foreign)));
         return false;
     }
-    if ((l->features & FEATURE_BIT(SLIDING_WINDOW)) && !s->job->window && !s->model->window) {
-        SAY(why, "sliding_window needs a window; neither the job nor the model %s has one", s->model->name);
-        return false;
-    }
     /* fp8 units came with the asynchronous tensor cores that FlashAttention-3 needs. */
     if ((l->features & FEATURE_BIT(FLASH_ATTENTION3)) && s->cluster->gpu.peak_flops[PRECISION_FP8] <= 0) {
         SAY(why, "flash_attention3 needs the asynchronous tensor cores that the %s does not have", s->cluster->gpu.name);

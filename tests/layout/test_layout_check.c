@@ -188,8 +188,6 @@ END_TEST
 START_TEST(capabilities)
 {
     EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
-    EXPECT_AFTER(dense, f.layout.features = FEATURE_BIT(SLIDING_WINDOW), LAYOUT_FEATURE, "window");
-    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(SLIDING_WINDOW), f.job.window = 1230), LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, f.layout.features = FEATURE_BIT(FLASH_ATTENTION3), LAYOUT_FEATURE, "a100");
     EXPECT_AFTER(dense, f.job.precision = PRECISION_FP8, LAYOUT_PRECISION, "the a100 does not have fp8");
 }

@@ -1,0 +1,246 @@
+#include "model/program/emit.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+void waits_add(struct waits *waits, uint32_t op)
+{
+    if (op != NO_OP && waits->n < WAITS_MAX)
+        waits->ops[waits->n++] = op;
+}
+
+uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits)
+{
+    struct build *build = stage->build;
+    struct program *program = build->program;
+    if (program->n_ops >= PROGRAM_OPS_MAX) {
+        build->too_large = true;
+        return NO_OP;
+    }
+    for (int d = 0; d < OP_DEPS; d++)
+        op.deps[d] = NO_OP;
+    for (int i = 0, n = 0; i < waits->n; i++) {
+        if (program->ops[stage->first_op + waits->ops[i]].stream == op.stream)
+            continue;
+        if (n == OP_DEPS)
+            build->waits_lost = true;
+        else
+            op.deps[n++] = waits->ops[i];
+    }
+    program->ops = memory_grow(program->ops, &build->capacity, (size_t)program->n_ops + 1, sizeof *program->ops);
+    program->ops[program->n_ops] = op;
+    return program->n_ops++ - stage->first_op;
+}
+
+/* --- computation */
+
+static struct op slot_op(const struct slot *slot, enum op_kind kind, enum stream stream, enum work_class class)
+{
+    return (struct op){
+        .kind = (uint8_t)kind,
+        .stream = (uint8_t)stream,
+        .pass = slot->pass,
+        .class = (uint8_t) class,
+        .chunk = slot->chunk,
+        .micro_batch = slot->micro_batch,
+        .layer = -1,
+        .work = -1,
+    };
+}
+
+static struct op piece_op(const struct slot *slot, const struct piece *piece, int first_layer)
+{
+    struct op op = slot_op(slot, piece->exchange ? OP_COLLECTIVE : OP_COMPUTE, piece->exchange ? STREAM_TP : STREAM_COMPUTE,
+                           (enum work_class)piece->class);
+    op.layer = piece->layer < 0 ? -1 : first_layer + piece->layer;
+    op.work = piece->work;
+    op.collective = piece->collective;
+    op.role = piece->group;
+    op.bytes = piece->bytes;
+    return op;
+}
+
+void stage_emit_pass(struct stage *stage, const struct slot *slot, struct segment segment)
+{
+    const struct pass_pieces *pieces = passes_of(&stage->build->passes, (enum pass)slot->pass, segment);
+    struct waits before = stage->waits;
+    for (size_t i = 0; i < pieces->n_items; i++) {
+        const struct piece *piece = &pieces->items[i];
+        struct op op = piece_op(slot, piece, segment.range.first);
+        if (piece->beside) {
+            waits_add(&stage->waits, stage_add(stage, op, &before));
+            continue;
+        }
+        before = stage->waits;
+        uint32_t index = stage_add(stage, op, &before);
+        stage->waits.n = 0;
+        waits_add(&stage->waits, index);
+    }
+    if (pieces->n_items == 0) { /* a stage without layers has no weight gradients */
+        uint32_t join = stage_add(stage, slot_op(slot, OP_JOIN, STREAM_COMPUTE, CLASS_GEMM), &stage->waits);
+        stage->waits.n = 0;
+        waits_add(&stage->waits, join);
+    }
+}
+
+static void emit_slot(struct stage *stage, size_t i)
+{
+    const struct slot *slot = &stage->slots.items[i];
+    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    int n = replicas_segments(stage, i);
+    for (int k = 0; k < n; k++) {
+        int at = slot->pass == PASS_FORWARD ? k : n - 1 - k;
+        replicas_before(stage, i, at);
+        stage_emit_pass(stage, slot, segment_cut(&chunk->whole, at, n));
+        replicas_after(stage, i, at);
+    }
+    stage->ends[i] = stage->waits;
+}
+
+/* --- messages
+ *
+ * The boundary between virtual stages v and v + 1 has the tags 2v (activations, forward) and 2v + 1 (gradients, backward).
+ */
+
+struct message {
+    bool exists;
+    enum peer peer;
+    uint32_t tag;
+};
+
+static bool is_weight_pass(const struct slot *slot)
+{
+    return slot->pass == PASS_BACKWARD_WEIGHT;
+}
+
+static struct message message_over(int boundary, bool forward, enum peer peer, const struct layout *layout)
+{
+    bool exists = boundary >= 0 && boundary < layout->pp * layout->vpp - 1;
+    return (struct message){exists, peer, exists ? 2 * (uint32_t)boundary + !forward : 0};
+}
+
+static struct message message_into(const struct stage *stage, const struct slot *slot)
+{
+    const struct layout *layout = stage->build->layout;
+    int v = layout_virtual_stage(layout, stage->index, slot->chunk);
+    bool forward = slot->pass == PASS_FORWARD;
+    struct message message = message_over(forward ? v - 1 : v, forward, forward ? PEER_PREVIOUS : PEER_NEXT, layout);
+    message.exists = message.exists && !is_weight_pass(slot);
+    return message;
+}
+
+static struct message message_out_of(const struct stage *stage, const struct slot *slot)
+{
+    const struct layout *layout = stage->build->layout;
+    int v = layout_virtual_stage(layout, stage->index, slot->chunk);
+    bool forward = slot->pass == PASS_FORWARD;
+    struct message message = message_over(forward ? v : v - 1, forward, forward ? PEER_NEXT : PEER_PREVIOUS, layout);
+    message.exists = message.exists && !is_weight_pass(slot);
+    return message;
+}
+
+static uint32_t emit_message(struct stage *stage, const struct slot *slot, enum op_kind kind, struct message message,
+                             const struct waits *waits)
+{
+    if (!message.exists)
+        return NO_OP;
+    struct op op = slot_op(slot, kind, kind == OP_SEND ? STREAM_SEND : STREAM_RECV, CLASS_PP_COMM);
+    op.role = (uint8_t)message.peer;
+    op.tag = message.tag;
+    op.bytes = stage->build->message_bytes;
+    return stage_add(stage, op, waits);
+}
+
+/* Exchanges run beside computation: a message leaves when its pass ends, and the one a slot needs may arrive while the slot
+ * before it is computed (two buffers per direction). */
+static void emit_beside(struct stage *stage)
+{
+    static const struct waits nothing = {.n = 0};
+    const struct slot *slots = stage->slots.items;
+    for (size_t i = 0; i < stage->slots.n_items; i++) {
+        const struct waits *room = i >= 2 ? &stage->ends[i - 2] : &nothing;
+        waits_add(&stage->waits, emit_message(stage, &slots[i], OP_RECV, message_into(stage, &slots[i]), room));
+        emit_slot(stage, i);
+        emit_message(stage, &slots[i], OP_SEND, message_out_of(stage, &slots[i]), &stage->ends[i]);
+    }
+}
+
+/* One point of exchange: what slots [begin, at) made is sent, what slots [at, next) need is received, and the next computation
+ * waits for both. Both lists stand in the order of the slots, so the last of each stands for all. */
+static void emit_exchange(struct stage *stage, size_t begin, size_t at)
+{
+    static const struct waits nothing = {.n = 0};
+    const struct slot *slots = stage->slots.items;
+    const struct waits *done = at ? &stage->ends[at - 1] : &nothing;
+    uint32_t last_send = NO_OP, last_recv = NO_OP;
+    for (size_t i = begin; i < at; i++) {
+        uint32_t send = emit_message(stage, &slots[i], OP_SEND, message_out_of(stage, &slots[i]), done);
+        last_send = send != NO_OP ? send : last_send;
+    }
+    for (size_t i = at; i < stage->slots.n_items; i++) {
+        uint32_t recv = emit_message(stage, &slots[i], OP_RECV, message_into(stage, &slots[i]), done);
+        last_recv = recv != NO_OP ? recv : last_recv;
+        if (slots[i].exchanges)
+            break;
+    }
+    waits_add(&stage->waits, last_send);
+    waits_add(&stage->waits, last_recv);
+}
+
+static void emit_blocking(struct stage *stage)
+{
+    size_t begin = 0, n = stage->slots.n_items;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || stage->slots.items[i - 1].exchanges) {
+            emit_exchange(stage, begin, i);
+            begin = i;
+        }
+        emit_slot(stage, i);
+    }
+    emit_exchange(stage, begin, n);
+}
+
+/* --- the whole script */
+
+static void plan_chunks(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    stage->chunks = memory_new((size_t)layout->vpp, sizeof *stage->chunks);
+    for (int c = 0; c < layout->vpp; c++)
+        stage->chunks[c] = (struct chunk_plan){
+            .whole = segment_of_stage(layout, stage->build->setting, layout_virtual_stage(layout, stage->index, c)),
+            .n_segments = 1,
+            .first_forward = SIZE_MAX,
+        };
+    for (size_t i = 0; i < stage->slots.n_items; i++) {
+        const struct slot *slot = &stage->slots.items[i];
+        struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+        if (slot->pass == PASS_FORWARD && chunk->first_forward == SIZE_MAX)
+            chunk->first_forward = i;
+        if (slot->pass == PASS_BACKWARD || is_weight_pass(slot))
+            chunk->last_gradient = i;
+    }
+}
+
+void stage_emit(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    stage->first_op = stage->build->program->n_ops;
+    stage->gathered = NO_OP;
+    schedule_slots(layout, stage->build->micro_batches, stage->index, &stage->slots);
+    stage->ends = memory_new(stage->slots.n_items, sizeof *stage->ends);
+    plan_chunks(stage);
+    replicas_begin(stage);
+    /* Zero-bubble frameworks never let a weight-gradient pass wait for a message. */
+    if (stage_has(stage, FEATURE_BIT(PP_OVERLAP)) || schedule_splits_backward(layout->schedule))
+        emit_beside(stage);
+    else
+        emit_blocking(stage);
+    replicas_end(stage);
+    for (int c = 0; c < layout->vpp; c++)
+        free(stage->chunks[c].gathered);
+    free(stage->chunks);
+    free(stage->ends);
+    slots_free(&stage->slots);
+}

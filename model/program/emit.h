@@ -1,0 +1,81 @@
+/*
+ * emit.h - from the slots of a stage to its operations (private to the program folder).
+ *
+ * What the next operation has to wait for is kept as a small set (`waits`): at the end of a pass its last computation and its
+ * last exchange, before it also the message it consumes, the parameters it needs, the data. Dependencies on the operation's own
+ * stream are dropped: the stream's order says as much.
+ */
+#ifndef MSIM_MODEL_PROGRAM_EMIT_H
+#define MSIM_MODEL_PROGRAM_EMIT_H
+
+#include "model/program/passes.h"
+#include "model/program/schedule.h"
+
+enum { WAITS_MAX = 8, PROGRAM_OPS_MAX = 1 << 26 /* 3 GiB of operations */ };
+
+struct waits {
+    uint32_t ops[WAITS_MAX];
+    int n;
+};
+void waits_add(struct waits *waits, uint32_t op); /* NO_OP is ignored */
+
+/* One model chunk of a stage and when what concerns its weights happens. */
+struct chunk_plan {
+    struct segment whole;
+    int n_segments;       /* into which it is cut when weights or gradients are exchanged beside it */
+    size_t first_forward; /* slot */
+    size_t last_gradient; /* slot after which its gradients are complete */
+    uint32_t *gathered;   /* [n_segments] the all-gather its first forward pass waits for, or NO_OP */
+};
+
+/* One program being built. */
+struct build {
+    struct program *program;
+    size_t capacity; /* of program->ops */
+    bool too_large;
+    bool waits_lost; /* an operation waits for more than OP_DEPS others: a mistake in a builder */
+    const struct layout *layout;
+    const struct setting *setting;
+    int64_t micro_batches;
+    double message_bytes;
+    struct passes passes;
+    bool replicas, expert_replicas; /* gradients of dense, of expert weights are exchanged */
+};
+
+/* One stage's script being built. Operations are indices within the script. */
+struct stage {
+    struct build *build;
+    int index;
+    uint32_t first_op;
+    struct slots slots;
+    struct waits *ends;        /* [slots.n_items] what a slot ends with */
+    struct chunk_plan *chunks; /* [vpp] */
+    struct waits waits;
+    uint32_t gathered; /* sharded weights: the all-gather of the next unit of layers, NO_OP when not yet issued */
+};
+
+/* Append an operation that waits for the set; its index. */
+uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits);
+/* All operations of the stage, from its slots. */
+void stage_emit(struct stage *stage);
+
+/* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
+void stage_emit_pass(struct stage *stage, const struct slot *slot, struct segment segment);
+static inline bool stage_has(const struct stage *stage, feature_set features)
+{
+    return (stage->build->layout->features & features) != 0;
+}
+
+/* --- replicas.c: exchanges between data-parallel replicas */
+
+/* Cut the chunks, and gather at the beginning of the step what is gathered there. */
+void replicas_begin(struct stage *stage);
+/* Around one segment (in the order of execution, `i` of the chunk's segments) of a slot. */
+void replicas_before(struct stage *stage, size_t slot, int i);
+void replicas_after(struct stage *stage, size_t slot, int i);
+/* Segments into which a slot's pass is cut. */
+int replicas_segments(const struct stage *stage, size_t slot);
+/* After the last slot: gradients not yet reduced, their norm, the optimizer, parameters to be gathered. */
+void replicas_end(struct stage *stage);
+
+#endif

@@ -1,0 +1,79 @@
+/* program_build.c - a program from a layout: one script per stage, then the ranks that run them. */
+#include "model/cost/machine.h"
+#include "model/program/emit.h"
+#include "model/program/program_ranks.h"
+
+static const struct place NOWHERE = {0};
+
+static enum status check_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
+{
+    char why[256];
+    if (!schedule_available(layout->schedule)) {
+        diag_error(diags, NOWHERE,
+                   "program: schedule %s has no builder yet; available are none, gpipe, 1f1b, interleaved, zb-1p, zb-2p",
+                   schedule_name(layout->schedule));
+        return STATUS_BAD_INPUT;
+    }
+    if (layout_check(layout, setting, why, sizeof why) != LAYOUT_LEGAL) {
+        diag_error(diags, NOWHERE, "program: the layout is not legal: %s", why);
+        return STATUS_BAD_INPUT;
+    }
+    return STATUS_OK;
+}
+
+static enum status refuse_size(struct diags *diags)
+{
+    diag_error(diags, NOWHERE, "program: more than %d operations; ask for less detail or for larger micro-batches",
+               PROGRAM_OPS_MAX);
+    return STATUS_BAD_INPUT;
+}
+
+static enum status build_scripts(struct build *build, struct diags *diags)
+{
+    struct program *program = build->program;
+    int pp = build->layout->pp;
+    if (build->micro_batches > PROGRAM_OPS_MAX / (3 * (int64_t)build->layout->vpp * pp))
+        return refuse_size(diags);
+    program->scripts = memory_new((size_t)pp, sizeof *program->scripts);
+    program->n_scripts = pp;
+    for (int i = 0; i < pp; i++) {
+        struct stage stage = {.build = build, .index = i};
+        stage_emit(&stage);
+        if (build->too_large)
+            return refuse_size(diags);
+        if (build->waits_lost) {
+            diag_error(diags, NOWHERE, "program: stage %d has an operation with more than %d dependencies", i, OP_DEPS);
+            return STATUS_FAILED;
+        }
+        program->scripts[i] = (struct script){stage.first_op, program->n_ops - stage.first_op};
+    }
+    return STATUS_OK;
+}
+
+enum status program_build(const struct layout *layout, const struct setting *setting, enum detail detail, bool folded,
+                          struct program *program, struct diags *diags)
+{
+    enum status status = check_layout(layout, setting, diags);
+    if (status != STATUS_OK)
+        return status;
+    struct program built = {.layout = *layout, .detail = detail, .rolling = layout->schedule == SCHEDULE_ZB2P};
+    struct build build = {
+        .program = &built,
+        .layout = layout,
+        .setting = setting,
+        .micro_batches = layout_micro_batches(layout, setting->job),
+        .message_bytes = layout->pp > 1 ? p2p_bytes(layout, setting) : 0,
+        .passes = {.layout = layout, .setting = setting, .detail = detail, .works = &built.works},
+        .replicas = layout_group_size(layout, GROUP_DP) > 1,
+        .expert_replicas = setting->model->moe.experts > 0 && layout_group_size(layout, GROUP_EXPERT_DP) > 1,
+    };
+    status = build_scripts(&build, diags);
+    passes_free(&build.passes);
+    if (status != STATUS_OK) {
+        program_free(&built);
+        return status;
+    }
+    program_ranks_build(&built, folded);
+    *program = built;
+    return STATUS_OK;
+}

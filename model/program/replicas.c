@@ -1,0 +1,324 @@
+/*
+ * replicas.c - what data-parallel replicas exchange, and the end of the step.
+ *
+ *   ZeRO-0    gradients are all-reduced
+ *   ZeRO-1,2  gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
+ *   ZeRO-3    weights are sharded too: the parameters of each layer are gathered before its forward and again before its backward
+ *             pass and dropped afterwards, its gradients reduce-scattered after every backward pass (PyTorch FSDP)
+ *
+ * Without overlap gradients are exchanged after the last pass and parameters after the optimizer. With overlap (dp_overlap;
+ * MegaScale, section 3.2; Megatron-LM's overlap_grad_reduce and overlap_param_gather) the gradients of a model chunk leave after
+ * its last backward pass, and its parameters are gathered at the beginning of the next step, before its first forward pass: of
+ * several chunks only the first's gather and the last's reduction are not covered. A stage that is one chunk exchanges it in
+ * buckets of layers. ZeRO-3 with overlap gathers a layer while the one before it is computed.
+ *
+ * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
+ * own groups.
+ */
+#include "model/program/emit.h"
+
+#include "model/base/memory.h"
+
+/* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
+ * ranks are all latency). At least four buckets, so that most of a chunk's exchange is under its last pass. */
+static const double BUCKET_PARAMETERS = 40e6, BUCKET_PARAMETERS_PER_REPLICA = 1e6;
+enum { BUCKETS_MIN = 4 };
+
+static const double PARAMETER_BYTES = 2, NORM_BYTES = 4;
+
+static bool is_sharded(const struct stage *stage)
+{
+    return stage->build->layout->zero == 3 && (stage->build->replicas || stage->build->expert_replicas);
+}
+
+static bool overlaps(const struct stage *stage)
+{
+    return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && (stage->build->replicas || stage->build->expert_replicas);
+}
+
+static double gradient_bytes(const struct stage *stage)
+{
+    return stage->build->setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
+}
+
+static struct stage_parameters parameters_of(const struct stage *stage, struct segment segment)
+{
+    return work_stage_parameters(stage->build->layout, stage->build->setting, segment.range, segment.embedding, segment.head);
+}
+
+static struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)
+{
+    return (struct op){
+        .kind = (uint8_t)kind,
+        .stream = (uint8_t)stream,
+        .pass = N_PASSES,
+        .class = (uint8_t) class,
+        .chunk = -1,
+        .micro_batch = -1,
+        .layer = -1,
+        .work = -1,
+    };
+}
+
+static uint32_t emit_collective(struct stage *stage, enum collective collective, enum group_kind group, enum work_class class,
+                                double bytes, const struct waits *waits)
+{
+    struct op op = step_op(OP_COLLECTIVE, STREAM_DP, class);
+    op.collective = (uint8_t)collective;
+    op.role = (uint8_t)group;
+    op.bytes = bytes;
+    return stage_add(stage, op, waits);
+}
+
+/* Exchange of a segment's parameters or gradients between replicas: the last operation, NO_OP when there is nothing. */
+static uint32_t emit_exchange(struct stage *stage, enum collective collective, int chunk, struct segment segment,
+                              struct stage_parameters parameters, double element_bytes, const struct waits *waits)
+{
+    struct op op = step_op(OP_COLLECTIVE, STREAM_DP, CLASS_DP_COMM);
+    uint32_t last = NO_OP;
+    op.collective = (uint8_t)collective;
+    op.chunk = (int16_t)chunk;
+    op.layer = segment.range.count ? segment.range.first : -1;
+    if (stage->build->replicas && parameters.dense > 0) {
+        op.role = GROUP_DP;
+        op.bytes = parameters.dense * element_bytes;
+        last = stage_add(stage, op, waits);
+    }
+    if (stage->build->expert_replicas && parameters.experts > 0) {
+        op.role = GROUP_EXPERT_DP;
+        op.bytes = parameters.experts * element_bytes;
+        last = stage_add(stage, op, waits);
+    }
+    return last;
+}
+
+static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters)
+{
+    enum collective collective = stage->build->layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    return emit_exchange(stage, collective, chunk, segment, parameters, gradient_bytes(stage), &stage->waits);
+}
+
+static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters,
+                                  const struct waits *waits)
+{
+    return emit_exchange(stage, COLLECTIVE_ALL_GATHER, chunk, segment, parameters, PARAMETER_BYTES, waits);
+}
+
+/* --- the beginning */
+
+static int count_buckets(const struct stage *stage, const struct chunk_plan *chunk)
+{
+    const struct layout *layout = stage->build->layout;
+    int layers = chunk->whole.range.count;
+    if (layers <= 1)
+        return 1;
+    struct stage_parameters parameters = parameters_of(stage, chunk->whole);
+    double bucket = BUCKET_PARAMETERS_PER_REPLICA * layout->dp * layout->cp;
+    bucket = bucket > BUCKET_PARAMETERS ? bucket : BUCKET_PARAMETERS;
+    double wanted = (parameters.dense + parameters.experts) / bucket;
+    int least = layers < BUCKETS_MIN ? layers : BUCKETS_MIN;
+    return wanted >= layers ? layers : wanted > least ? (int)wanted : least;
+}
+
+static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
+{
+    if (is_sharded(stage))
+        return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
+    if (overlaps(stage) && stage->build->layout->vpp == 1)
+        return count_buckets(stage, chunk);
+    return 1;
+}
+
+void replicas_begin(struct stage *stage)
+{
+    static const struct waits nothing = {.n = 0};
+    const struct layout *layout = stage->build->layout;
+    for (int c = 0; c < layout->vpp; c++) {
+        struct chunk_plan *chunk = &stage->chunks[c];
+        chunk->n_segments = count_segments(stage, chunk);
+        chunk->gathered = memory_new((size_t)chunk->n_segments, sizeof *chunk->gathered);
+        for (int i = 0; i < chunk->n_segments; i++) {
+            struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
+            bool gathers = overlaps(stage) && (layout->zero == 1 || layout->zero == 2);
+            chunk->gathered[i] = gathers ? gather_parameters(stage, c, segment, parameters_of(stage, segment), &nothing) : NO_OP;
+        }
+    }
+}
+
+int replicas_segments(const struct stage *stage, size_t slot)
+{
+    const struct chunk_plan *chunk = &stage->chunks[stage->slots.items[slot].chunk];
+    bool gathers = slot == chunk->first_forward && chunk->gathered[0] != NO_OP;
+    bool reduces = slot == chunk->last_gradient && overlaps(stage);
+    return is_sharded(stage) || gathers || reduces ? chunk->n_segments : 1;
+}
+
+/* --- ZeRO-3: units are layers; the embedding and the head are one more, kept from the first layer's forward to its backward pass
+ */
+
+static const struct segment ENDS = {.embedding = true, .head = true};
+
+static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i, const struct waits *waits)
+{
+    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
+    unit.embedding = unit.head = false;
+    uint32_t ends = NO_OP, layer;
+    if (slot->pass == PASS_FORWARD && i == 0)
+        ends = gather_parameters(stage, slot->chunk, ENDS, parameters_of(stage, ENDS), waits);
+    layer = gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
+    return layer != NO_OP ? layer : ends;
+}
+
+/* The unit after the i-th of a slot: of the same slot, or of the next one. */
+static bool next_unit(const struct stage *stage, size_t *slot, int *i)
+{
+    int n = stage->chunks[0].n_segments;
+    *i += stage->slots.items[*slot].pass == PASS_FORWARD ? 1 : -1;
+    if (*i >= 0 && *i < n)
+        return true;
+    if (++*slot == stage->slots.n_items)
+        return false;
+    *i = stage->slots.items[*slot].pass == PASS_FORWARD ? 0 : n - 1;
+    return true;
+}
+
+static void sharded_before(struct stage *stage, size_t slot, int i)
+{
+    struct waits before = stage->waits;
+    uint32_t gathered = stage->gathered;
+    if (gathered == NO_OP)
+        gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
+    waits_add(&stage->waits, gathered);
+    stage->gathered = NO_OP;
+    if (overlaps(stage) && next_unit(stage, &slot, &i))
+        stage->gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
+}
+
+static void sharded_after(struct stage *stage, const struct slot *slot, int i)
+{
+    if (slot->pass == PASS_FORWARD)
+        return;
+    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
+    unit.embedding = unit.head = false;
+    uint32_t layer = reduce_gradients(stage, slot->chunk, unit, parameters_of(stage, unit)), ends = NO_OP;
+    if (i == 0)
+        ends = reduce_gradients(stage, slot->chunk, ENDS, parameters_of(stage, ENDS));
+    if (!overlaps(stage))
+        waits_add(&stage->waits, ends != NO_OP ? ends : layer);
+}
+
+/* --- during the step */
+
+void replicas_before(struct stage *stage, size_t slot, int i)
+{
+    const struct chunk_plan *chunk = &stage->chunks[stage->slots.items[slot].chunk];
+    if (is_sharded(stage))
+        sharded_before(stage, slot, i);
+    else if (slot == chunk->first_forward)
+        waits_add(&stage->waits, chunk->gathered[i]);
+}
+
+void replicas_after(struct stage *stage, size_t slot, int i)
+{
+    const struct slot *at = &stage->slots.items[slot];
+    const struct chunk_plan *chunk = &stage->chunks[at->chunk];
+    if (is_sharded(stage)) {
+        sharded_after(stage, at, i);
+    } else if (overlaps(stage) && slot == chunk->last_gradient) {
+        struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
+        reduce_gradients(stage, at->chunk, segment, parameters_of(stage, segment));
+    }
+}
+
+/* --- the end */
+
+static uint32_t reduce_all(struct stage *stage)
+{
+    uint32_t last = NO_OP;
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        struct segment whole = stage->chunks[c].whole;
+        uint32_t reduced = reduce_gradients(stage, c, whole, parameters_of(stage, whole));
+        last = reduced != NO_OP ? reduced : last;
+    }
+    return last;
+}
+
+static void gather_all(struct stage *stage)
+{
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        struct segment whole = stage->chunks[c].whole;
+        gather_parameters(stage, c, whole, parameters_of(stage, whole), &stage->waits);
+    }
+}
+
+/* The first and the last stage hold the same embedding table and add up its gradients. */
+static void reduce_embedding(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    const struct transformer *model = stage->build->setting->model;
+    bool at_end = stage->index == 0 || stage->index == layout->pp - 1;
+    if (!model->tied_embeddings || layout->pp == 1 || !at_end)
+        return;
+    double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
+    emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * gradient_bytes(stage),
+                    &stage->waits);
+}
+
+/* The norm of all gradients: over what one model replica is divided into, and over shards. Stages that begin the next step
+ * without waiting for one another check it afterwards. */
+static void reduce_norm(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    if (layout->zero && stage->build->replicas)
+        emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_DP, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
+    if (layout->tp * layout->pp > 1 && !stage->build->program->rolling)
+        emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MODEL, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
+}
+
+static double updated_parameters(const struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    double dense_shards = layout->zero ? layout->dp * layout->cp : 1;
+    double expert_shards = layout->zero ? layout_group_size(layout, GROUP_EXPERT_DP) : 1;
+    double sum = 0;
+    for (int c = 0; c < layout->vpp; c++) {
+        struct stage_parameters parameters = parameters_of(stage, stage->chunks[c].whole);
+        sum += parameters.dense / dense_shards + parameters.experts / expert_shards;
+    }
+    return sum;
+}
+
+/* The last operation on a stream, NO_OP when there is none. */
+static uint32_t last_on(const struct stage *stage, enum stream stream)
+{
+    const struct program *program = stage->build->program;
+    for (uint32_t i = program->n_ops; i-- > stage->first_op;)
+        if (program->ops[i].stream == stream)
+            return i - stage->first_op;
+    return NO_OP;
+}
+
+static void optimize(struct stage *stage)
+{
+    struct build *build = stage->build;
+    struct op op = step_op(OP_COMPUTE, STREAM_COMPUTE, CLASS_OPTIMIZER);
+    op.work = work_add_optimizer(&build->program->works, build->layout, build->setting, updated_parameters(stage));
+    waits_add(&stage->waits, last_on(stage, STREAM_DP));
+    uint32_t done = stage_add(stage, op, &stage->waits);
+    stage->waits.n = 0;
+    waits_add(&stage->waits, done);
+}
+
+void replicas_end(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    if (!overlaps(stage) && layout->zero < 3)
+        reduce_all(stage);
+    reduce_embedding(stage);
+    reduce_norm(stage);
+    optimize(stage);
+    if (!overlaps(stage) && (layout->zero == 1 || layout->zero == 2))
+        gather_all(stage);
+}

@@ -1,0 +1,50 @@
+/* schedule.c - lists of slots, and which builder makes them. */
+#include "model/program/schedule.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+void slots_add(struct slots *slots, enum pass pass, int chunk, int64_t micro_batch)
+{
+    slots->items = memory_grow(slots->items, &slots->capacity, slots->n_items + 1, sizeof *slots->items);
+    slots->items[slots->n_items++] =
+        (struct slot){.micro_batch = (int32_t)micro_batch, .chunk = (int16_t)chunk, .pass = (uint8_t)pass, .exchanges = true};
+}
+
+void slots_free(struct slots *slots)
+{
+    free(slots->items);
+    *slots = (struct slots){0};
+}
+
+bool schedule_available(enum schedule schedule)
+{
+    return schedule <= SCHEDULE_ZB2P;
+}
+
+bool schedule_splits_backward(enum schedule schedule)
+{
+    return schedule >= SCHEDULE_ZB1P;
+}
+
+/* Without a pipeline every micro-batch goes forward and at once backward. */
+static void serial_slots(int64_t m, struct slots *slots)
+{
+    for (int64_t i = 0; i < m; i++) {
+        slots_add(slots, PASS_FORWARD, 0, i);
+        slots_add(slots, PASS_BACKWARD, 0, i);
+    }
+}
+
+void schedule_slots(const struct layout *layout, int64_t m, int stage, struct slots *slots)
+{
+    switch (layout->schedule) {
+    case SCHEDULE_GPIPE: gpipe_slots(m, slots); break;
+    case SCHEDULE_1F1B: one_f_one_b_slots(layout->pp, m, stage, slots); break;
+    case SCHEDULE_INTERLEAVED: interleaved_slots(layout->pp, layout->vpp, m, stage, slots); break;
+    case SCHEDULE_ZB1P: zero_bubble_slots(layout->pp, m, stage, 0, slots); break;
+    case SCHEDULE_ZB2P: zero_bubble_slots(layout->pp, m, stage, 1, slots); break;
+    default: serial_slots(m, slots); break;
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * schedule.h - in which order a pipeline stage works on its micro-batches (private to the program folder).
+ *
+ * A schedule is, for each stage, a list of slots: one pass of one micro-batch through one model chunk. What is sent to whom, and
+ * what waits for what, follows from the slots and is the same for every schedule (emit.c).
+ *
+ * Symbols: p stages, r the stage (0-based), v chunks per stage, m micro-batches; F, B, W the times of a forward pass, of the
+ * backward pass and, where it is split, of its input-gradient part B and its weight-gradient part W.
+ *
+ *   none, gpipe   schedule_gpipe.c        GPipe bubble (p - 1)(F + B), all m micro-batches in flight
+ *   1f1b          schedule_1f1b.c         the same bubble, p - r in flight
+ *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v
+ *   zb-1p, zb-2p  schedule_zero_bubble.c  bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
+ */
+#ifndef MSIM_MODEL_PROGRAM_SCHEDULE_H
+#define MSIM_MODEL_PROGRAM_SCHEDULE_H
+
+#include "model/cost/work.h"
+
+struct slot {
+    int32_t micro_batch;
+    int16_t chunk;
+    uint8_t pass;   /* enum pass */
+    bool exchanges; /* frameworks whose sends and receives block do them after this slot */
+};
+
+struct slots {
+    struct slot *items;
+    size_t n_items, capacity;
+};
+void slots_add(struct slots *slots, enum pass pass, int chunk, int64_t micro_batch);
+void slots_free(struct slots *slots);
+
+/* The slots of one stage, appended. The layout is legal and its schedule has a builder (schedule_available). */
+void schedule_slots(const struct layout *layout, int64_t micro_batches, int stage, struct slots *slots);
+bool schedule_available(enum schedule schedule);
+/* The backward pass comes in two parts. */
+bool schedule_splits_backward(enum schedule schedule);
+
+void gpipe_slots(int64_t m, struct slots *slots);
+void one_f_one_b_slots(int p, int64_t m, int stage, struct slots *slots);
+void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots);
+/* `lead`: forward passes ahead of 1F1B's, per stage after this one: 0 for ZB-H1, 1 for ZB-H2. */
+void zero_bubble_slots(int p, int64_t m, int stage, int lead, struct slots *slots);
+
+#endif
