@@ -12,6 +12,7 @@ static struct gpu plain_gpu(void)
     shape_megascale(&shape);
     struct gpu gpu = shape.cluster.gpu;
     gpu.launch_s = 0;
+    gpu.sustained_clock = 1;
     gpu.gemm[PRECISION_BF16] = (struct gemm_parameters){
         .peak_fraction = 1, .small_tile_fraction = 1, .smallest_tile_fraction = 1, .quantisation = 1, .memory_fraction = 1};
     return gpu;
@@ -75,6 +76,7 @@ START_TEST(attention_counts_pairs_and_heads)
     shape_megascale(&shape);
     struct gpu gpu = shape.cluster.gpu;
     gpu.launch_s = 0;
+    gpu.sustained_clock = 1;
     gpu.attention = (struct attention_parameters){.forward_fraction = 0.5, .backward_fraction = 0.5};
     double s = 8192, pairs = s * (s + 1) / 2;
     struct work_attention a = {.batch = 4,
