@@ -339,7 +339,8 @@ static void read_job(struct reading *reading, const struct shape *shape, int zer
         .optimizer = OPTIMIZER_ADAM,
         .features = read_features(reading),
     };
-    bool wide = (job->precision == PRECISION_BF16 && zero < 3) || job->precision == PRECISION_FP32;
+    /* Without sharding Megatron keeps fp32 main gradients; sharded optimizers reduce them in bf16. */
+    bool wide = (job->precision == PRECISION_BF16 && zero == 0) || job->precision == PRECISION_FP32;
     job->gradient_precision = wide ? PRECISION_FP32 : PRECISION_BF16;
     if (job->global_batch == 0)
         skip(reading, COLUMN_GLOBAL_BATCH, "no global batch");

@@ -15,11 +15,17 @@
 /* NCCL: per communicator about 16 channels of buffers (4 MiB Simple + LL + LL128) and both directions (NCCL 2.28 sources). */
 #define COMMUNICATOR_BYTES (0.1 * GIB)
 /* The caching allocator cannot use all of what is free (assumption). */
-#define FRAGMENTATION 0.04
+#define FRAGMENTATION 0.03
 
 static bool has(const struct layout *layout, feature_set any)
 {
     return (layout->features & any) != 0;
+}
+
+/* Recipes since FlashAttention-2 train without dropout (assumption; GPT-line models before it used 0.1). */
+static bool drops_out(const struct layout *layout, const struct transformer *m)
+{
+    return m->linear_bias && !has(layout, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3));
 }
 
 #define FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
@@ -59,7 +65,7 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
     if (scores &&
         !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
-        k.split += (m->linear_bias ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) *
+        k.split += (drops_out(layout, m) ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) *
                    m->heads * (double)setting->job->seq_len;
     else
         k.split += 4.0 * m->heads; /* log-sum-exp */
@@ -72,7 +78,7 @@ static struct kept kept_by_stream(const struct layout *layout, const struct tran
 {
     double h = (double)m->hidden;
     double bytes = 2 * h * 4;
-    if (m->linear_bias)
+    if (drops_out(layout, m))
         bytes += 2 * h;
     if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)))
         bytes += 2 * (4 + 2) * h;
@@ -148,7 +154,7 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
     double tokens = tokens_per_micro_batch(layout, setting), bytes = 0;
     if (holds_head(layout, stage)) {
         bool eager = !has(layout, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
-        bytes += tokens * ((double)m->vocab / layout->tp * (eager ? 10 : 6) + 4 * (double)m->hidden);
+        bytes += tokens * ((double)m->vocab / layout->tp * (eager ? 6 : 4) + 4 * (double)m->hidden);
     }
     return bytes;
 }
