@@ -89,20 +89,41 @@ static int *column_widths(const struct table *table)
     return widths;
 }
 
-static void pad(FILE *out, int n)
+/* A line in the making: blanks are owed until a text follows, so that none stand at its end. */
+struct line {
+    FILE *out;
+    int blanks;
+    bool colour;
+};
+
+static void line_text(struct line *line, const char *text, int room, enum align align, enum tint tint)
 {
-    fprintf(out, "%*s", n > 0 ? n : 0, "");
+    if (*text) {
+        int before = line->blanks + (align == ALIGN_RIGHT ? room : 0);
+        fprintf(line->out, "%*s%s%s%s", before, "", tint_start(tint, line->colour), text, tint_end(tint, line->colour));
+        line->blanks = align == ALIGN_LEFT ? room : 0;
+    } else {
+        line->blanks += room;
+    }
+    line->blanks += 2; /* between columns */
 }
 
-/* Blanks at the end of a line are left out. */
-static void write_padded(FILE *out, const char *text, int room, enum align align, bool last, enum tint tint, bool colour)
+static void line_end(struct line *line)
 {
-    if (align == ALIGN_RIGHT)
-        pad(out, room);
-    fprintf(out, "%s%s%s", tint_start(tint, colour), text, tint_end(tint, colour));
-    if (align == ALIGN_LEFT && !last)
-        pad(out, room);
-    fputs(last ? "\n" : "  ", out);
+    fputc('\n', line->out);
+    line->blanks = 0;
+}
+
+static void write_headings(const struct table *table, struct line *line, const int *widths)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        const struct table_column *column = &table->columns[i];
+        const char *unit = column->unit;
+        char heading[128];
+        snprintf(heading, sizeof heading, "%s%s%s%s", column->title, unit ? " [" : "", unit ? unit : "", unit ? "]" : "");
+        line_text(line, heading, widths[i] - heading_width(column), column->align, TINT_STRONG);
+    }
+    line_end(line);
 }
 
 void table_write_text(const struct table *table, FILE *out, bool colour)
@@ -110,19 +131,14 @@ void table_write_text(const struct table *table, FILE *out, bool colour)
     if (!table->n_columns)
         return;
     int *widths = column_widths(table);
-    for (size_t i = 0; i < table->n_columns; i++) {
-        const struct table_column *column = &table->columns[i];
-        char heading[128];
-        snprintf(heading, sizeof heading, "%s%s%s%s", column->title, column->unit ? " [" : "", column->unit ? column->unit : "",
-                 column->unit ? "]" : "");
-        write_padded(out, heading, widths[i] - heading_width(column), column->align, i + 1 == table->n_columns, TINT_STRONG,
-                     colour);
-    }
+    struct line line = {.out = out, .colour = colour};
+    write_headings(table, &line, widths);
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t c = i % table->n_columns;
-        bool last = c + 1 == table->n_columns;
         const struct table_cell *cell = &table->cells[i];
-        write_padded(out, cell->text, widths[c] - text_width(cell->text), table->columns[c].align, last, cell->tint, colour);
+        line_text(&line, cell->text, widths[c] - text_width(cell->text), table->columns[c].align, cell->tint);
+        if (c + 1 == table->n_columns)
+            line_end(&line);
     }
     free(widths);
 }

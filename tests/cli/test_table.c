@@ -45,6 +45,25 @@ START_TEST(text_is_aligned)
 }
 END_TEST
 
+START_TEST(no_blanks_at_the_end_of_a_line)
+{
+    struct table table = {0};
+    table_column(&table, "case", NULL, ALIGN_LEFT);
+    table_column(&table, "time", "s", ALIGN_RIGHT);
+    table_column(&table, "", NULL, ALIGN_LEFT);
+    static const char *const cells[] = {"a", "1", "", "long name", "", "slow", "b", "", ""};
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+        table_cell(&table, "%s", cells[i]);
+    char *text = written(&table, FORMAT_TEXT, false);
+    ck_assert_str_eq(text, "case       time [s]\n"
+                           "a                 1\n"
+                           "long name            slow\n"
+                           "b\n");
+    free(text);
+    table_free(&table);
+}
+END_TEST
+
 START_TEST(csv_names_units_and_quotes)
 {
     struct table table = sample();
@@ -133,6 +152,7 @@ int main(void)
     Suite *suite = suite_create("table");
     TCase *all = tcase_create("all");
     tcase_add_test(all, text_is_aligned);
+    tcase_add_test(all, no_blanks_at_the_end_of_a_line);
     tcase_add_test(all, csv_names_units_and_quotes);
     tcase_add_test(all, colour_does_not_move_columns);
     tcase_add_test(all, an_empty_table_prints_nothing_or_its_heading);
