@@ -1,18 +1,181 @@
+#include <stdlib.h>
+#include <time.h>
+
 #include "cli/command.h"
+#include "cli/experiment_options.h"
+#include "cli/plan_report.h"
+#include "cli/progress.h"
+#include "model/plan/remedy.h"
+#include "model/plan/search.h"
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static enum status check_restriction(const char *text, char *why, size_t size)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    enum status status = space_restrict(&limits, text, (struct place){0}, &diags);
+    if (status != STATUS_OK)
+        snprintf(why, size, "%s", diags.n_items > 0 ? diags.items[0].text : "it cannot be read");
+    diags_free(&diags);
+    return status;
+}
+
+static const struct option_row options[] = {
+    {.name = "space",
+     .argument = "KEY=VALUES",
+     .type = OPTION_REPEAT,
+     .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
+     .group = "Search",
+     .check = check_restriction},
+    {.name = "top",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 100000,
+     .initial = "20",
+     .help = "plans to show",
+     .group = "Search"},
+    {.name = "rerank",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .high = 100000,
+     .initial = "20",
+     .help = "of the closed form's best, so many are simulated and ranked again; 0: none",
+     .group = "Search"},
+    {.name = "variants",
+     .type = OPTION_FLAG,
+     .help = "also plans that differ only in zero, sp, recomputation, schedule or overlaps; otherwise the best of such a family",
+     .group = "Search"},
+    {.name = "explain",
+     .argument = "RANK|LAYOUT",
+     .type = OPTION_TEXT,
+     .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
+     .group = "Search"},
+    {.name = "threads",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 256,
+     .help = "threads; otherwise one per processor. The result is the same with any number",
+     .group = "Search"},
+    {0},
+};
+
+/* The layout of the experiment, as far as it is given, and --space. */
+static enum status read_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
+                               struct diags *diags)
+{
+    enum status status = STATUS_OK;
+    *limits = (struct space_limits){0};
+    if (experiment->layout.given && experiment->layout.text[0] != '\0')
+        status = space_restrict(limits, experiment->layout.text, (struct place){.file = "layout"}, diags);
+    int n;
+    const char *const *texts = option_list(call, "space", &n);
+    for (int i = 0; i < n && status == STATUS_OK; i++)
+        status = space_restrict(limits, texts[i], (struct place){.file = "--space"}, diags);
+    return status;
+}
+
+static void search_space(const struct space *space, struct invocation *call, struct search_result *result)
+{
+    struct progress progress = progress_begin(call, "layouts");
+    int top = (int)option_count(call, "top"), rerank = (int)option_count(call, "rerank");
+    struct search_options options_ = {.keep = top > rerank ? top : rerank,
+                                      .variants = option_flag(call, "variants"),
+                                      .threads = (int)option_count(call, "threads"),
+                                      .progress = progress_update,
+                                      .progress_context = &progress};
+    search_run(space, &options_, result);
+    progress_end(&progress);
+}
+
+static enum status rank_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
+{
+    int threads = (int)option_count(call, "threads"), top = (int)option_count(call, "top");
+    const char *explain = option_text(call, "explain");
+    enum status status = STATUS_OK;
+    plans_rank(outcome->search.plans, outcome->search.n_plans, (int)option_count(call, "rerank"), outcome->setting, threads,
+               &outcome->plans, &call->diags);
+    outcome->n_plans = outcome->search.n_plans;
+    outcome->n_shown = outcome->n_plans < top ? outcome->n_plans : top;
+    outcome->explained = explain != NULL;
+    if (outcome->explained)
+        status = explanation_make(explain, outcome->setting, outcome->plans, outcome->n_plans, threads, &outcome->explanation,
+                                  &call->diags);
+    outcome->total_s = now_s() - started_s;
+    if (status == STATUS_OK)
+        status = plan_report(outcome, call);
+    free(outcome->plans);
+    return status;
+}
+
+static enum status plan_in(const struct space *space, const struct space_limits *limits, const struct experiment *experiment,
+                           struct invocation *call)
+{
+    double started_s = now_s();
+    struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
+    search_space(space, call, &outcome.search);
+    outcome.search_s = now_s() - started_s;
+    enum status status = STATUS_BAD_INPUT;
+    if (outcome.search.n_plans > 0)
+        status = rank_and_report(&outcome, call, started_s);
+    else
+        remedies_report(space, limits, (int)option_count(call, "threads"), &outcome.search, &call->diags);
+    search_result_free(&outcome.search);
+    return status;
+}
 
 static enum status run(struct invocation *call)
 {
-    diag_error(&call->diags, (struct place){0}, "'msim plan' is not in this build");
-    return STATUS_MISSING;
+    struct experiment_flags flags = experiment_flags_of(call);
+    struct experiment experiment;
+    struct space_limits limits;
+    struct space *space;
+    enum status status = experiment_load(&flags, &experiment, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    struct setting setting = {&experiment.model, &experiment.cluster, &experiment.job, experiment.gpus};
+    status = read_limits(call, &experiment, &limits, &call->diags);
+    if (status == STATUS_OK)
+        status = space_create(&setting, &limits, &space, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    status = plan_in(space, &limits, &experiment, call);
+    space_destroy(space);
+    return status;
 }
 
-static const struct example examples[] = {{"msim plan --help", "this text"}, {0}};
+static const struct example examples[] = {
+    {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144", "rank all layouts"},
+    {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "part of the space"},
+    {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
+    {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
+    {0}};
 
 const struct command command_plan = {
     .name = "plan",
     .summary = "search parallel layouts for a model on a cluster; rank them",
-    .description = "Not in this build.",
-    .max_operands = -1,
+    .description = "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data "
+                   "parallelism, model chunks, "
+                   "micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps "
+                   "that the job allows "
+                   "are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
+                   "simulated and ranked "
+                   "again.\n\n"
+                   "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep "
+                   "and micro-batch. A "
+                   "layout given in the experiment or with --layout fixes the dimensions it names.\n\n"
+                   "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.",
+    .operands = "[EXPERIMENT.yaml]",
+    .max_operands = 1,
+    .experiment = true,
+    .options = options,
     .examples = examples,
     .run = run,
 };

@@ -1,0 +1,249 @@
+#include "cli/plan_explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/plan_report.h"
+#include "cli/table.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/* --- what is asked for --- */
+
+static enum status find_rank(const char *asked, const struct ranked_plan *plans, int n_plans, struct ranked_plan *found,
+                             struct diags *diags)
+{
+    char *end;
+    long rank = strtol(asked, &end, 10);
+    if (*end != '\0' || rank < 1 || rank > n_plans) {
+        diag_error(diags, (struct place){0}, "--explain %s: there is no such rank; ranks are 1 to %d (more with --top)", asked,
+                   n_plans);
+        return STATUS_USAGE;
+    }
+    *found = plans[rank - 1];
+    return STATUS_OK;
+}
+
+/* The best of the layouts that the text leaves open; the smallest when none fits; what layout_complete makes of it when none is
+ * legal. */
+static enum status find_layout(const char *asked, const struct setting *setting, int threads, struct plan *found,
+                               struct diags *diags)
+{
+    struct space_limits limits = {0};
+    struct space *space;
+    struct diags unheard = {0};
+    *found = (struct plan){0};
+    if (space_restrict(&limits, asked, (struct place){.file = "--explain"}, diags) != STATUS_OK)
+        return STATUS_USAGE;
+    if (space_create(setting, &limits, &space, &unheard) == STATUS_OK) {
+        struct search_options options = {.keep = 1, .threads = threads};
+        struct search_result result;
+        search_run(space, &options, &result);
+        space_destroy(space);
+        if (result.n_plans > 0)
+            *found = result.plans[0];
+        else if (result.least_bytes > 0)
+            found->layout = result.least;
+        search_result_free(&result);
+    }
+    diags_free(&unheard);
+    if (found->layout.tp > 0)
+        return STATUS_OK;
+    if (layout_parse(asked, &found->layout, diags) != STATUS_OK)
+        return STATUS_USAGE;
+    layout_complete(&found->layout, setting);
+    return STATUS_OK;
+}
+
+static bool is_rank(const char *asked)
+{
+    return asked[0] != '\0' && asked[strspn(asked, "0123456789")] == '\0';
+}
+
+enum status explanation_make(const char *asked, const struct setting *setting, const struct ranked_plan *plans, int n_plans,
+                             int threads, struct explanation *explanation, struct diags *diags)
+{
+    struct explanation made = {0};
+    enum status status = is_rank(asked) ? find_rank(asked, plans, n_plans, &made.plan, diags)
+                                        : find_layout(asked, setting, threads, &made.plan.plan, diags);
+    if (status != STATUS_OK)
+        return status;
+    struct plan *plan = &made.plan.plan;
+    made.reason = layout_check(&plan->layout, setting, made.why, sizeof made.why);
+    made.capacity_bytes = footprint_capacity(setting->cluster);
+    if (made.reason == LAYOUT_LEGAL) {
+        footprint_peak(&plan->layout, setting, &made.memory, &made.memory_stage);
+        struct closed_form *form = closed_form_create(setting);
+        closed_form_estimate(form, &plan->layout, &plan->estimate);
+        closed_form_destroy(form);
+        if (!made.plan.simulated) {
+            struct plan copy = *plan;
+            plan_simulate(&copy, setting, &made.plan, diags);
+        }
+    }
+    *explanation = made;
+    return STATUS_OK;
+}
+
+/* --- text --- */
+
+static void write_layout(const char *what, const struct layout *layout, FILE *out)
+{
+    char text[160];
+    fprintf(out, "%-8s%s", what, layout_format(layout, text, sizeof text));
+    for (int i = 0; i < N_FEATURES; i++)
+        if (layout->features >> i & 1)
+            fprintf(out, " %s", feature_name((enum feature)i));
+    fputc('\n', out);
+}
+
+/* "tp: 8 GPUs, all within one NVLink domain" */
+static void write_group(const struct layout *layout, const struct setting *setting, enum group_kind kind, FILE *out)
+{
+    struct group_span span = layout_span(layout, setting->cluster, kind);
+    if (span.ranks <= 1)
+        return;
+    fprintf(out, "        %-10s %6d ranks", group_kind_name(kind), span.ranks);
+    if (span.domains == 1)
+        fprintf(out, " in one NVLink domain\n");
+    else
+        fprintf(out, " over %d NVLink domains, %d leaves, %d pods; %d such groups share a NIC\n", span.domains, span.leaves,
+                span.pods, span.sharing);
+}
+
+static void write_facts(const struct explanation *x, const struct setting *setting, FILE *out)
+{
+    const struct layout *layout = &x->plan.plan.layout;
+    double step_s = ranked_step_s(&x->plan);
+    fprintf(out, "        %lld micro-batches of %d per replica, %d model chunks of %.1f layers\n",
+            (long long)layout_micro_batches(layout, setting->job), layout->micro_batch, layout->pp * layout->vpp,
+            (double)setting->model->layers / (layout->pp * layout->vpp));
+    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if ((kinds[i] != GROUP_EP && kinds[i] != GROUP_EXPERT_DP) || setting->model->moe.experts > 0)
+            write_group(layout, setting, kinds[i], out);
+    fprintf(out, "        step %.4g s, MFU %.1f %% (%s); closed form %.4g s (%+.1f %%)\n\n", step_s,
+            100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", x->plan.plan.estimate.step_s,
+            100 * (x->plan.plan.estimate.step_s / step_s - 1));
+}
+
+static void seconds_row(struct table *table, const char *name, double here, double step_s, double best, double closed)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, "%.4f", here);
+    table_cell(table, "%.1f", 100 * here / step_s);
+    table_cell(table, "%.4f", best);
+    table_tint(table, here - best > 0.005 * step_s ? TINT_BAD : best - here > 0.005 * step_s ? TINT_GOOD : TINT_NONE);
+    table_cell(table, "%+.4f", here - best);
+    table_cell(table, "%.4f", closed);
+}
+
+static void write_seconds(const struct explanation *x, const struct ranked_plan *best, struct invocation *call)
+{
+    const struct cost_by_class *here = ranked_breakdown(&x->plan), *there = ranked_breakdown(best);
+    const struct cost_by_class *closed = &x->plan.plan.estimate.by_class;
+    double step_s = ranked_step_s(&x->plan);
+    struct table table = {0};
+    table_column(&table, "where the time goes", NULL, ALIGN_LEFT);
+    table_column(&table, "this", "s", ALIGN_RIGHT);
+    table_column(&table, "of step", "%", ALIGN_RIGHT);
+    table_column(&table, "best", "s", ALIGN_RIGHT);
+    table_column(&table, "more", "s", ALIGN_RIGHT);
+    table_column(&table, "closed form", "s", ALIGN_RIGHT);
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        if (here->s[i] > 0 || there->s[i] > 0 || closed->s[i] > 0)
+            seconds_row(&table, work_class_name((enum work_class)i), here->s[i], step_s, there->s[i], closed->s[i]);
+    seconds_row(&table, "step", step_s, step_s, ranked_step_s(best), x->plan.plan.estimate.step_s);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static void memory_row(struct table *table, const char *name, double here, double best)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, "%.2f", here / GIB);
+    table_cell(table, "%.2f", best / GIB);
+    table_cell(table, "%+.2f", (here - best) / GIB);
+}
+
+static void write_memory(const struct explanation *x, const struct ranked_plan *best, const struct setting *setting,
+                         struct invocation *call)
+{
+    const struct footprint *here = &x->memory;
+    struct footprint there;
+    footprint_peak(&best->plan.layout, setting, &there, NULL);
+    struct table table = {0};
+    table_column(&table, "where the memory goes", NULL, ALIGN_LEFT);
+    table_column(&table, "this", "GiB", ALIGN_RIGHT);
+    table_column(&table, "best", "GiB", ALIGN_RIGHT);
+    table_column(&table, "more", "GiB", ALIGN_RIGHT);
+    memory_row(&table, "weights", here->weights, there.weights);
+    memory_row(&table, "gradients", here->gradients, there.gradients);
+    memory_row(&table, "optimizer", here->optimizer, there.optimizer);
+    memory_row(&table, "activations", here->activations, there.activations);
+    memory_row(&table, "buffers", here->buffers, there.buffers);
+    memory_row(&table, "framework", here->framework, there.framework);
+    memory_row(&table, "total", here->total, there.total);
+    fputc('\n', call->out);
+    table_write(&table, call);
+    table_free(&table);
+    double left = x->capacity_bytes - here->total;
+    fprintf(call->out, "stage %d of %d is the fullest; ", x->memory_stage, x->plan.plan.layout.pp);
+    if (left >= 0)
+        fprintf(call->out, "%.1f of %.1f GiB stay free\n", left / GIB, x->capacity_bytes / GIB);
+    else
+        fprintf(call->out, "it does not fit: %.1f GiB more than the %.1f there are\n", -left / GIB, x->capacity_bytes / GIB);
+}
+
+void explanation_write(const struct explanation *explanation, const struct ranked_plan *best, const struct setting *setting,
+                       struct invocation *call)
+{
+    bool text = call->format == FORMAT_TEXT;
+    if (text) {
+        write_layout("this", &explanation->plan.plan.layout, call->out);
+        if (explanation->reason != LAYOUT_LEGAL) {
+            fprintf(call->out, "        is not legal: %s\n", explanation->why);
+        } else {
+            write_facts(explanation, setting, call->out);
+        }
+        write_layout("best", &best->plan.layout, call->out);
+        fputc('\n', call->out);
+    }
+    if (explanation->reason != LAYOUT_LEGAL)
+        return;
+    write_seconds(explanation, best, call);
+    if (text)
+        write_memory(explanation, best, setting, call);
+}
+
+/* --- JSON --- */
+
+static json_t *footprint_json(const struct footprint *f)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "weights", f->weights / GIB, "gradients", f->gradients / GIB,
+                     "optimizer", f->optimizer / GIB, "activations", f->activations / GIB, "buffers", f->buffers / GIB,
+                     "framework", f->framework / GIB, "total", f->total / GIB);
+}
+
+json_t *explanation_json(const struct explanation *x, const struct setting *setting)
+{
+    const struct plan *plan = &x->plan.plan;
+    json_t *json = json_object();
+    json_object_set_new(json, "layout", layout_json(&plan->layout));
+    json_object_set_new(json, "legal", json_boolean(x->reason == LAYOUT_LEGAL));
+    if (x->reason != LAYOUT_LEGAL) {
+        json_object_set_new(json, "reason", json_string(layout_reason_key(x->reason)));
+        json_object_set_new(json, "why", json_string(x->why));
+        return json;
+    }
+    json_object_set_new(json, "fits", json_boolean(x->memory.total <= x->capacity_bytes));
+    json_object_set_new(json, "step_time_s", json_real(ranked_step_s(&x->plan)));
+    json_object_set_new(json, "simulated", json_boolean(x->plan.simulated));
+    json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(&x->plan, setting)));
+    json_object_set_new(json, "breakdown", cost_by_class_json(ranked_breakdown(&x->plan)));
+    json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
+    json_object_set_new(json, "closed_form_breakdown", cost_by_class_json(&plan->estimate.by_class));
+    json_object_set_new(json, "memory_gib", footprint_json(&x->memory));
+    json_object_set_new(json, "memory_stage", json_integer(x->memory_stage));
+    return json;
+}

@@ -1,0 +1,33 @@
+/*
+ * plan_rank.h - the plans of a search, ranked again by the event simulation.
+ *
+ * The closed form is right to a few per cent, which is more than the best layouts differ by; the simulation runs each one's
+ * program. Plans that were simulated come first, in order of simulated time; the rest follow in the order of the search.
+ */
+#ifndef MSIM_CLI_PLAN_RANK_H
+#define MSIM_CLI_PLAN_RANK_H
+
+#include "model/plan/search.h"
+#include "sim/step.h"
+
+struct ranked_plan {
+    struct plan plan;
+    bool simulated;
+    struct step_result step; /* when simulated */
+};
+
+/* Simulate the first `n_simulate` of n_plans plans on `threads` threads (0: as many as there are processors) and put all in
+ * order. A plan that cannot be simulated stays where the closed form had it; `diags` gets a warning. The caller frees *ranked. */
+void plans_rank(const struct plan *plans, int n_plans, int n_simulate, const struct setting *setting, int threads,
+                struct ranked_plan **ranked, struct diags *diags);
+/* One plan, simulated if that works. */
+void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);
+
+double ranked_step_s(const struct ranked_plan *plan);
+double ranked_mfu(const struct ranked_plan *plan, const struct setting *setting); /* fraction, full convention */
+/* Where the seconds go: simulated, or by the closed form. */
+const struct cost_by_class *ranked_breakdown(const struct ranked_plan *plan);
+/* Seconds of exposed communication, all kinds. */
+double ranked_exposed_s(const struct ranked_plan *plan);
+
+#endif

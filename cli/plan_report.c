@@ -1,0 +1,303 @@
+#include "cli/plan_report.h"
+
+#include <stdlib.h>
+
+#include "cli/result.h"
+#include "cli/table.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/* --- JSON --- */
+
+json_t *layout_json(const struct layout *layout)
+{
+    json_t *features = json_array();
+    for (int i = 0; i < N_FEATURES; i++)
+        if (layout->features >> i & 1)
+            json_array_append_new(features, json_string(feature_name((enum feature)i)));
+    json_t *json = json_object();
+    json_object_set_new(json, "tp", json_integer(layout->tp));
+    json_object_set_new(json, "pp", json_integer(layout->pp));
+    json_object_set_new(json, "vpp", json_integer(layout->vpp));
+    json_object_set_new(json, "cp", json_integer(layout->cp));
+    json_object_set_new(json, "dp", json_integer(layout->dp));
+    json_object_set_new(json, "ep", json_integer(layout->ep));
+    json_object_set_new(json, "zero", json_integer(layout->zero));
+    json_object_set_new(json, "micro_batch", json_integer(layout->micro_batch));
+    json_object_set_new(json, "recompute", json_string(recompute_name(layout->recompute)));
+    json_object_set_new(json, "schedule", json_string(schedule_name(layout->schedule)));
+    json_object_set_new(json, "sequence_parallel", json_boolean(layout->sequence_parallel));
+    json_object_set_new(json, "features", features);
+    return json;
+}
+
+json_t *cost_by_class_json(const struct cost_by_class *by)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        json_object_set_new(json, work_class_name((enum work_class)i), json_real(by->s[i]));
+    return json;
+}
+
+static json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting, double capacity)
+{
+    const struct plan *plan = &ranked->plan;
+    double step_s = ranked_step_s(ranked);
+    json_t *json = json_object();
+    json_object_set_new(json, "layout", layout_json(&plan->layout));
+    json_object_set_new(json, "step_time_s", json_real(step_s));
+    json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
+    json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
+    json_object_set_new(json, "memory_pct", json_real(100 * plan->estimate.memory_bytes / capacity));
+    json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
+    json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
+    json_object_set_new(json, "exposed_comm_s", json_real(ranked_exposed_s(ranked)));
+    json_object_set_new(json, "breakdown", cost_by_class_json(ranked_breakdown(ranked)));
+    return json;
+}
+
+static json_t *count_json(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+static json_t *rejected_json(const struct search_counts *counts)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < N_LAYOUT_REASONS; i++)
+        if (counts->rejected[i] > 0)
+            json_object_set_new(json, layout_reason_key((enum layout_reason)i), count_json(counts->rejected[i]));
+    json_object_set_new(json, "memory", count_json(counts->legal - counts->fit));
+    return json;
+}
+
+static enum status report_json(const struct plan_outcome *outcome, struct invocation *call)
+{
+    const struct search_counts *counts = &outcome->search.counts;
+    char *config = experiment_to_json(outcome->experiment);
+    json_t *json = result_create(call, config);
+    free(config);
+    json_object_set_new(json, "layouts_in_space", count_json(counts->in_space));
+    json_object_set_new(json, "layouts_ruled_out", count_json(counts->ruled_out));
+    json_object_set_new(json, "layouts_examined", count_json(counts->examined));
+    json_object_set_new(json, "layouts_legal", count_json(counts->legal));
+    json_object_set_new(json, "layouts_fit", count_json(counts->fit));
+    json_object_set_new(json, "capacity_gib", json_real(outcome->search.capacity_bytes / GIB));
+    json_t *plans = json_array();
+    for (int i = 0; i < outcome->n_shown; i++)
+        json_array_append_new(plans, plan_json(&outcome->plans[i], outcome->setting, outcome->search.capacity_bytes));
+    json_object_set_new(json, "plans", plans);
+    json_object_set_new(json, "rejected", rejected_json(counts));
+    if (outcome->explained)
+        json_object_set_new(json, "explanation", explanation_json(&outcome->explanation, outcome->setting));
+    json_object_set_new(json, "search_seconds", json_real(outcome->search_s));
+    json_object_set_new(json, "seconds", json_real(outcome->total_s));
+    return result_write(call, json);
+}
+
+/* --- CSV --- */
+
+static void csv_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
+{
+    const struct layout *l = &ranked->plan.layout;
+    const int numbers[] = {rank, l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        table_cell(table, "%d", numbers[i]);
+    table_cell(table, "%s", recompute_name(l->recompute));
+    table_cell(table, "%s", schedule_name(l->schedule));
+    table_cell(table, "%d", l->sequence_parallel);
+    char features[512] = "";
+    for (int i = 0, used = 0; i < N_FEATURES; i++)
+        if (l->features >> i & 1)
+            used += snprintf(features + used, sizeof features - (size_t)used, "%s%s", used > 0 ? " " : "",
+                             feature_name((enum feature)i));
+    table_cell(table, "%s", features);
+    const double values[] = {ranked_step_s(ranked),
+                             100 * ranked_mfu(ranked, outcome->setting),
+                             ranked->plan.estimate.memory_bytes / GIB,
+                             100 * ranked->plan.estimate.memory_bytes / outcome->search.capacity_bytes,
+                             ranked_exposed_s(ranked),
+                             ranked_breakdown(ranked)->s[CLASS_BUBBLE],
+                             ranked->plan.estimate.step_s};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        table_cell(table, "%.12g", values[i]);
+    table_cell(table, "%d", ranked->simulated);
+}
+
+static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    static const struct {
+        const char *title, *unit;
+    } columns[] = {{"rank", NULL},        {"tp", NULL},          {"pp", NULL},       {"vpp", NULL},
+                   {"cp", NULL},          {"dp", NULL},          {"ep", NULL},       {"zero", NULL},
+                   {"micro batch", NULL}, {"recompute", NULL},   {"schedule", NULL}, {"sequence parallel", NULL},
+                   {"features", NULL},    {"step time", "s"},    {"mfu", "%"},       {"memory", "gib"},
+                   {"memory", "%"},       {"exposed comm", "s"}, {"bubble", "s"},    {"closed form", "s"},
+                   {"simulated", NULL}};
+    struct table table = {0};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+    for (int i = 0; i < outcome->n_shown; i++)
+        csv_row(&table, &outcome->plans[i], i + 1, outcome);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+/* --- text --- */
+
+/* 1234567 as "1,234,567". */
+static const char *grouped(uint64_t number, char *buffer, size_t size)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    size_t at = 0;
+    for (int i = 0; i < n && at + 2 < size; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            buffer[at++] = ',';
+        buffer[at++] = digits[i];
+    }
+    buffer[at] = '\0';
+    return buffer;
+}
+
+static void write_heading(const struct plan_outcome *outcome, FILE *out)
+{
+    const struct setting *s = outcome->setting;
+    const struct search_counts *counts = &outcome->search.counts;
+    char gpus[32], batch[32], examined[32], legal[32], fit[32], ruled_out[32];
+    fprintf(out, "%s on %s %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((uint64_t)s->gpus, gpus, sizeof gpus),
+            s->cluster->gpu.name, s->cluster->name, grouped((uint64_t)s->job->global_batch, batch, sizeof batch),
+            (long long)s->job->seq_len, precision_name(s->job->precision));
+    fprintf(out, "%s layouts examined in %.2f s: %s legal, %s fit in %.1f GiB",
+            grouped(counts->examined, examined, sizeof examined), outcome->search_s, grouped(counts->legal, legal, sizeof legal),
+            grouped(counts->fit, fit, sizeof fit), outcome->search.capacity_bytes / GIB);
+    if (counts->ruled_out > 0)
+        fprintf(out, "; %s more ruled out by tp", grouped(counts->ruled_out, ruled_out, sizeof ruled_out));
+    fputs("\n\n", out);
+}
+
+/* Which of the three overlaps are on: "tp pp dp". */
+static const char *overlap_text(feature_set features, char *buffer, size_t size)
+{
+    static const struct {
+        feature_set any;
+        const char *text;
+    } kinds[] = {{FEATURE_BIT(TP_OVERLAP), "tp"},
+                 {FEATURE_BIT(ASYNC_TP), "async-tp"},
+                 {FEATURE_BIT(PP_OVERLAP), "pp"},
+                 {FEATURE_BIT(DP_OVERLAP), "dp"}};
+    int used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (features & kinds[i].any)
+            used += snprintf(buffer + used, size - (size_t)used, "%s%s", used > 0 ? "+" : "", kinds[i].text);
+    return used > 0 ? buffer : "-";
+}
+
+static void plan_columns(struct table *table)
+{
+    static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
+    static const struct {
+        const char *title, *unit;
+    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"of room", "%"},
+                    {"exposed", "%"}, {"bubble", "%"}, {"closed form", "s"}, {"off", "%"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        table_column(table, numbers[i], NULL, ALIGN_RIGHT);
+    table_column(table, "recompute", NULL, ALIGN_LEFT);
+    table_column(table, "schedule", NULL, ALIGN_LEFT);
+    table_column(table, "overlap", NULL, ALIGN_LEFT);
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
+        table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
+}
+
+static void plan_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
+{
+    const struct layout *l = &ranked->plan.layout;
+    const struct setting *setting = outcome->setting;
+    double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
+    double room = ranked->plan.estimate.memory_bytes / outcome->search.capacity_bytes;
+    char overlap[48];
+    table_cell(table, "%d", rank);
+    table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
+    const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        table_cell(table, "%d", numbers[i]);
+    table_cell(table, "%s", recompute_name(l->recompute));
+    table_cell(table, "%s", schedule_name(l->schedule));
+    table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
+    table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
+    table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
+    table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
+    table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
+    table_tint(table, room > 0.95 ? TINT_WARN : TINT_NONE);
+    table_cell(table, "%.0f", 100 * room);
+    table_cell(table, "%.1f", 100 * ranked_exposed_s(ranked) / step_s);
+    table_cell(table, "%.1f", 100 * ranked_breakdown(ranked)->s[CLASS_BUBBLE] / step_s);
+    table_cell(table, closed_s < 1 ? "%.4f" : "%.3f", closed_s);
+    if (ranked->simulated)
+        table_cell(table, "%+.1f", 100 * (closed_s / step_s - 1));
+    else
+        table_cell(table, "-");
+}
+
+static void write_plans(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    struct table table = {0};
+    bool across = false;
+    int n_simulated = 0;
+    plan_columns(&table);
+    for (int i = 0; i < outcome->n_shown; i++) {
+        plan_row(&table, &outcome->plans[i], i + 1, outcome);
+        across |= outcome->plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
+        n_simulated += outcome->plans[i].simulated;
+    }
+    table_write(&table, call);
+    table_free(&table);
+    if (n_simulated < outcome->n_shown)
+        fprintf(call->out, "Rows without a value under 'off' were not simulated; their times are the closed form's.\n");
+    if (across)
+        fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
+                outcome->setting->cluster->nvlink_domain);
+}
+
+static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    const struct search_counts *counts = &outcome->search.counts;
+    struct table table = {0};
+    char number[32];
+    table_column(&table, "layouts", NULL, ALIGN_RIGHT);
+    table_column(&table, "why they are out", NULL, ALIGN_LEFT);
+    for (int i = 0; i < N_LAYOUT_REASONS; i++)
+        if (counts->rejected[i] > 0) {
+            table_cell(&table, "%s", grouped(counts->rejected[i], number, sizeof number));
+            table_cell(&table, "%s", layout_reason_text((enum layout_reason)i));
+        }
+    for (int i = 0; i < N_OVERFLOW_CLASSES; i++)
+        if (counts->over_memory[i] > 0) {
+            table_cell(&table, "%s", grouped(counts->over_memory[i], number, sizeof number));
+            table_cell(&table, "memory: %s", overflow_class_text((enum overflow_class)i));
+        }
+    if (table.n_cells > 0) {
+        fputc('\n', call->out);
+        table_write(&table, call);
+    }
+    table_free(&table);
+}
+
+enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
+{
+    if (call->format == FORMAT_JSON)
+        return report_json(outcome, call);
+    if (call->format == FORMAT_CSV && !outcome->explained) {
+        report_csv(outcome, call);
+        return STATUS_OK;
+    }
+    if (outcome->explained) {
+        explanation_write(&outcome->explanation, &outcome->plans[0], outcome->setting, call);
+        return STATUS_OK;
+    }
+    write_heading(outcome, call->out);
+    write_plans(outcome, call);
+    write_rejected(outcome, call);
+    return STATUS_OK;
+}
