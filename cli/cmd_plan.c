@@ -95,13 +95,23 @@ static void search_space(const struct space *space, struct invocation *call, str
     progress_end(&progress);
 }
 
+static void rank(struct plan_outcome *outcome, struct invocation *call)
+{
+    struct progress progress = progress_begin(call, "plans simulated");
+    struct ranking_options ranking = {.n_simulate = (int)option_count(call, "rerank"),
+                                      .threads = (int)option_count(call, "threads"),
+                                      .progress = progress_update,
+                                      .progress_context = &progress};
+    plans_rank(outcome->search.plans, outcome->search.n_plans, outcome->setting, &ranking, &outcome->plans, &call->diags);
+    progress_end(&progress);
+}
+
 static enum status rank_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
 {
     int threads = (int)option_count(call, "threads"), top = (int)option_count(call, "top");
     const char *explain = option_text(call, "explain");
     enum status status = STATUS_OK;
-    plans_rank(outcome->search.plans, outcome->search.n_plans, (int)option_count(call, "rerank"), outcome->setting, threads,
-               &outcome->plans, &call->diags);
+    rank(outcome, call);
     outcome->n_plans = outcome->search.n_plans;
     outcome->n_shown = outcome->n_plans < top ? outcome->n_plans : top;
     outcome->explained = explain != NULL;

@@ -60,6 +60,19 @@ static bool is_rank(const char *asked)
     return asked[0] != '\0' && asked[strspn(asked, "0123456789")] == '\0';
 }
 
+static void simulate_if_not_yet(struct ranked_plan *ranked, const struct setting *setting, struct diags *diags)
+{
+    if (ranked->simulated)
+        return;
+    struct plan plan = ranked->plan;
+    struct diags said = {0};
+    plan_simulate(&plan, setting, ranked, &said);
+    if (!ranked->simulated)
+        diag_warning(diags, (struct place){0}, "the layout to explain could not be simulated: %s",
+                     said.n_items > 0 ? said.items[0].text : "no reason given");
+    diags_free(&said);
+}
+
 enum status explanation_make(const char *asked, const struct setting *setting, const struct ranked_plan *plans, int n_plans,
                              int threads, struct explanation *explanation, struct diags *diags)
 {
@@ -76,10 +89,7 @@ enum status explanation_make(const char *asked, const struct setting *setting, c
         struct closed_form *form = closed_form_create(setting);
         closed_form_estimate(form, &plan->layout, &plan->estimate);
         closed_form_destroy(form);
-        if (!made.plan.simulated) {
-            struct plan copy = *plan;
-            plan_simulate(&copy, setting, &made.plan, diags);
-        }
+        simulate_if_not_yet(&made.plan, setting, diags);
     }
     *explanation = made;
     return STATUS_OK;
@@ -201,19 +211,22 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     bool text = call->format == FORMAT_TEXT;
     if (text) {
         write_layout("this", &explanation->plan.plan.layout, call->out);
-        if (explanation->reason != LAYOUT_LEGAL) {
+        if (explanation->reason != LAYOUT_LEGAL)
             fprintf(call->out, "        is not legal: %s\n", explanation->why);
-        } else {
+        else
             write_facts(explanation, setting, call->out);
-        }
         write_layout("best", &best->plan.layout, call->out);
         fputc('\n', call->out);
     }
     if (explanation->reason != LAYOUT_LEGAL)
         return;
     write_seconds(explanation, best, call);
-    if (text)
-        write_memory(explanation, best, setting, call);
+    if (!text)
+        return;
+    write_memory(explanation, best, setting, call);
+    char layout[160];
+    fprintf(call->out, "\nmsim step --layout %s --explain shows each kernel and exchange\n",
+            layout_format(&explanation->plan.plan.layout, layout, sizeof layout));
 }
 
 /* --- JSON --- */

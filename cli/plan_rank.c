@@ -14,6 +14,7 @@ struct ranking {
     const struct setting *setting;
     struct ranked_plan *plans;
     struct diags *diags; /* one list per plan */
+    const struct ranking_options *options;
     int n_simulate;
     atomic_int next;
 };
@@ -49,15 +50,32 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
     ranked->simulated = step_simulate(&plan->layout, setting, &options, &ranked->step, NULL, NULL, diags) == STATUS_OK;
 }
 
-static void *rank_in_thread(void *context)
+/* Take plan after plan; false when there is none left. */
+static bool rank_next(struct ranking *ranking)
 {
-    struct ranking *ranking = context;
-    for (;;) {
-        int i = atomic_fetch_add(&ranking->next, 1);
-        if (i >= ranking->n_simulate)
-            return NULL;
-        struct plan plan = ranking->plans[i].plan;
-        plan_simulate(&plan, ranking->setting, &ranking->plans[i], &ranking->diags[i]);
+    int i = atomic_fetch_add(&ranking->next, 1);
+    if (i >= ranking->n_simulate)
+        return false;
+    struct plan plan = ranking->plans[i].plan;
+    plan_simulate(&plan, ranking->setting, &ranking->plans[i], &ranking->diags[i]);
+    return true;
+}
+
+static void *rank_in_thread(void *ranking)
+{
+    while (rank_next(ranking))
+        ;
+    return NULL;
+}
+
+static void rank_and_tell(struct ranking *ranking)
+{
+    const struct ranking_options *options = ranking->options;
+    while (rank_next(ranking)) {
+        int taken = atomic_load(&ranking->next);
+        if (options->progress != NULL)
+            options->progress(options->progress_context, taken < ranking->n_simulate ? taken : ranking->n_simulate,
+                              ranking->n_simulate);
     }
 }
 
@@ -69,15 +87,16 @@ static int processors(void)
 }
 
 /* The calling thread works too. */
-static void simulate_all(struct ranking *ranking, int threads)
+static void simulate_all(struct ranking *ranking)
 {
     pthread_t others[MAX_THREADS];
+    int threads = ranking->options->threads;
     int n = (threads > 0 ? threads : processors()) - 1, started = 0;
     if (n > ranking->n_simulate - 1)
         n = ranking->n_simulate - 1;
     while (started < n && started < MAX_THREADS && pthread_create(&others[started], NULL, rank_in_thread, ranking) == 0)
         started++;
-    rank_in_thread(ranking);
+    rank_and_tell(ranking);
     for (int i = 0; i < started; i++)
         pthread_join(others[i], NULL);
 }
@@ -95,28 +114,33 @@ static int compare_ranked(const void *a, const void *b)
 
 static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
 {
+    int failed = 0, first = -1;
     for (int i = 0; i < ranking->n_simulate; i++) {
-        if (ranking->plans[i].simulated)
-            continue;
-        char text[160];
-        const struct diags *said = &ranking->diags[i];
-        diag_warning(diags, (struct place){0}, "%s could not be simulated and keeps its closed-form time: %s",
-                     layout_format(&ranking->plans[i].plan.layout, text, sizeof text),
-                     said->n_items > 0 ? said->items[0].text : "no reason given");
+        failed += !ranking->plans[i].simulated;
+        if (!ranking->plans[i].simulated && first < 0)
+            first = i;
     }
+    if (failed == 0)
+        return;
+    char text[160];
+    const struct diags *said = &ranking->diags[first];
+    diag_warning(diags, (struct place){0}, "%d of %d plans could not be simulated and keep their closed-form times; %s: %s",
+                 failed, ranking->n_simulate, layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
+                 said->n_items > 0 ? said->items[0].text : "no reason given");
 }
 
-void plans_rank(const struct plan *plans, int n_plans, int n_simulate, const struct setting *setting, int threads,
+void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags)
 {
-    struct ranking ranking = {.setting = setting, .n_simulate = n_simulate < n_plans ? n_simulate : n_plans};
+    struct ranking ranking = {.setting = setting, .options = options};
+    ranking.n_simulate = options->n_simulate < n_plans ? options->n_simulate : n_plans;
     ranking.plans = memory_new((size_t)n_plans, sizeof *ranking.plans);
     ranking.diags = memory_new((size_t)n_plans, sizeof *ranking.diags);
     atomic_init(&ranking.next, 0);
     for (int i = 0; i < n_plans; i++)
         ranking.plans[i].plan = plans[i];
     if (ranking.n_simulate > 0)
-        simulate_all(&ranking, threads);
+        simulate_all(&ranking);
     warn_of_failures(&ranking, diags);
     qsort(ranking.plans, (size_t)n_plans, sizeof *ranking.plans, compare_ranked);
     for (int i = 0; i < n_plans; i++)

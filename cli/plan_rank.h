@@ -16,9 +16,16 @@ struct ranked_plan {
     struct step_result step; /* when simulated */
 };
 
-/* Simulate the first `n_simulate` of n_plans plans on `threads` threads (0: as many as there are processors) and put all in
- * order. A plan that cannot be simulated stays where the closed form had it; `diags` gets a warning. The caller frees *ranked. */
-void plans_rank(const struct plan *plans, int n_plans, int n_simulate, const struct setting *setting, int threads,
+struct ranking_options {
+    int n_simulate;                                             /* the first so many plans are simulated */
+    int threads;                                                /* 0: as many as there are processors */
+    void (*progress)(void *context, double done, double total); /* from the calling thread; may be NULL */
+    void *progress_context;
+};
+
+/* Simulate plans and put all in order. A plan that cannot be simulated keeps its closed-form time; `diags` gets a warning. The
+ * caller frees *ranked. */
+void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags);
 /* One plan, simulated if that works. */
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);

@@ -1,6 +1,7 @@
 #include "cli/plan_report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/result.h"
 #include "cli/table.h"
@@ -194,15 +195,16 @@ static const char *overlap_text(feature_set features, char *buffer, size_t size)
     return used > 0 ? buffer : "-";
 }
 
-static void plan_columns(struct table *table)
+static void plan_columns(struct table *table, bool experts)
 {
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
         const char *title, *unit;
-    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"of room", "%"},
+    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"used", "%"},
                     {"exposed", "%"}, {"bubble", "%"}, {"closed form", "s"}, {"off", "%"}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        table_column(table, numbers[i], NULL, ALIGN_RIGHT);
+        if (experts || strcmp(numbers[i], "ep") != 0)
+            table_column(table, numbers[i], NULL, ALIGN_RIGHT);
     table_column(table, "recompute", NULL, ALIGN_LEFT);
     table_column(table, "schedule", NULL, ALIGN_LEFT);
     table_column(table, "overlap", NULL, ALIGN_LEFT);
@@ -221,7 +223,8 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        table_cell(table, "%d", numbers[i]);
+        if (setting->model->moe.experts > 0 || i != 4)
+            table_cell(table, "%d", numbers[i]);
     table_cell(table, "%s", recompute_name(l->recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
@@ -245,7 +248,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     struct table table = {0};
     bool across = false;
     int n_simulated = 0;
-    plan_columns(&table);
+    plan_columns(&table, outcome->setting->model->moe.experts > 0);
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->plans[i], i + 1, outcome);
         across |= outcome->plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;

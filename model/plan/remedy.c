@@ -8,6 +8,8 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
+static const double WORTH_NAMING = 0.98; /* a remedy that does not suffice should at least be felt */
+
 /* A setting of its own, so that one thing can be changed in it. */
 struct trial {
     struct cluster cluster;
@@ -59,11 +61,33 @@ static bool try_remedy(struct remedy_list *list, const struct setting *setting, 
     struct remedy remedy = {0};
     if (list->n == REMEDIES_MAX || !least_memory(setting, limits, list->threads, &remedy))
         return false;
-    if (list->closest_bytes > 0 && remedy.bytes >= list->closest_bytes)
+    if (!remedy.fits && remedy.bytes > WORTH_NAMING * list->closest_bytes)
         return false;
     snprintf(remedy.what, sizeof remedy.what, "%s", what);
     list->items[list->n++] = remedy;
     return remedy.fits;
+}
+
+/* "recompute=full": what a dimension is in the layout found. */
+static void name_dimension(struct remedy *remedy, enum space_dimension dimension)
+{
+    const struct layout *l = &remedy->layout;
+    const int numbers[N_SPACE_DIMENSIONS] = {[SPACE_TP] = l->tp,
+                                             [SPACE_CP] = l->cp,
+                                             [SPACE_PP] = l->pp,
+                                             [SPACE_VPP] = l->vpp,
+                                             [SPACE_DP] = l->dp,
+                                             [SPACE_EP] = l->ep,
+                                             [SPACE_MICRO_BATCH] = l->micro_batch,
+                                             [SPACE_ZERO] = l->zero,
+                                             [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
+    const char *name = space_dimension_name(dimension);
+    if (dimension == SPACE_SCHEDULE)
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
+    else if (dimension == SPACE_RECOMPUTE)
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_name(l->recompute));
+    else
+        snprintf(remedy->what, sizeof remedy->what, "%s=%d", name, numbers[dimension]);
 }
 
 static void try_without_restrictions(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
@@ -75,9 +99,10 @@ static void try_without_restrictions(struct remedy_list *list, const struct sett
         n_restricted++;
         struct space_limits lifted = *limits;
         lifted.dimensions[i].n = 0;
-        char what[64];
-        snprintf(what, sizeof what, "another %s", space_dimension_name((enum space_dimension)i));
-        try_remedy(list, setting, &lifted, what);
+        int before = list->n;
+        try_remedy(list, setting, &lifted, "");
+        if (list->n > before)
+            name_dimension(&list->items[before], (enum space_dimension)i);
     }
     struct space_limits none = {0};
     if (n_restricted > 1)

@@ -13,14 +13,14 @@
 enum { REMEDIES_MAX = 24 };
 
 struct remedy {
-    char what[160];       /* "24576 GPUs", "recompute other than none" */
+    char what[160];       /* "24576 GPUs", "recompute=full" */
     struct layout layout; /* that then needs least memory */
     double bytes;         /* what it needs */
     bool fits;
 };
 
 /* What would help, in the order tried: restrictions first, then software, then more GPUs (the smallest multiple that fits). Only
- * remedies that lower the need are kept; their number is returned. */
+ * remedies that suffice, or lower the need by 2 % and more, are kept; their number is returned. */
 int remedies_find(const struct setting *setting, const struct space_limits *limits, int threads, double closest_bytes,
                   struct remedy remedies[REMEDIES_MAX]);
 

@@ -58,10 +58,13 @@ START_TEST(a_lifted_restriction_is_found)
     struct space_limits limits = limits_of("tp=1,pp=1..8");
     struct remedy remedies[REMEDIES_MAX];
     int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
-    const struct remedy *tp = remedy_about(remedies, n, "another tp");
+    const struct remedy *tp = remedy_about(remedies, n, "tp=");
     ck_assert_ptr_nonnull(tp);
     ck_assert(tp->fits);
     ck_assert_int_gt(tp->layout.tp, 1);
+    char named[32];
+    snprintf(named, sizeof named, "tp=%d", tp->layout.tp);
+    ck_assert_str_eq(tp->what, named);
     ck_assert_int_le(tp->layout.pp, 8);
 }
 END_TEST
