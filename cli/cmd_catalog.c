@@ -1,17 +1,406 @@
+/* msim catalog - what is known about models, GPUs and clusters. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/command.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "model/spec/catalog.h"
+#include "model/spec/schemas.h"
+
+static const char *const kind_names[N_CATALOG_KINDS] = {"models", "gpus", "clusters"};
+static const char *const kind_titles[N_CATALOG_KINDS] = {"Models", "GPUs", "Clusters"};
+static const char *const one_of_kind[N_CATALOG_KINDS] = {"model", "gpu", "cluster"};
+
+/* --- rows of the lists ---------------------------------------------------------------------------------------------------- */
+
+/* A number in units of `unit`; an empty cell for 0, which means that there is none. */
+static void number_cell(struct table *table, const char *format, double value, double unit)
+{
+    char text[40];
+    snprintf(text, sizeof text, format, value / unit);
+    table_cell(table, "%s", value > 0 ? text : "");
+}
+
+static void model_columns(struct table *t)
+{
+    table_column(t, "model", NULL, ALIGN_LEFT);
+    table_column(t, "parameters", "10^9", ALIGN_RIGHT);
+    table_column(t, "active", "10^9", ALIGN_RIGHT);
+    table_column(t, "layers", NULL, ALIGN_RIGHT);
+    table_column(t, "hidden", NULL, ALIGN_RIGHT);
+    table_column(t, "ffn", NULL, ALIGN_RIGHT);
+    table_column(t, "heads", NULL, ALIGN_RIGHT);
+    table_column(t, "kv_heads", NULL, ALIGN_RIGHT);
+    table_column(t, "vocab", NULL, ALIGN_RIGHT);
+    table_column(t, "seq_len", "tokens", ALIGN_RIGHT);
+    table_column(t, "experts", NULL, ALIGN_RIGHT);
+    table_column(t, "top_k", NULL, ALIGN_RIGHT);
+}
+
+static void model_row(struct table *t, const struct transformer *m)
+{
+    struct parameter_count count;
+    transformer_parameters(m, &count);
+    bool mixture = m->moe.experts > 0;
+    table_cell(t, "%s", m->name);
+    number_cell(t, "%.3f", count.total, 1e9);
+    number_cell(t, "%.3f", mixture ? count.active : 0, 1e9);
+    table_cell(t, "%d", m->layers);
+    table_cell(t, "%lld", (long long)m->hidden);
+    table_cell(t, "%lld", (long long)(mixture ? m->moe.expert_ffn : m->ffn_hidden));
+    table_cell(t, "%d", m->heads);
+    table_cell(t, "%d", m->kv_heads);
+    table_cell(t, "%lld", (long long)m->vocab);
+    table_cell(t, "%lld", (long long)m->max_seq_len);
+    number_cell(t, "%.0f", m->moe.experts, 1);
+    number_cell(t, "%.0f", m->moe.top_k, 1);
+}
+
+static void gpu_columns(struct table *t)
+{
+    table_column(t, "gpu", NULL, ALIGN_LEFT);
+    table_column(t, "bf16", "TFLOPS", ALIGN_RIGHT);
+    table_column(t, "fp16", "TFLOPS", ALIGN_RIGHT);
+    table_column(t, "fp8", "TFLOPS", ALIGN_RIGHT);
+    table_column(t, "nvfp4", "TFLOPS", ALIGN_RIGHT);
+    table_column(t, "memory", "GiB", ALIGN_RIGHT);
+    table_column(t, "memory rate", "GB/s", ALIGN_RIGHT);
+    table_column(t, "NVLink", "GB/s", ALIGN_RIGHT);
+    table_column(t, "domain", "GPUs", ALIGN_RIGHT);
+    table_column(t, "SMs", NULL, ALIGN_RIGHT);
+    table_column(t, "power", "W", ALIGN_RIGHT);
+}
+
+static void gpu_row(struct table *t, const struct gpu *g)
+{
+    table_cell(t, "%s", g->name);
+    number_cell(t, "%.0f", g->peak_flops[PRECISION_BF16], 1e12);
+    number_cell(t, "%.0f", g->peak_flops[PRECISION_FP16], 1e12);
+    number_cell(t, "%.0f", g->peak_flops[PRECISION_FP8], 1e12);
+    number_cell(t, "%.0f", g->peak_flops[PRECISION_NVFP4], 1e12);
+    number_cell(t, "%.1f", g->hbm_bytes, 0x1p30);
+    number_cell(t, "%.0f", g->hbm_rate, 1e9);
+    number_cell(t, "%.0f", g->nvlink_rate, 1e9);
+    table_cell(t, "%d", g->nvlink_domain);
+    table_cell(t, "%d", g->sms);
+    number_cell(t, "%.0f", g->power_w, 1);
+}
+
+static void cluster_columns(struct table *t)
+{
+    table_column(t, "cluster", NULL, ALIGN_LEFT);
+    table_column(t, "gpu", NULL, ALIGN_LEFT);
+    table_column(t, "GPUs", NULL, ALIGN_RIGHT);
+    table_column(t, "nodes", NULL, ALIGN_RIGHT);
+    table_column(t, "per node", "GPUs", ALIGN_RIGHT);
+    table_column(t, "domain", "GPUs", ALIGN_RIGHT);
+    table_column(t, "NICs", "per node", ALIGN_RIGHT);
+    table_column(t, "NIC", "Gbps", ALIGN_RIGHT);
+    table_column(t, "layers", NULL, ALIGN_RIGHT);
+    table_column(t, "leaf", "nodes", ALIGN_RIGHT);
+    table_column(t, "oversubscribed", "down : up", ALIGN_RIGHT);
+}
+
+static void cluster_row(struct table *t, const struct cluster *c)
+{
+    table_cell(t, "%s", c->name);
+    table_cell(t, "%s", c->gpu.name);
+    table_cell(t, "%d", cluster_gpus(c));
+    table_cell(t, "%d", c->nodes);
+    table_cell(t, "%d", c->gpus_per_node);
+    table_cell(t, "%d", c->nvlink_domain);
+    table_cell(t, "%d", c->nics_per_node);
+    number_cell(t, "%.0f", c->nic_rate, 125e6);
+    table_cell(t, "%d", c->fabric_layers);
+    table_cell(t, "%d", c->leaf_nodes);
+    table_cell(t, "%g", c->leaf_oversubscription * c->pod_oversubscription);
+}
+
+static enum status add_row(struct table *table, enum catalog_kind kind, const char *name, struct diags *diags)
+{
+    struct catalog_entry entry = {.kind = kind};
+    enum status status = STATUS_OK;
+    switch (kind) {
+    case CATALOG_MODELS:
+        status = catalog_model(name, &entry.model, diags);
+        if (status == STATUS_OK)
+            model_row(table, &entry.model);
+        break;
+    case CATALOG_GPUS:
+        status = catalog_gpu(name, &entry.gpu, diags);
+        if (status == STATUS_OK)
+            gpu_row(table, &entry.gpu);
+        break;
+    default:
+        status = catalog_cluster(name, &entry.cluster, diags);
+        if (status == STATUS_OK)
+            cluster_row(table, &entry.cluster);
+        break;
+    }
+    return status;
+}
+
+static enum status fill_table(struct table *table, enum catalog_kind kind, struct diags *diags)
+{
+    static void (*const columns[N_CATALOG_KINDS])(struct table *) = {model_columns, gpu_columns, cluster_columns};
+    char **names;
+    size_t n;
+    enum status status = catalog_names(kind, &names, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    columns[kind](table);
+    for (size_t i = 0; i < n; i++) {
+        enum status row = add_row(table, kind, names[i], diags);
+        status = row == STATUS_OK ? status : row;
+    }
+    catalog_names_free(names);
+    return status;
+}
+
+/* --- one entry ------------------------------------------------------------------------------------------------------------ */
+
+static const struct schema *schema_of(const struct catalog_entry *entry)
+{
+    static const struct schema *const schemas[N_CATALOG_KINDS] = {&transformer_schema, &gpu_schema, &cluster_schema};
+    return schemas[entry->kind];
+}
+
+static const char *name_of(const struct catalog_entry *entry)
+{
+    return entry->kind == CATALOG_MODELS ? entry->model.name
+           : entry->kind == CATALOG_GPUS ? entry->gpu.name
+                                         : entry->cluster.name;
+}
+
+static json_t *counts_json(const struct parameter_count *c)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "embedding", c->embedding, "head", c->head, "attention",
+                     c->attention, "dense_ffn", c->dense_ffn, "experts", c->experts, "router", c->router, "norms", c->norms,
+                     "mtp", c->mtp);
+}
+
+static json_t *entry_json(const struct catalog_entry *entry)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "kind", json_string(one_of_kind[entry->kind]));
+    json_object_set_new(object, "name", json_string(name_of(entry)));
+    if (entry->kind == CATALOG_MODELS) {
+        struct parameter_count count;
+        transformer_parameters(&entry->model, &count);
+        json_object_set_new(object, "parameters", json_integer((json_int_t)count.total));
+        json_object_set_new(object, "active_parameters", json_integer((json_int_t)count.active));
+        json_object_set_new(object, "parameter_counts", counts_json(&count));
+    }
+    json_object_set_new(object, "entry", schema_write(schema_of(entry), &entry->model));
+    return object;
+}
+
+/* A scalar as the table shows it. */
+static void value_text(const json_t *value, char *text, size_t size)
+{
+    if (json_is_string(value))
+        snprintf(text, size, "%s", json_string_value(value));
+    else if (json_is_boolean(value))
+        snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
+    else
+        snprintf(text, size, "%.12g", json_number_value(value));
+}
+
+/* One row per key, groups as "gemm.bf16.peak_fraction". Recursion follows the schema's nesting. */
+static void key_rows(struct table *t, const struct schema *schema, const json_t *mapping, const char *prefix)
+{
+    for (size_t i = 0; i < schema->n_rows; i++) {
+        const struct field *row = &schema->rows[i];
+        const json_t *value = json_object_get(mapping, row->key);
+        char key[128], text[320];
+        snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", row->key);
+        if (json_is_object(value)) {
+            key_rows(t, row->group, value, key);
+        } else if (value) {
+            value_text(value, text, sizeof text);
+            table_cell(t, "%s", key);
+            table_cell(t, "%s", text);
+            table_cell(t, "%s", row->help);
+        }
+    }
+}
+
+static void count_row(struct table *t, const char *key, double count, const char *what)
+{
+    if (count <= 0)
+        return;
+    table_cell(t, "%s", key);
+    table_cell(t, "%.0f", count);
+    table_cell(t, "%s", what);
+}
+
+static void count_rows(struct table *t, const struct transformer *model)
+{
+    struct parameter_count c;
+    transformer_parameters(model, &c);
+    count_row(t, "parameters", c.total, "counted from the shape");
+    count_row(t, "active_parameters", c.active, "used for one token");
+    count_row(t, "parameters.embedding", c.embedding, "token and position tables");
+    count_row(t, "parameters.head", c.head, "output projection, where it is not the embedding's");
+    count_row(t, "parameters.attention", c.attention, "all layers");
+    count_row(t, "parameters.dense_ffn", c.dense_ffn, "dense feed-forward parts and shared experts");
+    count_row(t, "parameters.experts", c.experts, "routed experts");
+    count_row(t, "parameters.router", c.router, "of the mixtures");
+    count_row(t, "parameters.norms", c.norms, "all layers and the last");
+    count_row(t, "parameters.mtp", c.mtp, "multi-token prediction, outside the total");
+}
+
+static void show_text(const struct catalog_entry *entry, const struct invocation *call)
+{
+    struct table table = {0};
+    json_t *keys = schema_write(schema_of(entry), &entry->model);
+    table_column(&table, one_of_kind[entry->kind], NULL, ALIGN_LEFT);
+    table_column(&table, name_of(entry), NULL, ALIGN_LEFT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
+    if (entry->kind == CATALOG_MODELS)
+        count_rows(&table, &entry->model);
+    key_rows(&table, schema_of(entry), keys, "");
+    table_write(&table, call);
+    table_free(&table);
+    json_decref(keys);
+}
+
+static enum status show(struct invocation *call)
+{
+    json_t *result = result_create(call, NULL), *entries = json_array();
+    enum status status = STATUS_OK;
+    for (int i = 1; i < call->n_operands; i++) {
+        struct catalog_entry entry;
+        enum status one = catalog_entry(call->operands[i], &entry, &call->diags);
+        status = one == STATUS_OK ? status : one;
+        if (one == STATUS_OK && call->format == FORMAT_JSON)
+            json_array_append_new(entries, entry_json(&entry));
+        else if (one == STATUS_OK) {
+            fputs(i > 1 ? "\n" : "", call->out);
+            show_text(&entry, call);
+        }
+    }
+    if (call->format != FORMAT_JSON || status != STATUS_OK) {
+        json_decref(entries);
+        json_decref(result);
+        return status;
+    }
+    if (json_array_size(entries) == 1)
+        json_object_update(result, json_array_get(entries, 0));
+    else
+        json_object_set(result, "entries", entries);
+    json_decref(entries);
+    return result_write(call, result);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------------------- */
+
+static enum status list_json(struct invocation *call, const bool *wanted)
+{
+    json_t *result = result_create(call, NULL);
+    enum status status = STATUS_OK;
+    for (int kind = 0; kind < N_CATALOG_KINDS && status == STATUS_OK; kind++) {
+        char **names;
+        size_t n;
+        if (!wanted[kind])
+            continue;
+        status = catalog_names((enum catalog_kind)kind, &names, &n, &call->diags);
+        json_t *list = json_array();
+        for (size_t i = 0; status == STATUS_OK && i < n; i++) {
+            struct catalog_entry entry;
+            status = catalog_entry(names[i], &entry, &call->diags);
+            if (status == STATUS_OK)
+                json_array_append_new(list, entry_json(&entry));
+        }
+        json_object_set_new(result, kind_names[kind], list);
+        if (status == STATUS_OK)
+            catalog_names_free(names);
+    }
+    if (status == STATUS_OK)
+        return result_write(call, result);
+    json_decref(result);
+    return status;
+}
+
+static enum status list_tables(struct invocation *call, const bool *wanted)
+{
+    enum status status = STATUS_OK;
+    bool first = true;
+    for (int kind = 0; kind < N_CATALOG_KINDS; kind++) {
+        struct table table = {0};
+        if (!wanted[kind])
+            continue;
+        enum status one = fill_table(&table, (enum catalog_kind)kind, &call->diags);
+        status = one == STATUS_OK ? status : one;
+        if (call->format == FORMAT_TEXT)
+            fprintf(call->out, "%s%s%s%s\n", first ? "" : "\n", tint_start(TINT_STRONG, call->colour), kind_titles[kind],
+                    tint_end(TINT_STRONG, call->colour));
+        table_write(&table, call);
+        table_free(&table);
+        first = false;
+    }
+    return status;
+}
+
+static enum status usage(struct invocation *call, const char *word)
+{
+    static const char *const words[] = {"models", "gpus", "clusters", "list", "show"};
+    const char *near = nearest_name(word, words, 5);
+    diag_error(&call->diags, (struct place){0},
+               "'%.60s' is not something to list%s%s%s; to see one entry: msim catalog show %.60s", word,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : " (models, gpus, clusters)", word);
+    return STATUS_USAGE;
+}
 
 static enum status run(struct invocation *call)
 {
-    diag_error(&call->diags, (struct place){0}, "'msim catalog' is not in this build");
-    return STATUS_MISSING;
+    bool wanted[N_CATALOG_KINDS] = {false}, any = false;
+    int first = call->n_operands && strcmp(call->operands[0], "list") == 0;
+    if (call->n_operands && strcmp(call->operands[0], "show") == 0) {
+        if (call->n_operands > 1)
+            return show(call);
+        diag_error(&call->diags, (struct place){0}, "show what? For example: msim catalog show gpt-175b-megascale");
+        return STATUS_USAGE;
+    }
+    for (int i = first; i < call->n_operands; i++) {
+        int kind = 0;
+        while (kind < N_CATALOG_KINDS && strcmp(call->operands[i], kind_names[kind]) != 0)
+            kind++;
+        if (kind == N_CATALOG_KINDS)
+            return usage(call, call->operands[i]);
+        wanted[kind] = any = true;
+    }
+    for (int kind = 0; kind < N_CATALOG_KINDS && !any; kind++)
+        wanted[kind] = true;
+    if (call->format == FORMAT_CSV && wanted[0] + wanted[1] + wanted[2] > 1) {
+        diag_error(&call->diags, (struct place){0}, "one table makes one CSV file: add models, gpus or clusters");
+        return STATUS_USAGE;
+    }
+    return call->format == FORMAT_JSON ? list_json(call, wanted) : list_tables(call, wanted);
 }
 
-static const struct example examples[] = {{"msim catalog --help", "this text"}, {0}};
+static const struct example examples[] = {
+    {"msim catalog", "everything that has a name"},
+    {"msim catalog gpus --format csv", "one table, for a program"},
+    {"msim catalog show gpt-175b-megascale", "a model with its parameter count and its source"},
+    {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
+    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
+    {0},
+};
 
 const struct command command_catalog = {
     .name = "catalog",
     .summary = "list the known models, GPUs and clusters; show one, or a file",
-    .description = "Not in this build.",
+    .description =
+        "Without operands, or with 'list', prints the catalog: models with their parameter counts, GPUs with their data-sheet "
+        "numbers, clusters with their networks. 'models', 'gpus' and 'clusters' choose.\n\n"
+        "'show' prints an entry completely, with the meaning of every key and the source of its numbers, and for a model the "
+        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face "
+        "configurations.\n\n"
+        "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
+        "MSIM_DATA names another place.",
+    .operands = "[list] [models|gpus|clusters]... | show NAME|FILE...",
     .max_operands = -1,
     .examples = examples,
     .run = run,

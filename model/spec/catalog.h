@@ -25,6 +25,18 @@ MUST_CHECK enum status catalog_model(const char *name, struct transformer *model
 MUST_CHECK enum status catalog_gpu(const char *name, struct gpu *gpu, struct diags *diags);
 MUST_CHECK enum status catalog_cluster(const char *name, struct cluster *cluster, struct diags *diags);
 
+/* An entry of any kind. A catalog name is looked for among models, GPUs and clusters, in this order; what a file describes shows
+ * in its keys. */
+struct catalog_entry {
+    enum catalog_kind kind;
+    union {
+        struct transformer model;
+        struct gpu gpu;
+        struct cluster cluster;
+    };
+};
+MUST_CHECK enum status catalog_entry(const char *name, struct catalog_entry *entry, struct diags *diags);
+
 /*
  * A plausible cluster for a row of a measurement table whose cluster nobody named: `nodes` hosts of gpus_per_node GPUs on a
  * non-blocking fabric, one NIC of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.

@@ -23,7 +23,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool is_file_name(const char *name)
+bool entry_is_file_name(const char *name)
 {
     return strcmp(name, "-") == 0 || strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".yml") ||
            ends_with(name, ".json");
@@ -42,7 +42,7 @@ static const char *file_beside(const struct yaml_node *value, struct arena *aren
     return access(path, F_OK) == 0 ? path : value->text;
 }
 
-static char *catalog_file(enum catalog_kind kind, const char *name)
+char *entry_catalog_file(enum catalog_kind kind, const char *name)
 {
     char relative[256];
     int n = snprintf(relative, sizeof relative, "catalog/%s/%s.yaml", kinds[kind].folder, name);
@@ -71,7 +71,7 @@ static struct yaml_node *single_node(const struct yaml_node *value, struct arena
         return NULL;
     char *gpu = arena_copy_text(arena, value->text);
     gpu[strlen(gpu) - strlen("-node")] = '\0';
-    char *path = catalog_file(CATALOG_GPUS, gpu);
+    char *path = entry_catalog_file(CATALOG_GPUS, gpu);
     if (!path)
         return NULL;
     free(path);
@@ -125,7 +125,7 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         diag_error(diags, value->at, "a %s must be named", kinds[kind].one);
         return NULL;
     }
-    if (is_file_name(value->text)) {
+    if (entry_is_file_name(value->text)) {
         const char *path = file_beside(value, arena);
         if (strcmp(path, "-") != 0 && access(path, F_OK) != 0) { /* say who asked for it */
             diag_error(diags, value->at, "there is no file '%s'", value->text);
@@ -133,7 +133,7 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         }
         return load_file(kind, path, arena, diags);
     }
-    char *path = catalog_file(kind, value->text);
+    char *path = entry_catalog_file(kind, value->text);
     struct yaml_node *tree = path ? load_file(kind, path, arena, diags) : NULL;
     if (!path && kind == CATALOG_CLUSTERS)
         tree = single_node(value, arena);

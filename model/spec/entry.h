@@ -13,6 +13,10 @@
 /* `value` is a scalar (catalog name or file) or a mapping, with or without `base`. NULL after reporting what is wrong. */
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags);
 
+/* Whether a name is a file's by its form, and the path of a catalog entry's file (NULL: no such entry); the caller frees it. */
+bool entry_is_file_name(const char *name);
+char *entry_catalog_file(enum catalog_kind kind, const char *name);
+
 /* A resolved tree into the struct of its kind (struct transformer, struct gpu, struct cluster): read, completed, checked. Written
  * only when the tree holds no mistake. */
 MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags);

@@ -1,0 +1,108 @@
+/* An entry whose kind nobody said. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/units.h"
+#include "model/spec/entry.h"
+
+/* The key that only one kind has, most telling first. */
+static const struct {
+    const char *key;
+    enum catalog_kind kind;
+} tells[] = {
+    {"model_type", CATALOG_MODELS},   {"architectures", CATALOG_MODELS},
+    {"layers", CATALOG_MODELS},       {"hidden", CATALOG_MODELS},
+    {"heads", CATALOG_MODELS},        {"moe", CATALOG_MODELS},
+    {"vocab", CATALOG_MODELS},        {"gpu", CATALOG_CLUSTERS},
+    {"nodes", CATALOG_CLUSTERS},      {"fabric", CATALOG_CLUSTERS},
+    {"leaf_nodes", CATALOG_CLUSTERS}, {"nics_per_node", CATALOG_CLUSTERS},
+    {"peak", CATALOG_GPUS},           {"hbm", CATALOG_GPUS},
+    {"hbm_rate", CATALOG_GPUS},       {"sms", CATALOG_GPUS},
+    {"gemm", CATALOG_GPUS},           {"nccl", CATALOG_GPUS},
+};
+
+static enum status unknown_name(const struct yaml_node *value, struct diags *diags)
+{
+    char **names[N_CATALOG_KINDS] = {0};
+    const char *candidates[N_CATALOG_KINDS];
+    size_t n_candidates = 0;
+    for (int kind = 0; kind < N_CATALOG_KINDS; kind++) {
+        size_t n = 0;
+        if (catalog_names((enum catalog_kind)kind, &names[kind], &n, diags) != STATUS_OK)
+            continue;
+        const char *near = nearest_name(value->text, (const char *const *)names[kind], n);
+        if (near)
+            candidates[n_candidates++] = near;
+    }
+    const char *best = nearest_name(value->text, candidates, n_candidates);
+    diag_error(diags, value->at, "no model, GPU or cluster is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
+               best ? best : "; `msim catalog` lists them", best ? "'?" : "");
+    for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
+        catalog_names_free(names[kind]);
+    return STATUS_BAD_INPUT;
+}
+
+static enum status kind_of_name(const struct yaml_node *value, enum catalog_kind *kind, struct diags *diags)
+{
+    size_t n = strlen(value->text);
+    bool node = n > 5 && strcmp(value->text + n - 5, "-node") == 0;
+    for (int k = 0; k < N_CATALOG_KINDS; k++) {
+        char *path = entry_catalog_file((enum catalog_kind)k, value->text);
+        if (path || (node && k == CATALOG_CLUSTERS)) { /* whether that GPU exists is found out when it is loaded */
+            free(path);
+            *kind = (enum catalog_kind)k;
+            return STATUS_OK;
+        }
+    }
+    return unknown_name(value, diags);
+}
+
+/* The kind of a file by its keys, or by what it builds on. */
+static enum status kind_of_file(const char *path, struct arena *arena, enum catalog_kind *kind, struct diags *diags)
+{
+    struct yaml_node *tree = yaml_read(path, arena, diags);
+    if (!tree)
+        return STATUS_BAD_INPUT;
+    if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
+        diag_error(diags, tree->at, "this is an experiment; an entry describes one model, GPU or cluster");
+        return STATUS_BAD_INPUT;
+    }
+    for (size_t i = 0; i < sizeof tells / sizeof tells[0]; i++) {
+        if (yaml_find(tree, tells[i].key)) {
+            *kind = tells[i].kind;
+            return STATUS_OK;
+        }
+    }
+    const struct yaml_node *base = yaml_find(tree, "base");
+    if (base && base->kind == YAML_SCALAR && !entry_is_file_name(base->text))
+        return kind_of_name(base, kind, diags);
+    diag_error(diags, tree->at, "neither a model nor a GPU nor a cluster: none of the keys layers, peak, nodes, ... is there");
+    return STATUS_BAD_INPUT;
+}
+
+static enum status load(enum catalog_kind kind, const char *name, struct catalog_entry *entry, struct diags *diags)
+{
+    switch (kind) {
+    case CATALOG_MODELS: return catalog_model(name, &entry->model, diags);
+    case CATALOG_GPUS: return catalog_gpu(name, &entry->gpu, diags);
+    default: return catalog_cluster(name, &entry->cluster, diags);
+    }
+}
+
+enum status catalog_entry(const char *name, struct catalog_entry *entry, struct diags *diags)
+{
+    struct arena arena = {0};
+    struct yaml_node value = {.kind = YAML_SCALAR, .text = name, .quoted = true};
+    enum catalog_kind kind = CATALOG_MODELS;
+    enum status status = STATUS_OK;
+    if (!entry_is_file_name(name))
+        status = kind_of_name(&value, &kind, diags);
+    else if (strcmp(name, "-") != 0) /* standard input can be read only once: it is taken for a model */
+        status = kind_of_file(name, &arena, &kind, diags);
+    arena_free(&arena);
+    if (status == STATUS_OK)
+        status = load(kind, name, entry, diags);
+    if (status == STATUS_OK)
+        entry->kind = kind;
+    return status;
+}
