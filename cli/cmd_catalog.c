@@ -175,9 +175,10 @@ static const char *name_of(const struct catalog_entry *entry)
 
 static json_t *counts_json(const struct parameter_count *c)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "embedding", c->embedding, "head", c->head, "attention",
-                     c->attention, "dense_ffn", c->dense_ffn, "experts", c->experts, "router", c->router, "norms", c->norms,
-                     "mtp", c->mtp);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "embedding", (json_int_t)c->embedding, "head",
+                     (json_int_t)c->head, "attention", (json_int_t)c->attention, "dense_ffn", (json_int_t)c->dense_ffn, "experts",
+                     (json_int_t)c->experts, "router", (json_int_t)c->router, "norms", (json_int_t)c->norms, "mtp",
+                     (json_int_t)c->mtp);
 }
 
 static json_t *entry_json(const struct catalog_entry *entry)
@@ -207,17 +208,30 @@ static void value_text(const json_t *value, char *text, size_t size)
         snprintf(text, size, "%.12g", json_number_value(value));
 }
 
+/* The sources stand above the table: they are sentences. Recursion follows the schema's nesting. */
+static void source_lines(const struct schema *schema, const json_t *mapping, const char *group, FILE *out)
+{
+    for (size_t i = 0; i < schema->n_rows; i++) {
+        const json_t *value = json_object_get(mapping, schema->rows[i].key);
+        if (json_is_object(value))
+            source_lines(schema->rows[i].group, value, schema->rows[i].key, out);
+        else if (value && strcmp(schema->rows[i].key, "source") == 0)
+            fprintf(out, "%s: %s\n", group, json_string_value(value));
+    }
+}
+
 /* One row per key, groups as "gemm.bf16.peak_fraction". Recursion follows the schema's nesting. */
-static void key_rows(struct table *t, const struct schema *schema, const json_t *mapping, const char *prefix)
+static void key_rows(struct table *t, const struct schema *schema, const json_t *mapping, const char *prefix, bool table_is_text)
 {
     for (size_t i = 0; i < schema->n_rows; i++) {
         const struct field *row = &schema->rows[i];
         const json_t *value = json_object_get(mapping, row->key);
-        char key[128], text[320];
+        char key[128], text[SOURCE_SIZE + 8];
         snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", row->key);
+        bool heading = table_is_text && (strcmp(row->key, "source") == 0 || strcmp(row->key, "name") == 0);
         if (json_is_object(value)) {
-            key_rows(t, row->group, value, key);
-        } else if (value) {
+            key_rows(t, row->group, value, key, table_is_text);
+        } else if (value && !heading) {
             value_text(value, text, sizeof text);
             table_cell(t, "%s", key);
             table_cell(t, "%s", text);
@@ -255,12 +269,19 @@ static void show_text(const struct catalog_entry *entry, const struct invocation
 {
     struct table table = {0};
     json_t *keys = schema_write(schema_of(entry), &entry->model);
-    table_column(&table, one_of_kind[entry->kind], NULL, ALIGN_LEFT);
-    table_column(&table, name_of(entry), NULL, ALIGN_LEFT);
+    bool text = call->format == FORMAT_TEXT;
+    if (text) {
+        fprintf(call->out, "%s%s %s%s\n", tint_start(TINT_STRONG, call->colour), one_of_kind[entry->kind], name_of(entry),
+                tint_end(TINT_STRONG, call->colour));
+        source_lines(schema_of(entry), keys, "source", call->out);
+        fputc('\n', call->out);
+    }
+    table_column(&table, "key", NULL, ALIGN_LEFT);
+    table_column(&table, "value", NULL, ALIGN_LEFT);
     table_column(&table, "meaning", NULL, ALIGN_LEFT);
     if (entry->kind == CATALOG_MODELS)
         count_rows(&table, &entry->model);
-    key_rows(&table, schema_of(entry), keys, "");
+    key_rows(&table, schema_of(entry), keys, "", text);
     table_write(&table, call);
     table_free(&table);
     json_decref(keys);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NAME_SIZE = 64, SOURCE_SIZE = 256 };
+enum { NAME_SIZE = 64, SOURCE_SIZE = 512 };
 
 enum norm_kind { NORM_LAYER, NORM_RMS };
 enum position_kind { POSITION_LEARNED, POSITION_ROTARY, POSITION_ALIBI, POSITION_NONE };
