@@ -1,18 +1,213 @@
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/command.h"
+#include "cli/result.h"
+#include "cli/step_explain.h"
+#include "cli/step_report.h"
+#include "model/base/memory.h"
+
+static const struct place NOWHERE;
+
+enum { RANKS_FOLDED, RANKS_ALL };
+enum { NETWORK_ANALYTIC, NETWORK_FLOW };
+
+static const char *const ranks_choices[] = {"folded", "all", NULL};
+static const char *const detail_choices[] = {"chunk", "layer", "kernel", NULL};
+static const char *const network_choices[] = {"analytic", "flow", NULL};
+
+static const struct option_row options[] = {
+    {.name = "ranks",
+     .argument = "folded|all",
+     .type = OPTION_CHOICE,
+     .choices = ranks_choices,
+     .initial = "folded",
+     .help = "simulate one rank per stage for all that behave alike, or every rank"},
+    {.name = "detail",
+     .argument = "LEVEL",
+     .type = OPTION_CHOICE,
+     .choices = detail_choices,
+     .initial = "chunk",
+     .help = "one operation per model chunk and micro-batch, per layer, or per kernel"},
+    {.name = "network",
+     .argument = "MODEL",
+     .type = OPTION_CHOICE,
+     .choices = network_choices,
+     .initial = "analytic",
+     .help = "closed-form transfer times, or flows that share links"},
+    {.name = "explain", .type = OPTION_FLAG, .help = "print the cost of each kernel and exchange by parts"},
+    {.name = "trace", .argument = "FILE", .type = OPTION_TEXT, .help = "write a Chrome trace (opens in ui.perfetto.dev)"},
+    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write every operation's start and end as CSV"},
+    {.name = "trace-ranks",
+     .argument = "N,...",
+     .type = OPTION_LIST,
+     .help = "ranks in trace and timeline, or 'all'; the first rank of each stage otherwise"},
+    {0}};
+
+/* ---- which ranks are recorded */
+
+static bool rank_parse(const char *text, int limit, int *rank)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end == text || *end != '\0' || value < 0 || value >= limit)
+        return false;
+    *rank = (int)value;
+    return true;
+}
+
+/* Numbers of the job's ranks as the program knows them: themselves, or their stage when ranks are folded. NULL and -1: all.
+ * False: a text is not a rank. */
+static bool trace_ranks(struct invocation *call, const struct job_setup *setup, bool folded, int **ranks, int *n_ranks)
+{
+    int n, world = setup->experiment.gpus;
+    const char *const *texts = option_list(call, "trace-ranks", &n);
+    bool all = n == 1 && strcmp(texts[0], "all") == 0;
+
+    *ranks = NULL;
+    *n_ranks = -1;
+    if (all || (n == 0 && folded))
+        return true;
+    *n_ranks = n > 0 ? n : setup->layout.pp;
+    *ranks = memory_new((size_t)*n_ranks, sizeof **ranks);
+    for (int i = 0; i < *n_ranks; i++) {
+        int rank = layout_rank(&setup->layout, (struct coordinates){.pp = i});
+        if (n > 0 && !rank_parse(texts[i], world, &rank)) {
+            diag_error(&call->diags, NOWHERE, "--trace-ranks: '%.40s' is not a rank; ranks are 0 to %d, or 'all'", texts[i],
+                       world - 1);
+            free(*ranks);
+            return false;
+        }
+        (*ranks)[i] = folded ? layout_coordinates(&setup->layout, rank).pp : rank;
+    }
+    return true;
+}
+
+static int int_compare(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Ranks in order, each once: several may have been folded into one. */
+static int ranks_unique(int *ranks, int n)
+{
+    int kept = 0;
+
+    if (n <= 0)
+        return n;
+    qsort(ranks, (size_t)n, sizeof *ranks, int_compare);
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || ranks[kept - 1] != ranks[i])
+            ranks[kept++] = ranks[i];
+    return kept;
+}
+
+/* ---- files */
+
+static enum status write_files(struct invocation *call, const struct timeline *timeline, const struct program *program)
+{
+    const char *trace = option_text(call, "trace"), *csv = option_text(call, "timeline");
+    enum status status = STATUS_OK;
+
+    if (trace != NULL) {
+        FILE *out = output_open(call, trace);
+        status = out == NULL ? STATUS_FAILED : timeline_write_chrome(timeline, program, "predicted", out, &call->diags);
+    }
+    if (status == STATUS_OK && csv != NULL) {
+        FILE *out = output_open(call, csv);
+        if (out == NULL)
+            return STATUS_FAILED;
+        timeline_write_csv(timeline, program, out);
+    }
+    return status;
+}
+
+/* ---- the command */
+
+static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
+                          const struct step_result *result, const struct timeline *timeline, const struct program *program)
+{
+    struct step_report report = {
+        .setup = setup, .result = result, .stages = how->stages, .detail = how->detail, .folded = !how->all_ranks};
+
+    step_report_complete(&report);
+    if (option_flag(call, "explain") && call->format == FORMAT_TEXT)
+        step_explain(setup, program, call);
+    enum status status = step_report_write(&report, call);
+    return status == STATUS_OK ? write_files(call, timeline, program) : status;
+}
+
+static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how)
+{
+    bool record = option_given(call, "trace") || option_given(call, "timeline");
+    struct step_result result;
+    struct timeline timeline = {0};
+    struct program program;
+    enum status status =
+        step_simulate(&setup->layout, &setup->setting, how, &result, record ? &timeline : NULL, &program, &call->diags);
+
+    if (status != STATUS_OK)
+        return status;
+    status = report(call, setup, how, &result, &timeline, &program);
+    timeline_free(&timeline);
+    breakdown_free(how->stages);
+    program_free(&program);
+    return status;
+}
 
 static enum status run(struct invocation *call)
 {
-    diag_error(&call->diags, (struct place){0}, "'msim step' is not in this build");
-    return STATUS_MISSING;
+    struct job_setup setup;
+    struct breakdown stages = {0};
+    int *ranks, n_ranks;
+    bool all = option_choice(call, "ranks") == RANKS_ALL;
+
+    if (option_choice(call, "network") == NETWORK_FLOW) {
+        diag_error(&call->diags, NOWHERE, "--network flow: this build simulates no flows; --network analytic is there");
+        return STATUS_MISSING;
+    }
+    enum status status = job_setup_load(call, &setup);
+    if (status != STATUS_OK)
+        return status;
+    if (!trace_ranks(call, &setup, !all, &ranks, &n_ranks))
+        return STATUS_USAGE;
+    struct step_options how = {.all_ranks = all,
+                               .detail = (enum detail)option_choice(call, "detail"),
+                               .trace_ranks = ranks,
+                               .n_trace_ranks = ranks_unique(ranks, n_ranks),
+                               .verify = !all,
+                               .stages = &stages};
+    status = simulate(call, &setup, &how);
+    free(ranks);
+    return status;
 }
 
-static const struct example examples[] = {{"msim step --help", "this text"}, {0}};
+static const struct example examples[] = {
+    {"msim step --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144 --layout tp=8,pp=8,vpp=6",
+     "175B on 12,288 GPUs"},
+    {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
+    {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
+    {0}};
 
 const struct command command_step = {
     .name = "step",
     .summary = "one training step of one layout: time, MFU, where every second went, memory",
-    .description = "Not in this build.",
-    .max_operands = -1,
+    .description =
+        "Builds the program of one training step (for each rank an ordered list of computations, messages and collectives on its "
+        "streams) and executes it in virtual time.\n\n"
+        "Where the time goes: each nanosecond of a rank belongs to what its compute stream does, or, where that waits, to the "
+        "exchange it waits for (the part during which data moves) or to the bubble (the part during which another stage has not "
+        "yet begun). The classes sum to the step.\n\n"
+        "Ranks of one stage behave alike on healthy nodes and are folded into one; --ranks all simulates each of them and gives "
+        "the same time.\n\n"
+        "Without a layout, or with `layout: auto`, the best one of the closed form is taken.",
+    .operands = "[EXPERIMENT]",
+    .max_operands = 1,
+    .experiment = true,
+    .options = options,
     .examples = examples,
     .run = run,
 };

@@ -39,12 +39,13 @@ static bool trace_ranks_exist(const struct step_options *options, const struct p
 
 /*
  * Utilisation. MFU divides the FLOPs the model needs by what the GPUs could have done at the dense peak of the job's precision;
- * HFU counts the FLOPs executed, recomputation included. Works count the arithmetic they really do, so their sum over the
- * causal count is what is executed for each FLOP needed; the same factor serves the convention that counts attention in full.
+ * HFU counts the FLOPs executed: recomputation, and what attention kernels repeat. Fused attention skips masked pairs and its
+ * works count so; the full convention counts the square, s * s instead of s * (s + 1) / 2 pairs.
  */
 static void result_utilise(struct step_result *result, const struct layout *layout, const struct setting *setting,
-                           double executed_flops)
+                           struct executed_flops executed)
 {
+    double s = (double)setting->job->seq_len;
     double available = setting->cluster->gpu.peak_flops[setting->job->precision] * setting->gpus * result->step_time_s;
     double full = model_flops_per_step(setting, layout->features, FLOPS_FULL);
     double causal = model_flops_per_step(setting, layout->features, FLOPS_CAUSAL);
@@ -53,12 +54,12 @@ static void result_utilise(struct step_result *result, const struct layout *layo
         return;
     result->mfu = full / available;
     result->mfu_causal = causal / available;
-    result->hfu_causal = executed_flops / available;
-    result->hfu = causal > 0 ? result->mfu * executed_flops / causal : 0;
+    result->hfu_causal = executed.total / available;
+    result->hfu = (executed.total + executed.causal * (2 * s / (s + 1) - 1)) / available;
 }
 
 static void result_fill(struct step_result *result, const struct layout *layout, const struct setting *setting,
-                        const struct execution *execution, double executed_flops)
+                        const struct execution *execution, struct executed_flops executed)
 {
     const struct job *job = setting->job;
 
@@ -69,7 +70,7 @@ static void result_fill(struct step_result *result, const struct layout *layout,
     result->actors = execution->program->n_ranks;
     if (execution->end > 0)
         result->tokens_per_s = (double)job->global_batch * (double)job->seq_len / result->step_time_s;
-    result_utilise(result, layout, setting, executed_flops);
+    result_utilise(result, layout, setting, executed);
     footprint_peak(layout, setting, &result->memory, &result->memory_stage);
 }
 

@@ -43,6 +43,21 @@ static void work_time(const struct program *program, const struct machine *machi
     costs->flops[op->work] = work_flops(&program->works, op->work);
 }
 
+/* Sums over children; a work's children stand before it in the table. */
+static void causal_flops_sum(const struct work_table *table, double *causal)
+{
+    for (int32_t i = 0; i < table->n_items; i++) {
+        const struct work *work = &table->items[i];
+        if (work->kind == WORK_ATTENTION || work->kind == WORK_ATTENTION_BACKWARD)
+            causal[i] = work->flops;
+        if (work->kind != WORK_SEQUENCE && work->kind != WORK_OVERLAPPED)
+            continue;
+        for (int32_t c = 0; c < work->sequence.n_children; c++)
+            causal[i] += causal[table->children[work->sequence.first_child + c]];
+        causal[i] *= work->kind == WORK_SEQUENCE ? work->sequence.repeat : 1;
+    }
+}
+
 static nanos transfer_time(const struct op *op, const struct network *network, struct known_transfer *known)
 {
     uint64_t bits = (uint64_t)op->bytes;
@@ -69,6 +84,8 @@ void step_costs_create(const struct program *program, const struct machine *mach
     costs->ops = memory_new(program->n_ops, sizeof *costs->ops);
     costs->works = memory_new(n_works, sizeof *costs->works);
     costs->flops = memory_new(n_works, sizeof *costs->flops);
+    costs->causal_flops = memory_new(n_works, sizeof *costs->causal_flops);
+    causal_flops_sum(&program->works, costs->causal_flops);
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct op *op = &program->ops[i];
         if (op->kind == OP_COMPUTE && op->work >= 0) {
@@ -92,26 +109,30 @@ void step_costs_free(struct step_costs *costs)
     free(costs->ops);
     free(costs->works);
     free(costs->flops);
+    free(costs->causal_flops);
     *costs = (struct step_costs){0};
 }
 
-double step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas)
+struct executed_flops step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas)
 {
-    int64_t *ranks = memory_new((size_t)program->n_scripts, sizeof *ranks);
-    double flops = 0;
+    double *ranks = memory_new((size_t)program->n_scripts, sizeof *ranks);
+    struct executed_flops all = {0, 0};
 
     for (int r = 0; r < program->n_ranks; r++)
-        ranks[program->ranks[r].script]++;
+        ranks[program->ranks[r].script] += replicas;
     for (int s = 0; s < program->n_scripts; s++) {
         const struct script *script = &program->scripts[s];
-        double one = 0;
+        struct executed_flops one = {0, 0};
         for (uint32_t i = 0; i < script->n_ops; i++) {
             const struct op *op = &program->ops[script->first_op + i];
-            if (op->kind == OP_COMPUTE && op->work >= 0)
-                one += costs->flops[op->work];
+            if (op->kind != OP_COMPUTE || op->work < 0)
+                continue;
+            one.total += costs->flops[op->work];
+            one.causal += costs->causal_flops[op->work];
         }
-        flops += one * (double)ranks[s];
+        all.total += one.total * ranks[s];
+        all.causal += one.causal * ranks[s];
     }
     free(ranks);
-    return flops * replicas;
+    return all;
 }

@@ -19,7 +19,14 @@ struct class_nanos {
 struct step_costs {
     nanos *ops;                /* [program.n_ops]; 0 for transfers of a network that is not uniform, and for joins */
     struct class_nanos *works; /* [program.works.n_items], of the works that compute operations name */
-    double *flops;             /* [program.works.n_items], the same */
+    double *flops;             /* [program.works.n_items], the same: executed */
+    double *causal_flops;      /* the part of them that fused attention kernels count over causal (or windowed) pairs only */
+};
+
+/* FLOPs that all ranks of the job execute in one step. */
+struct executed_flops {
+    double total;
+    double causal; /* of these, counted over causal pairs: about half of what the full-attention convention counts for them */
 };
 
 /* Times everything the program names. Indices must be in range (program_verify, or step_tables_create). */
@@ -30,8 +37,7 @@ void step_costs_free(struct step_costs *costs);
 /* `total` divided in the proportions of `by`, exactly; all to `fallback` where `by` is empty. */
 void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_class fallback, struct class_nanos *split);
 
-/* FLOPs all ranks of the job execute in one step, work by work as counted; `replicas`: ranks each rank of the program stands
- * for. */
-double step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas);
+/* `replicas`: ranks of the job that each rank of the program stands for. */
+struct executed_flops step_costs_flops(const struct program *program, const struct step_costs *costs, double replicas);
 
 #endif

@@ -1,0 +1,23 @@
+/*
+ * job_setup.h - from flags and files to a job that can be simulated: the experiment and its layout, completed and checked.
+ */
+#ifndef MSIM_CLI_JOB_SETUP_H
+#define MSIM_CLI_JOB_SETUP_H
+
+#include "cli/command.h"
+#include "model/layout/layout.h"
+#include "model/spec/experiment.h"
+
+struct job_setup {
+    struct experiment experiment;
+    struct setting setting; /* points into `experiment`: do not copy the struct */
+    struct layout layout;
+    bool chosen; /* the layout was left to msim (auto) */
+};
+
+/* Loads the experiment of this call (its file, flags and overrides). The layout is the one asked for, with what was left out
+ * following from the rest, or the best of the closed form when there is none (`layout: auto`). STATUS_BAD_INPUT, with the reason
+ * and its numbers, when the layout is not legal. */
+MUST_CHECK enum status job_setup_load(struct invocation *call, struct job_setup *setup);
+
+#endif

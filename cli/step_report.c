@@ -1,0 +1,374 @@
+#include "cli/step_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/result.h"
+#include "cli/table.h"
+#include "model/cost/work.h"
+
+#define GIB 0x1p30
+
+/* 12288 -> "12,288" */
+static char *grouped(int64_t value, char *buffer, size_t size)
+{
+    char digits[32];
+    int n = snprintf(digits, sizeof digits, "%" PRId64, value);
+    size_t used = 0;
+
+    for (int i = 0; i < n && used + 2 < size; i++) {
+        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+            buffer[used++] = ',';
+        buffer[used++] = digits[i];
+    }
+    buffer[used] = '\0';
+    return buffer;
+}
+
+struct memory_part {
+    const char *name;
+    double bytes;
+};
+enum { N_MEMORY_PARTS = 6 };
+
+static void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS])
+{
+    const struct memory_part all[N_MEMORY_PARTS] = {{"weights", memory->weights},     {"gradients", memory->gradients},
+                                                    {"optimizer", memory->optimizer}, {"activations", memory->activations},
+                                                    {"buffers", memory->buffers},     {"framework", memory->framework}};
+    memcpy(parts, all, sizeof all);
+}
+
+static bool report_fits(const struct step_report *report)
+{
+    return report->result->memory.total <= report->capacity_bytes;
+}
+
+/* Days and GPU-hours for the job's token budget; 0 when it has none. */
+static double report_days(const struct step_report *report)
+{
+    double tokens = report->setup->experiment.job.tokens, rate = report->result->tokens_per_s;
+
+    return tokens > 0 && rate > 0 ? tokens / rate / 86400 : 0;
+}
+
+static double report_gpu_hours(const struct step_report *report)
+{
+    return report_days(report) * 24 * report->setup->experiment.gpus;
+}
+
+static void assume(struct step_report *report, const char *text)
+{
+    if (report->n_assumptions < (int)(sizeof report->assumptions / sizeof report->assumptions[0]))
+        report->assumptions[report->n_assumptions++] = text;
+}
+
+void step_report_complete(struct step_report *report)
+{
+    const struct job *job = &report->setup->experiment.job;
+    const struct transformer *model = &report->setup->experiment.model;
+    const struct layout *layout = &report->setup->layout;
+
+    report->capacity_bytes = footprint_capacity(&report->setup->experiment.cluster);
+    if ((layout->features & FEATURE_BIT(SLIDING_WINDOW)) && job->window == 0 && model->window == 0)
+        assume(report, "no sliding-window width is given or published: 3/8 of the sequence");
+    if (report->folded)
+        assume(report, "ranks of one stage behave alike: no stragglers, no jitter; one rank per stage is simulated");
+    else
+        assume(report, "all GPUs and links are equally fast: no stragglers, no jitter");
+    assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    if (model->moe.experts > 0)
+        assume(report, "tokens are routed evenly to all experts");
+    assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
+}
+
+/* ---- text */
+
+static void write_header(const struct step_report *report, FILE *out)
+{
+    const struct experiment *e = &report->setup->experiment;
+    const struct layout *layout = &report->setup->layout;
+    char gpus[32], batch[32], text[192];
+
+    fprintf(out, "%s on %s: %s x %s\n", e->model.name, e->cluster.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name);
+    fprintf(out, "layout   %s%s\n", layout_format(layout, text, sizeof text), report->setup->chosen ? "  (chosen)" : "");
+    fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batches of %d per replica\n",
+            grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision),
+            layout_micro_batches(layout, &e->job), layout->micro_batch);
+    fputs("features ", out);
+    for (int f = 0, n = 0; f < N_FEATURES; f++)
+        if (layout->features >> f & 1u)
+            fprintf(out, "%s%s", n++ ? ", " : "", feature_name(f));
+    fprintf(out, "%s\n\n", layout->features ? "" : "none");
+}
+
+static void write_summary(const struct step_report *report, const struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    char time[32], rate[32], hours[32], tokens[32];
+    FILE *out = call->out;
+
+    fprintf(out, "step     %s%s%s   %s tokens/s\n", tint_start(TINT_STRONG, call->colour),
+            quantity_format(r->step_time_s, DIM_TIME, time, sizeof time), tint_end(TINT_STRONG, call->colour),
+            quantity_format(r->tokens_per_s, DIM_COUNT, rate, sizeof rate));
+    fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
+            tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
+    fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
+    if (report_days(report) > 0)
+        fprintf(out, "budget   %s tokens take %.3g days, %s GPU-hours\n",
+                quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), report_days(report),
+                grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
+    fputc('\n', out);
+}
+
+static void bar(double fraction, char *buffer, size_t size)
+{
+    size_t n = fraction > 0 ? (size_t)(fraction * 40 + 0.5) : 0;
+
+    if (n >= size)
+        n = size - 1;
+    memset(buffer, '#', n);
+    buffer[n] = '\0';
+}
+
+static void write_breakdown(const struct step_report *report, const struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    struct table table = {0};
+    char line[48];
+
+    table_column(&table, "where the time goes", NULL, ALIGN_LEFT);
+    table_column(&table, "time", "s", ALIGN_RIGHT);
+    table_column(&table, "share", "%", ALIGN_RIGHT);
+    table_column(&table, "", NULL, ALIGN_LEFT);
+    for (int c = 0; c < N_WORK_CLASSES; c++) {
+        double share = r->step_time_s > 0 ? r->breakdown.s[c] / r->step_time_s : 0;
+        if (r->breakdown.s[c] == 0)
+            continue;
+        bar(share, line, sizeof line);
+        table_cell(&table, "%s", work_class_name(c));
+        table_cell(&table, "%.4f", r->breakdown.s[c]);
+        table_cell(&table, "%.2f", share * 100);
+        table_cell(&table, "%s", line);
+    }
+    table_cell(&table, "step");
+    table_cell(&table, "%.4f", r->step_time_s);
+    table_cell(&table, "%.2f", 100.0);
+    table_cell(&table, "%s", "");
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+    fputs("(mean over ranks; communication is the part that nothing hides)\n\n", call->out);
+}
+
+/* Classes down, stages across would be wide: one row per stage, the classes that occur as columns. */
+static void write_stages(const struct step_report *report, const struct invocation *call)
+{
+    struct table table = {0};
+
+    table_column(&table, "stage", NULL, ALIGN_RIGHT);
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        if (report->result->breakdown.s[c] > 0)
+            table_column(&table, work_class_name(c), "s", ALIGN_RIGHT);
+    table_column(&table, "memory", "GiB", ALIGN_RIGHT);
+    for (int i = 0; i < report->stages->n_stages; i++) {
+        struct cost_by_class mean = breakdown_mean(report->stages, i);
+        struct footprint memory;
+        footprint_of_stage(&report->setup->layout, &report->setup->setting, i, &memory);
+        table_cell(&table, "%d", i);
+        for (int c = 0; c < N_WORK_CLASSES; c++)
+            if (report->result->breakdown.s[c] > 0)
+                table_cell(&table, "%.4f", mean.s[c]);
+        table_cell(&table, "%.2f", memory.total / GIB);
+    }
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+    fputc('\n', call->out);
+}
+
+static void write_memory(const struct step_report *report, const struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    struct memory_part parts[N_MEMORY_PARTS];
+    double capacity = report->capacity_bytes;
+    FILE *out = call->out;
+
+    memory_parts(&r->memory, parts);
+    fprintf(out, "memory of the fullest stage (%d): %.1f of %.1f GiB\n ", r->memory_stage, r->memory.total / GIB, capacity / GIB);
+    for (int i = 0; i < N_MEMORY_PARTS; i++)
+        fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
+    fputc('\n', out);
+    if (!report_fits(report))
+        fprintf(
+            out,
+            "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did.%s\n",
+            tint_start(TINT_BAD, call->colour), (r->memory.total - capacity) / GIB, tint_end(TINT_BAD, call->colour));
+    fputc('\n', out);
+}
+
+/* Wall time goes to stderr: what is written to a file is the same every time. */
+static void talk_about_cost(const struct step_report *report, const struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    char events[32], actors[32];
+
+    talk(call, 0, "simulated %s rank%s, %s operations in %.3f s (%.3g M/s)", grouped(r->actors, actors, sizeof actors),
+         r->actors == 1 ? "" : "s", grouped((int64_t)r->events, events, sizeof events), r->seconds,
+         r->seconds > 0 ? (double)r->events / r->seconds / 1e6 : 0);
+}
+
+static void write_end(const struct step_report *report, FILE *out)
+{
+    static const char *const details[] = {"chunk", "layer", "kernel"};
+    char actors[32];
+
+    fprintf(out, "simulated: %s rank%s, one operation per %s\nassumed:\n", grouped(report->result->actors, actors, sizeof actors),
+            report->result->actors == 1 ? "" : "s", details[report->detail]);
+    for (int i = 0; i < report->n_assumptions; i++)
+        fprintf(out, "  - %s\n", report->assumptions[i]);
+}
+
+static void write_text(const struct step_report *report, const struct invocation *call)
+{
+    write_header(report, call->out);
+    write_summary(report, call);
+    write_breakdown(report, call);
+    if (call->verbosity > 0)
+        write_stages(report, call);
+    write_memory(report, call);
+    write_end(report, call->out);
+}
+
+/* ---- JSON */
+
+static json_t *layout_json(const struct layout *layout)
+{
+    return json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:i,s:s,s:s}", "tp", layout->tp, "cp", layout->cp, "pp", layout->pp, "vpp",
+                     layout->vpp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "sequence_parallel",
+                     layout->sequence_parallel, "micro_batch", layout->micro_batch, "recompute",
+                     recompute_name(layout->recompute), "schedule", schedule_name(layout->schedule));
+}
+
+static json_t *classes_json(const struct cost_by_class *by)
+{
+    json_t *object = json_object();
+
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        json_object_set_new(object, work_class_name(c), json_real(by->s[c]));
+    return object;
+}
+
+static json_t *memory_json(const struct step_report *report)
+{
+    struct memory_part parts[N_MEMORY_PARTS];
+    json_t *object = json_object();
+
+    memory_parts(&report->result->memory, parts);
+    for (int i = 0; i < N_MEMORY_PARTS; i++)
+        json_object_set_new(object, parts[i].name, json_real(parts[i].bytes / GIB));
+    return object;
+}
+
+static json_t *stages_json(const struct step_report *report)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < report->stages->n_stages; i++) {
+        struct cost_by_class mean = breakdown_mean(report->stages, i);
+        struct footprint memory;
+        footprint_of_stage(&report->setup->layout, &report->setup->setting, i, &memory);
+        json_array_append_new(
+            array, json_pack("{s:i,s:o,s:f}", "stage", i, "breakdown", classes_json(&mean), "memory_gib", memory.total / GIB));
+    }
+    return array;
+}
+
+static json_t *assumptions_json(const struct step_report *report)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < report->n_assumptions; i++)
+        json_array_append_new(array, json_string(report->assumptions[i]));
+    return array;
+}
+
+static enum status write_json(const struct step_report *report, struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    char *config = experiment_to_json(&report->setup->experiment);
+    json_t *result = result_create(call, config);
+
+    free(config);
+    json_object_set_new(result, "layout", layout_json(&report->setup->layout));
+    json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
+    json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
+    json_object_set_new(result, "mfu_pct", json_real(r->mfu * 100));
+    json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
+    json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));
+    json_object_set_new(result, "hfu_causal_pct", json_real(r->hfu_causal * 100));
+    json_object_set_new(result, "tokens_per_s", json_real(r->tokens_per_s));
+    if (report_days(report) > 0) {
+        json_object_set_new(result, "days", json_real(report_days(report)));
+        json_object_set_new(result, "gpu_hours", json_real(report_gpu_hours(report)));
+    }
+    json_object_set_new(result, "memory_gib", json_real(r->memory.total / GIB));
+    json_object_set_new(result, "memory_capacity_gib", json_real(report->capacity_bytes / GIB));
+    json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
+    json_object_set_new(result, "memory_parts_gib", memory_json(report));
+    json_object_set_new(result, "fits", json_boolean(report_fits(report)));
+    json_object_set_new(result, "breakdown", classes_json(&r->breakdown));
+    json_object_set_new(result, "stages", stages_json(report));
+    json_object_set_new(result, "network", json_string("analytic"));
+    json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
+    json_object_set_new(result, "events", json_integer((json_int_t)r->events));
+    json_object_set_new(result, "seconds", json_real(r->seconds));
+    json_object_set_new(result, "assumptions", assumptions_json(report));
+    return result_write(call, result);
+}
+
+/* ---- CSV: one row, so that results of several calls can be put under one another */
+
+static void write_csv(const struct step_report *report, const struct invocation *call)
+{
+    const struct step_result *r = report->result;
+    const struct experiment *e = &report->setup->experiment;
+    struct table table = {0};
+    char text[192];
+
+    static const char *const columns[][2] = {{"model", NULL},        {"cluster", NULL},     {"gpus", NULL},
+                                             {"layout", NULL},       {"step_time", "s"},    {"mfu", "pct"},
+                                             {"hfu", "pct"},         {"mfu_causal", "pct"}, {"hfu_causal", "pct"},
+                                             {"tokens_per_s", NULL}, {"memory", "gib"},     {"fits", NULL}};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(&table, columns[i][0], columns[i][1], ALIGN_RIGHT);
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        table_column(&table, work_class_name(c), "s", ALIGN_RIGHT);
+    table_cell(&table, "%s", e->model.name);
+    table_cell(&table, "%s", e->cluster.name);
+    table_cell(&table, "%d", e->gpus);
+    table_cell(&table, "%s", layout_format(&report->setup->layout, text, sizeof text));
+    table_cell(&table, "%.9f", r->step_time_s);
+    table_cell(&table, "%.6f", r->mfu * 100);
+    table_cell(&table, "%.6f", r->hfu * 100);
+    table_cell(&table, "%.6f", r->mfu_causal * 100);
+    table_cell(&table, "%.6f", r->hfu_causal * 100);
+    table_cell(&table, "%.3f", r->tokens_per_s);
+    table_cell(&table, "%.6f", r->memory.total / GIB);
+    table_cell(&table, "%d", report_fits(report));
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        table_cell(&table, "%.12f", r->breakdown.s[c]);
+    table_write_csv(&table, call->out);
+    table_free(&table);
+}
+
+enum status step_report_write(const struct step_report *report, struct invocation *call)
+{
+    talk_about_cost(report, call);
+    if (call->format == FORMAT_JSON)
+        return write_json(report, call);
+    if (call->format == FORMAT_CSV)
+        write_csv(report, call);
+    else
+        write_text(report, call);
+    return STATUS_OK;
+}

@@ -1,0 +1,26 @@
+/*
+ * step_report.h - what `msim step` says about one step: for people, as JSON, as one row of CSV.
+ */
+#ifndef MSIM_CLI_STEP_REPORT_H
+#define MSIM_CLI_STEP_REPORT_H
+
+#include "cli/job_setup.h"
+#include "sim/step.h"
+
+struct step_report {
+    const struct job_setup *setup;
+    const struct step_result *result;
+    const struct breakdown *stages;
+    enum detail detail;
+    bool folded;
+    double capacity_bytes; /* of one GPU */
+    const char *assumptions[12];
+    int n_assumptions;
+};
+
+/* Fills capacity and assumptions from the rest. */
+void step_report_complete(struct step_report *report);
+
+MUST_CHECK enum status step_report_write(const struct step_report *report, struct invocation *call);
+
+#endif
