@@ -3,7 +3,6 @@
 
 #include "cli/command.h"
 #include "cli/result.h"
-#include "cli/step_explain.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
 
@@ -130,12 +129,14 @@ static enum status write_files(struct invocation *call, const struct timeline *t
 static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
                           const struct step_result *result, const struct timeline *timeline, const struct program *program)
 {
-    struct step_report report = {
-        .setup = setup, .result = result, .stages = how->stages, .detail = how->detail, .folded = !how->all_ranks};
+    struct step_report report = {.setup = setup,
+                                 .result = result,
+                                 .stages = how->stages,
+                                 .program = option_flag(call, "explain") ? program : NULL,
+                                 .detail = how->detail,
+                                 .folded = !how->all_ranks};
 
     step_report_complete(&report);
-    if (option_flag(call, "explain") && call->format == FORMAT_TEXT)
-        step_explain(setup, program, call);
     enum status status = step_report_write(&report, call);
     return status == STATUS_OK ? write_files(call, timeline, program) : status;
 }

@@ -4,11 +4,15 @@
 #ifndef MSIM_CLI_STEP_EXPLAIN_H
 #define MSIM_CLI_STEP_EXPLAIN_H
 
+#include <jansson.h>
+
 #include "cli/job_setup.h"
 #include "model/program/program.h"
 
-/* One micro-batch through one virtual stage (embedding, layers, loss head), forward and backward, then the messages and
- * collectives of the program; tables for people. */
+/* The works of one micro-batch (explain.h), then the messages and collectives of the program; tables on call->out. */
 void step_explain(const struct job_setup *setup, const struct program *program, const struct invocation *call);
+
+/* {works[], exchanges[{exchange group bytes times seconds parts{}}]} */
+json_t *step_explain_json(const struct job_setup *setup, const struct program *program);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/result.h"
+#include "cli/step_explain.h"
 #include "cli/table.h"
 #include "model/cost/work.h"
 
@@ -236,6 +237,8 @@ static void write_text(const struct step_report *report, const struct invocation
     if (call->verbosity > 0)
         write_stages(report, call);
     write_memory(report, call);
+    if (report->program != NULL)
+        step_explain(report->setup, report->program, call);
     write_end(report, call->out);
 }
 
@@ -323,6 +326,8 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "events", json_integer((json_int_t)r->events));
     json_object_set_new(result, "seconds", json_real(r->seconds));
     json_object_set_new(result, "assumptions", assumptions_json(report));
+    if (report->program != NULL)
+        json_object_set_new(result, "explain", step_explain_json(report->setup, report->program));
     return result_write(call, result);
 }
 

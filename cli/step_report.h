@@ -11,6 +11,7 @@ struct step_report {
     const struct job_setup *setup;
     const struct step_result *result;
     const struct breakdown *stages;
+    const struct program *program; /* explained when given */
     enum detail detail;
     bool folded;
     double capacity_bytes; /* of one GPU */

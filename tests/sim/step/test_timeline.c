@@ -118,10 +118,8 @@ static bool thread_is_named(const json_t *events, double pid, double tid)
     size_t i;
     const json_t *event;
 
-    json_array_foreach(events, i, event)
-        if (strcmp(json_string_value(json_object_get(event, "name")), "thread_name") == 0 && number(event, "pid") == pid &&
-            number(event, "tid") == tid)
-            return true;
+    json_array_foreach(events, i, event) if (strcmp(json_string_value(json_object_get(event, "name")), "thread_name") == 0 &&
+                                             number(event, "pid") == pid && number(event, "tid") == tid) return true;
     return false;
 }
 

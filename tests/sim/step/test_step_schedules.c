@@ -1,0 +1,130 @@
+/*
+ * Pipeline schedules against their formulas. The builders' programs are executed with durations of our own: every forward of a
+ * chunk takes F, every backward B (or B for the input gradients and W for the weights', where a schedule divides it), everything
+ * else nothing. With p stages, v chunks per stage and m micro-batches the step must then take, to the nanosecond,
+ *
+ *     gpipe, 1f1b     (m + p - 1) (F + B)                 [1F1B: Narayanan et al., arXiv 2104.04473, section 2.2]
+ *     interleaved     m v (F + B) + (p - 1) (F + B)       [the same, section 2.2.2; F and B of one chunk]
+ *     zb-1p           m (F + B + W) + (p - 1)(F + B - W)  [Qi et al., arXiv 2401.10241, Table 1; here for F = B = W]
+ *
+ * and the bubble must be what the formula leaves beyond the work.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "sim/step_executor.h"
+#include "tests/plan/settings.h"
+
+enum { F = 1000, B = 2000 };
+
+static nanos op_duration(const struct op *op, bool divided)
+{
+    if (op->kind != OP_COMPUTE)
+        return 0;
+    if (op->pass == PASS_FORWARD)
+        return F;
+    if (op->pass == PASS_BACKWARD)
+        return divided ? 2 * F : B;
+    return op->pass == PASS_BACKWARD_INPUT || op->pass == PASS_BACKWARD_WEIGHT ? F : 0;
+}
+
+/* Execute one replica of the schedule; the step, and the mean bubble in *bubble. */
+static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool folded, nanos *bubble)
+{
+    struct job_case c;
+    struct program program;
+    struct execution execution;
+    struct diags diags = {0};
+    int dp = 2;
+    dense_case(&c, pp * vpp * 2, pp * dp, (int64_t)m * dp);
+    struct layout layout = {.tp = 1,
+                            .cp = 1,
+                            .pp = pp,
+                            .vpp = vpp,
+                            .dp = dp,
+                            .ep = 1,
+                            .micro_batch = 1,
+                            .schedule = schedule,
+                            .features = c.job.features};
+    char why[200] = "";
+    ck_assert_msg(layout_check(&layout, &c.setting, why, sizeof why) == LAYOUT_LEGAL, "%s", why);
+    ck_assert_int_eq(program_build(&layout, &c.setting, DETAIL_CHUNK, folded, &program, &diags), STATUS_OK);
+    struct step_costs costs = {.ops = calloc(program.n_ops, sizeof(nanos))};
+    for (uint32_t i = 0; i < program.n_ops; i++)
+        costs.ops[i] = op_duration(&program.ops[i], schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P);
+    ck_assert_int_eq(program_execute(&program, &costs, NULL, false, &execution, &diags), STATUS_OK);
+    ck_assert(breakdown_sums(&execution.breakdown));
+    nanos step = execution.end;
+    int64_t ranks = 0;
+    *bubble = 0;
+    for (int s = 0; s < execution.breakdown.n_stages; s++) {
+        ranks += execution.breakdown.stages[s].ranks;
+        *bubble += execution.breakdown.stages[s].by_class.ns[CLASS_BUBBLE];
+    }
+    ck_assert_int_eq(*bubble % ranks, 0);
+    *bubble /= ranks;
+    execution_free(&execution);
+    free(costs.ops);
+    program_free(&program);
+    diags_free(&diags);
+    return step;
+}
+
+START_TEST(gpipe_and_1f1b)
+{
+    static const int shapes[][2] = {{2, 2}, {2, 7}, {4, 4}, {4, 16}, {8, 8}, {8, 32}, {5, 3}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+        for (int folded = 0; folded < 2; folded++) {
+            int p = shapes[k][0], m = shapes[k][1];
+            nanos bubble, expected = (nanos)(m + p - 1) * (F + B);
+            ck_assert_int_eq(schedule_run(SCHEDULE_GPIPE, p, 1, m, folded, &bubble), expected);
+            ck_assert_int_eq(bubble, (nanos)(p - 1) * (F + B));
+            ck_assert_int_eq(schedule_run(SCHEDULE_1F1B, p, 1, m, folded, &bubble), expected);
+            ck_assert_int_eq(bubble, (nanos)(p - 1) * (F + B));
+        }
+}
+END_TEST
+
+START_TEST(interleaved)
+{
+    static const int shapes[][3] = {{2, 2, 2}, {4, 2, 8}, {4, 3, 16}, {8, 6, 32}, {8, 2, 8}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+        int p = shapes[k][0], v = shapes[k][1], m = shapes[k][2];
+        nanos bubble, step = schedule_run(SCHEDULE_INTERLEAVED, p, v, m, true, &bubble);
+        ck_assert_int_eq(step, (nanos)m * v * (F + B) + (nanos)(p - 1) * (F + B));
+        ck_assert_int_eq(bubble, (nanos)(p - 1) * (F + B));
+    }
+}
+END_TEST
+
+START_TEST(zero_bubble_h1)
+{
+    static const int shapes[][2] = {{2, 4}, {4, 8}, {4, 12}, {8, 24}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+        int p = shapes[k][0], m = shapes[k][1];
+        nanos bubble, step = schedule_run(SCHEDULE_ZB1P, p, 1, m, true, &bubble);
+        ck_assert_int_eq(step, (nanos)m * 3 * F + (nanos)(p - 1) * F);
+        ck_assert_int_eq(bubble, (nanos)(p - 1) * F);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step_schedules");
+    TCase *formulas = tcase_create("formulas");
+
+    tcase_set_timeout(formulas, 60);
+    tcase_add_test(formulas, gpipe_and_1f1b);
+    tcase_add_test(formulas, interleaved);
+    tcase_add_test(formulas, zero_bubble_h1);
+    suite_add_tcase(suite, formulas);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
