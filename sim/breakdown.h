@@ -12,6 +12,8 @@
  *      stage (a receive; a collective across stages), the exchange's own class where they are peers of the same stage. What
  *      remains belongs to the operation that the waiting one had waited for itself, and so on back to p.
  *   3. After its last operation a rank waits for the slowest one until the step ends: bubble.
+ *   4. Where steps roll into one another (program.rolling) a rank's step begins with its first computation: waiting for its
+ *      first pipeline input is not part of it, and the step is the longest that a rank is in it.
  *
  * So for each rank the classes sum to the step time exactly, in integer nanoseconds; the sums over ranks are kept as integers
  * too, and the reported mean divides once.

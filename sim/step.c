@@ -22,7 +22,8 @@ static void record_ranks(const struct execution *execution, const struct step_op
             execution_record(execution, r, timeline);
     for (int i = 0; i < options->n_trace_ranks; i++)
         execution_record(execution, options->trace_ranks[i], timeline);
-    timeline->end = execution->end;
+    if (execution->end > timeline->end)
+        timeline->end = execution->end; /* ranks that end later are not recorded */
     timeline_close(timeline);
 }
 

@@ -17,6 +17,7 @@ struct actor {
     const uint32_t *match;    /* of its sends: the receive at the peer */
     nanos free_at[N_STREAMS]; /* end of the last operation */
     uint32_t head[N_STREAMS]; /* next operation */
+    nanos before;             /* of a rolling step: waiting for other stages before its first computation, not part of it */
     int32_t stage;
     uint8_t runnable; /* bit s: stream s may be able to go on */
     uint8_t busy;     /* bit s: its head has started, or entered its collective, and has not ended */
@@ -159,6 +160,23 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
 
 /* ---- the start of an operation */
 
+/* The compute stream has waited for operation `last`. When steps roll into one another a rank's step begins when its pipeline
+ * input is there: waiting for the first one belongs to the step before. */
+static void gap_account(struct executor *x, struct actor *actor, uint32_t last, bool first)
+{
+    struct class_nanos *by = actor_account(x, actor), gap = {{0}};
+
+    if (!x->program->rolling || !first) {
+        gap_attribute(actor->ops, actor->times, last, actor->free_at[STREAM_COMPUTE], by);
+        return;
+    }
+    gap_attribute(actor->ops, actor->times, last, actor->free_at[STREAM_COMPUTE], &gap);
+    actor->before = gap.ns[CLASS_BUBBLE] + gap.ns[CLASS_PP_COMM];
+    gap.ns[CLASS_BUBBLE] = gap.ns[CLASS_PP_COMM] = 0;
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        by->ns[c] += gap.ns[c];
+}
+
 /* When stream and dependencies let operation i start; *last is the one that ended last, NO_OP when the stream itself was.
  * False: a dependency has not ended. */
 static bool op_ready(const struct actor *actor, const struct step_op *op, nanos *ready, uint32_t *last)
@@ -197,7 +215,7 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         start = sent > ready ? sent : ready;
     }
     if (stream == STREAM_COMPUTE && last != NO_OP)
-        gap_attribute(actor->ops, actor->times, last, actor->free_at[stream], actor_account(x, actor));
+        gap_account(x, actor, last, op->previous == NO_OP);
     if (op->kind == OP_COLLECTIVE) {
         collective_enter(x, rank, i, ready);
         return true;
@@ -339,27 +357,40 @@ static void breakdown_add_work(struct executor *x, const struct step_costs *cost
     free(scripts);
 }
 
-/* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
-static void breakdown_add_tail(struct executor *x, int32_t rank)
+/* The stream on which a rank ends last; the compute stream among equals. */
+static int actor_last_stream(const struct actor *actor)
 {
-    const struct actor *actor = &x->actors[rank];
-    const struct step_script *script = &x->tables->scripts[x->program->ranks[rank].script];
     int last = STREAM_COMPUTE;
 
     for (int s = 0; s < N_STREAMS; s++)
         if (actor->free_at[s] > actor->free_at[last])
             last = s;
+    return last;
+}
+
+/* How long a rank is in the step. */
+static nanos actor_span(const struct actor *actor)
+{
+    return actor->free_at[actor_last_stream(actor)] - STEP_EPOCH - actor->before;
+}
+
+/* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
+static void breakdown_add_tail(struct executor *x, int32_t rank)
+{
+    const struct actor *actor = &x->actors[rank];
+    const struct step_script *script = &x->tables->scripts[x->program->ranks[rank].script];
+    int last = actor_last_stream(actor);
+
     if (last != STREAM_COMPUTE)
         gap_attribute(actor->ops, actor->times, script->last[last], actor->free_at[STREAM_COMPUTE], actor_account(x, actor));
-    actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end + STEP_EPOCH - actor->free_at[last];
+    actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end - actor_span(actor);
 }
 
 static void breakdown_finish(struct executor *x, const struct step_costs *costs)
 {
     for (int32_t r = 0; r < x->program->n_ranks; r++)
-        for (int s = 0; s < N_STREAMS; s++)
-            if (x->actors[r].free_at[s] - STEP_EPOCH > x->out->end)
-                x->out->end = x->actors[r].free_at[s] - STEP_EPOCH;
+        if (actor_span(&x->actors[r]) > x->out->end)
+            x->out->end = actor_span(&x->actors[r]);
     x->out->breakdown.step = x->out->end;
     breakdown_add_work(x, costs);
     for (int32_t r = 0; r < x->program->n_ranks; r++)
@@ -415,6 +446,4 @@ void execution_record(const struct execution *execution, int rank, struct timeli
             timeline,
             (struct span){.rank = rank, .op = (uint32_t)i, .start = at->start - STEP_EPOCH, .end = at->end - STEP_EPOCH});
     }
-    if (execution->end > timeline->end)
-        timeline->end = execution->end;
 }

@@ -35,7 +35,7 @@
 
 struct execution {
     const struct program *program;
-    nanos end;             /* of the step */
+    nanos end;             /* of the step: how long it takes (all ranks start at 0 unless steps roll into one another) */
     uint64_t events;       /* operations completed, over all ranks */
     struct op_time *times; /* of all ranks; rank r's begin at offsets[r] */
     size_t *offsets;       /* [n_ranks + 1] */

@@ -6,6 +6,7 @@
  *     gpipe, 1f1b     (m + p - 1) (F + B)                 [1F1B: Narayanan et al., arXiv 2104.04473, section 2.2]
  *     interleaved     m v (F + B) + (p - 1) (F + B)       [the same, section 2.2.2; F and B of one chunk]
  *     zb-1p           m (F + B + W) + (p - 1)(F + B - W)  [Qi et al., arXiv 2401.10241, Table 1; here for F = B = W]
+ *     zb-2p           m (F + B + W)                       [the same; steps roll into one another]
  *
  * and the bubble must be what the formula leaves beyond the work.
  */
@@ -112,6 +113,18 @@ START_TEST(zero_bubble_h1)
 }
 END_TEST
 
+START_TEST(zero_bubble_h2)
+{
+    static const int shapes[][2] = {{2, 8}, {4, 12}, {4, 16}, {8, 32}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+        nanos bubble, step = schedule_run(SCHEDULE_ZB2P, shapes[k][0], 1, shapes[k][1], true, &bubble);
+        ck_assert_int_eq(step, (nanos)shapes[k][1] * 3 * F);
+        ck_assert_int_eq(bubble, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step_schedules");
@@ -121,6 +134,7 @@ int main(void)
     tcase_add_test(formulas, gpipe_and_1f1b);
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, zero_bubble_h1);
+    tcase_add_test(formulas, zero_bubble_h2);
     suite_add_tcase(suite, formulas);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
