@@ -1,7 +1,8 @@
 /*
  * Pipeline schedules against their formulas. The builders' programs are executed with durations of our own: every forward of a
  * chunk takes F, every backward B (or B for the input gradients and W for the weights', where a schedule divides it), everything
- * else nothing. With p stages, v chunks per stage and m micro-batches the step must then take, to the nanosecond,
+ * else nothing; replicas exchange after the last pass, so that no pass is cut into pieces. With p stages, v chunks per stage and
+ * m micro-batches the step must then take, to the nanosecond,
  *
  *     gpipe, 1f1b     (m + p - 1) (F + B)                 [1F1B: Narayanan et al., arXiv 2104.04473, section 2.2]
  *     interleaved     m v (F + B) + (p - 1) (F + B)       [the same, section 2.2.2; F and B of one chunk]
@@ -46,7 +47,7 @@ static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool f
                             .ep = 1,
                             .micro_batch = 1,
                             .schedule = schedule,
-                            .features = c.job.features};
+                            .features = FEATURE_BIT(PP_OVERLAP)};
     char why[200] = "";
     ck_assert_msg(layout_check(&layout, &c.setting, why, sizeof why) == LAYOUT_LEGAL, "%s", why);
     ck_assert_int_eq(program_build(&layout, &c.setting, DETAIL_CHUNK, folded, &program, &diags), STATUS_OK);
