@@ -79,7 +79,8 @@ void fault_trace_sort(struct fault_trace *trace)
 {
     for (size_t i = 0; i < trace->n_items; i++)
         trace->items[i].line = (int32_t)i;
-    qsort(trace->items, trace->n_items, sizeof *trace->items, compare_faults);
+    if (trace->n_items > 1)
+        qsort(trace->items, trace->n_items, sizeof *trace->items, compare_faults);
     for (size_t i = 0; i < trace->n_items; i++)
         trace->items[i].line = 0;
 }

@@ -119,8 +119,10 @@ enum status quantity_parse(const char *text, enum dimension dimension, double *v
             /* In extended precision, by whole numbers, rounded once: 0.4us is the double nearest to 4e-7. */
             double factor = row->units[i].factor;
             double scaled = (double)(factor < 1 ? number / (long double)round(1 / factor) : number * (long double)factor);
-            if (!isfinite(scaled))
-                break;
+            if (!isfinite(scaled)) {
+                snprintf(why, size, "'%.40s' is out of range; write %s such as %s", text, row->what, row->example);
+                return STATUS_BAD_INPUT;
+            }
             *value = scaled;
             return STATUS_OK;
         }

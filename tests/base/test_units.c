@@ -67,7 +67,7 @@ static const struct refusal refusals[] = {
     {"1.2.3s", DIM_TIME, "'1.2.3s' is not a time; write for example 30min, 900s or 14d"},
     {"nan", DIM_COUNT, "'nan' is not a number; write for example 6144 or 300B"},
     {"inf", DIM_COUNT, "'inf' is not a number; write for example 6144 or 300B"},
-    {"1e999", DIM_COUNT, "'1e999' is not a number; write for example 6144 or 300B"},
+    {"1e999", DIM_COUNT, "'1e999' is out of range; write a number such as 6144 or 300B"},
     {"0x10", DIM_COUNT, "'x10' is not a unit of a number; write for example 6144 or 300B"},
     {"1__0", DIM_COUNT, "'__0' is not a unit of a number; write for example 6144 or 300B"},
     {"80", DIM_BYTES, "'80' has no unit; write a size such as 80GiB or 512MB"},
