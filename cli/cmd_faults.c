@@ -2,6 +2,7 @@
  * msim faults - generate, summarise and convert fault traces.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,0 +1,186 @@
+/* A run for programs: JSON, and CSV of its time series and incidents. */
+#include <stdlib.h>
+
+#include "cli/result.h"
+#include "cli/run_report.h"
+#include "traces/csv.h"
+
+static double seconds(nanos time)
+{
+    return (double)time / 1e9;
+}
+
+static nanos idle_time(const nanos *use)
+{
+    return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART];
+}
+
+static json_t *uses_json(const nanos *use, bool exact)
+{
+    json_t *uses = json_object();
+    for (int i = 0; i < N_TIME_USES; i++)
+        json_object_set_new(uses, time_use_name((enum time_use)i), exact ? json_integer(use[i]) : json_real(seconds(use[i])));
+    return uses;
+}
+
+static json_t *incident_json(const struct run_report *report, const struct incident *incident)
+{
+    json_t *object = json_object();
+    const struct fault *fault = incident->fault;
+    json_object_set_new(object, "time_s", json_real(seconds(fault->time)));
+    json_object_set_new(object, "node", json_integer(fault->node));
+    json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
+    json_object_set_new(object, "detail", json_string(fault_trace_detail(report->trace, fault)));
+    json_object_set_new(object, "down_s", json_real(seconds(fault->down)));
+    if (fault->kind != FAULT_NODE)
+        json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
+    json_object_set_new(object, "interrupted", json_boolean(incident->interrupted));
+    json_object_set_new(object, "nodes_down", json_integer(incident->n_down));
+    json_object_set_new(object, "lost_s", json_real(seconds(incident->lost)));
+    json_object_set_new(object, "resume_s", incident->resumed == NEVER ? json_null() : json_real(seconds(incident->resumed)));
+    return object;
+}
+
+static json_t *incidents_json(const struct run_report *report)
+{
+    json_t *incidents = json_array();
+    for (size_t i = 0; i < report->result->n_incidents; i++)
+        json_array_append_new(incidents, incident_json(report, &report->result->incidents[i]));
+    return incidents;
+}
+
+static double bin_share(const struct run_result *result, size_t i, nanos time)
+{
+    return (double)time / (double)run_bin_length(result, i);
+}
+
+static json_t *series_json(const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    json_t *series = json_array();
+    for (size_t i = 0; i < result->n_series; i++) {
+        const nanos *use = result->series[i].use;
+        json_t *bin = json_object();
+        double goodput = bin_share(result, i, use[USE_TRAINING]);
+        json_object_set_new(bin, "start_s", json_real(seconds((nanos)i * result->bin)));
+        json_object_set_new(bin, "length_s", json_real(seconds(run_bin_length(result, i))));
+        json_object_set_new(bin, "ettr", json_real(bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED])));
+        json_object_set_new(bin, "goodput", json_real(goodput));
+        if (report->step_mfu > 0)
+            json_object_set_new(bin, "mfu_pct", json_real(100 * goodput * report->step_mfu));
+        json_object_set_new(bin, "breakdown", uses_json(use, false));
+        json_array_append_new(series, bin);
+    }
+    return series;
+}
+
+static void add_policy(json_t *root, const struct run_report *report)
+{
+    const struct run_options *options = report->options;
+    json_t *policy = json_object();
+    json_object_set_new(policy, "nodes", json_integer(options->nodes));
+    json_object_set_new(policy, "spares", json_integer(options->recovery.spares));
+    json_object_set_new(policy, "checkpoint_interval_s", json_real(seconds(options->checkpoint.interval)));
+    json_object_set_new(policy, "checkpoint_block_s", json_real(seconds(options->checkpoint.block)));
+    json_object_set_new(policy, "detect_s", json_real(seconds(options->recovery.detect)));
+    json_object_set_new(policy, "restart_s", json_real(seconds(options->recovery.restart)));
+    json_object_set_new(root, "policy", policy);
+}
+
+static void add_answers(json_t *root, const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    const nanos *use = result->use;
+    json_object_set_new(root, "horizon_s", json_real(seconds(result->horizon)));
+    json_object_set_new(root, "ettr", json_real(result->ettr));
+    json_object_set_new(root, "goodput", json_real(result->goodput));
+    json_object_set_new(root, "mfu_pct",
+                        report->step_mfu > 0 ? json_real(100 * result->goodput * report->step_mfu) : json_null());
+    json_object_set_new(root, "tokens", json_real(report_tokens(report)));
+    json_object_set_new(root, "failures", json_integer(result->failures));
+    json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
+    json_object_set_new(root, "interruptions", json_integer(result->interruptions));
+    json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
+    json_object_set_new(root, "useful_s", json_real(seconds(use[USE_TRAINING])));
+    json_object_set_new(root, "degraded_s", json_real(seconds(use[USE_DEGRADED])));
+    json_object_set_new(root, "lost_s", json_real(seconds(use[USE_LOST])));
+    json_object_set_new(root, "checkpoint_s", json_real(seconds(use[USE_CHECKPOINT])));
+    json_object_set_new(root, "idle_s", json_real(seconds(idle_time(use))));
+    json_object_set_new(root, "breakdown", uses_json(use, false));
+    json_object_set_new(root, "breakdown_ns", uses_json(use, true));
+    json_object_set_new(root, "waiting_since_s", result->ended_waiting ? json_real(seconds(result->waiting_since)) : json_null());
+}
+
+static void add_step(json_t *root, const struct run_report *report)
+{
+    json_object_set_new(root, "step_time_s", json_real(report->step_time_s));
+    json_object_set_new(root, "step_mfu_pct", report->step_mfu > 0 ? json_real(100 * report->step_mfu) : json_null());
+    json_object_set_new(root, "layout", report->layout ? json_string(report->layout) : json_null());
+    json_object_set_new(root, "memoryless",
+                        json_pack("{s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order, "ettr_exponential",
+                                  report->memoryless.exponential, "best_interval_s", report->memoryless.best_interval_s));
+    json_t *assumptions = json_array();
+    for (int i = 0; i < report->n_assumptions; i++)
+        json_array_append_new(assumptions, json_string(report->assumptions[i]));
+    json_object_set_new(root, "assumptions", assumptions);
+}
+
+enum status run_report_json(struct invocation *call, const struct run_report *report)
+{
+    char *config = experiment_to_json(report->experiment);
+    json_t *root = result_create(call, config);
+    free(config);
+    json_object_set_new(root, "trace", json_string(report->experiment->faults.trace));
+    add_policy(root, report);
+    add_answers(root, report);
+    add_step(root, report);
+    json_object_set_new(root, "series", series_json(report));
+    json_object_set_new(root, "incidents", incidents_json(report));
+    return result_write(call, root);
+}
+
+void run_report_series_csv(const struct run_report *report, FILE *out)
+{
+    const struct run_result *result = report->result;
+    fputs("start_s,length_s,ettr,goodput,mfu_pct", out);
+    for (int i = 0; i < N_TIME_USES; i++)
+        fprintf(out, ",%s_s", time_use_name((enum time_use)i));
+    fputc('\n', out);
+    for (size_t i = 0; i < result->n_series; i++) {
+        const nanos *use = result->series[i].use;
+        double goodput = bin_share(result, i, use[USE_TRAINING]);
+        csv_write_number(out, true, seconds((nanos)i * result->bin));
+        csv_write_number(out, false, seconds(run_bin_length(result, i)));
+        csv_write_number(out, false, bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED]));
+        csv_write_number(out, false, goodput);
+        if (report->step_mfu > 0)
+            csv_write_number(out, false, 100 * goodput * report->step_mfu);
+        else
+            csv_write_cell(out, false, "");
+        for (int j = 0; j < N_TIME_USES; j++)
+            csv_write_number(out, false, seconds(use[j]));
+        fputc('\n', out);
+    }
+}
+
+void run_report_incidents_csv(const struct run_report *report, FILE *out)
+{
+    const struct run_result *result = report->result;
+    fputs("time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s\n", out);
+    for (size_t i = 0; i < result->n_incidents; i++) {
+        const struct incident *incident = &result->incidents[i];
+        csv_write_number(out, true, seconds(incident->fault->time));
+        csv_write_integer(out, false, incident->fault->node);
+        csv_write_cell(out, false, fault_kind_name(incident->fault->kind));
+        csv_write_cell(out, false, fault_trace_detail(report->trace, incident->fault));
+        csv_write_number(out, false, seconds(incident->fault->down));
+        csv_write_integer(out, false, incident->interrupted);
+        csv_write_integer(out, false, incident->n_down);
+        csv_write_number(out, false, seconds(incident->lost));
+        if (incident->resumed == NEVER)
+            csv_write_cell(out, false, "");
+        else
+            csv_write_number(out, false, seconds(incident->resumed));
+        fputc('\n', out);
+    }
+}

@@ -1,0 +1,244 @@
+#include "cli/run_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/table.h"
+#include "model/base/memory.h"
+
+static double seconds(nanos time)
+{
+    return (double)time / 1e9;
+}
+
+double report_tokens(const struct run_report *report)
+{
+    const struct job *job = &report->experiment->job;
+    double steps = seconds(report->result->use[USE_TRAINING]) / report->step_time_s;
+    return steps * (double)job->global_batch * (double)job->seq_len;
+}
+
+/* From the fault to the moment training went on. */
+static nanos stopped_time(const struct run_result *result, const struct incident *incident)
+{
+    nanos until = incident->resumed < result->horizon ? incident->resumed : result->horizon;
+    return until - incident->fault->time;
+}
+
+/* --- for people --------------------------------------------------------------------------------------------------------------
+ */
+
+static const char *fraction_block(double fraction)
+{
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    int level = (int)(fraction * 8 + 0.5);
+    return blocks[level < 0 ? 0 : level > 8 ? 8 : level];
+}
+
+/* Training share of the bins [first, end). */
+static double stretch_goodput(const struct run_result *result, size_t first, size_t end)
+{
+    nanos training = 0, length = 0;
+    for (size_t i = first; i < end; i++) {
+        training += result->series[i].use[USE_TRAINING];
+        length += run_bin_length(result, i);
+    }
+    return length > 0 ? (double)training / (double)length : 0;
+}
+
+char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size)
+{
+    size_t columns = result->n_series < (size_t)width ? result->n_series : (size_t)width;
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < columns && used + 4 < size; i++) {
+        size_t first = i * result->n_series / columns, end = (i + 1) * result->n_series / columns;
+        used += (size_t)snprintf(buffer + used, size - used, "%s", fraction_block(stretch_goodput(result, first, end)));
+    }
+    return buffer;
+}
+
+static void answer_row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
+static void answer_row(struct table *table, const char *name, const char *meaning, const char *format, ...)
+{
+    char text[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    table_cell(table, "%s", name);
+    table_tint(table, TINT_STRONG);
+    table_cell(table, "%s", text);
+    table_tint(table, TINT_DIM);
+    table_cell(table, "%s", meaning);
+}
+
+static void write_head(const struct invocation *call, const struct run_report *report)
+{
+    const struct experiment *e = report->experiment;
+    char step[32], interval[32], block[32], restart[32], detect[32];
+    fprintf(call->out, "%s on %d x %s (%" PRId32 " nodes of %s), %.6g d of %s\n", e->model.name, e->gpus, e->cluster.gpu.name,
+            report->options->nodes, e->cluster.name, seconds(report->result->horizon) / 86400, e->faults.trace);
+    if (report->layout)
+        fprintf(call->out, "layout %s\n", report->layout);
+    quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
+    quantity_format(seconds(report->options->checkpoint.interval), DIM_TIME, interval, sizeof interval);
+    quantity_format(seconds(report->options->checkpoint.block), DIM_TIME, block, sizeof block);
+    quantity_format(seconds(report->options->recovery.restart), DIM_TIME, restart, sizeof restart);
+    quantity_format(seconds(report->options->recovery.detect), DIM_TIME, detect, sizeof detect);
+    fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare nodes\n\n", step,
+            interval, block, detect, restart, report->options->recovery.spares);
+}
+
+static void write_answers(struct invocation *call, const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    struct table table = {0};
+    table_column(&table, "result", NULL, ALIGN_LEFT);
+    table_column(&table, "value", NULL, ALIGN_RIGHT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
+    answer_row(&table, "ETTR", "share of the time spent on training that counts", "%.3f %%", 100 * result->ettr);
+    answer_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
+               100 * result->goodput);
+    if (report->step_mfu > 0)
+        answer_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%", 100 * result->goodput * report->step_mfu);
+    if (report->step_mfu > 0)
+        answer_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
+    answer_row(&table, "tokens", "trained", "%.4g B", report_tokens(report) / 1e9);
+    answer_row(&table, "failures", "node outages", "%" PRId64, result->failures);
+    answer_row(&table, "interruptions", "failures that found the job training", "%" PRId64, result->interruptions);
+    if (result->slowdowns > 0)
+        answer_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
+    answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
+    answer_row(&table, "memoryless ETTR", "exponential failures at this rate, unlimited spares: a plausibility check", "%.3f %%",
+               100 * report->memoryless.exponential);
+    answer_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
+    if (report->memoryless.best_interval_s > 0)
+        answer_row(&table, "Young/Daly interval", "best one to first order", "%.3g min", report->memoryless.best_interval_s / 60);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static void write_uses(struct invocation *call, const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    struct table table = {0};
+    table_column(&table, "where the time went", NULL, ALIGN_LEFT);
+    table_column(&table, "time", "h", ALIGN_RIGHT);
+    table_column(&table, "share", "%", ALIGN_RIGHT);
+    table_column(&table, "", NULL, ALIGN_LEFT);
+    for (int i = 0; i < N_TIME_USES; i++) {
+        table_cell(&table, "%s", time_use_name((enum time_use)i));
+        table_cell(&table, "%.2f", seconds(result->use[i]) / 3600);
+        table_cell(&table, "%.3f", 100.0 * (double)result->use[i] / (double)result->horizon);
+        table_tint(&table, TINT_DIM);
+        table_cell(&table, "%s", time_use_meaning((enum time_use)i));
+    }
+    fputc('\n', call->out);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static void write_series(const struct invocation *call, const struct run_report *report)
+{
+    enum { WIDTH = 78 };
+    const struct run_result *result = report->result;
+    char bars[4 * WIDTH + 8];
+    if (result->n_series < 2)
+        return;
+    double low = 1;
+    size_t worst = 0;
+    for (size_t i = 0; i < result->n_series; i++)
+        if (stretch_goodput(result, i, i + 1) < low) {
+            low = stretch_goodput(result, i, i + 1);
+            worst = i;
+        }
+    bool days = result->bin == (nanos)86400 * NANOS_PER_SECOND;
+    fprintf(call->out, "\ngoodput over time (full height 100 %%; %zu %s, worst %.1f %% at %.4g d)\n%s\n", result->n_series,
+            days ? "days" : "bins", 100 * low, seconds((nanos)worst * result->bin) / 86400,
+            goodput_bars(result, WIDTH, bars, sizeof bars));
+}
+
+struct costly {
+    nanos cost;
+    size_t incident;
+};
+
+static int compare_costs(const void *left, const void *right)
+{
+    const struct costly *a = left, *b = right;
+    if (a->cost != b->cost)
+        return a->cost > b->cost ? -1 : 1;
+    return (a->incident > b->incident) - (a->incident < b->incident);
+}
+
+/* Interruptions by what they cost: work undone and time stopped. */
+static struct costly *worst_incidents(const struct run_result *result, size_t *n)
+{
+    struct costly *costs = memory_new(result->n_incidents, sizeof *costs);
+    *n = 0;
+    for (size_t i = 0; i < result->n_incidents; i++)
+        if (result->incidents[i].interrupted)
+            costs[(*n)++] =
+                (struct costly){.cost = result->incidents[i].lost + stopped_time(result, &result->incidents[i]), .incident = i};
+    if (*n > 1)
+        qsort(costs, *n, sizeof *costs, compare_costs);
+    return costs;
+}
+
+static void write_worst(struct invocation *call, const struct run_report *report)
+{
+    enum { SHOWN = 5 };
+    size_t n;
+    struct costly *costs = worst_incidents(report->result, &n);
+    struct table table = {0};
+    table_column(&table, "worst interruption", "d", ALIGN_RIGHT);
+    table_column(&table, "node", NULL, ALIGN_RIGHT);
+    table_column(&table, "lost", "h", ALIGN_RIGHT);
+    table_column(&table, "stopped", "h", ALIGN_RIGHT);
+    table_column(&table, "nodes down", NULL, ALIGN_RIGHT);
+    table_column(&table, "cause", NULL, ALIGN_LEFT);
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        const struct incident *incident = &report->result->incidents[costs[i].incident];
+        table_cell(&table, "%.3f", seconds(incident->fault->time) / 86400);
+        table_cell(&table, "%" PRId32, incident->fault->node);
+        table_cell(&table, "%.3f", seconds(incident->lost) / 3600);
+        table_cell(&table, "%.3f", seconds(stopped_time(report->result, incident)) / 3600);
+        table_cell(&table, "%" PRId32, incident->n_down);
+        table_cell(&table, "%s", fault_trace_detail(report->trace, incident->fault));
+    }
+    if (n > 0) {
+        fputc('\n', call->out);
+        table_write(&table, call);
+    }
+    table_free(&table);
+    free(costs);
+}
+
+static void write_text(struct invocation *call, const struct run_report *report)
+{
+    write_head(call, report);
+    write_answers(call, report);
+    write_uses(call, report);
+    write_series(call, report);
+    write_worst(call, report);
+    if (report->result->ended_waiting)
+        fprintf(call->out, "\nat the horizon the job had been waiting for nodes since day %.3f\n",
+                seconds(report->result->waiting_since) / 86400);
+    for (int i = 0; i < report->n_assumptions; i++)
+        fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
+                report->assumptions[i]);
+}
+
+enum status run_report_write(struct invocation *call, const struct run_report *report)
+{
+    if (call->format == FORMAT_JSON)
+        return run_report_json(call, report);
+    if (call->format == FORMAT_CSV)
+        run_report_series_csv(report, call->out);
+    else
+        write_text(call, report);
+    return STATUS_OK;
+}

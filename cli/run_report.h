@@ -1,0 +1,40 @@
+/*
+ * run_report.h - what a run delivered, for people and for programs.
+ */
+#ifndef MSIM_CLI_RUN_REPORT_H
+#define MSIM_CLI_RUN_REPORT_H
+
+#include "cli/command.h"
+#include "model/spec/experiment.h"
+#include "sim/run.h"
+
+enum { MAX_ASSUMPTIONS = 12 };
+
+struct run_report {
+    const struct experiment *experiment; /* with the effective faults */
+    const struct fault_trace *trace;
+    const struct run_options *options;
+    const struct run_result *result;
+    struct run_closed_form memoryless;
+    const char *layout; /* text; NULL when the step time was given */
+    double step_time_s;
+    double step_mfu; /* fraction; 0 unknown */
+    const char *assumptions[MAX_ASSUMPTIONS];
+    int n_assumptions;
+};
+
+double report_tokens(const struct run_report *report);
+
+/* To call->out, in the call's format: text; JSON; CSV of the time series. */
+MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);
+
+/* The parts of it for programs (run_record.c). */
+MUST_CHECK enum status run_report_json(struct invocation *call, const struct run_report *report);
+void run_report_series_csv(const struct run_report *report, FILE *out);
+/* One row per fault. */
+void run_report_incidents_csv(const struct run_report *report, FILE *out);
+
+/* Parts that stand alone for tests: a bar of `width` characters, one per stretch of the series, 0 to 100 % of goodput. */
+char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size);
+
+#endif
