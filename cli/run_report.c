@@ -75,6 +75,16 @@ static void answer_row(struct table *table, const char *name, const char *meanin
     table_cell(table, "%s", meaning);
 }
 
+/* "0 s" rather than the smallest unit. */
+static char *duration_text(nanos time, char *buffer, size_t size)
+{
+    if (time == 0)
+        snprintf(buffer, size, "0 s");
+    else
+        quantity_format(seconds(time), DIM_TIME, buffer, size);
+    return buffer;
+}
+
 static void write_head(const struct invocation *call, const struct run_report *report)
 {
     const struct experiment *e = report->experiment;
@@ -84,12 +94,11 @@ static void write_head(const struct invocation *call, const struct run_report *r
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
-    quantity_format(seconds(report->options->checkpoint.interval), DIM_TIME, interval, sizeof interval);
-    quantity_format(seconds(report->options->checkpoint.block), DIM_TIME, block, sizeof block);
-    quantity_format(seconds(report->options->recovery.restart), DIM_TIME, restart, sizeof restart);
-    quantity_format(seconds(report->options->recovery.detect), DIM_TIME, detect, sizeof detect);
     fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare nodes\n\n", step,
-            interval, block, detect, restart, report->options->recovery.spares);
+            duration_text(report->options->checkpoint.interval, interval, sizeof interval),
+            duration_text(report->options->checkpoint.block, block, sizeof block),
+            duration_text(report->options->recovery.detect, detect, sizeof detect),
+            duration_text(report->options->recovery.restart, restart, sizeof restart), report->options->recovery.spares);
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)
