@@ -15,9 +15,8 @@ struct job_setup {
     bool chosen; /* the layout was left to msim (auto) */
 };
 
-/* Loads the experiment of this call (its file, flags and overrides). The layout is the one asked for, with what was left out
- * following from the rest, or the best of the closed form when there is none (`layout: auto`). STATUS_BAD_INPUT, with the reason
- * and its numbers, when the layout is not legal. */
+/* Loads the experiment of this call (its file, flags and overrides) and finds its layout (layout_choice.h). STATUS_BAD_INPUT,
+ * with the reason and its numbers, when the layout is not legal. */
 MUST_CHECK enum status job_setup_load(struct invocation *call, struct job_setup *setup);
 
 #endif

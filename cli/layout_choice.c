@@ -20,9 +20,9 @@ static enum status layout_given(const struct layout_request *request, const stru
     if (status != STATUS_OK)
         return status;
     layout_complete(&parsed, setting);
-    char why[256];
+    char why[256], text[192];
     if (layout_check(&parsed, setting, why, sizeof why) != LAYOUT_LEGAL) {
-        diag_error(diags, (struct place){0}, "layout %.120s: %s", request->text, why);
+        diag_error(diags, (struct place){0}, "layout %s: %s", layout_format(&parsed, text, sizeof text), why);
         return STATUS_BAD_INPUT;
     }
     *layout = parsed;
