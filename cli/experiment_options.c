@@ -11,6 +11,13 @@ static enum status check_override(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
+static const char *const feature_names[] = {
+#define X(id, name, what) name,
+    FEATURES(X)
+#undef X
+        NULL,
+};
+
 #define GROUP "Experiment"
 const struct option_row experiment_options[] = {
     {.name = "model",
@@ -55,13 +62,14 @@ const struct option_row experiment_options[] = {
     {.name = "precision",
      .argument = "NAME",
      .type = OPTION_TEXT,
-     .help = "of the matrix multiplications: bf16, fp16, fp8 or another",
+     .help = "of the matrix multiplications, such as bf16 or fp8",
      .group = GROUP,
      .key = "job.precision"},
     {.name = "features",
      .argument = "NAME,...",
      .type = OPTION_LIST,
-     .help = "software features, such as flash_attention2,tp_overlap; repeatable",
+     .choices = feature_names,
+     .help = "software features between commas, repeatable",
      .group = GROUP,
      .key = "job.features"},
     {.name = "tokens",
