@@ -1,18 +1,168 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include "cli/command.h"
+#include "model/base/memory.h"
+#include "plots/figure.h"
+
+/* The terminal that a file's ending asks for; text for standard output. */
+static enum status terminal_of(const char *path, enum figure_terminal *terminal, struct diags *diags)
+{
+    static const struct {
+        const char *ending;
+        enum figure_terminal terminal;
+    } endings[] = {{".png", TERMINAL_PNG}, {".svg", TERMINAL_SVG}, {".pdf", TERMINAL_PDF}, {".txt", TERMINAL_TEXT}};
+    if (strcmp(path, "-") == 0) {
+        *terminal = TERMINAL_TEXT;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(path);
+        if (n >= 4 && strcasecmp(path + n - 4, endings[i].ending) == 0) {
+            *terminal = endings[i].terminal;
+            return STATUS_OK;
+        }
+    }
+    diag_error(diags, (struct place){.file = path}, "the figure's file must end in .png, .svg, .pdf or .txt");
+    return STATUS_USAGE;
+}
+
+/* "1600x900"; false when it is something else. */
+static bool size_parse(const char *text, int *width, int *height)
+{
+    char *end;
+    long w = strtol(text, &end, 10), h = *end == 'x' ? strtol(end + 1, &end, 10) : 0;
+    if (*end || w < 20 || h < 10 || w > 20000 || h > 20000)
+        return false;
+    *width = (int)w;
+    *height = (int)h;
+    return true;
+}
+
+static enum status check_size(const char *text, char *why, size_t size)
+{
+    int width, height;
+    if (size_parse(text, &width, &height))
+        return STATUS_OK;
+    snprintf(why, size, "'%.40s' is not a size; write for example 1600x900", text);
+    return STATUS_BAD_INPUT;
+}
+
+static void choose_size(const struct invocation *call, struct figure_options *figure)
+{
+    struct winsize window;
+    bool on_terminal = figure->terminal == TERMINAL_TEXT && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0;
+    if (option_text(call, "size"))
+        (void)size_parse(option_text(call, "size"), &figure->width, &figure->height);
+    else if (on_terminal && window.ws_col >= 60)
+        figure->width = window.ws_col - 1;
+}
+
+/* gnuplot begins text with a form feed and ends lines in blanks; neither is part of the picture. */
+static void write_text(const char *picture, size_t n, FILE *out)
+{
+    const char *p = picture, *end = picture + n;
+    while (p < end && (*p == '\f' || *p == '\n' || *p == ' '))
+        p++;
+    while (p > picture && p[-1] == ' ')
+        p--;
+    while (p < end) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = newline ? newline : end;
+        size_t length = (size_t)(stop - p);
+        while (length && p[length - 1] == ' ')
+            length--;
+        fwrite(p, 1, length, out);
+        putc('\n', out);
+        p = newline ? newline + 1 : end;
+    }
+}
+
+static enum status draw(struct invocation *call, const struct figure_input *inputs, size_t n_inputs)
+{
+    struct figure_options figure = {.colour = call->colour, .title = option_text(call, "title")};
+    char *picture;
+    size_t n;
+    enum status status = terminal_of(option_text(call, "output"), &figure.terminal, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    int kind = option_choice(call, "kind");
+    figure.kind = kind >= 0 ? (enum figure_kind)kind : figure_kind_of(&inputs[0], &call->diags);
+    if (figure.kind == N_FIGURE_KINDS)
+        return STATUS_BAD_INPUT;
+    choose_size(call, &figure);
+    if (option_flag(call, "script"))
+        return figure_script(&figure, inputs, n_inputs, call->out, &call->diags);
+    status = figure_draw(&figure, inputs, n_inputs, &picture, &n, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    if (figure.terminal == TERMINAL_TEXT)
+        write_text(picture, n, call->out);
+    else
+        fwrite(picture, 1, n, call->out);
+    free(picture);
+    return STATUS_OK;
+}
 
 static enum status run(struct invocation *call)
 {
-    diag_error(&call->diags, (struct place){0}, "'msim plot' is not in this build");
-    return STATUS_MISSING;
+    struct figure_input *inputs = memory_new((size_t)call->n_operands, sizeof *inputs);
+    size_t n_inputs = 0;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < call->n_operands && status == STATUS_OK; i++) {
+        status = figure_input_read(call->operands[i], &inputs[n_inputs], &call->diags);
+        n_inputs += status == STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = draw(call, inputs, n_inputs);
+    for (size_t i = 0; i < n_inputs; i++)
+        figure_input_free(&inputs[i]);
+    free(inputs);
+    return status;
 }
 
-static const struct example examples[] = {{"msim plot --help", "this text"}, {0}};
+static const char *const kinds[] = {"timeline", "breakdown", "run", "scatter", "errors", NULL};
+
+static const struct option_row options[] = {
+    {.name = "kind",
+     .letter = 'k',
+     .argument = "KIND",
+     .type = OPTION_CHOICE,
+     .choices = kinds,
+     .help = "the figure; without it the one that suits the file"},
+    {.name = "size",
+     .argument = "WxH",
+     .type = OPTION_TEXT,
+     .check = check_size,
+     .help = "of the figure, in pixels or (text) characters"},
+    {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .help = "instead of the one made from the result"},
+    {.name = "script", .type = OPTION_FLAG, .help = "write what would be sent to gnuplot, data included, instead of the figure"},
+    {0},
+};
+
+static const struct example examples[] = {
+    {"msim plot run.json", "a run's goodput and MFU, in the terminal"},
+    {"msim plot -o scatter.png compare.json", "predicted against measured, as PNG"},
+    {"msim plot --kind errors -o errors.svg compare.json", "mean error of every table"},
+    {"msim plot -o where.png before.json after.json", "breakdowns side by side"},
+    {0},
+};
 
 const struct command command_plot = {
     .name = "plot",
     .summary = "draw a figure from a result file",
-    .description = "Not in this build.",
+    .description =
+        "Draws results that other commands wrote with --format json, and timelines as CSV, with gnuplot: in the terminal, or as "
+        "PNG, SVG or PDF when -o names such a file.\n\n"
+        "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over "
+        "time. scatter: predicted against measured. errors: mean error of every table.",
+    .operands = "RESULT...",
+    .min_operands = 1,
     .max_operands = -1,
+    .options = options,
     .examples = examples,
     .run = run,
 };

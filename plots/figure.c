@@ -1,0 +1,230 @@
+#include "plots/figure.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/memory.h"
+#include "model/spec/catalog.h"
+#include "plots/figure_data.h"
+#include "plots/gnuplot.h"
+
+#define INPUT_LIMIT ((size_t)1 << 29)
+
+static const struct {
+    const char *name;
+    int width, height;           /* pixels */
+    int text_width, text_height; /* characters */
+} kinds[N_FIGURE_KINDS] = {
+    [FIGURE_TIMELINE] = {"timeline", 1600, 800, 100, 30}, [FIGURE_BREAKDOWN] = {"breakdown", 1200, 800, 100, 30},
+    [FIGURE_RUN] = {"run", 1600, 1000, 100, 40},          [FIGURE_SCATTER] = {"scatter", 1500, 1000, 100, 40},
+    [FIGURE_ERRORS] = {"errors", 1400, 900, 100, 34},
+};
+
+const char *figure_name(enum figure_kind kind)
+{
+    return kinds[kind].name;
+}
+
+/* --- inputs ---------------------------------------------------------------------------------------------------------------- */
+
+static enum status parse_json(const char *path, const char *text, size_t n, json_t **result, struct diags *diags)
+{
+    json_error_t error;
+    json_t *parsed = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    if (parsed && json_is_object(parsed)) {
+        *result = parsed;
+        return STATUS_OK;
+    }
+    json_decref(parsed);
+    diag_error(diags, (struct place){.file = path, .line = error.line, .column = error.column}, "not a JSON result: %s",
+               error.text);
+    return STATUS_BAD_INPUT;
+}
+
+enum status figure_input_read(const char *path, struct figure_input *input, struct diags *diags)
+{
+    char *text;
+    size_t n;
+    struct figure_input read = {.name = path};
+    enum status status = file_read(path, INPUT_LIMIT, &text, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    size_t first = 0;
+    while (first < n && isspace((unsigned char)text[first]))
+        first++;
+    if (text[first] == '{')
+        status = parse_json(path, text, n, &read.result, diags);
+    else
+        status = csv_table_parse(path, text, n, &read.csv, diags);
+    free(text);
+    if (status == STATUS_OK)
+        *input = read;
+    return status;
+}
+
+void figure_input_free(struct figure_input *input)
+{
+    json_decref(input->result);
+    csv_table_free(&input->csv);
+    *input = (struct figure_input){0};
+}
+
+enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *diags)
+{
+    const json_t *result = input->result;
+    if (!result || json_is_array(json_object_get(result, "timeline")))
+        return FIGURE_TIMELINE;
+    if (json_is_array(json_object_get(result, "series")))
+        return FIGURE_RUN;
+    if (json_is_array(json_object_get(result, "sources")))
+        return FIGURE_SCATTER;
+    if (json_object_get(result, "breakdown") || json_object_get(result, "plans"))
+        return FIGURE_BREAKDOWN;
+    diag_error(diags, (struct place){.file = input->name},
+               "nothing to draw; results of 'msim step', plan, run and compare (--format json) can be drawn");
+    return N_FIGURE_KINDS;
+}
+
+void figure_write_text(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        putc(*text == '"' ? '\'' : (unsigned char)*text < ' ' ? ' ' : *text, out);
+}
+
+char *figure_short_name(const char *path, char *buffer, size_t size)
+{
+    static const char *const endings[] = {".gz", ".csv", ".json"};
+    const char *slash = strrchr(path, '/');
+    snprintf(buffer, size, "%s", slash && slash[1] ? slash + 1 : path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(buffer), ending = strlen(endings[i]);
+        if (n > ending && strcmp(buffer + n - ending, endings[i]) == 0)
+            buffer[n - ending] = '\0';
+    }
+    return buffer;
+}
+
+/* --- the script ------------------------------------------------------------------------------------------------------------ */
+
+/* Characters that end a single-quoted gnuplot string are doubled. */
+static void write_quoted(FILE *out, const char *text)
+{
+    putc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'')
+            putc('\'', out);
+        putc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+    putc('\'', out);
+}
+
+static void write_terminal(const struct figure_options *options, FILE *out)
+{
+    bool text = options->terminal == TERMINAL_TEXT;
+    int width = options->width ? options->width : text ? kinds[options->kind].text_width : kinds[options->kind].width;
+    int height = options->height ? options->height : text ? kinds[options->kind].text_height : kinds[options->kind].height;
+    fprintf(out, "reset\nset encoding utf8\nis_text = %d\n", text);
+    switch (options->terminal) {
+    case TERMINAL_TEXT:
+        fprintf(out, "set terminal dumb noenhanced size %d,%d %s\n", width, height, options->colour ? "ansi256" : "mono");
+        break;
+    case TERMINAL_PNG:
+        fprintf(out, "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,13' fontscale 1.15 linewidth 1.4\n", width,
+                height);
+        break;
+    case TERMINAL_SVG:
+        fprintf(out,
+                "set terminal svg noenhanced size %d,%d dynamic font 'DejaVu Sans, Helvetica, Arial, sans-serif,15' linewidth "
+                "1.4 background '#ffffff'\n",
+                width, height);
+        break;
+    case TERMINAL_PDF:
+        fprintf(out, "set terminal pdfcairo noenhanced size %.3fin,%.3fin font 'DejaVu Sans,11' linewidth 1.2\n", width / 120.0,
+                height / 120.0);
+        break;
+    }
+    fputs("set datafile separator \"\\t\"\nset datafile commentschars ''\n", out);
+}
+
+/* A title from what the result says of its experiment. */
+static void write_title(const struct figure_options *options, const struct figure_input *input, FILE *out)
+{
+    char name[128];
+    const char *model =
+        json_string_value(json_object_get(json_object_get(json_object_get(input->result, "config"), "model"), "name"));
+    fputs("figure_title = ", out);
+    write_quoted(out, options->title ? options->title : model ? model : figure_short_name(input->name, name, sizeof name));
+    fputc('\n', out);
+}
+
+static enum status write_data(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out,
+                              struct diags *diags)
+{
+    bool wants_result = options->kind != FIGURE_TIMELINE && options->kind != FIGURE_BREAKDOWN;
+    if (n_inputs > 1 && options->kind != FIGURE_BREAKDOWN) {
+        diag_error(diags, (struct place){.file = inputs[1].name}, "a figure of kind %s takes one file",
+                   figure_name(options->kind));
+        return STATUS_USAGE;
+    }
+    if (wants_result && !inputs[0].result) {
+        diag_error(diags, (struct place){.file = inputs[0].name}, "a figure of kind %s needs a JSON result",
+                   figure_name(options->kind));
+        return STATUS_BAD_INPUT;
+    }
+    switch (options->kind) {
+    case FIGURE_TIMELINE: return figure_data_timeline(&inputs[0], out, diags);
+    case FIGURE_BREAKDOWN: return figure_data_breakdown(inputs, n_inputs, out, diags);
+    case FIGURE_RUN: return figure_data_run(&inputs[0], out, diags);
+    case FIGURE_SCATTER: return figure_data_scatter(&inputs[0], out, diags);
+    case FIGURE_ERRORS: return figure_data_errors(&inputs[0], out, diags);
+    case N_FIGURE_KINDS: break;
+    }
+    return STATUS_USAGE;
+}
+
+static enum status write_load(const char *name, FILE *out, struct diags *diags)
+{
+    char relative[64];
+    snprintf(relative, sizeof relative, "plots/%s.gp", name);
+    char *path = data_path(relative);
+    if (!path) {
+        diag_error(diags, (struct place){0}, "%s is not installed; MSIM_DATA names the folder of msim's data", relative);
+        return STATUS_FAILED;
+    }
+    fputs("load ", out);
+    write_quoted(out, path);
+    fputc('\n', out);
+    free(path);
+    return STATUS_OK;
+}
+
+enum status figure_script(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out,
+                          struct diags *diags)
+{
+    write_terminal(options, out);
+    write_title(options, &inputs[0], out);
+    enum status status = write_data(options, inputs, n_inputs, out, diags);
+    if (status == STATUS_OK)
+        status = write_load("style", out, diags);
+    return status == STATUS_OK ? write_load(figure_name(options->kind), out, diags) : status;
+}
+
+enum status figure_draw(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, char **picture,
+                        size_t *n_picture, struct diags *diags)
+{
+    char *script = NULL;
+    size_t n_script = 0;
+    FILE *out = open_memstream(&script, &n_script);
+    if (!out) {
+        diag_error(diags, (struct place){0}, "no memory for a figure");
+        return STATUS_FAILED;
+    }
+    enum status status = figure_script(options, inputs, n_inputs, out, diags);
+    fclose(out);
+    if (status == STATUS_OK)
+        status = gnuplot_run(script, n_script, picture, n_picture, diags);
+    free(script);
+    return status;
+}

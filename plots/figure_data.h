@@ -1,0 +1,33 @@
+/*
+ * figure_data.h - the data blocks of figures, as gnuplot reads them: `$name << EOD`, lines of cells between tabs, `EOD`; and
+ * variables.
+ *
+ *   timeline   $bars   lane-low lane-high start end colour         one operation; times in `time_unit`
+ *              $labels time lane text                              micro-batch numbers where they fit
+ *              $cells  time lane letter                            for text: what each stage does in each column
+ *              $lanes  lane stage          $legend colour text
+ *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
+ *              $names  column file                                 n_columns
+ *   run        $uses   start end use seconds... one column a use   $use_names colour text
+ *              $shares time goodput% mfu%
+ *              $incidents time lost_h
+ *   scatter    $points measured predicted group                    $groups group colour point-type text
+ *   errors     $errors row mean median p90 bias n text
+ */
+#ifndef MSIM_PLOTS_FIGURE_DATA_H
+#define MSIM_PLOTS_FIGURE_DATA_H
+
+#include "plots/figure.h"
+
+MUST_CHECK enum status figure_data_timeline(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_inputs, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_run(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_scatter(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_errors(const struct figure_input *input, FILE *out, struct diags *diags);
+
+/* A text as one cell: no tabs, quotes or line ends. */
+void figure_write_text(FILE *out, const char *text);
+/* A file's name without folders and endings. Returns buffer. */
+char *figure_short_name(const char *path, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,108 @@
+/* A run over time: shares of each bin by use, goodput, MFU, and the failures that cost most. */
+#include <math.h>
+#include <string.h>
+
+#include "plots/figure_data.h"
+#include "plots/palette.h"
+
+enum { DAY = 86400, MAX_USES = 16, SHOWN_BINS = 400 };
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* Bins in one step of the picture: more than SHOWN_BINS would be lines, not areas. */
+static size_t stride_of(const json_t *series)
+{
+    return (json_array_size(series) + SHOWN_BINS - 1) / SHOWN_BINS;
+}
+
+/* Uses of time that occur, in the order of the result. */
+static size_t uses_of(const json_t *total, const char *uses[MAX_USES])
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach((json_t *)total, key, value)
+    {
+        if (n < MAX_USES && json_number_value(value) > 0)
+            uses[n++] = key;
+    }
+    return n;
+}
+
+/* One line of $shares: start and end in days, goodput, MFU (NaN unknown), then the cumulated share of each use, all in percent.
+ */
+static void write_bin(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses, FILE *out)
+{
+    double start = number_of(json_array_get(series, first), "start_s"), length = 0, goodput = 0, mfu = 0, use_s[MAX_USES] = {0};
+    bool has_mfu = true;
+    for (size_t i = first; i < end; i++) {
+        const json_t *bin = json_array_get(series, i);
+        double bin_s = number_of(bin, "length_s");
+        length += bin_s;
+        goodput += bin_s * number_of(bin, "goodput");
+        mfu += bin_s * number_of(bin, "mfu_pct");
+        has_mfu &= json_is_number(json_object_get(bin, "mfu_pct"));
+        for (size_t u = 0; u < n_uses; u++)
+            use_s[u] += number_of(json_object_get(bin, "breakdown"), uses[u]);
+    }
+    fprintf(out, "%.6g\t%.6g\t%.6g\t%.6g", start / DAY, (start + length) / DAY, 100 * goodput / length,
+            has_mfu ? mfu / length : NAN);
+    double sum = 0;
+    for (size_t u = 0; u < n_uses; u++) {
+        sum += use_s[u];
+        fprintf(out, "\t%.6g", 100 * sum / length);
+    }
+    fputc('\n', out);
+}
+
+static void write_series(const json_t *series, const char *const *uses, size_t n_uses, FILE *out)
+{
+    size_t n = json_array_size(series), stride = stride_of(series);
+    fputs("$shares << EOD\n", out);
+    for (size_t i = 0; i < n; i += stride)
+        write_bin(series, i, i + stride < n ? i + stride : n, uses, n_uses, out);
+    fputs("EOD\n$uses << EOD\n", out);
+    for (size_t u = 0; u < n_uses; u++) {
+        fprintf(out, "%u\t", (unsigned)palette_of(uses[u]));
+        figure_write_text(out, uses[u]);
+        fputc('\n', out);
+    }
+    fputs("EOD\n", out);
+}
+
+static void write_incidents(const json_t *incidents, FILE *out)
+{
+    size_t i;
+    json_t *incident;
+    fputs("$incidents << EOD\n", out);
+    json_array_foreach((json_t *)incidents, i, incident)
+    {
+        if (json_is_true(json_object_get(incident, "interrupted")))
+            fprintf(out, "%.6g\t%.6g\n", number_of(incident, "time_s") / DAY, number_of(incident, "lost_s") / 3600);
+    }
+    fputs("EOD\n", out);
+}
+
+enum status figure_data_run(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    const json_t *series = json_object_get(input->result, "series");
+    const json_t *total = json_object_get(input->result, "breakdown");
+    const char *uses[MAX_USES];
+    if (!json_is_array(series) || json_array_size(series) == 0 || !json_is_object(total)) {
+        diag_error(diags, (struct place){.file = input->name},
+                   "this result has no time series; draw what 'msim run --format json' writes");
+        return STATUS_BAD_INPUT;
+    }
+    size_t n_uses = uses_of(total, uses);
+    bool has_mfu = json_is_number(json_object_get(json_array_get(series, 0), "mfu_pct"));
+    write_series(series, uses, n_uses, out);
+    write_incidents(json_object_get(input->result, "incidents"), out);
+    fprintf(out, "n_uses = %zu\nhas_mfu = %d\nhorizon = %.6g\ngoodput = %.6g\nettr = %.6g\nmfu = %.6g\ninterruptions = %.0f\n",
+            n_uses, has_mfu, number_of(input->result, "horizon_s") / DAY, 100 * number_of(input->result, "goodput"),
+            100 * number_of(input->result, "ettr"), has_mfu ? number_of(input->result, "mfu_pct") : 0.0,
+            number_of(input->result, "interruptions"));
+    return STATUS_OK;
+}

@@ -1,0 +1,270 @@
+/* The lanes of a pipeline: from the operations of a timeline to boxes, labels and, for text, letters. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "plots/figure_data.h"
+#include "plots/palette.h"
+
+/* What a box shows; its order is the legend's. */
+enum activity { FORWARD, BACKWARD, BACKWARD_WEIGHT, OPTIMIZER, GRADIENTS, EXCHANGE, OTHER, N_ACTIVITIES };
+static const struct {
+    const char *title;
+    uint32_t colour;
+    char letter;
+} activities[N_ACTIVITIES] = {
+    [FORWARD] = {"forward", COLOUR_BLUE, 'F'},
+    [BACKWARD] = {"backward", COLOUR_VERMILION, 'B'},
+    [BACKWARD_WEIGHT] = {"backward, weights", COLOUR_GREEN, 'W'},
+    [OPTIMIZER] = {"optimizer", COLOUR_PURPLE, 'O'},
+    [GRADIENTS] = {"gradient and parameter exchange", COLOUR_ORANGE, 'd'},
+    [EXCHANGE] = {"tensor-parallel exchange", COLOUR_SKY, 't'},
+    [OTHER] = {"other work", COLOUR_GREY, 'x'},
+};
+
+struct bar {
+    int rank, stage;
+    int lane;
+    enum activity activity;
+    bool strip; /* an exchange beside compute: drawn in the thin lower part of the lane */
+    int chunk, micro_batch;
+    double start_s, end_s;
+};
+
+struct bars {
+    struct bar *items;
+    size_t n, capacity;
+    int n_lanes, n_chunks;
+    bool by_rank; /* several ranks of a stage are there: lanes are ranks */
+    double end_s;
+};
+
+/* --- reading --------------------------------------------------------------------------------------------------------------- */
+
+static enum activity activity_of(const char *stream, const char *pass)
+{
+    if (strcmp(stream, "dp") == 0)
+        return GRADIENTS;
+    if (strcmp(stream, "tp") == 0)
+        return EXCHANGE;
+    if (strcmp(pass, "forward") == 0)
+        return FORWARD;
+    if (strcmp(pass, "backward_weight") == 0)
+        return BACKWARD_WEIGHT;
+    if (strncmp(pass, "backward", 8) == 0)
+        return BACKWARD;
+    return strcmp(pass, "optimizer") == 0 ? OPTIMIZER : OTHER;
+}
+
+/* Messages between stages show as the gaps they leave; what takes no time shows nothing. */
+static void add_bar(struct bars *bars, struct bar bar, const char *stream, const char *pass)
+{
+    bool message = strcmp(stream, "send") == 0 || strcmp(stream, "recv") == 0;
+    if (message || !(bar.end_s > bar.start_s))
+        return;
+    bar.activity = activity_of(stream, pass);
+    bar.strip = strcmp(stream, "compute") != 0;
+    if (bar.chunk >= bars->n_chunks)
+        bars->n_chunks = bar.chunk + 1;
+    bars->end_s = fmax(bars->end_s, bar.end_s);
+    bars->items = memory_grow(bars->items, &bars->capacity, bars->n + 1, sizeof *bars->items);
+    bars->items[bars->n++] = bar;
+}
+
+static enum status read_csv(const struct figure_input *input, struct bars *bars, struct diags *diags)
+{
+    enum { RANK, STAGE, STREAM, PASS, CHUNK, MICRO_BATCH, START, END, N };
+    static const struct csv_column expected[N] = {{"rank", true},  {"stage", true},       {"stream", true},  {"pass", true},
+                                                  {"chunk", true}, {"micro_batch", true}, {"start_s", true}, {"end_s", true}};
+    const struct csv_table *t = &input->csv;
+    int columns[N];
+    size_t errors_before = diags->n_errors;
+    if (csv_table_columns(t, expected, N, columns, diags) != STATUS_OK)
+        return STATUS_BAD_INPUT;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        int64_t whole[4] = {0};
+        double times[2] = {0};
+        static const int whole_columns[] = {RANK, STAGE, CHUNK, MICRO_BATCH};
+        bool good = true;
+        for (int i = 0; i < 4; i++)
+            good &= csv_cell_integer(t, row, columns[whole_columns[i]], -1, 1 << 30, &whole[i], diags) == STATUS_OK;
+        for (int i = 0; i < 2; i++)
+            good &= csv_cell_number(t, row, columns[START + i], 0, 1e9, &times[i], diags) == STATUS_OK;
+        struct bar bar = {.rank = (int)whole[0],
+                          .stage = (int)whole[1],
+                          .chunk = (int)whole[2],
+                          .micro_batch = (int)whole[3],
+                          .start_s = times[0],
+                          .end_s = times[1]};
+        if (good)
+            add_bar(bars, bar, csv_cell(t, row, columns[STREAM]), csv_cell(t, row, columns[PASS]));
+    }
+    return diags->n_errors > errors_before ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+static int json_whole(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? (int)json_integer_value(value) : -1;
+}
+
+static const char *json_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static enum status read_json(const struct figure_input *input, struct bars *bars, struct diags *diags)
+{
+    const json_t *timeline = json_object_get(input->result, "timeline"), *span;
+    size_t i;
+    if (!json_is_array(timeline)) {
+        diag_error(diags, (struct place){.file = input->name},
+                   "this result has no timeline; draw what 'msim step --timeline' writes");
+        return STATUS_BAD_INPUT;
+    }
+    json_array_foreach(timeline, i, span)
+    {
+        struct bar bar = {.rank = json_whole(span, "rank"),
+                          .stage = json_whole(span, "stage"),
+                          .chunk = json_whole(span, "chunk"),
+                          .micro_batch = json_whole(span, "micro_batch"),
+                          .start_s = json_number_value(json_object_get(span, "start_s")),
+                          .end_s = json_number_value(json_object_get(span, "end_s"))};
+        add_bar(bars, bar, json_text(span, "stream"), json_text(span, "pass"));
+    }
+    return STATUS_OK;
+}
+
+static int compare_bars(const void *left, const void *right)
+{
+    const struct bar *a = left, *b = right;
+    if (a->stage != b->stage)
+        return a->stage < b->stage ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->start_s < b->start_s || a->start_s > b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    return (a->micro_batch > b->micro_batch) - (a->micro_batch < b->micro_batch);
+}
+
+static void assign_lanes(struct bars *bars)
+{
+    qsort(bars->items, bars->n, sizeof *bars->items, compare_bars);
+    for (size_t i = 0; i < bars->n; i++) {
+        struct bar *bar = &bars->items[i];
+        const struct bar *before = i ? &bars->items[i - 1] : NULL;
+        if (before && before->stage == bar->stage && before->rank != bar->rank)
+            bars->by_rank = true;
+        bars->n_lanes += !before || before->stage != bar->stage || before->rank != bar->rank;
+        bar->lane = bars->n_lanes - 1;
+    }
+}
+
+/* --- writing --------------------------------------------------------------------------------------------------------------- */
+
+/* Later model chunks are lighter, as in the pictures of interleaved schedules. */
+static uint32_t bar_colour(const struct bars *bars, const struct bar *bar)
+{
+    double whiteness = bars->n_chunks > 1 && bar->chunk > 0 && !bar->strip ? 0.55 * bar->chunk / (bars->n_chunks - 1) : 0;
+    return palette_tint(activities[bar->activity].colour, whiteness);
+}
+
+static void write_bars(const struct bars *bars, double scale, FILE *out)
+{
+    fputs("$bars << EOD\n", out);
+    for (size_t i = 0; i < bars->n; i++) {
+        const struct bar *bar = &bars->items[i];
+        fprintf(out, "%.2f\t%.2f\t%.6f\t%.6f\t%u\n", bar->lane + (bar->strip ? 0.26 : -0.40),
+                bar->lane + (bar->strip ? 0.42 : 0.22), bar->start_s * scale, bar->end_s * scale,
+                (unsigned)bar_colour(bars, bar));
+    }
+    fputs("EOD\n", out);
+}
+
+/* A number is readable in a box that takes a hundredth of the width. */
+static void write_labels(const struct bars *bars, double scale, FILE *out)
+{
+    fputs("$labels << EOD\n", out);
+    for (size_t i = 0; i < bars->n; i++) {
+        const struct bar *bar = &bars->items[i];
+        bool wide = bar->end_s - bar->start_s > bars->end_s / 100;
+        if (wide && !bar->strip && bar->micro_batch >= 0)
+            fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, bar->lane - 0.09, bar->micro_batch + 1);
+    }
+    fputs("EOD\n", out);
+}
+
+static void write_lanes(const struct bars *bars, FILE *out)
+{
+    fputs("$lanes << EOD\n", out);
+    for (size_t i = 0; i < bars->n; i++)
+        if (i == 0 || bars->items[i].lane != bars->items[i - 1].lane)
+            fprintf(out, "%d\t%s %d\n", bars->items[i].lane, bars->by_rank ? "rank" : "stage",
+                    bars->by_rank ? bars->items[i].rank : bars->items[i].stage);
+    fputs("EOD\n", out);
+}
+
+static void write_legend(const struct bars *bars, FILE *out)
+{
+    size_t n_of[N_ACTIVITIES] = {0};
+    for (size_t i = 0; i < bars->n; i++)
+        n_of[bars->items[i].activity]++;
+    fputs("$legend << EOD\n", out);
+    for (int a = 0; a < N_ACTIVITIES; a++)
+        if (n_of[a])
+            fprintf(out, "%u\t%s\t%c\n", (unsigned)activities[a].colour, activities[a].title, activities[a].letter);
+    fputs("EOD\n", out);
+}
+
+/* For text: in each of the columns, what the stage's compute does for most of the time; an exchange where it does nothing. */
+static void write_cells(const struct bars *bars, double scale, FILE *out)
+{
+    enum { COLUMNS = 84 };
+    double width = bars->end_s / COLUMNS;
+    double *busy = memory_new((size_t)bars->n_lanes * COLUMNS * N_ACTIVITIES, sizeof *busy);
+    for (size_t i = 0; i < bars->n; i++) {
+        const struct bar *bar = &bars->items[i];
+        int last = (int)fmin(COLUMNS - 1, bar->end_s / width);
+        for (int c = (int)(bar->start_s / width); c <= last; c++) {
+            double part = fmin(bar->end_s, (c + 1) * width) - fmax(bar->start_s, c * width);
+            busy[(bar->lane * COLUMNS + c) * N_ACTIVITIES + bar->activity] += part * (bar->strip ? 1e-3 : 1);
+        }
+    }
+    fputs("$cells << EOD\n", out);
+    for (int i = 0; i < bars->n_lanes * COLUMNS; i++) {
+        int best = 0;
+        for (int a = 1; a < N_ACTIVITIES; a++)
+            if (busy[i * N_ACTIVITIES + a] > busy[i * N_ACTIVITIES + best])
+                best = a;
+        if (busy[i * N_ACTIVITIES + best] > 0)
+            fprintf(out, "%.6f\t%d\t%c\n", (i % COLUMNS + 0.5) * width * scale, i / COLUMNS, activities[best].letter);
+    }
+    fputs("EOD\n", out);
+    free(busy);
+}
+
+enum status figure_data_timeline(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    struct bars bars = {0};
+    enum status status = input->result ? read_json(input, &bars, diags) : read_csv(input, &bars, diags);
+    if (status == STATUS_OK && bars.n == 0) {
+        diag_error(diags, (struct place){.file = input->name}, "the timeline has no operation that takes time");
+        status = STATUS_BAD_INPUT;
+    }
+    if (status == STATUS_OK) {
+        bool milliseconds = bars.end_s < 1;
+        double scale = milliseconds ? 1e3 : 1;
+        assign_lanes(&bars);
+        fprintf(out, "time_unit = '%s'\nend_time = %.6f\nn_lanes = %d\n", milliseconds ? "ms" : "s", bars.end_s * scale,
+                bars.n_lanes);
+        write_bars(&bars, scale, out);
+        write_labels(&bars, scale, out);
+        write_lanes(&bars, out);
+        write_legend(&bars, out);
+        write_cells(&bars, scale, out);
+    }
+    free(bars.items);
+    return status;
+}
