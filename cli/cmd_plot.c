@@ -61,10 +61,12 @@ static void choose_size(const struct invocation *call, struct figure_options *fi
         figure->width = window.ws_col - 1;
 }
 
-/* gnuplot begins text with a form feed and ends lines in blanks; neither is part of the picture. */
+/* gnuplot begins text with a form feed, ends lines in blanks and the whole in empty lines; none is part of the picture. */
 static void write_text(const char *picture, size_t n, FILE *out)
 {
     const char *p = picture, *end = picture + n;
+    while (end > p && (end[-1] == '\n' || end[-1] == ' '))
+        end--;
     while (p < end && (*p == '\f' || *p == '\n' || *p == ' '))
         p++;
     while (p > picture && p[-1] == ' ')

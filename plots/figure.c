@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name;
-    int width, height;           /* pixels */
+    int width, height;           /* dots */
     int text_width, text_height; /* characters */
 } kinds[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = {"timeline", 1600, 800, 100, 30}, [FIGURE_BREAKDOWN] = {"breakdown", 1200, 800, 100, 30},
@@ -120,27 +120,35 @@ static void write_quoted(FILE *out, const char *text)
     putc('\'', out);
 }
 
+/* Text figures know how many lines suit their data (text_lines), unless a size was asked for. */
+static void write_text_terminal(const struct figure_options *options, FILE *out)
+{
+    int width = options->width ? options->width : kinds[options->kind].text_width;
+    int height = options->height ? options->height : kinds[options->kind].text_height;
+    const char *lines = options->height ? "" : "exists('text_lines') ? text_lines : ";
+    fprintf(out, "set terminal dumb noenhanced size %d,(%s%d) %s\ntext_width = %d\n", width, lines, height,
+            options->colour ? "ansi256" : "mono", width);
+}
+
 static void write_terminal(const struct figure_options *options, FILE *out)
 {
-    bool text = options->terminal == TERMINAL_TEXT;
-    int width = options->width ? options->width : text ? kinds[options->kind].text_width : kinds[options->kind].width;
-    int height = options->height ? options->height : text ? kinds[options->kind].text_height : kinds[options->kind].height;
-    fprintf(out, "reset\nset encoding utf8\nis_text = %d\n", text);
+    int width = options->width ? options->width : kinds[options->kind].width;
+    int height = options->height ? options->height : kinds[options->kind].height;
+    fprintf(out, "is_text = %d\n", options->terminal == TERMINAL_TEXT);
     switch (options->terminal) {
-    case TERMINAL_TEXT:
-        fprintf(out, "set terminal dumb noenhanced size %d,%d %s\n", width, height, options->colour ? "ansi256" : "mono");
-        break;
+    case TERMINAL_TEXT: write_text_terminal(options, out); break;
     case TERMINAL_PNG:
         fprintf(out, "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,13' fontscale 1.15 linewidth 1.4\n", width,
                 height);
         break;
     case TERMINAL_SVG:
-        fprintf(out,
-                "set terminal svg noenhanced size %d,%d dynamic font 'DejaVu Sans, Helvetica, Arial, sans-serif,15' linewidth "
-                "1.4 background '#ffffff'\n",
-                width, height);
+        fprintf(
+            out,
+            "set terminal svg noenhanced size %d,%d dynamic font 'DejaVu Sans, Helvetica, Arial, sans-serif,15' linewidth 1.4 "
+            "background '#ffffff'\n",
+            width, height);
         break;
-    case TERMINAL_PDF:
+    case TERMINAL_PDF: /* figures are laid out for 120 dots an inch */
         fprintf(out, "set terminal pdfcairo noenhanced size %.3fin,%.3fin font 'DejaVu Sans,11' linewidth 1.2\n", width / 120.0,
                 height / 120.0);
         break;
@@ -148,14 +156,14 @@ static void write_terminal(const struct figure_options *options, FILE *out)
     fputs("set datafile separator \"\\t\"\nset datafile commentschars ''\n", out);
 }
 
-/* A title from what the result says of its experiment. */
-static void write_title(const struct figure_options *options, const struct figure_input *input, FILE *out)
+/* What the figure is about: the title asked for, or the model of the experiment; '' when neither is known. */
+static void write_title(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out)
 {
-    char name[128];
-    const char *model =
-        json_string_value(json_object_get(json_object_get(json_object_get(input->result, "config"), "model"), "name"));
+    const json_t *experiment = json_object_get(inputs[0].result, "config");
+    const char *model = json_string_value(json_object_get(json_object_get(experiment, "model"), "name"));
+    const char *title = options->title ? options->title : n_inputs == 1 ? model : NULL;
     fputs("figure_title = ", out);
-    write_quoted(out, options->title ? options->title : model ? model : figure_short_name(input->name, name, sizeof name));
+    write_quoted(out, title ? title : "");
     fputc('\n', out);
 }
 
@@ -173,8 +181,10 @@ static enum status write_data(const struct figure_options *options, const struct
                    figure_name(options->kind));
         return STATUS_BAD_INPUT;
     }
+    enum { LANE_MARGINS = 13 }; /* lane names and the frame */
+    int text_columns = (options->width ? options->width : kinds[FIGURE_TIMELINE].text_width) - LANE_MARGINS;
     switch (options->kind) {
-    case FIGURE_TIMELINE: return figure_data_timeline(&inputs[0], out, diags);
+    case FIGURE_TIMELINE: return figure_data_timeline(&inputs[0], text_columns, out, diags);
     case FIGURE_BREAKDOWN: return figure_data_breakdown(inputs, n_inputs, out, diags);
     case FIGURE_RUN: return figure_data_run(&inputs[0], out, diags);
     case FIGURE_SCATTER: return figure_data_scatter(&inputs[0], out, diags);
@@ -203,11 +213,13 @@ static enum status write_load(const char *name, FILE *out, struct diags *diags)
 enum status figure_script(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out,
                           struct diags *diags)
 {
-    write_terminal(options, out);
-    write_title(options, &inputs[0], out);
+    fputs("reset session\nset encoding utf8\n", out);
+    write_title(options, inputs, n_inputs, out);
     enum status status = write_data(options, inputs, n_inputs, out, diags);
-    if (status == STATUS_OK)
-        status = write_load("style", out, diags);
+    if (status != STATUS_OK)
+        return status;
+    write_terminal(options, out);
+    status = write_load("style", out, diags);
     return status == STATUS_OK ? write_load(figure_name(options->kind), out, diags) : status;
 }
 

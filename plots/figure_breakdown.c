@@ -83,7 +83,8 @@ enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_in
     }
     const char *unit;
     double scale = time_scale(largest, &unit);
-    fprintf(out, "time_unit = '%s'\nn_columns = %zu\nn_classes = %zu\n$bars << EOD\n", unit, n_inputs, classes.n);
+    fprintf(out, "time_unit = '%s'\nn_columns = %zu\nn_classes = %zu\ntext_lines = %zu\n$bars << EOD\n", unit, n_inputs,
+            classes.n, n_inputs == 1 ? classes.n + 6 : n_inputs + 6);
     for (size_t i = 0; i < n_inputs; i++) {
         const json_t *breakdown = breakdown_of(&inputs[i], diags);
         double total = total_of(breakdown, &classes), base = 0;

@@ -105,7 +105,7 @@ enum status figure_data_errors(const struct figure_input *input, FILE *out, stru
         return STATUS_BAD_INPUT;
     }
     const json_t *summary = json_object_get(input->result, "summary");
-    fprintf(out, "n_rows = %zu\nmape = %.6g\nmacro_mape = %.6g\n", n, number_of(summary, "mape_pct"),
+    fprintf(out, "n_rows = %zu\ntext_lines = %zu\nmape = %.6g\nmacro_mape = %.6g\n", n, n + 6, number_of(summary, "mape_pct"),
             number_of(summary, "macro_mape_pct"));
     return STATUS_OK;
 }

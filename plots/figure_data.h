@@ -4,12 +4,12 @@
  *
  *   timeline   $bars   lane-low lane-high start end colour         one operation; times in `time_unit`
  *              $labels time lane text                              micro-batch numbers where they fit
- *              $cells  time lane letter                            for text: what each stage does in each column
+ *              $strips lane letters                                for text: what each stage does in each column
  *              $lanes  lane stage          $legend colour text
  *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
  *              $names  column file                                 n_columns
- *   run        $uses   start end use seconds... one column a use   $use_names colour text
- *              $shares time goodput% mfu%
+ *   run        $shares time goodput mfu uses...                    percent; steps; uses add up from the first
+ *              $uses   colour text
  *              $incidents time lost_h
  *   scatter    $points measured predicted group                    $groups group colour point-type text
  *   errors     $errors row mean median p90 bias n text
@@ -19,7 +19,7 @@
 
 #include "plots/figure.h"
 
-MUST_CHECK enum status figure_data_timeline(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_timeline(const struct figure_input *input, int text_columns, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_inputs, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_run(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_scatter(const struct figure_input *input, FILE *out, struct diags *diags);

@@ -32,38 +32,52 @@ static size_t uses_of(const json_t *total, const char *uses[MAX_USES])
     return n;
 }
 
-/* One line of $shares: start and end in days, goodput, MFU (NaN unknown), then the cumulated share of each use, all in percent.
- */
-static void write_bin(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses, FILE *out)
+/* What a line of $shares says: a stretch of bins. Times in days, the rest in percent. */
+struct stretch {
+    double start, end, goodput, mfu; /* mfu NaN: unknown */
+    double uses[MAX_USES];           /* each with those before it */
+};
+
+static struct stretch stretch_of(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses)
 {
-    double start = number_of(json_array_get(series, first), "start_s"), length = 0, goodput = 0, mfu = 0, use_s[MAX_USES] = {0};
-    bool has_mfu = true;
+    struct stretch s = {.start = number_of(json_array_get(series, first), "start_s") / DAY};
+    double length = 0, use_s[MAX_USES] = {0}, sum = 0;
     for (size_t i = first; i < end; i++) {
         const json_t *bin = json_array_get(series, i);
+        const json_t *mfu = json_object_get(bin, "mfu_pct");
         double bin_s = number_of(bin, "length_s");
         length += bin_s;
-        goodput += bin_s * number_of(bin, "goodput");
-        mfu += bin_s * number_of(bin, "mfu_pct");
-        has_mfu &= json_is_number(json_object_get(bin, "mfu_pct"));
+        s.goodput += bin_s * number_of(bin, "goodput");
+        s.mfu += json_is_number(mfu) ? bin_s * json_number_value(mfu) : NAN;
         for (size_t u = 0; u < n_uses; u++)
             use_s[u] += number_of(json_object_get(bin, "breakdown"), uses[u]);
     }
-    fprintf(out, "%.6g\t%.6g\t%.6g\t%.6g", start / DAY, (start + length) / DAY, 100 * goodput / length,
-            has_mfu ? mfu / length : NAN);
-    double sum = 0;
-    for (size_t u = 0; u < n_uses; u++) {
-        sum += use_s[u];
-        fprintf(out, "\t%.6g", 100 * sum / length);
-    }
+    s.end = s.start + length / DAY;
+    s.goodput *= 100 / length;
+    s.mfu /= length;
+    for (size_t u = 0; u < n_uses; u++)
+        s.uses[u] = 100 * (sum += use_s[u]) / length;
+    return s;
+}
+
+static void write_stretch(const struct stretch *s, double time, size_t n_uses, FILE *out)
+{
+    fprintf(out, "%.6g\t%.6g\t%.6g", time, s->goodput, s->mfu);
+    for (size_t u = 0; u < n_uses; u++)
+        fprintf(out, "\t%.6g", s->uses[u]);
     fputc('\n', out);
 }
 
 static void write_series(const json_t *series, const char *const *uses, size_t n_uses, FILE *out)
 {
     size_t n = json_array_size(series), stride = stride_of(series);
+    struct stretch last = {0};
     fputs("$shares << EOD\n", out);
-    for (size_t i = 0; i < n; i += stride)
-        write_bin(series, i, i + stride < n ? i + stride : n, uses, n_uses, out);
+    for (size_t i = 0; i < n; i += stride) {
+        last = stretch_of(series, i, i + stride < n ? i + stride : n, uses, n_uses);
+        write_stretch(&last, last.start, n_uses, out);
+    }
+    write_stretch(&last, last.end, n_uses, out); /* where the last step ends */
     fputs("EOD\n$uses << EOD\n", out);
     for (size_t u = 0; u < n_uses; u++) {
         fprintf(out, "%u\t", (unsigned)palette_of(uses[u]));

@@ -218,34 +218,42 @@ static void write_legend(const struct bars *bars, FILE *out)
     fputs("EOD\n", out);
 }
 
-/* For text: in each of the columns, what the stage's compute does for most of the time; an exchange where it does nothing. */
-static void write_cells(const struct bars *bars, double scale, FILE *out)
+/* Seconds of each activity in each of n columns of each lane; an exchange counts little, so that it shows where nothing else is.
+ */
+static double *activity_seconds(const struct bars *bars, int n)
 {
-    enum { COLUMNS = 84 };
-    double width = bars->end_s / COLUMNS;
-    double *busy = memory_new((size_t)bars->n_lanes * COLUMNS * N_ACTIVITIES, sizeof *busy);
+    double width = bars->end_s / n;
+    double *busy = memory_new((size_t)bars->n_lanes * (size_t)n * N_ACTIVITIES, sizeof *busy);
     for (size_t i = 0; i < bars->n; i++) {
         const struct bar *bar = &bars->items[i];
-        int last = (int)fmin(COLUMNS - 1, bar->end_s / width);
+        int last = (int)fmin(n - 1, bar->end_s / width);
         for (int c = (int)(bar->start_s / width); c <= last; c++) {
             double part = fmin(bar->end_s, (c + 1) * width) - fmax(bar->start_s, c * width);
-            busy[(bar->lane * COLUMNS + c) * N_ACTIVITIES + bar->activity] += part * (bar->strip ? 1e-3 : 1);
+            busy[(bar->lane * n + c) * N_ACTIVITIES + bar->activity] += part * (bar->strip ? 1e-3 : 1);
         }
     }
-    fputs("$cells << EOD\n", out);
-    for (int i = 0; i < bars->n_lanes * COLUMNS; i++) {
+    return busy;
+}
+
+/* For text: a letter for what a stage does most in each column, '.' for nothing. */
+static void write_strips(const struct bars *bars, int n, FILE *out)
+{
+    double *busy = activity_seconds(bars, n);
+    fputs("$strips << EOD\n", out);
+    for (int i = 0; i < bars->n_lanes * n; i++) {
         int best = 0;
+        if (i % n == 0)
+            fprintf(out, "%s%d\t", i ? "\n" : "", i / n);
         for (int a = 1; a < N_ACTIVITIES; a++)
             if (busy[i * N_ACTIVITIES + a] > busy[i * N_ACTIVITIES + best])
                 best = a;
-        if (busy[i * N_ACTIVITIES + best] > 0)
-            fprintf(out, "%.6f\t%d\t%c\n", (i % COLUMNS + 0.5) * width * scale, i / COLUMNS, activities[best].letter);
+        putc(busy[i * N_ACTIVITIES + best] > 0 ? activities[best].letter : '.', out);
     }
-    fputs("EOD\n", out);
+    fputs("\nEOD\n", out);
     free(busy);
 }
 
-enum status figure_data_timeline(const struct figure_input *input, FILE *out, struct diags *diags)
+enum status figure_data_timeline(const struct figure_input *input, int text_columns, FILE *out, struct diags *diags)
 {
     struct bars bars = {0};
     enum status status = input->result ? read_json(input, &bars, diags) : read_csv(input, &bars, diags);
@@ -257,13 +265,13 @@ enum status figure_data_timeline(const struct figure_input *input, FILE *out, st
         bool milliseconds = bars.end_s < 1;
         double scale = milliseconds ? 1e3 : 1;
         assign_lanes(&bars);
-        fprintf(out, "time_unit = '%s'\nend_time = %.6f\nn_lanes = %d\n", milliseconds ? "ms" : "s", bars.end_s * scale,
-                bars.n_lanes);
+        fprintf(out, "time_unit = '%s'\nend_time = %.6f\nn_lanes = %d\nn_bars = %zu\ntext_lines = %d\n",
+                milliseconds ? "ms" : "s", bars.end_s * scale, bars.n_lanes, bars.n, bars.n_lanes + 9);
         write_bars(&bars, scale, out);
         write_labels(&bars, scale, out);
         write_lanes(&bars, out);
         write_legend(&bars, out);
-        write_cells(&bars, scale, out);
+        write_strips(&bars, text_columns, out);
     }
     free(bars.items);
     return status;

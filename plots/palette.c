@@ -26,8 +26,8 @@ uint32_t palette_of(const char *name)
 
 uint32_t palette_series(int i)
 {
-    static const uint32_t series[] = {COLOUR_BLUE,   COLOUR_VERMILION, COLOUR_GREEN, COLOUR_PURPLE,
-                                      COLOUR_ORANGE, COLOUR_SKY,       COLOUR_BLACK, 0x8F3F00};
+    static const uint32_t series[] = {COLOUR_BLUE,  COLOUR_VERMILION, COLOUR_GREEN, COLOUR_PURPLE, COLOUR_ORANGE, COLOUR_SKY,
+                                      COLOUR_BLACK, 0x8F3F00,         0x5D4E9E,     0xC2B100,      COLOUR_GREY,   0x6B8E23};
     enum { N = sizeof series / sizeof *series };
     return series[(i % N + N) % N];
 }

@@ -23,7 +23,7 @@ enum {
 
 /* Of a class of work in a step's breakdown or of a use of time in a run; grey for a name nobody knows. */
 uint32_t palette_of(const char *name);
-/* Of the i-th of several equals (tables of measurements): eight colours, then again; markers should differ too. */
+/* Of the i-th of several equals (tables of measurements): twelve colours, then again; markers should differ too. */
 uint32_t palette_series(int i);
 /* Towards white: 0 the colour itself, 1 white. */
 uint32_t palette_tint(uint32_t colour, double whiteness);

@@ -1,0 +1,28 @@
+# Predicted against measured step times, both logarithmic, with a band of +-10 %.
+set label 1 titled(sprintf('predicted against measured, %d runs, mean absolute error %.1f %%', n_points, mape)) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+array group_colour[n_groups]
+array group_marker[n_groups]
+array group_title[n_groups]
+describe(name, n, error) = n > 0 ? sprintf('%s  (%d, %.1f %%)', name, n, error) : name.'  (0)'
+stats $groups using (i = int($1) + 1, group_colour[i] = $2, group_marker[i] = marker[int($3) + 1], \
+    group_title[i] = describe(stringcolumn(4), $5, $6), $1) nooutput
+set logscale xy
+first = low / 1.4
+last = high * 1.4
+set xrange [first:last]
+set yrange [first:last]
+set format xy '%g'
+set xlabel 'measured step time [s]'
+set ylabel 'predicted step time [s]'
+set samples 200
+if (is_text) {
+    set key outside right top vertical width 2
+    plot x with lines title 'equal', \
+         for [i = 1:n_groups] $points using ($3 == i - 1 ? $1 : NaN):2 with points title group_title[i]
+} else {
+    set size ratio -1
+    set key outside right top Left reverse spacing 1.35 title 'table (runs, mean error)' left
+    plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves fs solid 1.0 noborder fc rgb '#E9E9E9' title 'within 10 %', \
+         x with lines lw 1.0 lc rgb '#777777' title 'equal', \
+         for [i = 1:n_groups] $points using ($3 == i - 1 ? $1 : NaN):2 with points pt group_marker[i] ps 0.8 lc rgb group_colour[i] title group_title[i]
+}
