@@ -4,7 +4,7 @@
 
 #include "model/base/memory.h"
 
-enum { N_BUCKETS = 64 };
+enum { DIGIT_BITS = 6, DIGITS = 11, VALUES = 1 << DIGIT_BITS };
 #define NONE UINT32_MAX
 
 struct pending {
@@ -21,13 +21,14 @@ struct list {
 struct engine {
     nanos now;
     struct pending *pool;
-    size_t capacity, used; /* used: slots ever taken from the pool's end */
-    uint32_t free;         /* head of the list of returned slots */
+    size_t capacity, used; /* used: places ever taken from the pool's end */
+    uint32_t free;         /* head of the list of returned places */
     size_t n_pending;
     uint64_t taken;
     int growths;
-    uint64_t filled;                        /* bit b: bucket b holds events; bit 0 is unused */
-    struct list buckets[N_BUCKETS];         /* [b]: times whose highest bit different from `now` is b - 1 */
+    uint32_t levels;         /* bit l: digit l has filled slots */
+    uint64_t filled[DIGITS]; /* [l] bit v: slot (l, v) holds events */
+    struct list slots[DIGITS][VALUES];
     struct list present[ENGINE_PRIORITIES]; /* events at `now` */
 };
 
@@ -38,8 +39,9 @@ struct engine *engine_create(size_t n_pending)
     engine->capacity = n_pending > 0 ? n_pending : 1;
     engine->pool = memory_new(engine->capacity, sizeof *engine->pool);
     engine->free = NONE;
-    for (int b = 0; b < N_BUCKETS; b++)
-        engine->buckets[b] = (struct list){NONE, NONE};
+    for (int l = 0; l < DIGITS; l++)
+        for (int v = 0; v < VALUES; v++)
+            engine->slots[l][v] = (struct list){NONE, NONE};
     for (int c = 0; c < ENGINE_PRIORITIES; c++)
         engine->present[c] = (struct list){NONE, NONE};
     return engine;
@@ -73,13 +75,13 @@ int engine_growths(const struct engine *engine)
     return engine->growths;
 }
 
-static uint32_t slot_take(struct engine *engine)
+static uint32_t event_take(struct engine *engine)
 {
-    uint32_t slot = engine->free;
+    uint32_t event = engine->free;
 
-    if (slot != NONE) {
-        engine->free = engine->pool[slot].next;
-        return slot;
+    if (event != NONE) {
+        engine->free = engine->pool[event].next;
+        return event;
     }
     if (engine->used == engine->capacity) {
         engine->pool = memory_grow(engine->pool, &engine->capacity, engine->used + 1, sizeof *engine->pool);
@@ -88,56 +90,61 @@ static uint32_t slot_take(struct engine *engine)
     return (uint32_t)engine->used++;
 }
 
-static void list_append(struct engine *engine, struct list *list, uint32_t slot)
+static void list_append(struct engine *engine, struct list *list, uint32_t event)
 {
-    engine->pool[slot].next = NONE;
+    engine->pool[event].next = NONE;
     if (list->first == NONE)
-        list->first = slot;
+        list->first = event;
     else
-        engine->pool[list->last].next = slot;
-    list->last = slot;
+        engine->pool[list->last].next = event;
+    list->last = event;
 }
 
-static void slot_file(struct engine *engine, uint32_t slot)
+/* Put an event where the clock says it belongs. */
+static void event_file(struct engine *engine, uint32_t event)
 {
-    const struct pending *event = &engine->pool[slot];
+    nanos time = engine->pool[event].time;
 
-    if (event->time == engine->now) {
-        list_append(engine, &engine->present[event->priority], slot);
+    if (time == engine->now) {
+        list_append(engine, &engine->present[engine->pool[event].priority], event);
         return;
     }
-    int bucket = 64 - __builtin_clzll((uint64_t)(event->time ^ engine->now));
-    engine->filled |= UINT64_C(1) << bucket;
-    list_append(engine, &engine->buckets[bucket], slot);
+    int level = (63 - __builtin_clzll((uint64_t)(time ^ engine->now))) / DIGIT_BITS;
+    int value = (int)(time >> (level * DIGIT_BITS)) & (VALUES - 1);
+    engine->levels |= 1u << level;
+    engine->filled[level] |= UINT64_C(1) << value;
+    list_append(engine, &engine->slots[level][value], event);
 }
 
 bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what)
 {
     if (time < engine->now || priority >= ENGINE_PRIORITIES)
         return false;
-    uint32_t slot = slot_take(engine);
-    engine->pool[slot] = (struct pending){.time = time, .what = what, .next = NONE, .priority = priority};
-    slot_file(engine, slot);
+    uint32_t event = event_take(engine);
+    engine->pool[event] = (struct pending){.time = time, .what = what, .next = NONE, .priority = priority};
+    event_file(engine, event);
     engine->n_pending++;
     return true;
 }
 
-/* Move the clock to the earliest pending time and spread its bucket over the lower ones, which are all empty. */
+/* Move the clock to the earliest pending time and spread its slot over the lower ones, which are all empty. */
 static void clock_advance(struct engine *engine)
 {
-    int bucket = __builtin_ctzll(engine->filled);
-    struct list list = engine->buckets[bucket];
+    int level = __builtin_ctz(engine->levels), value = __builtin_ctzll(engine->filled[level]);
+    struct list list = engine->slots[level][value];
     nanos earliest = INT64_MAX;
 
-    for (uint32_t slot = list.first; slot != NONE; slot = engine->pool[slot].next)
-        if (engine->pool[slot].time < earliest)
-            earliest = engine->pool[slot].time;
+    for (uint32_t event = list.first; event != NONE; event = engine->pool[event].next)
+        if (engine->pool[event].time < earliest)
+            earliest = engine->pool[event].time;
     engine->now = earliest;
-    engine->filled &= ~(UINT64_C(1) << bucket);
-    engine->buckets[bucket] = (struct list){NONE, NONE};
-    for (uint32_t slot = list.first, next; slot != NONE; slot = next) {
-        next = engine->pool[slot].next;
-        slot_file(engine, slot);
+    engine->slots[level][value] = (struct list){NONE, NONE};
+    engine->filled[level] &= ~(UINT64_C(1) << value);
+    if (engine->filled[level] == 0)
+        engine->levels &= ~(1u << level);
+    for (uint32_t event = list.first, next; event != NONE; event = next) {
+        next = engine->pool[event].next;
+        event_file(engine, event);
     }
 }
 
@@ -158,12 +165,12 @@ bool engine_next(struct engine *engine, struct event *event)
         clock_advance(engine);
         list = present_list(engine);
     }
-    uint32_t slot = list->first;
-    struct pending *taken = &engine->pool[slot];
+    uint32_t first = list->first;
+    struct pending *taken = &engine->pool[first];
     *event = (struct event){.time = taken->time, .what = taken->what, .priority = taken->priority};
     list->first = taken->next;
     taken->next = engine->free;
-    engine->free = slot;
+    engine->free = first;
     engine->n_pending--;
     engine->taken++;
     return true;
