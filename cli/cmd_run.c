@@ -137,6 +137,14 @@ static void step_given(struct invocation *call, struct session *s)
         s->report.step_mfu = model_flops_per_step(&setting, setting.job->features, FLOPS_FULL) / (s->report.step_time_s * peak);
 }
 
+static void check_memory(struct invocation *call, const struct session *s, const struct footprint *memory)
+{
+    double capacity = footprint_capacity(&s->experiment.cluster);
+    if (memory->total > capacity)
+        diag_warning(&call->diags, nowhere, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB", memory->total / 0x1p30,
+                     capacity / 0x1p30);
+}
+
 static enum status step_simulated(struct invocation *call, struct session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
@@ -148,6 +156,7 @@ static enum status step_simulated(struct invocation *call, struct session *s)
     status = step_simulate(&s->layout, &setting, &options, &step, NULL, NULL, &call->diags);
     if (status != STATUS_OK)
         return status;
+    check_memory(call, s, &step.memory);
     s->report.layout = layout_format(&s->layout, s->layout_text, sizeof s->layout_text);
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;

@@ -32,7 +32,7 @@ static nanos stopped_time(const struct run_result *result, const struct incident
 
 static const char *fraction_block(double fraction)
 {
-    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const blocks[] = {".", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     int level = (int)(fraction * 8 + 0.5);
     return blocks[level < 0 ? 0 : level > 8 ? 8 : level];
 }
@@ -150,6 +150,12 @@ static void write_uses(struct invocation *call, const struct run_report *report)
     table_free(&table);
 }
 
+static const char *bin_name(nanos width)
+{
+    const nanos hour = 3600 * NANOS_PER_SECOND;
+    return width == 24 * hour ? "days" : width == hour ? "hours" : "bins";
+}
+
 static void write_series(const struct invocation *call, const struct run_report *report)
 {
     enum { WIDTH = 78 };
@@ -164,9 +170,8 @@ static void write_series(const struct invocation *call, const struct run_report 
             low = stretch_goodput(result, i, i + 1);
             worst = i;
         }
-    bool days = result->bin == (nanos)86400 * NANOS_PER_SECOND;
     fprintf(call->out, "\ngoodput over time (full height 100 %%; %zu %s, worst %.1f %% at %.4g d)\n%s\n", result->n_series,
-            days ? "days" : "bins", 100 * low, seconds((nanos)worst * result->bin) / 86400,
+            bin_name(result->bin), 100 * low, seconds((nanos)worst * result->bin) / 86400,
             goodput_bars(result, WIDTH, bars, sizeof bars));
 }
 

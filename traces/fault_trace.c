@@ -211,19 +211,25 @@ static enum node_fate cell_node(const struct reading *reading, size_t row, int32
     return NODE_WRONG;
 }
 
+static void check_order(struct reading *reading, size_t row, nanos time)
+{
+    if (time < reading->previous)
+        diag_error(reading->diags, cell_place(reading, row, TIME), "out of order: %s after %.10g s; sort the rows by time_s",
+                   csv_cell(&reading->table, row, reading->columns[TIME]), (double)reading->previous / 1e9);
+    else
+        reading->previous = time;
+}
+
 static void read_row(struct reading *reading, size_t row)
 {
     struct fault fault = {.line = csv_place(&reading->table, row, -1).line};
     bool time = cell_seconds(reading, row, TIME, &fault.time);
+    if (time)
+        check_order(reading, row, fault.time);
     enum node_fate fate = cell_node(reading, row, &fault.node);
-    bool down = cell_seconds(reading, row, DOWN, &fault.down);
     bool kind = cell_kind(reading, row, &fault.kind);
+    bool down = cell_seconds(reading, row, DOWN, &fault.down);
     bool speed = kind && cell_speed(reading, row, fault.kind, &fault.speed);
-    if (time && fault.time < reading->previous)
-        diag_error(reading->diags, cell_place(reading, row, TIME), "out of order: %s after %.10g s; sort the rows by time_s",
-                   csv_cell(&reading->table, row, reading->columns[TIME]), (double)reading->previous / 1e9);
-    if (time && fault.time > reading->previous)
-        reading->previous = fault.time;
     if (!time || !down || !speed || fate == NODE_WRONG)
         return;
     if (fate == NODE_OUTSIDE)
