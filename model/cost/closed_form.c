@@ -182,13 +182,21 @@ static const struct pass_costs *costs_of(struct closed_form *form, const struct 
 
 /* --- putting passes together */
 
-static double bubble_seconds(const struct layout *l, double forward, double input, double weight)
+/* What the first stage waits for its first gradient, (p-1)(F+B), less the forwards it may do meanwhile: as many as its memory
+ * holds, or as there are micro-batches. */
+static double first_wait(const struct layout *l, double m, double held, double forward, double input)
+{
+    return (l->pp - 1) * (forward + input) - (fmin(m, held) - 1) * forward;
+}
+
+static double bubble_seconds(const struct layout *l, double m, double forward, double input, double weight)
 {
     double rounds = l->pp - 1;
     switch (l->schedule) {
     case SCHEDULE_INTERLEAVED: return rounds * (forward + input + weight) / l->vpp;
-    case SCHEDULE_ZB1P: return rounds * fmax(0, forward + input - weight);
-    case SCHEDULE_ZB2P: return rounds * fmax(0, forward + input - 2 * weight);
+    case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(l, m, l->pp, forward, input));
+    case SCHEDULE_ZB2P:
+        return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(l, m, 2.0 * l->pp - 1, forward, input));
     case SCHEDULE_ZBV:
     case SCHEDULE_DUALPIPE: return rounds * fmax(0, forward + input - 2 * weight) / 2;
     default: return rounds * (forward + input + weight);
@@ -242,6 +250,13 @@ static double exposed_sharded(const struct closed_form *form, const struct layou
     return m * (layers * exposed + e.gather_s) + e.reduce_s;
 }
 
+/* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
+ * replica where that is more; at least four. As the programs do it. */
+static double buckets_of(const struct layout *l, double parameters)
+{
+    return fmax(4, ceil(parameters / fmax(40e6, 1e6 * l->dp * l->cp)));
+}
+
 static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters,
                          double m, double stage_backward, double stage_forward)
 {
@@ -251,11 +266,11 @@ static double exposed_dp(const struct closed_form *form, const struct layout *l,
     if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
         return e.reduce_s + e.gather_s;
     /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last
-     * backward and first forward. */
-    double pieces = l->pp > 1 ? l->vpp : 4;
+     * backward and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
+    double pieces = l->vpp > 1 ? l->vpp : buckets_of(l, parameters), passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
     double hidden = (pieces - 1) / pieces;
-    return e.reduce_s / pieces + fmax(0, e.reduce_s * hidden - stage_backward * hidden) + e.gather_s / pieces +
-           fmax(0, e.gather_s * hidden - stage_forward * hidden);
+    return e.reduce_s / pieces + fmax(0, e.reduce_s - passes * stage_backward) * hidden + e.gather_s / pieces +
+           fmax(0, e.gather_s - passes * stage_forward) * hidden;
 }
 
 static double optimizer_seconds(const struct closed_form *form, const struct layout *l, double parameters)
@@ -302,7 +317,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
     struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
     double parameters = p.dense + p.experts;
-    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, n * c->forward_s, n * c->input_s, n * c->weight_s);
+    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, n * c->forward_s, n * c->input_s, n * c->weight_s);
     e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
     e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters);
