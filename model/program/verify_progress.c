@@ -207,15 +207,15 @@ static void report_circle(struct run *run, struct cause start)
     char text[CIRCLE_SHOWN * (OP_TEXT_SIZE + 32)] = "", op[OP_TEXT_SIZE];
     size_t used = 0;
     for (int i = 0; i < CIRCLE_SHOWN && at.rank >= 0; i++) {
-        int n = snprintf(text + used, sizeof text - used, "%srank %" PRId32 " %s", i ? " <- " : "", at.rank,
+        int n = snprintf(text + used, sizeof text - used, "%srank %" PRId32 " %s", i ? " waits for " : "", at.rank,
                          verify_op_text(&view_of(run, at.rank)->ops[at.op], at.op, op));
         used += n > 0 ? (size_t)n : 0;
         at = next_in_circle(run, at);
         if (same_cause(at, first))
             break;
     }
-    diag_error(run->v->diags, (struct place){0}, "program: waits in a circle: %s%s", text,
-               at.rank >= 0 && !same_cause(at, first) ? " <- ..." : "");
+    diag_error(run->v->diags, (struct place){0}, "program: waits in a circle: %s waits for %s", text,
+               same_cause(at, first) ? "the first of these" : "...");
 }
 
 /* The head of some stream that has not come to its end. */

@@ -1,0 +1,310 @@
+/* What data-parallel replicas exchange: all gradients once, all parameters once, whatever the stage of ZeRO and the overlap. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "fixtures.h"
+
+static void expect_near(double a, double b)
+{
+    ck_assert_msg(fabs(a - b) <= 1e-9 * fabs(b), "%.17g is not %.17g", a, b);
+}
+
+/* Parameters that a stage holds. */
+static struct stage_parameters parameters_of_stage(const struct fixture *f, int stage)
+{
+    struct setting setting = fixture_setting(f);
+    struct stage_parameters sum = {0, 0};
+    int last = f->layout.pp * f->layout.vpp - 1;
+    for (int c = 0; c < f->layout.vpp; c++) {
+        int v = layout_virtual_stage(&f->layout, stage, c);
+        struct stage_parameters p =
+            work_stage_parameters(&f->layout, &setting, layout_layers(&f->layout, f->model.layers, v), v == 0, v == last);
+        sum.dense += p.dense;
+        sum.experts += p.experts;
+    }
+    return sum;
+}
+
+static struct fixture replicated(int p, int v, int zero, feature_set features, bool mixture)
+{
+    struct fixture f = p > 1 ? fixture_pipeline(v > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B, p, v, 2 * p) : fixture_of(8, false);
+    if (mixture)
+        f.model.moe = fixture_of(1, true).model.moe;
+    f.layout.dp = 4;
+    f.layout.ep = mixture ? 2 : 1;
+    f.layout.zero = zero;
+    f.layout.features = features;
+    f.job.global_batch = 4 * (p > 1 ? 2 * p : 3);
+    return f;
+}
+
+/* ZeRO 0 to 2: gradients once in 4 bytes, parameters once in 2, split over dense and expert groups. */
+START_TEST(bytes_are_conserved)
+{
+    static const int shapes[][2] = {{1, 1}, {2, 1}, {4, 1}, {2, 3}};
+    for (int zero = 0; zero < 3; zero++) {
+        for (int overlap = 0; overlap < 2; overlap++) {
+            for (int mixture = 0; mixture < 2; mixture++) {
+                for (int s = 0; s < 4; s++) {
+                    struct fixture f =
+                        replicated(shapes[s][0], shapes[s][1], zero, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+                    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+                    enum collective reduce = zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+                    for (int r = 0; r < f.layout.pp; r++) {
+                        struct stage_parameters p = parameters_of_stage(&f, r);
+                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), 4 * p.dense);
+                        expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), 4 * p.experts);
+                        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_DP), zero ? 2 * p.dense : 0);
+                        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
+                                    zero ? 2 * p.experts : 0);
+                        ck_assert(mixture == (p.experts > 0));
+                    }
+                    program_free(&program);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(gradient_precision)
+{
+    struct fixture f = replicated(2, 1, 1, 0, false);
+    f.job.gradient_precision = PRECISION_BF16;
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), 2 * parameters_of_stage(&f, 0).dense);
+    program_free(&program);
+}
+END_TEST
+
+/* One replica exchanges nothing, not even the norm over shards. */
+START_TEST(one_replica)
+{
+    for (int zero = 0; zero < 4; zero++) {
+        struct fixture f = replicated(1, 1, zero, FEATURE_BIT(DP_OVERLAP), false);
+        f.layout.dp = 1;
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        ck_assert_int_eq(program.n_groups, 0);
+        uint32_t n;
+        const struct op *ops = rank_ops(&program, 0, &n);
+        for (uint32_t i = 0; i < n; i++)
+            ck_assert_int_eq(ops[i].stream, STREAM_COMPUTE);
+        program_free(&program);
+    }
+}
+END_TEST
+
+static bool depends_on(const struct op *op, uint32_t on)
+{
+    for (int d = 0; d < OP_DEPS; d++)
+        if (op->deps[d] == on)
+            return true;
+    return false;
+}
+
+static uint32_t find(const struct op *ops, uint32_t n, uint32_t from, enum op_kind kind, int pass, int collective)
+{
+    for (uint32_t i = from; i < n; i++)
+        if (ops[i].kind == (uint8_t)kind && ops[i].pass == (uint8_t)pass &&
+            (kind != OP_COLLECTIVE || ops[i].collective == (uint8_t)collective))
+            return i;
+    return n;
+}
+
+static int count(const struct op *ops, uint32_t begin, uint32_t end, enum op_kind kind, int pass, int collective)
+{
+    int found = 0;
+    for (uint32_t i = find(ops, end, begin, kind, pass, collective); i < end; i = find(ops, end, i + 1, kind, pass, collective))
+        found++;
+    return found;
+}
+
+/* A single chunk of eight layers: its last backward pass in four buckets, each reduced as soon as it is done, while the others
+ * are still computed; its parameters in four buckets before the first forward pass, which waits for one at a time. */
+START_TEST(buckets_overlap)
+{
+    struct fixture f = replicated(1, 1, 1, FEATURE_BIT(DP_OVERLAP), false);
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    uint32_t n;
+    const struct op *ops = rank_ops(&program, 0, &n);
+    ck_assert_int_eq(count(ops, 0, n, OP_COMPUTE, PASS_BACKWARD, 0), 2 + 4);
+    ck_assert_int_eq(count(ops, 0, n, OP_COMPUTE, PASS_FORWARD, 0), 4 + 2);
+    ck_assert_int_eq(count(ops, 0, n, OP_COLLECTIVE, N_PASSES, COLLECTIVE_ALL_GATHER), 4);
+    ck_assert_int_eq(count(ops, 0, n, OP_COLLECTIVE, N_PASSES, COLLECTIVE_REDUCE_SCATTER), 4);
+    uint32_t gather = 0, forward = find(ops, n, 0, OP_COMPUTE, PASS_FORWARD, 0);
+    for (int b = 0; b < 4; b++) {
+        ck_assert_int_eq(ops[gather].collective, COLLECTIVE_ALL_GATHER);
+        ck_assert(!depends_on(&ops[gather], 0));
+        ck_assert(depends_on(&ops[forward], gather));
+        ck_assert_int_eq(ops[forward].layer, 2 * b);
+        gather++;
+        forward = find(ops, n, forward + 1, OP_COMPUTE, PASS_FORWARD, 0);
+    }
+    uint32_t reduce = 0;
+    for (int b = 3; b >= 0; b--) {
+        reduce = find(ops, n, reduce + 1, OP_COLLECTIVE, N_PASSES, COLLECTIVE_REDUCE_SCATTER);
+        ck_assert_int_eq(ops[reduce - 1].pass, PASS_BACKWARD); /* the bucket's own pass */
+        ck_assert_int_eq(ops[reduce - 1].layer, 2 * b);
+        ck_assert(depends_on(&ops[reduce], reduce - 1));
+    }
+    program_free(&program);
+}
+END_TEST
+
+/* Several chunks: one exchange each, right after the chunk's last backward pass, the first chunk's last. */
+START_TEST(chunks_overlap)
+{
+    struct fixture f = replicated(2, 3, 2, FEATURE_BIT(DP_OVERLAP), false);
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    for (int r = 0; r < 2; r++) {
+        uint32_t n, reduce = 0;
+        const struct op *ops = rank_ops(&program, r, &n);
+        for (int c = 0; c < 3; c++) {
+            ck_assert_int_eq(ops[c].collective, COLLECTIVE_ALL_GATHER);
+            ck_assert_int_eq(ops[c].chunk, c);
+        }
+        for (int c = 2; c >= 0; c--) {
+            reduce = find(ops, n, reduce + 1, OP_COLLECTIVE, N_PASSES, COLLECTIVE_REDUCE_SCATTER);
+            ck_assert_int_eq(ops[reduce].chunk, c);
+            for (uint32_t i = reduce + 1; i < n; i++)
+                ck_assert(ops[i].pass != PASS_BACKWARD || ops[i].kind != OP_COMPUTE || ops[i].chunk != c);
+        }
+    }
+    program_free(&program);
+}
+END_TEST
+
+/* Without overlap: passes, then gradients, norm, optimizer, parameters. */
+START_TEST(end_of_step)
+{
+    struct fixture f = replicated(2, 1, 1, 0, false);
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    uint32_t n;
+    const struct op *ops = rank_ops(&program, 0, &n);
+    ck_assert_int_eq(ops[n - 5].collective, COLLECTIVE_REDUCE_SCATTER);
+    ck_assert_int_eq(ops[n - 4].role, GROUP_DP); /* norm over shards */
+    ck_assert_int_eq(ops[n - 3].role, GROUP_MODEL);
+    ck_assert_int_eq(ops[n - 2].class, CLASS_OPTIMIZER);
+    ck_assert_int_eq(ops[n - 2].kind, OP_COMPUTE);
+    ck_assert(depends_on(&ops[n - 2], n - 3));
+    ck_assert_int_eq(ops[n - 1].collective, COLLECTIVE_ALL_GATHER);
+    ck_assert(depends_on(&ops[n - 1], n - 2));
+    /* a rank updates its quarter */
+    double share = parameters_of_stage(&f, 0).dense / 4;
+    struct work_table works = {0};
+    struct setting setting = fixture_setting(&f);
+    int32_t expected = work_add_optimizer(&works, &f.layout, &setting, share);
+    expect_near(program.works.items[ops[n - 2].work].memory.bytes, works.items[expected].memory.bytes);
+    work_table_free(&works);
+    program_free(&program);
+}
+END_TEST
+
+/* ZeRO-3, three micro-batches of eight layers: per micro-batch every layer is gathered forward and backward and reduced once, the
+ * embedding and head gathered and reduced once. */
+START_TEST(sharded_counts)
+{
+    for (int overlap = 0; overlap < 2; overlap++) {
+        for (int mixture = 0; mixture < 2; mixture++) {
+            struct fixture f = replicated(1, 1, 3, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+            struct setting setting = fixture_setting(&f);
+            struct stage_parameters all = parameters_of_stage(&f, 0);
+            struct stage_parameters layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 8}, false, false);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_DP), 3 * 2 * (all.dense + layers.dense));
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), 3 * 4 * all.dense);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP), 3 * 2 * 2 * layers.experts);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 3 * 4 * all.experts);
+            uint32_t n;
+            const struct op *ops = rank_ops(&program, 0, &n);
+            ck_assert_int_eq(count(ops, 0, n, OP_COMPUTE, PASS_FORWARD, 0), 3 * 8);
+            ck_assert_int_eq(count(ops, 0, n, OP_COMPUTE, PASS_BACKWARD, 0), 3 * 8);
+            program_free(&program);
+        }
+    }
+}
+END_TEST
+
+static uint32_t gather_of(const struct op *ops, uint32_t unit)
+{
+    uint32_t found = NO_OP;
+    for (int d = 0; d < OP_DEPS; d++)
+        if (ops[unit].deps[d] != NO_OP && ops[ops[unit].deps[d]].collective == COLLECTIVE_ALL_GATHER &&
+            ops[ops[unit].deps[d]].kind == OP_COLLECTIVE)
+            found = ops[unit].deps[d];
+    return found;
+}
+
+/* Each layer waits for its own parameters. With overlap they are asked for when the layer before begins, that is when the one
+ * before that has ended; without, when the layer before has ended. */
+START_TEST(sharded_prefetch)
+{
+    for (int overlap = 0; overlap < 2; overlap++) {
+        struct fixture f = replicated(1, 1, 3, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, false);
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        uint32_t n, units[3 * 16], n_units = 0;
+        const struct op *ops = rank_ops(&program, 0, &n);
+        for (uint32_t i = 0; i < n; i++)
+            if (ops[i].kind == OP_COMPUTE && ops[i].pass < N_PASSES)
+                units[n_units++] = i;
+        ck_assert_uint_eq(n_units, 3 * 16);
+        for (uint32_t u = 0; u < n_units; u++) {
+            uint32_t gather = gather_of(ops, units[u]);
+            ck_assert_uint_ne(gather, NO_OP);
+            ck_assert_int_eq(ops[gather].layer, ops[units[u]].layer);
+            uint32_t behind = overlap ? 2 : 1;
+            if (u >= behind)
+                ck_assert(depends_on(&ops[gather], units[u - behind]));
+            if (u + 1 < n_units && ops[units[u]].pass == PASS_BACKWARD) { /* without overlap the reduction blocks */
+                uint32_t reduce = find(ops, n, units[u], OP_COLLECTIVE, N_PASSES, COLLECTIVE_REDUCE_SCATTER);
+                ck_assert(depends_on(&ops[reduce], units[u]));
+                ck_assert(overlap || ops[units[u + 1]].deps[0] >= reduce);
+            }
+        }
+        program_free(&program);
+    }
+}
+END_TEST
+
+START_TEST(tied_embeddings)
+{
+    struct fixture f = replicated(4, 1, 0, 0, false);
+    f.model.tied_embeddings = true;
+    struct program program = fixture_build(&f, DETAIL_CHUNK, false);
+    double table = 4.0 * 4096 * 512;
+    for (int r = 0; r < program.n_ranks; r++) {
+        int stage = program.ranks[r].script;
+        bool at_end = stage == 0 || stage == 3;
+        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING), at_end ? table : 0);
+        ck_assert_int_eq(program.ranks[r].groups[GROUP_EMBEDDING] >= 0, at_end);
+    }
+    program_free(&program);
+    f = replicated(1, 1, 0, 0, false); /* one stage has only one table */
+    f.model.tied_embeddings = true;
+    program = fixture_build(&f, DETAIL_CHUNK, true);
+    ck_assert_int_eq(program.ranks[0].groups[GROUP_EMBEDDING], -1);
+    program_free(&program);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("program_replicas");
+    TCase *tcase = tcase_create("replicas");
+    tcase_add_test(tcase, bytes_are_conserved);
+    tcase_add_test(tcase, gradient_precision);
+    tcase_add_test(tcase, one_replica);
+    tcase_add_test(tcase, buckets_overlap);
+    tcase_add_test(tcase, chunks_overlap);
+    tcase_add_test(tcase, end_of_step);
+    tcase_add_test(tcase, sharded_counts);
+    tcase_add_test(tcase, sharded_prefetch);
+    tcase_add_test(tcase, tied_embeddings);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

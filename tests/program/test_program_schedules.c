@@ -1,0 +1,233 @@
+/*
+ * Every schedule against its closed form. Passes take whole units of time (a chunk of an interleaved schedule 1 / v of a stage's,
+ * scaled to whole units), messages none; the reference executor then gives the makespan that theory says, to the unit.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "fixtures.h"
+#include "model/base/memory.h"
+#include "reference_executor.h"
+
+static int64_t makespan_of(const struct program *program, const int64_t *times)
+{
+    struct reference_run run = reference_execute(program, times);
+    for (int r = 0; r < program->n_ranks; r++) {
+        uint32_t n;
+        rank_ops(program, r, &n);
+        for (uint32_t i = 0; i < n; i++)
+            ck_assert_int_ge(run.end[r][i], 0); /* everything ends */
+    }
+    int64_t makespan = run.makespan;
+    reference_free(&run);
+    return makespan;
+}
+
+/* Blocking and overlapped exchanges differ only in what they cost. */
+static int64_t makespan(enum schedule schedule, int p, int v, int m, feature_set features, const int64_t *times)
+{
+    struct fixture f = fixture_pipeline(schedule, p, v, m);
+    f.layout.features = features;
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    int64_t result = makespan_of(&program, times);
+    program_free(&program);
+    return result;
+}
+
+static const int STAGES[] = {2, 3, 4, 8};
+enum { N_STAGES = sizeof STAGES / sizeof STAGES[0] };
+
+START_TEST(gpipe_and_1f1b)
+{
+    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
+    for (int i = 0; i < N_STAGES; i++) {
+        for (int m = 1; m <= 3 * STAGES[i]; m++) {
+            int64_t expected = (int64_t)(m + STAGES[i] - 1) * (1 + 2);
+            ck_assert_int_eq(makespan(SCHEDULE_GPIPE, STAGES[i], 1, m, FEATURE_BIT(PP_OVERLAP), times), expected);
+            ck_assert_int_eq(makespan(SCHEDULE_1F1B, STAGES[i], 1, m, FEATURE_BIT(PP_OVERLAP), times), expected);
+            ck_assert_int_eq(makespan(SCHEDULE_GPIPE, STAGES[i], 1, m, 0, times), expected);
+            ck_assert_int_eq(makespan(SCHEDULE_1F1B, STAGES[i], 1, m, 0, times), expected);
+        }
+    }
+}
+END_TEST
+
+/* v chunks of 1 and 2 units each: a stage's F = v, B = 2v; bubble (p - 1)(F + B) / v = 3 (p - 1). */
+START_TEST(interleaved)
+{
+    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
+    for (int i = 0; i < N_STAGES; i++) {
+        int p = STAGES[i];
+        for (int v = 2; v <= 4; v++) {
+            for (int rounds = 1; rounds <= 4; rounds++) {
+                int64_t expected = 3 * (int64_t)v * rounds * p + 3 * (p - 1);
+                ck_assert_int_eq(makespan(SCHEDULE_INTERLEAVED, p, v, rounds * p, FEATURE_BIT(PP_OVERLAP), times), expected);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Megatron's blocking exchange once per pair delays what a forward pass sends by a backward pass; the schedule has the slack for
+ * it except where a stage turns round, so the bubble grows by no more than a backward pass per stage. */
+START_TEST(interleaved_blocking)
+{
+    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
+    for (int i = 0; i < N_STAGES; i++) {
+        int p = STAGES[i];
+        for (int v = 2; v <= 4; v++) {
+            for (int rounds = 1; rounds <= 4; rounds++) {
+                int64_t ideal = 3 * (int64_t)v * rounds * p + 3 * (p - 1);
+                int64_t got = makespan(SCHEDULE_INTERLEAVED, p, v, rounds * p, 0, times);
+                ck_assert_int_ge(got, ideal);
+                ck_assert_int_le(got, ideal + 2 * (p - 1));
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(zero_bubble)
+{
+    static const int64_t cases[][N_PASSES] = {{1, 0, 1, 1}, {4, 0, 4, 3}, {4, 0, 5, 3}, {3, 0, 4, 3}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t F = cases[c][PASS_FORWARD], B = cases[c][PASS_BACKWARD_INPUT], W = cases[c][PASS_BACKWARD_WEIGHT];
+        for (int i = 0; i < N_STAGES; i++) {
+            int p = STAGES[i], m = 2 * p + 3;
+            ck_assert_int_eq(makespan(SCHEDULE_ZB1P, p, 1, m, 0, cases[c]), m * (F + B + W) + (p - 1) * (F + B - W));
+            struct fixture f = fixture_pipeline(SCHEDULE_ZB2P, p, 1, m);
+            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+            ck_assert(program.rolling);
+            struct reference_run run = reference_execute(&program, cases[c]);
+            int64_t longest = 0;
+            for (int r = 0; r < p; r++) {
+                int64_t span = reference_busy_span(&run, &program, r);
+                longest = span > longest ? span : longest;
+            }
+            ck_assert_int_eq(longest, m * (F + B + W) + (p - 1) * (F + B - 2 * W)); /* F = B = W: none */
+            reference_free(&run);
+            program_free(&program);
+        }
+    }
+}
+END_TEST
+
+/* The deepest a stage's stack of activations gets: begun forward, not yet let go by the pass `last`. */
+static int most_in_flight(const struct program *program, int rank, enum pass last)
+{
+    uint32_t n;
+    const struct op *ops = rank_ops(program, rank, &n);
+    int now = 0, most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (ops[i].kind != OP_COMPUTE || ops[i].pass >= N_PASSES)
+            continue;
+        now += ops[i].pass == PASS_FORWARD;
+        most = now > most ? now : most;
+        now -= ops[i].pass == (uint8_t)last;
+    }
+    ck_assert_int_eq(now, 0);
+    return most;
+}
+
+START_TEST(in_flight)
+{
+    enum { P = 4, M = 12, V = 3 };
+    static const struct {
+        enum schedule schedule;
+        int v;
+        enum pass last;
+    } cases[] = {
+        {SCHEDULE_GPIPE, 1, PASS_BACKWARD},       {SCHEDULE_1F1B, 1, PASS_BACKWARD},
+        {SCHEDULE_INTERLEAVED, V, PASS_BACKWARD}, {SCHEDULE_ZB1P, 1, PASS_BACKWARD_WEIGHT},
+        {SCHEDULE_ZB2P, 1, PASS_BACKWARD_WEIGHT},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct fixture f = fixture_pipeline(cases[c].schedule, P, cases[c].v, M);
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        for (int r = 0; r < P; r++) {
+            const int expected[] = {M, P - r, 2 * (P - r - 1) + (V - 1) * P + 1, P, 2 * P - 1};
+            ck_assert_int_eq(most_in_flight(&program, r, cases[c].last), expected[c]);
+        }
+        program_free(&program);
+    }
+}
+END_TEST
+
+/* Each micro-batch passes each chunk once in each direction, forward before backward before weight. */
+static void check_passes(const struct program *program, int rank, int m, bool split)
+{
+    int v = program->layout.vpp;
+    int *stage = memory_new((size_t)v * (size_t)m, sizeof *stage); /* how far it has come */
+    uint32_t n;
+    const struct op *ops = rank_ops(program, rank, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if ((ops[i].kind != OP_COMPUTE && ops[i].kind != OP_JOIN) || ops[i].pass >= N_PASSES)
+            continue;
+        ck_assert(ops[i].chunk >= 0 && ops[i].chunk < v && ops[i].micro_batch >= 0 && ops[i].micro_batch < m);
+        int *at = &stage[ops[i].chunk * m + ops[i].micro_batch];
+        static const int order[N_PASSES] = {0, 1, 1, 2};
+        ck_assert_int_eq(*at, order[ops[i].pass]);
+        ck_assert_int_eq(ops[i].pass == PASS_BACKWARD, !split && *at == 1);
+        ++*at;
+    }
+    for (int i = 0; i < v * m; i++)
+        ck_assert_int_eq(stage[i], split ? 3 : 2);
+    free(stage);
+}
+
+START_TEST(every_pass_once)
+{
+    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZB2P; s++) {
+        for (int i = 0; i < N_STAGES; i++) {
+            for (int m = STAGES[i]; m <= 3 * STAGES[i]; m += STAGES[i]) {
+                struct fixture f = fixture_pipeline((enum schedule)s, STAGES[i], s == SCHEDULE_INTERLEAVED ? 2 : 1, m);
+                struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+                for (int r = 0; r < STAGES[i]; r++)
+                    check_passes(&program, r, m, s >= SCHEDULE_ZB1P);
+                program_free(&program);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Warm-up counts of Megatron-LM: forward passes before the first backward one. */
+START_TEST(interleaved_warm_up)
+{
+    struct fixture f = fixture_pipeline(SCHEDULE_INTERLEAVED, 4, 2, 8);
+    for (int m = 4; m <= 8; m += 4) {
+        f.job.global_batch = m;
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        for (int r = 0; r < 4; r++) {
+            uint32_t n;
+            const struct op *ops = rank_ops(&program, r, &n);
+            int forward = 0;
+            for (uint32_t i = 0; i < n && !(ops[i].kind == OP_COMPUTE && ops[i].pass == PASS_BACKWARD); i++)
+                forward += ops[i].kind == OP_COMPUTE && ops[i].pass == PASS_FORWARD;
+            int expected = m == 4 ? 8 : 2 * (4 - r - 1) + 4 + 1; /* one round: all; else one more stands in the first pair */
+            ck_assert_int_eq(forward, expected);
+        }
+        program_free(&program);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("program_schedules");
+    TCase *tcase = tcase_create("schedules");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, gpipe_and_1f1b);
+    tcase_add_test(tcase, interleaved);
+    tcase_add_test(tcase, interleaved_blocking);
+    tcase_add_test(tcase, zero_bubble);
+    tcase_add_test(tcase, in_flight);
+    tcase_add_test(tcase, every_pass_once);
+    tcase_add_test(tcase, interleaved_warm_up);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
