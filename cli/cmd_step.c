@@ -106,28 +106,34 @@ static int ranks_unique(int *ranks, int n)
 
 /* ---- files */
 
-static enum status write_files(struct invocation *call, const struct timeline *timeline, const struct program *program)
-{
-    const char *trace = option_text(call, "trace"), *csv = option_text(call, "timeline");
-    enum status status = STATUS_OK;
+/* Opened before the simulation: a path that cannot be written is better known at once. */
+struct step_files {
+    FILE *trace, *timeline; /* NULL: not wanted */
+};
 
-    if (trace != NULL) {
-        FILE *out = output_open(call, trace);
-        status = out == NULL ? STATUS_FAILED : timeline_write_chrome(timeline, program, "predicted", out, &call->diags);
-    }
-    if (status == STATUS_OK && csv != NULL) {
-        FILE *out = output_open(call, csv);
-        if (out == NULL)
-            return STATUS_FAILED;
-        timeline_write_csv(timeline, program, out);
-    }
-    return status;
+static enum status files_open(struct invocation *call, struct step_files *files)
+{
+    const char *trace = option_text(call, "trace"), *timeline = option_text(call, "timeline");
+
+    files->trace = trace != NULL ? output_open(call, trace) : NULL;
+    files->timeline = timeline != NULL ? output_open(call, timeline) : NULL;
+    return (trace != NULL && files->trace == NULL) || (timeline != NULL && files->timeline == NULL) ? STATUS_FAILED : STATUS_OK;
+}
+
+static enum status files_write(struct invocation *call, const struct step_files *files, const struct timeline *timeline,
+                               const struct program *program)
+{
+    if (files->timeline != NULL)
+        timeline_write_csv(timeline, program, files->timeline);
+    if (files->trace != NULL)
+        return timeline_write_chrome(timeline, program, "predicted", files->trace, &call->diags);
+    return STATUS_OK;
 }
 
 /* ---- the command */
 
 static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
-                          const struct step_result *result, const struct timeline *timeline, const struct program *program)
+                          const struct step_result *result, const struct program *program)
 {
     struct step_report report = {.setup = setup,
                                  .result = result,
@@ -137,13 +143,13 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .folded = !how->all_ranks};
 
     step_report_complete(&report);
-    enum status status = step_report_write(&report, call);
-    return status == STATUS_OK ? write_files(call, timeline, program) : status;
+    return step_report_write(&report, call);
 }
 
-static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how)
+static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
+                            const struct step_files *files)
 {
-    bool record = option_given(call, "trace") || option_given(call, "timeline");
+    bool record = files->trace != NULL || files->timeline != NULL;
     struct step_result result;
     struct timeline timeline = {0};
     struct program program;
@@ -152,7 +158,9 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
 
     if (status != STATUS_OK)
         return status;
-    status = report(call, setup, how, &result, &timeline, &program);
+    status = report(call, setup, how, &result, &program);
+    if (status == STATUS_OK)
+        status = files_write(call, files, &timeline, &program);
     timeline_free(&timeline);
     breakdown_free(how->stages);
     program_free(&program);
@@ -181,7 +189,10 @@ static enum status run(struct invocation *call)
                                .n_trace_ranks = ranks_unique(ranks, n_ranks),
                                .verify = !all,
                                .stages = &stages};
-    status = simulate(call, &setup, &how);
+    struct step_files files;
+    status = files_open(call, &files);
+    if (status == STATUS_OK)
+        status = simulate(call, &setup, &how, &files);
     free(ranks);
     return status;
 }

@@ -1,0 +1,148 @@
+/*
+ * `msim step` as scripts use it: the JSON keys that DESIGN promises, their units and sums, the same bytes twice, and files that
+ * other programs read. Runs the program that was built (MSIM_BINARY).
+ */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP                                                                                                                     \
+    MSIM_BINARY " step -q --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 768 --tokens 300B "     \
+                "--layout tp=8,pp=8,vpp=6,zero=1,sp=1 "
+
+static char *output_of(const char *command)
+{
+    char *text = NULL;
+    size_t size = 0, n;
+    char chunk[4096];
+    FILE *pipe = popen(command, "r"), *out = open_memstream(&text, &size);
+
+    ck_assert_ptr_nonnull(pipe);
+    while ((n = fread(chunk, 1, sizeof chunk, pipe)) > 0)
+        fwrite(chunk, 1, n, out);
+    ck_assert_int_eq(pclose(pipe), 0);
+    fclose(out);
+    return text;
+}
+
+static json_t *json_of(const char *command)
+{
+    char *text = output_of(command);
+    json_error_t error;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+
+    ck_assert_msg(json != NULL, "line %d: %s", error.line, error.text);
+    free(text);
+    return json;
+}
+
+static double real_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    ck_assert_msg(json_is_number(value), "no number '%s'", key);
+    ck_assert(isfinite(json_number_value(value)));
+    return json_number_value(value);
+}
+
+static double sum_of(json_t *object)
+{
+    const char *key;
+    json_t *value;
+    double sum = 0;
+
+    json_object_foreach(object, key, value) sum += json_number_value(value);
+    return sum;
+}
+
+START_TEST(json_keys)
+{
+    static const char *const keys[] = {
+        "step_time_s",    "mfu_pct",        "hfu_pct", "tokens_per_s", "memory_gib",          "events", "seconds",
+        "mfu_causal_pct", "hfu_causal_pct", "days",    "gpu_hours",    "memory_capacity_gib", "seed"};
+    json_t *step = json_of(STEP "--format json");
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        ck_assert_double_gt(real_of(step, keys[i]), 0);
+    double time = real_of(step, "step_time_s");
+    ck_assert_double_eq_tol(sum_of(json_object_get(step, "breakdown")), time, 1e-9);
+    ck_assert_double_eq_tol(real_of(step, "tokens_per_s"), 768 * 2048 / time, 1e-3);
+    ck_assert_double_eq_tol(real_of(step, "days"), 300e9 / real_of(step, "tokens_per_s") / 86400, 1e-6);
+    ck_assert_double_eq_tol(real_of(step, "gpu_hours"), real_of(step, "days") * 24 * 1024, 1e-3);
+    ck_assert_double_eq_tol(sum_of(json_object_get(step, "memory_parts_gib")), real_of(step, "memory_gib"), 1e-6);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(step, "layout"), "dp")), 16);
+    ck_assert(json_is_string(json_object_get(step, "msim")));
+    ck_assert(json_is_object(json_object_get(step, "config")));
+    ck_assert(json_is_boolean(json_object_get(step, "fits")));
+    const json_t *stages = json_object_get(step, "stages");
+    ck_assert_uint_eq(json_array_size(stages), 8);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_double_eq_tol(sum_of(json_object_get(json_array_get(stages, i), "breakdown")), time, 1e-9);
+    json_decref(step);
+}
+END_TEST
+
+/* The numbers of two formats, of folded and unfolded ranks, agree; only the wall time may differ. */
+START_TEST(ways_agree)
+{
+    json_t *folded = json_of(STEP "--format json"), *all = json_of(STEP "--format json --ranks all");
+    char *csv = output_of(STEP "--format csv"), *again = output_of(STEP "--format csv"), *text = output_of(STEP),
+         *text_again = output_of(STEP);
+
+    ck_assert(real_of(folded, "step_time_s") == real_of(all, "step_time_s"));
+    ck_assert_int_eq(json_integer_value(json_object_get(all, "ranks_simulated")), 1024);
+    ck_assert_str_eq(csv, again);
+    ck_assert_str_eq(text, text_again);
+    char expected[64];
+    snprintf(expected, sizeof expected, ",%.9f,", real_of(folded, "step_time_s"));
+    ck_assert_ptr_nonnull(strstr(csv, expected));
+    json_decref(folded);
+    json_decref(all);
+    free(csv);
+    free(again);
+    free(text);
+    free(text_again);
+}
+END_TEST
+
+/* Traces of chosen ranks hold those ranks: a stage of a folded program stands for several. */
+START_TEST(traces_of_chosen_ranks)
+{
+    char *folded = output_of(STEP "--trace-ranks 0,1,129 --trace - -o /dev/null");
+    char *all = output_of(STEP "--ranks all --trace-ranks 0,128 --trace - -o /dev/null");
+    json_t *trace = json_loads(folded, 0, NULL), *two = json_loads(all, 0, NULL);
+
+    ck_assert_ptr_nonnull(trace);
+    ck_assert_ptr_nonnull(two);
+    ck_assert_ptr_nonnull(strstr(folded, "rank 0 (stage 0, dp 0, tp 0, stands for 128)"));
+    ck_assert_ptr_nonnull(strstr(folded, "rank 128 (stage 1, dp 0, tp 0, stands for 128)"));
+    ck_assert_ptr_null(strstr(folded, "stage 2"));
+    ck_assert_ptr_nonnull(strstr(all, "rank 128 (stage 1, dp 0, tp 0)"));
+    ck_assert_ptr_nonnull(strstr(all, "\"ph\":\"s\""));
+    ck_assert_ptr_null(strstr(all, "stage 2"));
+    json_decref(trace);
+    json_decref(two);
+    free(folded);
+    free(all);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step_command");
+    TCase *interface = tcase_create("interface");
+
+    tcase_set_timeout(interface, 120);
+    tcase_add_test(interface, json_keys);
+    tcase_add_test(interface, ways_agree);
+    tcase_add_test(interface, traces_of_chosen_ranks);
+    suite_add_tcase(suite, interface);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
