@@ -317,7 +317,7 @@ const struct command command_run = {
         "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
         "to one use.",
-    .operands = "EXPERIMENT.yaml",
+    .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,
     .options = options,

@@ -216,7 +216,7 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; --ranks all simulates each of them and gives "
         "the same time.\n\n"
         "Without a layout, or with `layout: auto`, the best one of the closed form is taken.",
-    .operands = "[EXPERIMENT]",
+    .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,
     .options = options,

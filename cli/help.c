@@ -74,7 +74,7 @@ static void write_usage(const struct command *command, FILE *out)
     if (command->operands)
         fprintf(out, " %s", command->operands);
     else if (command->experiment)
-        fputs(" [EXPERIMENT]", out);
+        fputs(" [EXPERIMENT.yaml]", out);
     fputs(" [OPTION...]\n", out);
 }
 

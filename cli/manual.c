@@ -63,7 +63,7 @@ static void write_command(FILE *out, const struct command *command)
 {
     fprintf(out, ".SS msim %s %s [OPTION...]\n", command->name,
             command->operands     ? command->operands
-            : command->experiment ? "[EXPERIMENT]"
+            : command->experiment ? "[EXPERIMENT.yaml]"
                                   : "");
     write_roff(out, command->description);
     fputc('\n', out);
