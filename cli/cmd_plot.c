@@ -1,4 +1,4 @@
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -51,6 +51,16 @@ static enum status check_size(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
+static enum status choose_window(struct invocation *call, struct figure_options *figure)
+{
+    figure->from_s = option_quantity(call, "from");
+    figure->to_s = option_given(call, "to") ? option_quantity(call, "to") : option_given(call, "from") ? HUGE_VAL : 0;
+    if (figure->to_s > figure->from_s || figure->to_s <= 0)
+        return STATUS_OK;
+    diag_error(&call->diags, (struct place){0}, "--to must be later than --from");
+    return STATUS_USAGE;
+}
+
 static void choose_size(const struct invocation *call, struct figure_options *figure)
 {
     struct winsize window;
@@ -95,6 +105,8 @@ static enum status draw(struct invocation *call, const struct figure_input *inpu
     figure.kind = kind >= 0 ? (enum figure_kind)kind : figure_kind_of(&inputs[0], &call->diags);
     if (figure.kind == N_FIGURE_KINDS)
         return STATUS_BAD_INPUT;
+    if (choose_window(call, &figure) != STATUS_OK)
+        return STATUS_USAGE;
     choose_size(call, &figure);
     if (option_flag(call, "script"))
         return figure_script(&figure, inputs, n_inputs, call->out, &call->diags);
@@ -140,6 +152,13 @@ static const struct option_row options[] = {
      .type = OPTION_TEXT,
      .check = check_size,
      .help = "of the figure, in pixels or (text) characters"},
+    {.name = "from",
+     .argument = "TIME",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_TIME,
+     .initial = "0s",
+     .help = "timeline: show only what happens from then ..."},
+    {.name = "to", .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME, .help = "... until then"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .help = "instead of the one made from the result"},
     {.name = "script", .type = OPTION_FLAG, .help = "write what would be sent to gnuplot, data included, instead of the figure"},
     {0},

@@ -184,7 +184,7 @@ static enum status write_data(const struct figure_options *options, const struct
     enum { LANE_MARGINS = 13 }; /* lane names and the frame */
     int text_columns = (options->width ? options->width : kinds[FIGURE_TIMELINE].text_width) - LANE_MARGINS;
     switch (options->kind) {
-    case FIGURE_TIMELINE: return figure_data_timeline(&inputs[0], text_columns, out, diags);
+    case FIGURE_TIMELINE: return figure_data_timeline(options, &inputs[0], text_columns, out, diags);
     case FIGURE_BREAKDOWN: return figure_data_breakdown(inputs, n_inputs, out, diags);
     case FIGURE_RUN: return figure_data_run(&inputs[0], out, diags);
     case FIGURE_SCATTER: return figure_data_scatter(&inputs[0], out, diags);

@@ -39,9 +39,10 @@ enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *
 struct figure_options {
     enum figure_kind kind;
     enum figure_terminal terminal;
-    int width, height; /* pixels (PDF: points), characters for text; 0: what suits the figure */
-    bool colour;       /* of text */
-    const char *title; /* NULL: made from the first input */
+    int width, height;   /* pixels (PDF: points), characters for text; 0: what suits the figure */
+    bool colour;         /* of text */
+    const char *title;   /* NULL: made from the first input */
+    double from_s, to_s; /* part of a timeline that is shown; to_s 0: all */
 };
 
 /* What is sent to gnuplot: terminal, data blocks, `load 'NAME.gp'`. */

@@ -19,7 +19,8 @@
 
 #include "plots/figure.h"
 
-MUST_CHECK enum status figure_data_timeline(const struct figure_input *input, int text_columns, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_timeline(const struct figure_options *options, const struct figure_input *input,
+                                            int text_columns, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_inputs, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_run(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_scatter(const struct figure_input *input, FILE *out, struct diags *diags);

@@ -36,8 +36,9 @@ struct bars {
     struct bar *items;
     size_t n, capacity;
     int n_lanes, n_chunks;
-    bool by_rank; /* several ranks of a stage are there: lanes are ranks */
-    double end_s;
+    bool by_rank;        /* several ranks of a stage are there: lanes are ranks */
+    double step_s;       /* when the last operation ended */
+    double from_s, to_s; /* what is shown */
 };
 
 /* --- reading --------------------------------------------------------------------------------------------------------------- */
@@ -67,7 +68,7 @@ static void add_bar(struct bars *bars, struct bar bar, const char *stream, const
     bar.strip = strcmp(stream, "compute") != 0;
     if (bar.chunk >= bars->n_chunks)
         bars->n_chunks = bar.chunk + 1;
-    bars->end_s = fmax(bars->end_s, bar.end_s);
+    bars->step_s = fmax(bars->step_s, bar.end_s);
     bars->items = memory_grow(bars->items, &bars->capacity, bars->n + 1, sizeof *bars->items);
     bars->items[bars->n++] = bar;
 }
@@ -149,6 +150,22 @@ static int compare_bars(const void *left, const void *right)
     return (a->micro_batch > b->micro_batch) - (a->micro_batch < b->micro_batch);
 }
 
+/* Keep what is seen between from and to, cut off at both. */
+static void show_window(struct bars *bars, const struct figure_options *options)
+{
+    size_t kept = 0;
+    bars->from_s = options->to_s > 0 ? options->from_s : 0;
+    bars->to_s = options->to_s > 0 ? fmin(options->to_s, bars->step_s) : bars->step_s;
+    for (size_t i = 0; i < bars->n; i++) {
+        struct bar bar = bars->items[i];
+        bar.start_s = fmax(bar.start_s, bars->from_s);
+        bar.end_s = fmin(bar.end_s, bars->to_s);
+        if (bar.end_s > bar.start_s)
+            bars->items[kept++] = bar;
+    }
+    bars->n = kept;
+}
+
 static void assign_lanes(struct bars *bars)
 {
     qsort(bars->items, bars->n, sizeof *bars->items, compare_bars);
@@ -189,7 +206,7 @@ static void write_labels(const struct bars *bars, double scale, FILE *out)
     fputs("$labels << EOD\n", out);
     for (size_t i = 0; i < bars->n; i++) {
         const struct bar *bar = &bars->items[i];
-        bool wide = bar->end_s - bar->start_s > bars->end_s / 100;
+        bool wide = bar->end_s - bar->start_s > (bars->to_s - bars->from_s) / 100;
         if (wide && !bar->strip && bar->micro_batch >= 0)
             fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, bar->lane - 0.09, bar->micro_batch + 1);
     }
@@ -222,13 +239,14 @@ static void write_legend(const struct bars *bars, FILE *out)
  */
 static double *activity_seconds(const struct bars *bars, int n)
 {
-    double width = bars->end_s / n;
+    double width = (bars->to_s - bars->from_s) / n;
     double *busy = memory_new((size_t)bars->n_lanes * (size_t)n * N_ACTIVITIES, sizeof *busy);
     for (size_t i = 0; i < bars->n; i++) {
         const struct bar *bar = &bars->items[i];
-        int last = (int)fmin(n - 1, bar->end_s / width);
-        for (int c = (int)(bar->start_s / width); c <= last; c++) {
-            double part = fmin(bar->end_s, (c + 1) * width) - fmax(bar->start_s, c * width);
+        double start = bar->start_s - bars->from_s, end = bar->end_s - bars->from_s;
+        int last = (int)fmin(n - 1, end / width);
+        for (int c = (int)(start / width); c <= last; c++) {
+            double part = fmin(end, (c + 1) * width) - fmax(start, c * width);
             busy[(bar->lane * n + c) * N_ACTIVITIES + bar->activity] += part * (bar->strip ? 1e-3 : 1);
         }
     }
@@ -239,6 +257,7 @@ static double *activity_seconds(const struct bars *bars, int n)
 static void write_strips(const struct bars *bars, int n, FILE *out)
 {
     double *busy = activity_seconds(bars, n);
+    double least = 1e-5 * (bars->to_s - bars->from_s) / n; /* a hundredth of a column of exchange */
     fputs("$strips << EOD\n", out);
     for (int i = 0; i < bars->n_lanes * n; i++) {
         int best = 0;
@@ -247,26 +266,37 @@ static void write_strips(const struct bars *bars, int n, FILE *out)
         for (int a = 1; a < N_ACTIVITIES; a++)
             if (busy[i * N_ACTIVITIES + a] > busy[i * N_ACTIVITIES + best])
                 best = a;
-        putc(busy[i * N_ACTIVITIES + best] > 0 ? activities[best].letter : '.', out);
+        putc(busy[i * N_ACTIVITIES + best] > least ? activities[best].letter : '.', out);
     }
     fputs("\nEOD\n", out);
     free(busy);
 }
 
-enum status figure_data_timeline(const struct figure_input *input, int text_columns, FILE *out, struct diags *diags)
+static void write_variables(const struct bars *bars, double scale, const char *unit, FILE *out)
+{
+    enum { TEXT_FRAME = 9 }; /* lines of title, legend and axis */
+    bool windowed = bars->from_s > 0 || bars->to_s < bars->step_s;
+    fprintf(out, "time_unit = '%s'\nstep_time = %.6f\nstart_time = %.6f\nend_time = %.6f\nwindowed = %d\n", unit,
+            bars->step_s * scale, bars->from_s * scale, bars->to_s * scale, windowed);
+    fprintf(out, "n_lanes = %d\nn_bars = %zu\ntext_lines = %d\n", bars->n_lanes, bars->n, bars->n_lanes + TEXT_FRAME);
+}
+
+enum status figure_data_timeline(const struct figure_options *options, const struct figure_input *input, int text_columns,
+                                 FILE *out, struct diags *diags)
 {
     struct bars bars = {0};
     enum status status = input->result ? read_json(input, &bars, diags) : read_csv(input, &bars, diags);
+    if (status == STATUS_OK)
+        show_window(&bars, options);
     if (status == STATUS_OK && bars.n == 0) {
-        diag_error(diags, (struct place){.file = input->name}, "the timeline has no operation that takes time");
+        diag_error(diags, (struct place){.file = input->name}, "no operation takes time%s", options->to_s > 0 ? " there" : "");
         status = STATUS_BAD_INPUT;
     }
     if (status == STATUS_OK) {
-        bool milliseconds = bars.end_s < 1;
+        bool milliseconds = bars.to_s < 1;
         double scale = milliseconds ? 1e3 : 1;
         assign_lanes(&bars);
-        fprintf(out, "time_unit = '%s'\nend_time = %.6f\nn_lanes = %d\nn_bars = %zu\ntext_lines = %d\n",
-                milliseconds ? "ms" : "s", bars.end_s * scale, bars.n_lanes, bars.n, bars.n_lanes + 9);
+        write_variables(&bars, scale, milliseconds ? "ms" : "s", out);
         write_bars(&bars, scale, out);
         write_labels(&bars, scale, out);
         write_lanes(&bars, out);

@@ -1,13 +1,14 @@
 # Lanes of a pipeline's stages over one step. Data: see figure_data.h.
+lasts = sprintf(windowed ? 'a part of one step of %.4g ' : 'one step, %.4g ', step_time).time_unit
 stats $legend using 1 nooutput
 n_legend = STATS_records
 array legend_colour[n_legend]
 array legend_text[n_legend]
 array legend_letter[n_legend]
 stats $legend using (legend_colour[int($0) + 1] = $1, legend_text[int($0) + 1] = stringcolumn(2), legend_letter[int($0) + 1] = stringcolumn(3), $1) nooutput
-set label 1 titled(sprintf('one step, %.4g ', end_time).time_unit) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+set label 1 titled(lasts) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
 set xlabel 'time ['.time_unit.']'
-set xrange [0:end_time]
+set xrange [start_time:end_time]
 set yrange [n_lanes - 0.4:-0.6]
 set border 1
 set ytics scale 0
@@ -23,15 +24,16 @@ if (is_text) {
     set yrange [n_lanes:-1]
     legend = ''
     do for [i = 1:n_legend] { legend = legend.legend_letter[i].' '.legend_text[i].'   ' }
-    set title titled(sprintf('one step, %.4g ', end_time).time_unit)."\n".legend
-    plot $strips using (0):1:2 with labels left offset 1,0 notitle, $lanes using (NaN):1:ytic(2) notitle
+    set title titled(lasts)."\n".legend
+    plot $strips using (start_time):1:2 with labels left offset 1,0 notitle, $lanes using (NaN):1:ytic(2) notitle
 } else {
     set key outside bottom center horizontal samplen 1.2 width 2
     set lmargin 11
     set bmargin 6.5
-    edge = n_bars < 600 ? 0.5 : 0.0 # a white edge tells neighbours apart while there are few
+    # A white edge tells neighbours apart while they are few.
+    if (n_bars < 600) { set style fill solid 1.0 border rgb '#FFFFFF' } else { set style fill solid 1.0 noborder }
     set rmargin 3
-    plot $bars using (($3 + $4) / 2):(($1 + $2) / 2):3:4:1:2:5 with boxxyerror fs solid border rgb '#FFFFFF' fc rgb variable lw edge notitle, \
+    plot $bars using (($3 + $4) / 2):(($1 + $2) / 2):3:4:1:2:5 with boxxyerror fc rgb variable lw 0.5 notitle, \
          $lanes using (NaN):1:ytic(2) with points notitle, \
          $labels using 1:2:3 with labels font ',9' textcolor rgb '#FFFFFF' notitle, \
          for [i = 1:n_legend] NaN with boxes fs solid noborder fc rgb legend_colour[i] title legend_text[i]

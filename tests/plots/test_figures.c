@@ -1,0 +1,284 @@
+/* Figures: the data sent to gnuplot, to the letter; and that gnuplot draws something of it in every format. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plots/figure.h"
+#include "plots/palette.h"
+
+static const char timeline_csv[] = "rank,stage,stream,kind,pass,chunk,micro_batch,start_s,end_s\n"
+                                   "0,0,compute,compute,forward,0,0,0.000,0.100\n"
+                                   "0,0,send,send,forward,0,0,0.100,0.110\n"
+                                   "0,0,compute,compute,backward,0,0,0.300,0.500\n"
+                                   "0,0,dp,all_reduce,dp_comm,-1,-1,0.450,0.600\n"
+                                   "0,0,compute,compute,optimizer,-1,-1,0.600,0.800\n"
+                                   "8,1,compute,compute,forward,0,0,0.110,0.210\n"
+                                   "8,1,compute,compute,backward,0,0,0.210,0.290\n";
+static const char step_json[] = "{\"command\": \"step\", \"config\": {\"model\": {\"name\": \"tiny\"}}, \"step_time_s\": 4,"
+                                " \"breakdown\": {\"gemm\": 3.0, \"attention\": 0.0, \"bubble\": 1.0}}";
+static const char run_json[] =
+    "{\"command\": \"run\", \"horizon_s\": 172800, \"goodput\": 0.75, \"ettr\": 0.75, \"mfu_pct\": 30.0, \"interruptions\": 1,"
+    " \"breakdown\": {\"training\": 129600, \"checkpoint\": 0, \"lost\": 43200},"
+    " \"incidents\": [{\"time_s\": 43200, \"interrupted\": true, \"lost_s\": 3600}, {\"time_s\": 50000, \"interrupted\": false,"
+    " \"lost_s\": 0}],"
+    " \"series\": [{\"start_s\": 0, \"length_s\": 86400, \"goodput\": 1.0, \"mfu_pct\": 40.0, \"breakdown\": {\"training\": "
+    "86400,"
+    " \"checkpoint\": 0, \"lost\": 0}},"
+    " {\"start_s\": 86400, \"length_s\": 86400, \"goodput\": 0.5, \"mfu_pct\": 20.0, \"breakdown\": {\"training\": 43200,"
+    " \"checkpoint\": 0, \"lost\": 43200}}]}";
+static const char compare_json[] =
+    "{\"command\": \"compare\", \"summary\": {\"n\": 2, \"mape_pct\": 15, \"macro_mape_pct\": 15},"
+    " \"sources\": [{\"source\": \"dir/one.csv\", \"n\": 1, \"mape_pct\": 10, \"median_ape_pct\": 10, \"p90_ape_pct\": 10,"
+    " \"bias_pct\": -10}, {\"source\": \"two.csv.gz\", \"n\": 1, \"mape_pct\": 20, \"median_ape_pct\": 20, \"p90_ape_pct\": 25,"
+    " \"bias_pct\": 20}],"
+    " \"rows\": [{\"source\": \"dir/one.csv\", \"measured_s\": 10, \"predicted_s\": 9}, {\"source\": \"two.csv.gz\","
+    " \"measured_s\": 5, \"predicted_s\": 6}, {\"source\": \"two.csv.gz\", \"measured_s\": null, \"predicted_s\": null}]}";
+
+static struct figure_input input_of(const char *name, const char *text)
+{
+    struct figure_input input = {.name = name};
+    struct diags diags = {0};
+    if (*text == '{')
+        input.result = json_loads(text, 0, NULL);
+    else
+        ck_assert_int_eq(csv_table_parse(name, text, strlen(text), &input.csv, &diags), STATUS_OK);
+    ck_assert(input.result || input.csv.n_rows);
+    return input;
+}
+
+static char *script_of(const struct figure_options *options, const struct figure_input *inputs, size_t n)
+{
+    char *script = NULL;
+    size_t size = 0;
+    struct diags diags = {0};
+    FILE *out = open_memstream(&script, &size);
+    enum status status = figure_script(options, inputs, n, out, &diags);
+    fclose(out);
+    diags_print(&diags, stdout, false);
+    ck_assert_int_eq(status, STATUS_OK);
+    return script;
+}
+
+/* The script holds each of the parts. */
+static void expect_script(const struct figure_options *options, const char *name, const char *text, const char *const *parts)
+{
+    struct figure_input input = input_of(name, text);
+    char *script = script_of(options, &input, 1);
+    for (; *parts; parts++)
+        ck_assert_msg(strstr(script, *parts) != NULL, "the script has no\n%s\nbut is\n%s", *parts, script);
+    free(script);
+    figure_input_free(&input);
+}
+
+/* Boxes sorted by lane, exchanges in the lower strip, messages left out, times in ms because the step takes less than a second.
+ * Colours: forward 0x0072B2 = 29362, backward 0xD55E00 = 13983232, optimizer 0xCC79A7 = 13400487, gradients 0xE69F00 = 15113984.
+ */
+START_TEST(timeline)
+{
+    static const char *const parts[] = {
+        "time_unit = 'ms'\nstep_time = 800.000000\nstart_time = 0.000000\nend_time = 800.000000\nwindowed = 0\n",
+        "n_lanes = 2\nn_bars = 6\n",
+        "$bars << EOD\n"
+        "-0.40\t0.22\t0.000000\t100.000000\t29362\n"
+        "-0.40\t0.22\t300.000000\t500.000000\t13983232\n"
+        "0.26\t0.42\t450.000000\t600.000000\t15113984\n"
+        "-0.40\t0.22\t600.000000\t800.000000\t13400487\n"
+        "0.60\t1.22\t110.000000\t210.000000\t29362\n"
+        "0.60\t1.22\t210.000000\t290.000000\t13983232\n"
+        "EOD\n",
+        "$lanes << EOD\n0\tstage 0\n1\tstage 1\nEOD\n", "$labels << EOD\n50.000000\t-0.09\t1\n",
+        "29362\tforward\tF\n13983232\tbackward\tB\n13400487\toptimizer\tO\n15113984\tgradient and parameter exchange\td\nEOD\n",
+        /* eight columns of 100 ms; backward of the second stage takes 80 ms of its column */
+        "$strips << EOD\n0\tF..BBdOO\n1\t.FB.....\nEOD\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_TIMELINE, .terminal = TERMINAL_TEXT, .width = 21}, "t.csv",
+                  timeline_csv, parts);
+}
+END_TEST
+
+START_TEST(timeline_window)
+{
+    static const char *const parts[] = {"step_time = 800.000000\nstart_time = 200.000000\nend_time = 400.000000\nwindowed = 1\n",
+                                        "$bars << EOD\n"
+                                        "-0.40\t0.22\t300.000000\t400.000000\t13983232\n"
+                                        "0.60\t1.22\t200.000000\t210.000000\t29362\n"
+                                        "0.60\t1.22\t210.000000\t290.000000\t13983232\n"
+                                        "EOD\n",
+                                        NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_TIMELINE, .from_s = 0.2, .to_s = 0.4}, "t.csv", timeline_csv, parts);
+}
+END_TEST
+
+/* Classes that take no time are left out. */
+START_TEST(breakdown)
+{
+    static const char *const parts[] = {"figure_title = 'tiny'\n", "time_unit = 's'\nn_columns = 1\nn_classes = 2\n",
+                                        "$bars << EOD\n0\t0\t29362\t0\t3\t75\tgemm\n0\t1\t12895428\t3\t1\t25\tbubble\nEOD\n",
+                                        "$names << EOD\n0\tstep\t4\nEOD\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_BREAKDOWN, .terminal = TERMINAL_PNG}, "some/step.json", step_json,
+                  parts);
+}
+END_TEST
+
+/* Two results side by side share the classes of both. */
+START_TEST(breakdowns)
+{
+    struct figure_input inputs[] = {input_of("a.json", step_json),
+                                    input_of("b.json", "{\"breakdown\": {\"bubble\": 2.0, \"host\": 2.0}}")};
+    char *script = script_of(&(struct figure_options){.kind = FIGURE_BREAKDOWN, .title = "it's both"}, inputs, 2);
+    ck_assert_ptr_nonnull(strstr(script, "figure_title = 'it''s both'\n"));
+    ck_assert_ptr_nonnull(
+        strstr(script, "1\t0\t29362\t0\t0\t0\tgemm\n1\t1\t12895428\t0\t2\t50\tbubble\n1\t2\t8178096\t2\t2\t50\thost\n"));
+    free(script);
+    figure_input_free(&inputs[0]);
+    figure_input_free(&inputs[1]);
+}
+END_TEST
+
+/* Days and percent; uses pile up; the last step is repeated where it ends. */
+START_TEST(run)
+{
+    static const char *const parts[] = {
+        "$shares << EOD\n0\t100\t40\t100\t100\n1\t50\t20\t50\t100\n2\t50\t20\t50\t100\nEOD\n",
+        "$uses << EOD\n29362\ttraining\n13983232\tlost\nEOD\n", "$incidents << EOD\n0.5\t1\nEOD\n",
+        "n_uses = 2\nhas_mfu = 1\nhorizon = 2\ngoodput = 75\nettr = 75\nmfu = 30\ninterruptions = 1\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_RUN}, "run.json", run_json, parts);
+}
+END_TEST
+
+START_TEST(scatter)
+{
+    static const char *const parts[] = {"$points << EOD\n10\t9\t0\n5\t6\t1\nEOD\n",
+                                        "$groups << EOD\n0\t29362\t0\tone\t1\t10.0\n1\t13983232\t1\ttwo\t1\t20.0\nEOD\n",
+                                        "low = 5\nhigh = 10\nn_groups = 2\nn_points = 2\nmape = 15\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_SCATTER}, "c.json", compare_json, parts);
+}
+END_TEST
+
+START_TEST(errors)
+{
+    static const char *const parts[] = {"$errors << EOD\n0\t10\t10\t10\t-10\t1\tone\n1\t20\t20\t25\t20\t1\ttwo\nEOD\n",
+                                        "mape = 15\nmacro_mape = 15\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_ERRORS}, "c.json", compare_json, parts);
+}
+END_TEST
+
+START_TEST(kinds_by_content)
+{
+    static const struct {
+        const char *text;
+        enum figure_kind kind;
+    } cases[] = {{timeline_csv, FIGURE_TIMELINE},
+                 {step_json, FIGURE_BREAKDOWN},
+                 {run_json, FIGURE_RUN},
+                 {compare_json, FIGURE_SCATTER},
+                 {"{\"timeline\": [], \"breakdown\": {}}", FIGURE_TIMELINE},
+                 {"{\"entries\": []}", N_FIGURE_KINDS}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diags diags = {0};
+        struct figure_input input = input_of("x", cases[i].text);
+        ck_assert_int_eq(figure_kind_of(&input, &diags), cases[i].kind);
+        ck_assert_uint_eq(diags.n_errors, cases[i].kind == N_FIGURE_KINDS);
+        diags_free(&diags);
+        figure_input_free(&input);
+    }
+}
+END_TEST
+
+/* A figure that the result cannot give is refused with the file's name. */
+START_TEST(wrong_result)
+{
+    for (int kind = 0; kind < N_FIGURE_KINDS; kind++) {
+        struct diags diags = {0};
+        struct figure_input input = input_of("x.json", "{\"breakdown\": {}, \"series\": [], \"rows\": [], \"sources\": []}");
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        ck_assert_int_eq(figure_script(&(struct figure_options){.kind = (enum figure_kind)kind}, &input, 1, out, &diags),
+                         STATUS_BAD_INPUT);
+        fclose(out);
+        free(text);
+        ck_assert_uint_eq(diags.n_errors, 1);
+        ck_assert_str_eq(diags.items[0].file, "x.json");
+        diags_free(&diags);
+        figure_input_free(&input);
+    }
+}
+END_TEST
+
+static const char *const drawn[N_FIGURE_KINDS] = {[FIGURE_TIMELINE] = timeline_csv,
+                                                  [FIGURE_BREAKDOWN] = step_json,
+                                                  [FIGURE_RUN] = run_json,
+                                                  [FIGURE_SCATTER] = compare_json,
+                                                  [FIGURE_ERRORS] = compare_json};
+
+/* Every kind in every format: the first and last bytes are those of the format, and it is not a blank. */
+START_TEST(drawing)
+{
+    static const struct {
+        const char *begin, *end;
+        size_t least;
+    } formats[] = {[TERMINAL_TEXT] = {"", "", 200},
+                   [TERMINAL_PNG] = {"\x89PNG\r\n", "IEND\xAE\x42\x60\x82", 5000},
+                   [TERMINAL_SVG] = {"<?xml", "</svg>\n\n", 2000},
+                   [TERMINAL_PDF] = {"%PDF", "%%EOF\n", 2000}};
+    int kind = _i / 4, terminal = _i % 4;
+    struct figure_input input = input_of("x", drawn[kind]);
+    struct figure_options options = {.kind = (enum figure_kind)kind, .terminal = (enum figure_terminal)terminal};
+    struct diags diags = {0};
+    char *picture;
+    size_t n;
+    enum status status = figure_draw(&options, &input, 1, &picture, &n, &diags);
+    diags_print(&diags, stdout, false);
+    if (status == STATUS_MISSING) {
+        printf("skipped: no gnuplot\n");
+        return;
+    }
+    ck_assert_int_eq(status, STATUS_OK);
+    ck_assert_uint_gt(n, formats[terminal].least);
+    size_t begin = strlen(formats[terminal].begin), end = strlen(formats[terminal].end);
+    ck_assert_int_eq(memcmp(picture, formats[terminal].begin, begin), 0);
+    ck_assert_int_eq(memcmp(picture + n - end, formats[terminal].end, end), 0);
+    free(picture);
+    figure_input_free(&input);
+}
+END_TEST
+
+START_TEST(palette)
+{
+    ck_assert_uint_eq(palette_of("gemm"), COLOUR_BLUE);
+    ck_assert_uint_eq(palette_of("no such class"), COLOUR_GREY);
+    ck_assert_uint_eq(palette_tint(0x0072B2, 0), 0x0072B2);
+    ck_assert_uint_eq(palette_tint(0x0072B2, 1), 0xFFFFFF);
+    ck_assert_uint_eq(palette_tint(0x000000, 0.5), 0x808080);
+    for (int i = 0; i < 12; i++)
+        for (int j = 0; j < i; j++)
+            ck_assert_uint_ne(palette_series(i), palette_series(j));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plots");
+    TCase *data = tcase_create("data");
+    TCase *pictures = tcase_create("pictures");
+    tcase_set_timeout(pictures, 60);
+    tcase_add_test(data, timeline);
+    tcase_add_test(data, timeline_window);
+    tcase_add_test(data, breakdown);
+    tcase_add_test(data, breakdowns);
+    tcase_add_test(data, run);
+    tcase_add_test(data, scatter);
+    tcase_add_test(data, errors);
+    tcase_add_test(data, kinds_by_content);
+    tcase_add_test(data, wrong_result);
+    tcase_add_test(data, palette);
+    tcase_add_loop_test(pictures, drawing, 0, N_FIGURE_KINDS * 4);
+    suite_add_tcase(suite, data);
+    suite_add_tcase(suite, pictures);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
