@@ -66,8 +66,8 @@ MUST_CHECK enum status fault_trace_read(const char *path, struct fault_trace_lim
                                         struct diags *diags);
 void fault_trace_free(struct fault_trace *trace);
 
-/* The path of a trace by name: a shipped trace ("llama3-54d") or a file (anything with a '/' or a '.'). *shipped says which. The
- * caller frees the path; an unknown name is reported together with those known. */
+/* The path of a trace by name: a shipped trace ("llama3-54d"), or a file (anything with a '/' or a '.', and what is not shipped
+ * but is there). *shipped says which. The caller frees the path; an unknown name is reported together with those known. */
 MUST_CHECK enum status fault_trace_find(const char *name, char **path, bool *shipped, struct diags *diags);
 
 /* Append a row; `detail` is copied, NULL or "" for none. Rows may be appended in any order, fault_trace_sort then orders them by

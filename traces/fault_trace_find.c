@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
@@ -77,11 +78,11 @@ static void report_unknown(const char *name, struct diags *diags)
     char known[512];
     join_names(&names, known, sizeof known);
     if (near)
-        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped; did you mean %s? A file is written with its ending",
-                   name, near);
+        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; did you mean %s?", name,
+                   near);
     else
-        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped; known are: %s. A file is written with its ending",
-                   name, known);
+        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; known are: %s", name,
+                   known);
     names_free(&names);
 }
 
@@ -93,6 +94,11 @@ enum status fault_trace_find(const char *name, char **path, bool *shipped, struc
         return STATUS_OK;
     }
     char *found = shipped_path(name);
+    if (!found && access(name, R_OK) == 0) {
+        *path = memory_copy_text(name);
+        *shipped = false;
+        return STATUS_OK;
+    }
     if (!found) {
         report_unknown(name, diags);
         return STATUS_BAD_INPUT;

@@ -1,0 +1,169 @@
+#include "cli/faults_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "cli/result.h"
+#include "cli/table.h"
+
+static const char *cause_of(const struct faults_report *summary, const struct fault_count *count)
+{
+    return count->what < 0 ? "" : summary->trace->details[count->what];
+}
+
+static void row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
+static void row(struct table *table, const char *name, const char *meaning, const char *format, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    table_cell(table, "%s", name);
+    table_cell(table, "%s", text);
+    table_cell(table, "%s", meaning);
+}
+
+static void summary_rows(const struct faults_report *summary, struct table *table)
+{
+    const struct fault_statistics *s = &summary->statistics;
+    row(table, "failures", "node outages", "%zu", s->n_failures);
+    row(table, "slowdowns", "stragglers and slow links", "%zu", s->n_slow);
+    row(table, "nodes", "nodes of the cluster", "%" PRId32, s->nodes);
+    row(table, "nodes_hit", "nodes that failed at least once", "%" PRId32, s->nodes_hit);
+    row(table, "horizon_d", "days that the trace covers", "%.6g", s->horizon_s / 86400);
+    row(table, "mtbf_h", "hours between failures of the cluster, mean", "%.4g", s->mtbf_s / 3600);
+    row(table, "per_node_day", "failures per node and day", "%.4g", s->per_node_day);
+    row(table, "variance_to_mean", "of the daily counts; 1 for a Poisson process", "%.3g", s->variance_to_mean);
+    row(table, "top_share_pct", "share of the failures on the worst 1 % of the nodes", "%.3g", 100 * s->top_share);
+    row(table, "gap_shape", "Weibull shape k of the times between failures; below 1: bursts", "%.4g", s->gaps.shape);
+    row(table, "gap_scale_h", "Weibull scale", "%.4g", s->gaps.scale_s / 3600);
+    row(table, "gap_ks", "Kolmogorov-Smirnov distance to that fit", "%.3g", s->gaps.ks);
+    row(table, "gap_ks_exponential", "and to the exponential of the same mean", "%.3g", s->gaps.ks_exponential);
+    row(table, "repair_mean_h", "of repairs that take time", "%.4g", s->repair.mean_s / 3600);
+    row(table, "repair_median_h", "", "%.4g", s->repair.median_s / 3600);
+    row(table, "repair_p90_h", "", "%.4g", s->repair.p90_s / 3600);
+    row(table, "repair_max_h", "", "%.4g", s->repair.max_s / 3600);
+    row(table, "repair_mu", "lognormal: mean of ln hours", "%.4g", s->repair.mu);
+    row(table, "repair_sigma", "lognormal: standard deviation of ln hours", "%.4g", s->repair.sigma);
+    row(table, "repairs_of_no_length", "outages that end at once", "%zu", s->repair.n_empty);
+}
+
+static void write_values(struct invocation *call, const struct faults_report *summary)
+{
+    struct table table = {0};
+    table_column(&table, "quantity", NULL, ALIGN_LEFT);
+    table_column(&table, "value", NULL, ALIGN_RIGHT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
+    summary_rows(summary, &table);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static void write_causes(struct invocation *call, const struct faults_report *summary)
+{
+    const struct fault_statistics *s = &summary->statistics;
+    size_t shown = call->verbosity > 0 || s->n_causes < 15 ? s->n_causes : 15;
+    struct table table = {0};
+    table_column(&table, "cause", NULL, ALIGN_LEFT);
+    table_column(&table, "faults", NULL, ALIGN_RIGHT);
+    table_column(&table, "share", "%", ALIGN_RIGHT);
+    table_column(&table, "mean repair", "h", ALIGN_RIGHT);
+    for (size_t i = 0; i < shown; i++) {
+        table_cell(&table, "%s", s->causes[i].what < 0 ? "(none given)" : cause_of(summary, &s->causes[i]));
+        table_cell(&table, "%zu", s->causes[i].n);
+        table_cell(&table, "%.1f", 100.0 * (double)s->causes[i].n / (double)summary->trace->n_items);
+        table_cell(&table, "%.2f", s->causes[i].mean_down_s / 3600);
+    }
+    fputc('\n', call->out);
+    table_write(&table, call);
+    table_free(&table);
+    if (shown < s->n_causes)
+        fprintf(call->out, "... and %zu more (-v shows all)\n", s->n_causes - shown);
+}
+
+static void write_nodes(struct invocation *call, const struct faults_report *summary)
+{
+    const struct fault_statistics *s = &summary->statistics;
+    struct table table = {0};
+    table_column(&table, "node", NULL, ALIGN_RIGHT);
+    table_column(&table, "failures", NULL, ALIGN_RIGHT);
+    table_column(&table, "mean repair", "h", ALIGN_RIGHT);
+    for (int i = 0; i < s->n_top_nodes; i++) {
+        table_cell(&table, "%" PRId32, s->top_nodes[i].what);
+        table_cell(&table, "%zu", s->top_nodes[i].n);
+        table_cell(&table, "%.2f", s->top_nodes[i].mean_down_s / 3600);
+    }
+    fputc('\n', call->out);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static json_t *counts_json(const struct faults_report *summary)
+{
+    const struct fault_statistics *s = &summary->statistics;
+    json_t *causes = json_array();
+    for (size_t i = 0; i < s->n_causes; i++)
+        json_array_append_new(causes, json_pack("{s:s, s:I, s:f}", "detail", cause_of(summary, &s->causes[i]), "faults",
+                                                (json_int_t)s->causes[i].n, "mean_down_s", s->causes[i].mean_down_s));
+    return causes;
+}
+
+static json_t *nodes_json(const struct fault_statistics *s)
+{
+    json_t *nodes = json_array();
+    for (int i = 0; i < s->n_top_nodes; i++)
+        json_array_append_new(nodes, json_pack("{s:i, s:I, s:f}", "node", s->top_nodes[i].what, "failures",
+                                               (json_int_t)s->top_nodes[i].n, "mean_down_s", s->top_nodes[i].mean_down_s));
+    return nodes;
+}
+
+static json_t *kinds_json(const struct fault_statistics *s)
+{
+    json_t *kinds = json_object();
+    for (int i = 0; i < N_FAULT_KINDS; i++)
+        json_object_set_new(kinds, fault_kind_name((enum fault_kind)i), json_integer((json_int_t)s->kinds[i]));
+    return kinds;
+}
+
+static enum status write_json(struct invocation *call, const struct faults_report *summary)
+{
+    const struct fault_statistics *s = &summary->statistics;
+    json_t *result = result_create(call, NULL);
+    json_object_set_new(result, "trace", json_string(summary->name));
+    json_object_set_new(result, "failures", json_integer((json_int_t)s->n_failures));
+    json_object_set_new(result, "nodes", json_integer(s->nodes));
+    json_object_set_new(result, "nodes_hit", json_integer(s->nodes_hit));
+    json_object_set_new(result, "horizon_s", json_real(s->horizon_s));
+    json_object_set_new(result, "mtbf_s", json_real(s->mtbf_s));
+    json_object_set_new(result, "per_node_day", json_real(s->per_node_day));
+    json_object_set_new(result, "variance_to_mean", json_real(s->variance_to_mean));
+    json_object_set_new(result, "top_share", json_real(s->top_share));
+    json_object_set_new(result, "gaps",
+                        json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "n", (json_int_t)s->gaps.n, "mean_s", s->gaps.mean_s, "shape",
+                                  s->gaps.shape, "scale_s", s->gaps.scale_s, "ks", s->gaps.ks, "ks_exponential",
+                                  s->gaps.ks_exponential));
+    json_object_set_new(result, "repair",
+                        json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "n", (json_int_t)s->repair.n, "n_empty",
+                                  (json_int_t)s->repair.n_empty, "mean_s", s->repair.mean_s, "median_s", s->repair.median_s,
+                                  "p90_s", s->repair.p90_s, "max_s", s->repair.max_s, "mu", s->repair.mu, "sigma",
+                                  s->repair.sigma));
+    json_object_set_new(result, "kinds", kinds_json(s));
+    json_object_set_new(result, "causes", counts_json(summary));
+    json_object_set_new(result, "top_nodes", nodes_json(s));
+    return result_write(call, result);
+}
+
+enum status faults_report_write(struct invocation *call, const struct faults_report *summary)
+{
+    if (call->format == FORMAT_JSON)
+        return write_json(call, summary);
+    if (call->format == FORMAT_TEXT)
+        fprintf(call->out, "%s\n\n", summary->name);
+    write_values(call, summary);
+    if (call->format == FORMAT_TEXT) {
+        write_causes(call, summary);
+        write_nodes(call, summary);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,19 @@
+/*
+ * faults_report.h - what a fault trace is like, for people and for programs.
+ */
+#ifndef MSIM_CLI_FAULTS_REPORT_H
+#define MSIM_CLI_FAULTS_REPORT_H
+
+#include "cli/command.h"
+#include "sim/fault_statistics.h"
+
+struct faults_report {
+    const char *name; /* of the trace, as the user gave it */
+    const struct fault_trace *trace;
+    struct fault_statistics statistics;
+};
+
+/* To call->out: text, JSON, or the quantities as CSV. */
+MUST_CHECK enum status faults_report_write(struct invocation *call, const struct faults_report *report);
+
+#endif
