@@ -65,8 +65,9 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
     if (scores &&
         !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
-        k.split += (drops_out(layout, m) ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) *
-                   m->heads * (double)setting->job->seq_len;
+        k.split +=
+            (drops_out(layout, m) ? 5.0 : 2.0 + (has(layout, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) ? 0 : 4)) *
+            m->heads * (double)setting->job->seq_len;
     else
         k.split += 4.0 * m->heads; /* log-sum-exp */
     return k;
@@ -92,20 +93,20 @@ static double tokens_per_micro_batch(const struct layout *layout, const struct s
     return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
 }
 
-static double layer_bytes_full(const struct layout *layout, const struct setting *setting, int layer, bool scores)
+static double layer_bytes_full(const struct layout *layout, const struct setting *setting, bool mixture, bool scores)
 {
     const struct transformer *m = setting->model;
     struct kept a = kept_by_attention(layout, setting, scores);
-    struct kept f = layer_is_mixture(m, layer) ? kept_by_experts(layout, m) : kept_by_mlp(layout, m);
+    struct kept f = mixture ? kept_by_experts(layout, m) : kept_by_mlp(layout, m);
     struct kept s = kept_by_stream(layout, m);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
 }
 
-static double layer_bytes(const struct layout *layout, const struct setting *setting, int layer)
+static double layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
 {
     if (layout->recompute != RECOMPUTE_FULL)
-        return layer_bytes_full(layout, setting, layer, layout->recompute == RECOMPUTE_NONE);
+        return layer_bytes_full(layout, setting, mixture, layout->recompute == RECOMPUTE_NONE);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
     return layout->sequence_parallel ? input / layout->tp : input;
 }
@@ -128,15 +129,19 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
 
 static double stage_layers_bytes(const struct layout *layout, const struct setting *setting, int stage, double *largest)
 {
+    const struct transformer *m = setting->model;
+    const double kept[2] = {layer_bytes(layout, setting, false), m->moe.experts ? layer_bytes(layout, setting, true) : 0};
+    const double full[2] = {layer_bytes_full(layout, setting, false, true),
+                            m->moe.experts ? layer_bytes_full(layout, setting, true, true) : 0};
     double sum = 0;
     *largest = 0;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
-        struct layer_range r = layout_layers(layout, setting->model->layers, layout_virtual_stage(layout, stage, chunk));
+        struct layer_range r = layout_layers(layout, m->layers, layout_virtual_stage(layout, stage, chunk));
         if (r.count == 0)
             continue;
-        double first = layer_bytes(layout, setting, r.first), last = layer_bytes(layout, setting, r.first + r.count - 1);
-        sum += r.count * 0.5 * (first + last); /* a chunk changes from dense to mixture once at most */
-        *largest = fmax(*largest, layer_bytes_full(layout, setting, r.first + r.count - 1, true));
+        bool first = layer_is_mixture(m, r.first), last = layer_is_mixture(m, r.first + r.count - 1);
+        sum += r.count * 0.5 * (kept[first] + kept[last]); /* a chunk changes from dense to mixture once at most */
+        *largest = fmax(*largest, full[last]);
     }
     return sum / layout->vpp;
 }
@@ -169,13 +174,28 @@ static double activation_bytes(const struct layout *layout, const struct setting
     return bytes + ends_bytes(layout, setting, stage);
 }
 
+/* Layers of one kind only. */
+static bool is_uniform(const struct transformer *m, struct layer_range range)
+{
+    return m->moe.experts == 0 || (m->moe.every <= 1 && range.first >= m->moe.first_dense_layers);
+}
+
+/* Inner chunks of equal length hold the same, so one of them is counted. */
 static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage)
 {
-    struct stage_parameters sum = {0};
+    struct stage_parameters sum = {0}, inner = {0};
+    int inner_count = -1, last = layout->pp * layout->vpp - 1;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, setting->model->layers, v);
-        struct stage_parameters p = work_stage_parameters(layout, setting, r, v == 0, v == layout->pp * layout->vpp - 1);
+        bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
+        struct stage_parameters p = inner;
+        if (!is_inner || r.count != inner_count)
+            p = work_stage_parameters(layout, setting, r, v == 0, v == last);
+        if (is_inner) {
+            inner = p;
+            inner_count = r.count;
+        }
         sum.dense += p.dense;
         sum.experts += p.experts;
     }
@@ -239,6 +259,8 @@ void footprint_peak(const struct layout *layout, const struct setting *setting, 
     int at = 0;
     for (int i = 0; i < 3; i++) {
         struct footprint f;
+        if (i > 0 && candidates[i] == candidates[i - 1])
+            continue;
         footprint_of_stage(layout, setting, candidates[i], &f);
         if (f.total > best.total) {
             best = f;
