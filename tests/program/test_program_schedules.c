@@ -52,7 +52,8 @@ START_TEST(gpipe_and_1f1b)
 }
 END_TEST
 
-/* v chunks of 1 and 2 units each: a stage's F = v, B = 2v; bubble (p - 1)(F + B) / v = 3 (p - 1). */
+/* v chunks of 1 and 2 units each: a stage's F = v, B = 2v; bubble (p - 1)(F + B) / v = 3 (p - 1). Blocking exchanges, once per
+ * pair of passes, use slack that the warm-up leaves between neighbours, so they lengthen nothing either. */
 START_TEST(interleaved)
 {
     static const int64_t times[N_PASSES] = {1, 2, 0, 0};
@@ -62,25 +63,7 @@ START_TEST(interleaved)
             for (int rounds = 1; rounds <= 4; rounds++) {
                 int64_t expected = 3 * (int64_t)v * rounds * p + 3 * (p - 1);
                 ck_assert_int_eq(makespan(SCHEDULE_INTERLEAVED, p, v, rounds * p, FEATURE_BIT(PP_OVERLAP), times), expected);
-            }
-        }
-    }
-}
-END_TEST
-
-/* Megatron's blocking exchange once per pair delays what a forward pass sends by a backward pass; the schedule has the slack for
- * it except where a stage turns round, so the bubble grows by no more than a backward pass per stage. */
-START_TEST(interleaved_blocking)
-{
-    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
-    for (int i = 0; i < N_STAGES; i++) {
-        int p = STAGES[i];
-        for (int v = 2; v <= 4; v++) {
-            for (int rounds = 1; rounds <= 4; rounds++) {
-                int64_t ideal = 3 * (int64_t)v * rounds * p + 3 * (p - 1);
-                int64_t got = makespan(SCHEDULE_INTERLEAVED, p, v, rounds * p, 0, times);
-                ck_assert_int_ge(got, ideal);
-                ck_assert_int_le(got, ideal + 2 * (p - 1));
+                ck_assert_int_eq(makespan(SCHEDULE_INTERLEAVED, p, v, rounds * p, 0, times), expected);
             }
         }
     }
@@ -219,7 +202,6 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, gpipe_and_1f1b);
     tcase_add_test(tcase, interleaved);
-    tcase_add_test(tcase, interleaved_blocking);
     tcase_add_test(tcase, zero_bubble);
     tcase_add_test(tcase, in_flight);
     tcase_add_test(tcase, every_pass_once);
