@@ -194,6 +194,8 @@ void layout_complete(struct layout *layout, const struct setting *setting)
         layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
     if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
         layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    if (layout->tp == 1)
+        layout->sequence_parallel = false;
     if (!layout->features)
         layout->features = setting->job->features;
 }

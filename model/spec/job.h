@@ -42,6 +42,11 @@ enum feature {
 typedef uint32_t feature_set;
 #define FEATURE_BIT(id) ((feature_set)1 << FEATURE_##id)
 
+/* What current training stacks do unasked (Megatron-Core, NeMo); a job that names no features has these. */
+#define FEATURES_USUAL                                                                                                           \
+    (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
+     FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
+
 const char *feature_name(enum feature feature);
 const char *feature_purpose(enum feature feature);
 int feature_parse(const char *name); /* -1: unknown */
