@@ -87,7 +87,7 @@ static bool number_parse(const char *text, long double *value, const char **rest
     char *end;
     errno = 0;
     long double parsed = strtold(digits, &end);
-    if (n == 0 || end == digits || *end || !isfinite((double)parsed))
+    if (n == 0 || end == digits || *end || !isfinite(parsed))
         return false;
     *value = parsed;
     *rest = p;
