@@ -5,8 +5,8 @@ set -eu
 build=${1:-build}
 msim=$build/msim
 measure=$build/tests/bench/measure
-job="--model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144"
-layout="--layout tp=8,pp=8,vpp=6,mb=1"
+job="--model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144 --quiet"
+layout="--layout tp=8,pp=8,vpp=6,mb=1,zero=2,sp=1"
 one="env"
 command -v taskset >/dev/null && one="taskset -c 0"
 
