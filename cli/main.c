@@ -40,7 +40,8 @@ static int run_command(const struct command *command, int argc, char **argv)
         enum status closed = outputs_close(&call, status == STATUS_OK || status == STATUS_CHECK);
         status = closed != STATUS_OK ? closed : status;
     }
-    diags_print(&call.diags, stderr, call.talk_colour);
+    if (call.verbosity >= 0 || call.diags.n_errors) /* --quiet: no warnings without an error */
+        diags_print(&call.diags, stderr, call.talk_colour);
     if (status == STATUS_USAGE)
         fprintf(stderr, "'msim %s --help' explains the options\n", command->name);
     invocation_free(&call);
