@@ -81,6 +81,8 @@ void step_report_complete(struct step_report *report)
     assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
+    if (report->detail == DETAIL_KERNEL && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
+        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace counts");
     assume(report, "the input batch is ready when the step begins: data loading costs no time");
     assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
 }

@@ -96,6 +96,8 @@ void step_costs_create(const struct program *program, const struct machine *mach
                 timed[op->work] = true;
             }
             costs->ops[i] = works[op->work];
+        } else if (op->kind == OP_COLLECTIVE && op->work >= 0) {
+            costs->ops[i] = nanos_from_seconds(cost_seconds(work_cost(machine, &program->works, op->work)));
         } else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform) {
             costs->ops[i] = transfer_time(op, network, known);
         }

@@ -3,7 +3,9 @@
  *
  * A work is timed once (work_cost) however often it is executed, rounded to nanoseconds, and its nanoseconds are divided among
  * classes in the proportions of work_cost_by_class; the remainder of the rounding goes to the largest class, so that the split
- * sums exactly. Transfers are asked of the network, once per distinct (kind, role, bytes), when it is uniform.
+ * sums exactly. Transfers are asked of the network, once per distinct (kind, role, bytes), when it is uniform. An exchange that
+ * runs in pieces beside a computation (kernel detail) lasts as long as the pair does from their common start: what follows both
+ * then starts when it would at chunk detail, and what the pair takes beyond the computation alone is the exchange's.
  */
 #ifndef MSIM_SIM_STEP_COSTS_H
 #define MSIM_SIM_STEP_COSTS_H

@@ -111,10 +111,10 @@ static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nan
 
 static nanos collective_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
-    if (x->network == NULL)
-        return op->duration;
     const struct program_rank *at = &x->program->ranks[rank];
     const struct op *source = &x->tables->scripts[at->script].source[i];
+    if (x->network == NULL || source->work >= 0) /* beside a computation: the pair is costed as one */
+        return op->duration;
     return x->network->collective(x->network->state, source->collective, op->role, at->groups[op->role], source->bytes);
 }
 

@@ -14,7 +14,7 @@
 #include "model/program/program.h"
 
 struct piece {
-    int32_t work;  /* of a computation; -1 for an exchange */
+    int32_t work;  /* of a computation; of an exchange beside one, the pair; -1 otherwise */
     int32_t layer; /* relative to the range's first; -1: none */
     double bytes;  /* of an exchange */
     uint8_t class; /* enum work_class */

@@ -128,6 +128,42 @@ static void check_bandwidth(const struct job_case *c, const struct layout *layou
     breakdown_free(&stages);
 }
 
+/* Chunks, layers and kernels are the same step up to the rounding of each operation, when the host is out of the way (its pace is
+ * a property of a whole pass). */
+static void check_details(const struct job_case *c, const struct layout *layout, uint64_t draw)
+{
+    struct layout graphs = *layout;
+    struct step_result results[3];
+    char text[200];
+
+    (void)draw;
+    graphs.features |= FEATURE_BIT(CUDA_GRAPHS);
+    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+        struct breakdown stages;
+        results[detail] = simulate(&c->setting, &graphs, (struct step_options){.detail = detail}, &stages);
+        breakdown_free(&stages);
+    }
+    for (int detail = DETAIL_LAYER; detail <= DETAIL_KERNEL; detail++) {
+        double tolerance = 1e-9 * (double)(results[0].events + results[detail].events);
+        ck_assert_msg(fabs(results[detail].step_time_s - results[0].step_time_s) <= tolerance, "%s: %.9f s, by %s %.9f s",
+                      layout_format(layout, text, sizeof text), results[0].step_time_s,
+                      detail == DETAIL_LAYER ? "layers" : "kernels", results[detail].step_time_s);
+    }
+}
+
+START_TEST(details_agree)
+{
+    struct job_case c;
+
+    dense_case(&c, 8, 32, 64);
+    c.job.features |= FEATURE_BIT(CUDA_GRAPHS);
+    each_layout(&c, 31, 100, check_details);
+    mixture_case(&c, 8, 8, 32, 64);
+    c.job.features |= FEATURE_BIT(CUDA_GRAPHS);
+    each_layout(&c, 32, 100, check_details);
+}
+END_TEST
+
 START_TEST(breakdown_sums_exactly)
 {
     struct job_case c;
@@ -219,6 +255,7 @@ int main(void)
     tcase_set_timeout(layouts, 240);
     tcase_add_test(layouts, breakdown_sums_exactly);
     tcase_add_test(layouts, folding_changes_nothing);
+    tcase_add_test(layouts, details_agree);
     tcase_add_test(layouts, faster_links_are_never_slower);
     tcase_add_test(layouts, same_call_same_bytes);
     tcase_add_test(layouts, unknown_trace_rank_is_refused);
