@@ -24,6 +24,22 @@ static int flushed(void)
     return STATUS_FAILED;
 }
 
+/* What --quiet leaves. */
+static void keep_errors(struct diags *diags)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < diags->n_items; i++) {
+        struct diag *item = &diags->items[i];
+        if (item->severity == SEVERITY_ERROR) {
+            diags->items[kept++] = *item;
+        } else {
+            free(item->file);
+            free(item->text);
+        }
+    }
+    diags->n_items = kept;
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct invocation call;
@@ -40,8 +56,9 @@ static int run_command(const struct command *command, int argc, char **argv)
         enum status closed = outputs_close(&call, status == STATUS_OK || status == STATUS_CHECK);
         status = closed != STATUS_OK ? closed : status;
     }
-    if (call.verbosity >= 0 || call.diags.n_errors) /* --quiet: no warnings without an error */
-        diags_print(&call.diags, stderr, call.talk_colour);
+    if (call.verbosity < 0)
+        keep_errors(&call.diags);
+    diags_print(&call.diags, stderr, call.talk_colour);
     if (status == STATUS_USAGE)
         fprintf(stderr, "'msim %s --help' explains the options\n", command->name);
     invocation_free(&call);
