@@ -1,6 +1,7 @@
 #include "traces/measurement.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ struct reading {
     int columns[N_COLUMNS];
     size_t row;
     bool unusable; /* the current row, for a reason already given */
+    size_t errors_before_row;
     struct known_model *models;
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
@@ -148,7 +150,8 @@ static void skip(struct reading *reading, enum column column, const char *format
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    diag_warning(reading->diags, cell_place(reading, column), "row skipped: %s", why);
+    if (reading->diags->n_errors == reading->errors_before_row) /* otherwise the cause has been told */
+        diag_warning(reading->diags, cell_place(reading, column), "row skipped: %s", why);
     reading->unusable = true;
 }
 
@@ -422,7 +425,7 @@ static void read_outcome(struct reading *reading, struct measurement *row)
 {
     static const char *const outcomes[] = {"ok", "oom"};
     row->oom = word(reading, COLUMN_OUTCOME, outcomes, 2) == 1;
-    row->step_s = number(reading, COLUMN_STEP_TIME_S, 1e-9, 1e9);
+    row->step_s = number(reading, COLUMN_STEP_TIME_S, 0, HUGE_VAL);
     row->mfu = number(reading, COLUMN_MFU_PCT, 0, 100) / 100;
     if (!row->oom && row->step_s <= 0)
         skip(reading, COLUMN_STEP_TIME_S, "no step time");
@@ -480,6 +483,7 @@ static bool read_row(struct reading *reading, struct measurement *row)
                                 .source = cell(reading, COLUMN_SOURCE),
                                 .assumed = cell(reading, COLUMN_ASSUMED)};
     reading->unusable = false;
+    reading->errors_before_row = reading->diags->n_errors;
     struct shape shape = read_shape(reading);
     int zero = (int)whole(reading, COLUMN_ZERO, 0, 3, 0);
     read_model(reading, &shape, &row->model);
@@ -491,16 +495,16 @@ static bool read_row(struct reading *reading, struct measurement *row)
     return !reading->unusable;
 }
 
-/* What is assumed for empty cells must be said: once a column. */
+/* What is assumed for empty cells must be said: in one line a table. */
 static void note_defaults(const struct reading *reading)
 {
     static const struct {
         enum column column;
         const char *taken;
     } defaults[] = {
-        {COLUMN_VOCAB, "the catalog's, or 51,200 (LLaMA-like models: 32,000)"},
+        {COLUMN_VOCAB, "51,200 (32,000 when LLaMA-like)"},
         {COLUMN_GPUS_PER_NODE, "8"},
-        {COLUMN_NIC_GBPS, "the network usual for the GPU"},
+        {COLUMN_NIC_GBPS, "the GPU's usual"},
         {COLUMN_VPP, "1"},
         {COLUMN_CP, "1"},
         {COLUMN_ZERO, "0"},
@@ -509,14 +513,18 @@ static void note_defaults(const struct reading *reading)
         {COLUMN_RECOMPUTE, "none"},
         {COLUMN_PRECISION, "bf16"},
     };
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && used < sizeof text; i++) {
         size_t n_empty = 0;
         for (size_t row = 0; row < reading->csv->n_rows; row++)
             n_empty += *csv_cell(reading->csv, row, reading->columns[defaults[i].column]) == '\0';
         if (n_empty)
-            diag_note(reading->diags, (struct place){.file = reading->csv->name}, "%s is not given in %zu row%s; taken: %s",
-                      expected[defaults[i].column].name, n_empty, n_empty == 1 ? "" : "s", defaults[i].taken);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
+                                     expected[defaults[i].column].name, defaults[i].taken);
     }
+    if (used)
+        diag_note(reading->diags, (struct place){.file = reading->csv->name}, "assumed where cells are empty: %s", text);
 }
 
 static void reading_free(struct reading *reading)
@@ -542,7 +550,8 @@ enum status measurement_table_build(struct csv_table *csv, struct measurement_ta
             else
                 built.n_skipped++;
         }
-        note_defaults(&reading);
+        if (diags->n_errors == errors_before)
+            note_defaults(&reading);
     }
     reading_free(&reading);
     built.csv = *csv;
