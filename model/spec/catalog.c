@@ -17,7 +17,13 @@ static enum status load(enum catalog_kind kind, const char *name, void *object, 
 {
     struct arena arena = {0};
     struct yaml_node value = {.kind = YAML_SCALAR, .text = name, .quoted = true};
+    size_t before = diags->n_errors;
     struct yaml_node *tree = entry_resolve(kind, &value, &arena, diags);
+    if (tree && diags->n_errors > before) { /* a key given twice: look for more mistakes, take nothing */
+        struct catalog_entry scratch;
+        (void)!entry_read(kind, tree, &scratch.model, diags);
+        tree = NULL;
+    }
     enum status status = tree ? entry_read(kind, tree, object, diags) : STATUS_BAD_INPUT;
     arena_free(&arena);
     return status;

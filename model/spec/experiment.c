@@ -39,6 +39,7 @@ static const struct field gpus_row[] = {
 struct loader {
     struct arena arena;
     struct diags *diags;
+    size_t errors_before;
 };
 
 static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
@@ -115,6 +116,12 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         return root;
     }
     struct yaml_node *value = yaml_value(path, text + length + 1, &l->arena, l->diags);
+    if (strncmp(path, "layout.", 7) == 0) {
+        const char *key = layout_request_key(path + 7);
+        char *whole = arena_new(&l->arena, strlen(key) + 8, 1);
+        snprintf(whole, strlen(key) + 8, "layout.%s", key);
+        path = whole;
+    }
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
@@ -243,7 +250,6 @@ static enum status read_tree(const struct yaml_node *root, struct experiment *ex
 {
     struct parts parts = {0};
     struct experiment *e = arena_new(&l->arena, 1, sizeof *e);
-    size_t before = l->diags->n_errors;
     schema_read(&parts_schema, root, &parts, l->diags);
     bool known = read_entry(CATALOG_MODELS, parts.model, &e->model, l) == STATUS_OK;
     known = read_cluster(parts.cluster, e, l) && known;
@@ -252,7 +258,7 @@ static enum status read_tree(const struct yaml_node *root, struct experiment *ex
         layout_request_read(parts.layout, &e->layout, l->diags);
     read_faults(parts.faults, e, l->diags);
     e->seed = (uint64_t)parts.seed;
-    if (l->diags->n_errors > before)
+    if (l->diags->n_errors > l->errors_before)
         return STATUS_BAD_INPUT;
     *experiment = *e;
     return STATUS_OK;
@@ -270,15 +276,12 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
         diag_error(l->diags, root->at, "this is a model (a Hugging Face config.json), not an experiment; give it with --model");
         return STATUS_BAD_INPUT;
     }
-    size_t before = l->diags->n_errors;
-    root = with_flags(root, flags, l);
-    enum status status = read_tree(root, experiment, l);
-    return l->diags->n_errors > before ? STATUS_BAD_INPUT : status;
+    return read_tree(with_flags(root, flags, l), experiment, l);
 }
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)
 {
-    struct loader l = {.diags = diags};
+    struct loader l = {.diags = diags, .errors_before = diags->n_errors};
     struct yaml_node *root = arena_new(&l.arena, 1, sizeof *root);
     *root = (struct yaml_node){.kind = YAML_MAPPING};
     if (flags->file)
@@ -292,7 +295,7 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
                                   struct diags *diags)
 {
     static const struct experiment_flags none = {0};
-    struct loader l = {.diags = diags};
+    struct loader l = {.diags = diags, .errors_before = diags->n_errors};
     struct yaml_node *root = yaml_parse(name, bytes, n, &l.arena, diags);
     enum status status = root ? load(root, &none, experiment, &l) : STATUS_BAD_INPUT;
     arena_free(&l.arena);

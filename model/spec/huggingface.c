@@ -134,9 +134,6 @@ static struct yaml_node *rename_keys(struct yaml_node *entry, const struct yaml_
 {
     for (const struct rename *r = table; r->theirs; r++) {
         const struct yaml_node *value = yaml_find(config, r->theirs);
-        for (const struct yaml_node *again = value ? value->next : NULL; again; again = again->next)
-            if (strcmp(again->key, r->theirs) == 0)
-                diag_error(diags, again->key_at, "'%s' is given twice; first on line %d", r->theirs, value->key_at.line);
         if (value && !yaml_is_null(value)) {
             struct yaml_node named = *value;
             named.alias = r->theirs;

@@ -41,7 +41,7 @@ static const struct {
     {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},     {"expert_parallel", "ep"},
 };
 
-static const char *long_name(const char *key)
+const char *layout_request_key(const char *key)
 {
     for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
         if (strcmp(key, synonyms[i].written) == 0)
@@ -74,9 +74,24 @@ static struct yaml_node *item_tree(const struct yaml_node *whole, size_t offset,
     key[strcspn(key, " ")] = '\0';
     value[strcspn(value, " ")] = '\0';
     struct yaml_node *node = arena_new(arena, 1, sizeof *node);
-    *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true, .text = value, .key = long_name(key), .key_at = at};
+    *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true, .text = value, .key = layout_request_key(key), .key_at = at};
     node->at = inside(at, (size_t)(equals - start) + 1, false);
     return node;
+}
+
+/* Appends an item whose key (by its long name) is new to the tree; reports it otherwise. */
+static void add_item(struct yaml_node *tree, struct yaml_node **last, struct yaml_node *item, struct diags *diags)
+{
+    const struct yaml_node *first = yaml_find(tree, item->key);
+    if (first) {
+        diag_error(diags, item->key_at, "layout: '%s' is given twice", item->key);
+        return;
+    }
+    if (*last)
+        (*last)->next = item;
+    else
+        tree->first = item;
+    *last = item;
 }
 
 static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *arena, struct diags *diags)
@@ -87,17 +102,14 @@ static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *a
         offset += strspn(text->text + offset, ", ");
         size_t length = strcspn(text->text + offset, ",");
         struct yaml_node *item = length ? item_tree(text, offset, length, arena, diags) : NULL;
-        if (item && last)
-            last->next = item;
-        else if (item)
-            tree->first = item;
-        last = item ? item : last;
+        if (item)
+            add_item(tree, &last, item, diags);
         offset += length;
     }
     return tree;
 }
 
-static struct yaml_node *with_long_names(const struct yaml_node *mapping, struct arena *arena)
+static struct yaml_node *with_long_names(const struct yaml_node *mapping, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *tree = arena_new(arena, 1, sizeof *tree), *last = NULL;
     *tree = *mapping;
@@ -105,13 +117,9 @@ static struct yaml_node *with_long_names(const struct yaml_node *mapping, struct
     for (const struct yaml_node *child = mapping->first; child; child = child->next) {
         struct yaml_node *copy = arena_new(arena, 1, sizeof *copy);
         *copy = *child;
-        copy->key = long_name(child->key);
+        copy->key = layout_request_key(child->key);
         copy->next = NULL;
-        if (last)
-            last->next = copy;
-        else
-            tree->first = copy;
-        last = copy;
+        add_item(tree, &last, copy, diags);
     }
     return tree;
 }
@@ -126,7 +134,7 @@ struct yaml_node *layout_request_tree(const struct yaml_node *value, struct aren
     struct yaml_node *tree = arena_new(arena, 1, sizeof *tree);
     *tree = *value;
     if (value->kind == YAML_MAPPING)
-        tree = with_long_names(value, arena);
+        tree = with_long_names(value, arena, diags);
     else if (value->kind == YAML_SCALAR && !is_auto(value))
         tree = text_tree(value, arena, diags);
     return tree;

@@ -16,6 +16,9 @@
  * names of its keys; "auto" as it is. */
 struct yaml_node *layout_request_tree(const struct yaml_node *value, struct arena *arena, struct diags *diags);
 
+/* The long name of a key: "mb" is "micro_batch"; any other is itself. */
+const char *layout_request_key(const char *key);
+
 /* That tree into the request. */
 void layout_request_read(const struct yaml_node *tree, struct layout_request *request, struct diags *diags);
 

@@ -172,11 +172,8 @@ void schema_read(const struct schema *schema, const struct yaml_node *mapping, v
     }
     for (const struct yaml_node *child = mapping->first; child; child = child->next) {
         const struct field *row = schema_find(schema, child->key);
-        const struct yaml_node *first = yaml_find(mapping, child->key);
         if (!row)
             schema_unknown_key(schema, child, diags);
-        else if (first != child)
-            diag_error(diags, child->key_at, "'%s' is given twice; first on line %d", child->key, first->key_at.line);
         else if (!yaml_is_null(child))
             field_read(row, child, object, diags);
         else if (!row->fallback)

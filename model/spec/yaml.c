@@ -10,7 +10,8 @@
 struct builder {
     struct arena *arena;
     struct diags *diags;
-    const char *name;
+    const char *name, *bytes;
+    size_t n_bytes;
     struct yaml_node *root;
     struct {
         struct yaml_node *node, *last;
@@ -29,6 +30,19 @@ static struct place place_of(const struct builder *b, struct fy_event *event)
     if (!mark)
         return (struct place){.file = b->name};
     return (struct place){.file = b->name, .line = mark->line + 1, .column = mark->column + 1};
+}
+
+static struct place before_mark(struct place at)
+{
+    at.column -= at.column > 1;
+    return at;
+}
+
+/* A scalar's mark stands behind its opening quote; the user looks for the quote. */
+static struct place scalar_place(const struct builder *b, struct fy_event *event, enum fy_scalar_style style)
+{
+    struct place at = place_of(b, event);
+    return style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED ? before_mark(at) : at;
 }
 
 static void attach(struct builder *b, struct yaml_node *node)
@@ -63,27 +77,37 @@ static bool refuse(struct builder *b, struct place at, const char *what)
     return false;
 }
 
+/* Keys of one mapping differ. Quadratic, which YAML_KEYS_MAX bounds. */
+static bool add_key(struct builder *b, const char *key, struct place at)
+{
+    int top = b->depth - 1;
+    if (++b->open[top].n_keys > YAML_KEYS_MAX)
+        return refuse(b, at, "more keys in one mapping than any specification has");
+    const struct yaml_node *first = yaml_find(b->open[top].node, key);
+    if (first)
+        diag_error(b->diags, at, "'%.60s' is given twice; first on line %d", key, first->key_at.line);
+    b->open[top].key = key;
+    b->open[top].key_at = at;
+    b->open[top].has_key = true;
+    return true;
+}
+
 static bool add_scalar(struct builder *b, struct fy_event *event)
 {
-    struct place at = place_of(b, event);
     struct fy_token *token = event->scalar.value;
+    enum fy_scalar_style style = token ? fy_scalar_token_get_style(token) : FYSS_PLAIN;
+    struct place at = scalar_place(b, event, style);
     size_t n = 0;
     const char *text = token ? fy_token_get_text(token, &n) : "";
     if (!text || memchr(text, '\0', n))
         return refuse(b, at, "a value that holds a NUL character");
     char *copy = arena_new(b->arena, n + 1, 1);
     memcpy(copy, text, n);
-    if (awaits_key(b)) {
-        if (++b->open[b->depth - 1].n_keys > YAML_KEYS_MAX)
-            return refuse(b, at, "more keys in one mapping than any specification has");
-        b->open[b->depth - 1].key = copy;
-        b->open[b->depth - 1].key_at = at;
-        b->open[b->depth - 1].has_key = true;
-        return true;
-    }
+    if (awaits_key(b))
+        return add_key(b, copy, at);
     struct yaml_node *node = arena_new(b->arena, 1, sizeof *node);
     *node = (struct yaml_node){.kind = YAML_SCALAR, .text = copy, .at = at};
-    node->quoted = token && fy_scalar_token_get_style(token) != FYSS_PLAIN;
+    node->quoted = style != FYSS_PLAIN;
     attach(b, node);
     return true;
 }
@@ -114,16 +138,35 @@ static bool build(struct builder *b, struct fy_event *event)
     case FYET_SEQUENCE_START: return open_container(b, event, YAML_SEQUENCE);
     case FYET_MAPPING_END:
     case FYET_SEQUENCE_END: b->depth--; return true;
-    case FYET_ALIAS: return refuse(b, place_of(b, event), "aliases (*name) are not supported; repeat the value, or use `base:`");
+    case FYET_ALIAS:
+        return refuse(b, before_mark(place_of(b, event)), "aliases (*name) are not supported; repeat the value, or use `base:`");
     case FYET_DOCUMENT_START:
         return b->documents++ == 0 || refuse(b, place_of(b, event), "a second document (`---`); one file holds one");
     default: return true;
     }
 }
 
-/* libfyaml's own findings, in its words and at its places. */
-static void report_syntax(const char *name, struct fy_diag *errors, struct diags *diags)
+/* A place behind the end of a text without a last newline is that end. */
+static struct place inside_text(struct place at, const char *bytes, size_t n)
 {
+    int line = 1;
+    size_t start = 0;
+    for (size_t i = 0; i < n; i++) {
+        line += bytes[i] == '\n';
+        start = bytes[i] == '\n' ? i + 1 : start;
+    }
+    if (at.line > line) {
+        at.line = line;
+        at.column = (int)(n - start) + 1;
+    }
+    return at;
+}
+
+/* libfyaml's own findings, in its words and at its places. */
+static void report_syntax(const struct builder *b, struct fy_diag *errors)
+{
+    const char *name = b->name;
+    struct diags *diags = b->diags;
     size_t before = diags->n_errors;
     void *iterator = NULL;
     const struct fy_diag_error *error;
@@ -131,7 +174,8 @@ static void report_syntax(const char *name, struct fy_diag *errors, struct diags
         struct place at = {
             .file = name, .line = error->line > 0 ? error->line : 0, .column = error->column > 0 ? error->column : 0};
         if (error->type == FYET_ERROR)
-            diag_error(diags, at, "not valid YAML or JSON: %s", error->msg ? error->msg : "syntax error");
+            diag_error(diags, inside_text(at, b->bytes, b->n_bytes), "not valid YAML or JSON: %s",
+                       error->msg ? error->msg : "syntax error");
     }
     if (diags->n_errors == before)
         diag_error(diags, (struct place){.file = name}, "not valid YAML or JSON");
@@ -146,7 +190,7 @@ static bool build_all(struct builder *b, struct fy_parser *parser, struct fy_dia
         fy_parser_event_free(parser, event);
     }
     if (good && fy_parser_get_stream_error(parser)) {
-        report_syntax(b->name, errors, b->diags);
+        report_syntax(b, errors);
         good = false;
     }
     return good;
@@ -199,7 +243,7 @@ struct yaml_node *yaml_parse(const char *name, const char *bytes, size_t n, stru
     }
     if (!check_text(name, bytes, n, diags))
         return NULL;
-    struct builder b = {.arena = arena, .diags = diags, .name = arena_copy_text(arena, name)};
+    struct builder b = {.arena = arena, .diags = diags, .name = arena_copy_text(arena, name), .bytes = bytes, .n_bytes = n};
     struct fy_diag_cfg diag_cfg = {.level = FYET_ERROR, .module_mask = ~0u};
     struct fy_diag *errors = fy_diag_create(&diag_cfg);
     if (errors)

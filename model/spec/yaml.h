@@ -2,8 +2,8 @@
  * yaml.h - a YAML 1.2 or JSON text as a small tree in which every value knows where it was written.
  *
  * The tree is msim's own: parsing (libfyaml), inheritance and overrides (trees laid over trees) and reading (schema.h) meet here
- * and nowhere else. Keys are scalars, one document per text. Aliases are refused: a specification says what it means where it
- * says it, and a tree without sharing can neither loop nor explode.
+ * and nowhere else. Keys are scalars and differ within a mapping; a text is one document. Aliases are refused: a specification
+ * says what it means where it says it, and a tree without sharing can neither loop nor explode.
  *
  * Everything lives in the caller's arena. Cost: linear in the text.
  */
@@ -15,7 +15,7 @@
 #include "model/base/diag.h"
 #include "model/base/memory.h"
 
-enum { YAML_DEPTH_MAX = 32, YAML_BYTES_MAX = 4 << 20, YAML_KEYS_MAX = 8192 };
+enum { YAML_DEPTH_MAX = 32, YAML_BYTES_MAX = 2 << 20, YAML_KEYS_MAX = 2048 };
 
 enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
 
@@ -29,7 +29,8 @@ struct yaml_node {
     struct yaml_node *first, *next;
 };
 
-/* Parse n bytes; `name` is what diagnostics call the text. NULL after reporting what is wrong. */
+/* Parse n bytes; `name` is what diagnostics call the text. NULL when there is no tree; mistakes that leave one (a key given
+ * twice) are only reported. */
 struct yaml_node *yaml_parse(const char *name, const char *bytes, size_t n, struct arena *arena, struct diags *diags);
 
 /* The same from a file ("-": standard input). */
@@ -52,7 +53,7 @@ const char *yaml_kind_name(enum yaml_kind kind);
 
 /*
  * `over` laid over `under`: mappings merge key by key, anything else is replaced. Returns a new tree that shares what did not
- * change; neither argument is modified. A key that `over` writes twice stays twice, for the reader to report.
+ * change; neither argument is modified.
  */
 struct yaml_node *yaml_overlay(const struct yaml_node *under, const struct yaml_node *over, struct arena *arena);
 

@@ -63,7 +63,7 @@ struct yaml_node *yaml_overlay(const struct yaml_node *under, const struct yaml_
         append(result, &last, new ? yaml_overlay(old, new, arena) : copy_of(old, arena));
     }
     for (const struct yaml_node *new = over->first; new; new = new->next)
-        if (!yaml_find(under, new->key) || yaml_find(over, new->key) != new)
+        if (!yaml_find(under, new->key))
             append(result, &last, copy_of(new, arena));
     return result;
 }

@@ -1,0 +1,214 @@
+/* Every kind of mistake in an experiment file: where it is and what is said about it, word for word. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "tests/spec/said.h"
+
+#define GOOD "model: tiny-gpt\ncluster: a100-80g-sxm-node\n"
+
+static const struct {
+    const char *text, *said;
+} mistakes[] = {
+    {"modle: tiny-gpt\nmodel: tiny-gpt\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:1: error: unknown key 'modle' in experiment; did you mean 'model'?\n"},
+    {GOOD "job: {global_batch: 8, glubal_batch: 8}\n",
+     "t.yaml:3:24: error: unknown key 'glubal_batch' in job; did you mean 'global_batch'?\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: {tp: 2, pq: 4}\n",
+     "t.yaml:4:17: error: unknown key 'pq' in layout; did you mean 'pp'?\n"},
+    {"model: tiny-gtp\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:8: error: unknown model 'tiny-gtp'; did you mean 'tiny-gpt'?\n"},
+    {"model: tiny-gpt\ncluster: megascale-a10\njob: {global_batch: 8}\n",
+     "t.yaml:2:10: error: unknown cluster 'megascale-a10'; did you mean 'megascale-a100'?\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, gpu: a100-80g-smx}\njob: {global_batch: 8}\n",
+     "t.yaml:2:41: error: unknown GPU 'a100-80g-smx'; did you mean 'a100-80g-sxm'?\n"},
+    {"model: {base: tiny-gpt, layers: -3}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:33: error: layers: -3 is too small; it is at least 1\n"},
+    {"model: {base: tiny-gpt, layers: 1e6}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:33: error: layers: 1e6 is too large; it is at most 10k\n"},
+    {"model: {base: tiny-gpt, heads: 3}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:32: error: heads: hidden 256 is not a multiple of 3 heads; change one or give head_dim\n"},
+    {"model: {base: tiny-gpt, kv_heads: 3}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:35: error: kv_heads: 8 heads cannot share 3 key/value heads evenly\n"},
+    {"model: {layers: 2, hidden: 8, heads: 2}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:8: error: model: 'vocab' is missing (rows of the embedding table)\n"
+     "t.yaml:1:8: error: model: 'max_seq_len' is missing (default sequence length; rows of a learned position table)\n"},
+    {"model: {base: mixtral-8x7b, moe: {top_k: 9}}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
+     "t.yaml:1:42: error: top_k: 9 experts per token of only 8\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200}\njob: {global_batch: 8}\n",
+     "t.yaml:2:46: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200s}\njob: {global_batch: 8}\n",
+     "t.yaml:2:46: error: nic_rate: 's' is not a unit of a data rate; write for example 200Gbps or 900GB/s\n"},
+    {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 12289}\njob: {global_batch: 8}\n",
+     "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8)\n"},
+    {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 100}\njob: {global_batch: 8}\n",
+     "t.yaml:2:39: error: gpus: 100 do not fill nodes of 8; take 96 or 104\n"},
+    {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 3}\njob: {global_batch: 8}\n",
+     "t.yaml:2:39: error: gpus: a node of 8 GPUs is not shared evenly by jobs of 3; take a divisor of 8\n"},
+    {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 0}\njob: {global_batch: 8}\n",
+     "t.yaml:2:39: error: gpus: 0 is too small; it is at least 1\n"},
+    {GOOD "job: {global_batch: -6144}\n", "t.yaml:3:21: error: global_batch: -6144 is too small; it is at least 1\n"},
+    {GOOD "job: {global_batch: 2.5}\n", "t.yaml:3:21: error: global_batch: 2.5 is not a whole number\n"},
+    {GOOD "job: {global_batch: 8, precision: bf61}\n",
+     "t.yaml:3:35: error: precision: unknown 'bf61'; did you mean 'bf16'? (fp32, bf16, fp16, fp8, mxfp8 or nvfp4)\n"},
+    {GOOD "job: {global_batch: 8, precision: fp8}\n",
+     "t.yaml:3:35: error: precision: a100-80g-sxm has no fp8; `msim catalog show a100-80g-sxm` lists its peaks\n"},
+    {GOOD "job: {global_batch: 8, gradient_precision: fp8}\n",
+     "t.yaml:3:44: error: gradient_precision: fp8 gradients are not reduced; fp32, bf16 or fp16\n"},
+    {GOOD "job: {global_batch: 8, features: [flash_atention2]}\n",
+     "t.yaml:3:35: error: features: unknown 'flash_atention2'; did you mean 'flash_attention2'?\n"},
+    {GOOD "job: {global_batch: 8, features: {a: b}}\n",
+     "t.yaml:3:34: error: features is a mapping; it must be a sequence of names\n"},
+    {GOOD "job: {global_batch: 8, optimizer: [adam]}\n",
+     "t.yaml:3:35: error: optimizer is a sequence; it must be a single value\n"},
+    {GOOD "job: [global_batch]\n", "t.yaml:3:6: error: job is a sequence; it must be a mapping of keys to values\n"},
+    {GOOD "job: {global_batch: 8}\njob: {global_batch: 9}\n", "t.yaml:4:1: error: 'job' is given twice; first on line 3\n"},
+    {GOOD "job:\n  global_batch: 8\n  global_batch: 9\n", "t.yaml:5:3: error: 'global_batch' is given twice; first on line 4\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp=8,pp=x\n",
+     "t.yaml:4:17: error: pp: 'x' is not a number; write for example 6144 or 300B\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp=8, qq\n",
+     "t.yaml:4:15: error: layout: 'qq' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1 or auto\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: {mb: 1, micro_batch: 1}\n",
+     "t.yaml:4:17: error: layout: 'micro_batch' is given twice\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp=1,tp=2\n", "t.yaml:4:14: error: layout: 'tp' is given twice\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: {tp: 0}\n", "t.yaml:4:14: error: tp: 0 is too small; it is at least 1\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: {schedule: interleave}\n",
+     "t.yaml:4:20: error: schedule: unknown 'interleave'; did you mean 'interleaved'? (none, gpipe, 1f1b, interleaved, zb-1p, "
+     "zb-2p, "
+     "zb-v or dualpipe)\n"},
+    {GOOD "job: {global_batch: 8}\nfaults: {horizon: 54}\n",
+     "t.yaml:4:19: error: horizon: '54' has no unit; write a time such as 30min, 900s or 14d\n"},
+    {GOOD "job: {global_batch: 8}\nfaults: {checkpoint_interval: 30min, checkpoint_steps: 100}\n",
+     "t.yaml:4:56: error: checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one\n"},
+    {"cluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:1: error: experiment: 'model' is missing (what is trained: --model NAME, or `model:` in the file)\n"},
+    {"model:\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:1: error: 'model' has no value (what is trained: --model NAME, or `model:` in the file)\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, base: x}\njob: {global_batch: 8}\n",
+     "t.yaml:2:36: error: 'base' is given twice; first on line 2\n"},
+    {GOOD "job: {global_batch: 8}\nfaults:\n  horizon:\n    '54'\n",
+     "t.yaml:6:5: error: horizon: '54' has no unit; write a time such as 30min, 900s or 14d\n"},
+    {"model: tiny-gpt\ncluster: ~\njob: {global_batch: 8}\n",
+     "t.yaml:2:10: error: 'cluster' has no value (what it runs on: --cluster NAME, --gpu NAME, or `cluster:`)\n"},
+    {"[1, 2]\n", "t.yaml:1:1: error: an experiment is a mapping with the keys model, cluster, job, layout; this is a sequence\n"},
+    {"model_type: llama\n",
+     "t.yaml:1:1: error: this is a model (a Hugging Face config.json), not an experiment; give it with --model\n"},
+    {"model: &m tiny-gpt\ncluster: *m\n",
+     "t.yaml:2:10: error: aliases (*name) are not supported; repeat the value, or use `base:`\n"},
+    {"model: tiny-gpt\n---\nmodel: tiny-gpt\n", "t.yaml:2:1: error: a second document (`---`); one file holds one\n"},
+    {"? [a, b]\n: c\n", "t.yaml:1:3: error: a key must be a name, not a mapping or a sequence\n"},
+    {"model: {a: [b\n", "t.yaml:2:1: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
+    {"\n  \n", "t.yaml: error: the file is empty\n"},
+    {"# nothing\n", "t.yaml: error: the file holds nothing but comments\n"},
+    {"model: tiny\x01gpt\n", "t.yaml:1:12: error: byte 0x01 is not text; is this a binary file?\n"},
+    {"model: caf\xe9\n", "t.yaml:1:11: error: byte 0xe9 is not text; is this a binary file?\n"},
+    {"model: \"a\\0b\"\n", "t.yaml:1:8: error: a value that holds a NUL character\n"},
+};
+
+START_TEST(a_mistake_is_located_and_explained)
+{
+    enum status status;
+    char *words = said_of_text(mistakes[_i].text, &status);
+    ck_assert_str_eq(words, mistakes[_i].said);
+    ck_assert_int_eq(status, STATUS_BAD_INPUT);
+    free(words);
+}
+END_TEST
+
+/* One run shows them all, in the order of the parts. */
+START_TEST(several_mistakes_at_once)
+{
+    enum status status;
+    char *words = said_of_text("model: {base: tiny-gpt, layers: 0}\n"
+                               "cluster: {base: a100-80g-sxm-node, fabrik: roce, gpu: {hbm_rate: 3}}\n"
+                               "job: {global_batch: 8s, precision: fp9, features: [a, tp_overlap, b]}\n"
+                               "layout: {tp: 3.5}\n",
+                               &status);
+    int lines = 0;
+    for (const char *p = words; *p; p++)
+        lines += *p == '\n';
+    ck_assert_int_eq(lines, 8);
+    ck_assert_ptr_nonnull(strstr(words, "t.yaml:2:66: error: hbm_rate: '3' has no unit"));
+    ck_assert_int_eq(status, STATUS_BAD_INPUT);
+    free(words);
+}
+END_TEST
+
+/* On failure the result keeps what it held. */
+START_TEST(nothing_is_written_on_failure)
+{
+    struct diags diags = {0};
+    struct experiment *experiment = memory_new(1, sizeof *experiment);
+    const char *text = GOOD "job: {global_batch: x}\n";
+    experiment->gpus = 77;
+    ck_assert_int_eq(experiment_parse_text("t", text, strlen(text), experiment, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(experiment->gpus, 77);
+    ck_assert_int_eq(experiment->job.global_batch, 0);
+    diags_free(&diags);
+    free(experiment);
+}
+END_TEST
+
+static char *repeat(const char *text, size_t times)
+{
+    size_t n = strlen(text);
+    char *all = memory_new(n * times + 1, 1);
+    for (size_t i = 0; i < times; i++)
+        memcpy(all + n * i, text, n);
+    return all;
+}
+
+/* Floods end quickly with a sentence, not with a crash. */
+START_TEST(floods_are_refused)
+{
+    static const struct {
+        const char *unit, *said;
+        size_t times;
+    } floods[] = {
+        {"[", "nested too deeply", 100000}, {"{a: ", "nested too deeply", 100000},       {"- ", "nested too deeply", 50000},
+        {"b: 1\n", " more)", 2000},         {"0123456789", "larger than 2 MiB", 500000},
+    };
+    enum status status;
+    char *text = repeat(floods[_i].unit, floods[_i].times);
+    char *words = said_of_text(text, &status);
+    ck_assert_ptr_nonnull(strstr(words, floods[_i].said));
+    ck_assert_int_eq(status, STATUS_BAD_INPUT);
+    free(words);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_mapping_has_an_end)
+{
+    char *text = NULL;
+    size_t n;
+    enum status status;
+    FILE *out = open_memstream(&text, &n);
+    for (int i = 0; i < 3000; i++)
+        fprintf(out, "k%d: 1\n", i);
+    fclose(out);
+    char *words = said_of_text(text, &status);
+    ck_assert_str_eq(words, "t.yaml:2049:1: error: more keys in one mapping than any specification has\n");
+    free(words);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("diagnostics");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_mistake_is_located_and_explained, 0, (int)(sizeof mistakes / sizeof mistakes[0]));
+    tcase_add_test(tests, several_mistakes_at_once);
+    tcase_add_test(tests, nothing_is_written_on_failure);
+    tcase_add_loop_test(tests, floods_are_refused, 0, 5);
+    tcase_add_test(tests, a_mapping_has_an_end);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,256 @@
+/* Experiments: what is read, what is filled in, what flags and overrides change, and that the effective configuration repeats it.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "tests/spec/said.h"
+
+static struct experiment e;
+
+/* Loads or fails the test with what was said. */
+static void load(const struct experiment_flags *flags)
+{
+    struct diags diags = {0};
+    memset(&e, 0, sizeof e);
+    enum status status = experiment_load(flags, &e, &diags);
+    char *words = said(&diags);
+    ck_assert_msg(status == STATUS_OK, "%s", words);
+    free(words);
+    diags_free(&diags);
+}
+
+static void load_with(struct experiment_flags flags, const char *override)
+{
+    flags.overrides = &override;
+    flags.n_overrides = override != NULL;
+    load(&flags);
+}
+
+/* What is said of flags that are wrong. */
+static char *said_of(struct experiment_flags flags, const char *override)
+{
+    struct diags diags = {0};
+    flags.overrides = &override;
+    flags.n_overrides = override != NULL;
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_BAD_INPUT);
+    char *words = said(&diags);
+    diags_free(&diags);
+    return words;
+}
+
+static const struct experiment_flags the_file = {.file = TEST_DATA "/megascale.yaml"};
+static const struct experiment_flags two_names = {.model = "gpt-175b-megascale", .cluster = "megascale-a100"};
+
+START_TEST(the_example_of_the_manual)
+{
+    load(&the_file);
+    ck_assert_str_eq(e.model.name, "gpt-175b-megascale");
+    ck_assert_int_eq(e.model.layers, 96);
+    ck_assert_str_eq(e.cluster.name, "megascale-a100");
+    ck_assert_int_eq(e.gpus, 12288);
+    ck_assert_int_eq(e.cluster.nodes, 1536);
+    ck_assert_str_eq(e.cluster.gpu.name, "a100-80g-sxm");
+    ck_assert_int_eq(e.job.global_batch, 6144);
+    ck_assert_int_eq(e.job.seq_len, 2048);
+    ck_assert_int_eq(e.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(e.job.gradient_precision, PRECISION_FP32);
+    ck_assert_int_eq(e.job.optimizer, OPTIMIZER_ADAM);
+    ck_assert_uint_eq(e.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(SLIDING_WINDOW) |
+                                          FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP));
+    ck_assert(e.layout.given);
+    ck_assert_str_eq(e.layout.text, "tp=8,pp=8,vpp=6,micro_batch=1,zero=2");
+    ck_assert_str_eq(e.faults.trace, "llama3-54d");
+    ck_assert_double_eq(e.faults.checkpoint_interval_s, 1800);
+    ck_assert_int_eq(e.faults.spares, 4);
+    ck_assert_double_eq(e.job.tokens, 300e9);
+    ck_assert_uint_eq(e.seed, 7);
+}
+END_TEST
+
+START_TEST(defaults_follow_from_the_rest)
+{
+    load(&two_names);
+    ck_assert_int_eq(e.job.seq_len, 2048);
+    ck_assert_int_eq(e.gpus, 12288);
+    ck_assert_int_eq(e.job.global_batch, 12288); /* with a note */
+    ck_assert(!e.layout.given);
+    ck_assert_int_eq(e.faults.spares, -1);
+    ck_assert_uint_eq(e.seed, 1);
+    load_with((struct experiment_flags){.model = "tiny-gpt", .gpu = "v100-32g-sxm"}, NULL);
+    ck_assert_int_eq(e.job.precision, PRECISION_FP16); /* it has no bf16 */
+    ck_assert_int_eq(e.gpus, 8);
+    ck_assert_str_eq(e.cluster.name, "v100-32g-sxm-node");
+    ck_assert_int_eq(e.cluster.fabric_layers, 1);
+}
+END_TEST
+
+START_TEST(flags_win)
+{
+    struct experiment_flags flags = the_file;
+    flags.model = "gpt3-175b";
+    flags.layout = "tp=4, pp=2,mb=2,sp=1";
+    load(&flags);
+    ck_assert_str_eq(e.model.name, "gpt3-175b");
+    ck_assert_str_eq(e.layout.text, "tp=4,pp=2,micro_batch=2,sequence_parallel=1");
+    ck_assert_int_eq(e.gpus, 12288);
+    flags.layout = "auto";
+    flags.cluster = "dgx-h100";
+    load(&flags);
+    ck_assert(!e.layout.given);
+    ck_assert_int_eq(e.gpus, 1016);
+    flags.gpu = "h200-sxm"; /* another GPU in the cluster that is there */
+    load(&flags);
+    ck_assert_str_eq(e.cluster.name, "dgx-h100");
+    ck_assert_str_eq(e.cluster.gpu.name, "h200-sxm");
+}
+END_TEST
+
+START_TEST(overrides_reach_any_key)
+{
+    load_with(the_file, "job.global_batch=3072");
+    ck_assert_int_eq(e.job.global_batch, 3072);
+    ck_assert_int_eq(e.job.optimizer, OPTIMIZER_ADAM);
+    load_with(the_file, "cluster.gpus=256");
+    ck_assert_int_eq(e.gpus, 256);
+    load_with(the_file, "cluster.gpu.hbm_rate=3TB/s");
+    ck_assert_double_eq(e.cluster.gpu.hbm_rate, 3e12);
+    ck_assert_int_eq(e.cluster.gpu.sms, 108);
+    load_with(the_file, "cluster.gpu.gemm.bf16.peak_fraction=0.5");
+    ck_assert_double_eq(e.cluster.gpu.gemm[PRECISION_BF16].peak_fraction, 0.5);
+    load_with(the_file, "cluster.gpu=h100-sxm");
+    ck_assert_int_eq(e.cluster.gpu.sms, 132);
+    load_with(the_file, "model.layers=48");
+    ck_assert_int_eq(e.model.layers, 48);
+    ck_assert_int_eq((int)e.model.hidden, 12288);
+    load_with(the_file, "model=llama2-7b");
+    ck_assert_str_eq(e.model.name, "llama2-7b");
+    load_with(the_file, "layout.mb=3");
+    ck_assert_str_eq(e.layout.text, "tp=8,pp=8,vpp=6,micro_batch=3,zero=2");
+    load_with(the_file, "layout=tp=2");
+    ck_assert_str_eq(e.layout.text, "tp=2");
+    load_with(the_file, "job.features=[compile, async_data]");
+    ck_assert_uint_eq(e.job.features, FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_DATA));
+    load_with(the_file, "job.features=compile;async_tp");
+    ck_assert_uint_eq(e.job.features, FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP));
+    load_with(the_file, "job={global_batch: 512, precision: fp16}");
+    ck_assert_int_eq(e.job.precision, PRECISION_FP16);
+    load_with(the_file, "faults.horizon=974d");
+    ck_assert_double_eq(e.faults.horizon_s, 974 * 86400.0);
+    load_with(the_file, "seed=12");
+    ck_assert_uint_eq(e.seed, 12);
+}
+END_TEST
+
+static const struct {
+    const char *override, *said;
+} slips[] = {
+    {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
+    {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
+    {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
+    {"job.global_batch.x=8", "job.global_batch.x: error: global_batch is a mapping; it must be a single value\n"},
+    {"job.features=[", "job.features: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
+    {"cluster.nic_rate=200",
+     "cluster.nic_rate: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
+    {"job", "error: 'job' is not KEY=VALUE; write for example job.global_batch=6144\n"},
+    {"=8", "error: '=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
+    {".a=8", "error: '.a=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
+    {"a..b=8", "error: 'a..b=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
+    {"a.b.c.d.e.f.g.h.i=8", "error: 'a.b.c.d.e.f.g.h.i=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
+};
+
+START_TEST(a_bad_override_is_named)
+{
+    char *words = said_of(the_file, slips[_i].override);
+    ck_assert_str_eq(words, slips[_i].said);
+    free(words);
+}
+END_TEST
+
+START_TEST(names_on_the_command_line_are_checked)
+{
+    char *words = said_of((struct experiment_flags){.model = "gtp3-175b", .cluster = "selene-a10", .layout = "tp=8;pp=8"}, NULL);
+    ck_assert_ptr_nonnull(strstr(words, "--model: error: unknown model 'gtp3-175b'; did you mean 'gpt3-175b'?"));
+    ck_assert_ptr_nonnull(strstr(words, "--cluster: error: unknown cluster 'selene-a10'; did you mean 'selene-a100'?"));
+    ck_assert_ptr_nonnull(strstr(words, "--layout: error: tp: "));
+    free(words);
+    words = said_of((struct experiment_flags){0}, NULL);
+    ck_assert_str_eq(words,
+                     "error: experiment: 'model' is missing (what is trained: --model NAME, or `model:` in the file)\n"
+                     "error: experiment: 'cluster' is missing (what it runs on: --cluster NAME, --gpu NAME, or `cluster:`)\n");
+    free(words);
+}
+END_TEST
+
+/* What result files hold is an experiment file that gives the same experiment, to the last bit. */
+START_TEST(the_effective_configuration_repeats_the_experiment)
+{
+    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b", "llama4-maverick"};
+    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node", "jean-zay-a100"};
+    static const char *const changes[] = {"cluster.net_fraction=0.123456789012345678", "faults.spares=0",
+                                          "layout=tp=8,pp=2,sp=true", "faults={trace: x, restart: 15min, checkpoint_steps: 100}",
+                                          "cluster.hop_latency=0.4us"};
+    struct experiment again;
+    struct diags diags = {0};
+    load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
+    char *text = experiment_to_json(&e);
+    memset(&again, 0, sizeof again);
+    enum status status = experiment_parse_text("again", text, strlen(text), &again, &diags);
+    char *words = said(&diags);
+    ck_assert_msg(status == STATUS_OK, "%s\n%s", words, text);
+    ck_assert_int_eq(memcmp(&e, &again, sizeof e), 0);
+    free(words);
+    free(text);
+    diags_free(&diags);
+}
+END_TEST
+
+/* A file named in a file is looked for beside it. */
+START_TEST(files_name_their_neighbours)
+{
+    load(&(struct experiment_flags){.file = TEST_DATA "/neighbours.yaml"});
+    ck_assert_str_eq(e.model.name, "my-llama");
+    ck_assert_int_eq(e.model.layers, 4);
+    ck_assert_int_eq((int)e.model.hidden, 4096); /* from llama2-7b, which it builds on */
+    ck_assert_str_eq(e.cluster.name, "my-cluster");
+    ck_assert_int_eq(e.cluster.leaf_nodes, 4);
+    ck_assert_double_eq(e.cluster.gpu.hbm_rate, 2.5e12); /* changed in place */
+    ck_assert_int_eq(e.cluster.gpu.sms, 108);
+    ck_assert_int_eq(e.gpus, 16);
+}
+END_TEST
+
+START_TEST(everything_in_place)
+{
+    load(&(struct experiment_flags){.file = TEST_DATA "/inline.json"});
+    ck_assert_str_eq(e.model.source, "given in place");
+    ck_assert_int_eq(e.model.head_dim, 64);
+    ck_assert_int_eq((int)e.model.ffn_hidden, 1024);
+    ck_assert_int_eq(e.cluster.nics_per_node, 8); /* one per GPU */
+    ck_assert_double_eq(e.cluster.nic_rate, 25e9);
+    ck_assert_int_eq(e.cluster.nvlink_domain, 8);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("experiment");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, the_example_of_the_manual);
+    tcase_add_test(tests, defaults_follow_from_the_rest);
+    tcase_add_test(tests, flags_win);
+    tcase_add_test(tests, overrides_reach_any_key);
+    tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
+    tcase_add_test(tests, names_on_the_command_line_are_checked);
+    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 5);
+    tcase_add_test(tests, files_name_their_neighbours);
+    tcase_add_test(tests, everything_in_place);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

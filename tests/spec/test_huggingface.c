@@ -1,0 +1,151 @@
+/* Hugging Face configurations: one of each family against the catalog's entry of the same model, and what is wrong in bad ones.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/spec/catalog.h"
+#include "tests/spec/said.h"
+
+static const char *const same[] = {"gpt2",       "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b",  "mixtral-8x7b",
+                                   "qwen2.5-7b", "qwen3-32b",    "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b"};
+
+/* What must agree: everything but the texts, the sequence length (a checkpoint's is the longest) and the published counts. */
+static void level(struct transformer *m, const struct transformer *with)
+{
+    memcpy(m->name, with->name, sizeof m->name);
+    memcpy(m->source, with->source, sizeof m->source);
+    m->max_seq_len = with->max_seq_len;
+    m->published_parameters = with->published_parameters;
+    m->published_active = with->published_active;
+    if (m->moe.experts && m->moe.every == 1 && !m->moe.first_dense_layers) /* no layer has this width */
+        m->ffn_hidden = with->ffn_hidden;
+}
+
+START_TEST(a_configuration_is_the_catalog_entry)
+{
+    struct diags diags = {0};
+    struct transformer theirs, ours;
+    char path[512];
+    snprintf(path, sizeof path, "%s/hf/%s/config.json", TEST_DATA, same[_i]);
+    memset(&theirs, 0, sizeof theirs);
+    memset(&ours, 0, sizeof ours);
+    enum status status = catalog_model(path, &theirs, &diags);
+    char *words = said(&diags);
+    ck_assert_msg(status == STATUS_OK && !*words, "%s", words);
+    ck_assert_int_eq(catalog_model(same[_i], &ours, &diags), STATUS_OK);
+    ck_assert_str_eq(theirs.name, same[_i]);
+    level(&theirs, &ours);
+    ck_assert_int_eq(memcmp(&theirs, &ours, sizeof ours), 0);
+    free(words);
+    diags_free(&diags);
+}
+END_TEST
+
+/* DeepSeek-V2-Lite: 15.7B published; q_lora_rank is null. */
+START_TEST(a_null_is_no_value)
+{
+    struct diags diags = {0};
+    struct transformer m;
+    struct parameter_count c;
+    ck_assert_int_eq(catalog_model(TEST_DATA "/hf/deepseek-v2-lite/config.json", &m, &diags), STATUS_OK);
+    transformer_parameters(&m, &c);
+    ck_assert_int_eq(m.latent.q_lora_rank, 0);
+    ck_assert_double_eq_tol(c.total, 15.7e9, 0.01e9);
+}
+END_TEST
+
+START_TEST(an_experiment_may_name_and_change_one)
+{
+    struct diags diags = {0};
+    static struct experiment e;
+    static const char *const override = "model.layers=2";
+    struct experiment_flags flags = {
+        .model = TEST_DATA "/hf/mixtral-8x7b/config.json", .gpu = "h100-sxm", .overrides = &override, .n_overrides = 1};
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+    ck_assert_int_eq(e.model.layers, 2);
+    ck_assert_int_eq(e.model.moe.experts, 8);
+    diags_free(&diags);
+}
+END_TEST
+
+static const struct {
+    const char *text, *said; /* after the file's name */
+} bad[] = {
+    {"{\"model_type\": \"lama\"}", ":1:16: error: model_type: 'lama' is not a family that msim reads (the nearest is 'llama'); "
+                                   "describe its shape in an msim model "
+                                   "file\n"},
+    {"{\"model_type\": \"t5\"}",
+     ":1:16: error: model_type: 't5' is not a family that msim reads; describe its shape in an msim model file\n"},
+    {"{\"architectures\": [\"LlamaForCausalLM\"]}",
+     ":1:1: error: a Hugging Face configuration needs a model_type, such as llama\n"},
+    {"{\n  \"model_type\": \"gpt2\",\n  \"n_layer\": -12,\n  \"n_embd\": 768,\n  \"n_head\": 12.5,\n  \"n_positions\": 1024,\n"
+     "  \"vocab_size\": \"many\"\n}\n",
+     ":3:14: error: n_layer: -12 is too small; it is at least 1\n"
+     "#:5:13: error: n_head: 12.5 is not a whole number\n"
+     "#:7:17: error: vocab_size: 'many' is not a number; write for example 6144 or 300B\n"},
+    {"{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": null}",
+     ":1:1: error: 'n_layer' is missing; this model_type needs it\n"
+     "#:1:49: error: 'n_head' is missing; this model_type needs it\n"
+     "#:1:1: error: 'n_positions' is missing; this model_type needs it\n"
+     "#:1:1: error: 'vocab_size' is missing; this model_type needs it\n"},
+    {"{\"model_type\": \"gpt2\", \"n_layer\": [1], \"n_embd\": 768, \"n_head\": 12, \"n_positions\": 1024, \"vocab_size\": "
+     "50257}",
+     ":1:35: error: n_layer is a sequence; it must be a single value\n"},
+    {"{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_layer\": 2, \"n_embd\": 768, \"n_head\": 12, \"n_positions\": 8, "
+     "\"vocab_size\": 5}",
+     ":1:38: error: 'n_layer' is given twice; first on line 1\n"},
+    {"{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 768, \"n_head\": 11, \"n_positions\": 8, \"vocab_size\": 5}",
+     ":1:63: error: heads: hidden 768 is not a multiple of 11 heads; change one or give head_dim\n"},
+    {"{\"model_type\": \"gpt2\", \"n_layer\": 1", ":1:36: error: not valid YAML or JSON: "},
+};
+
+/* `expected` with the file's name at the start of each line ('#' stands for it after the first). */
+static void assert_said(const char *words, const char *path, const char *expected)
+{
+    char *want = NULL;
+    size_t n;
+    FILE *out = open_memstream(&want, &n);
+    fputs(path, out);
+    for (const char *p = expected; *p; p++) {
+        if (*p == '#')
+            fputs(path, out);
+        else
+            fputc(*p, out);
+    }
+    fclose(out);
+    if (want[n - 1] == '\n')
+        ck_assert_str_eq(words, want);
+    else
+        ck_assert_msg(strncmp(words, want, n) == 0, "%s", words);
+    free(want);
+}
+
+START_TEST(a_bad_configuration_is_explained)
+{
+    struct diags diags = {0};
+    struct transformer m;
+    const char *path = temporary_file("config.json", bad[_i].text, strlen(bad[_i].text));
+    ck_assert_int_eq(catalog_model(path, &m, &diags), STATUS_BAD_INPUT);
+    char *words = said(&diags);
+    assert_said(words, path, bad[_i].said);
+    free(words);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("huggingface");
+    TCase *tests = tcase_create("all");
+    tcase_add_loop_test(tests, a_configuration_is_the_catalog_entry, 0, (int)(sizeof same / sizeof same[0]));
+    tcase_add_test(tests, a_null_is_no_value);
+    tcase_add_test(tests, an_experiment_may_name_and_change_one);
+    tcase_add_loop_test(tests, a_bad_configuration_is_explained, 0, (int)(sizeof bad / sizeof bad[0]));
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,252 @@
+/* Files that are not what they should be, where files are looked for, and a catalog that cannot be read. */
+#include <check.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/spec/catalog.h"
+#include "tests/spec/said.h"
+
+static struct experiment e;
+
+static char *said_of_file(const char *path)
+{
+    struct diags diags = {0};
+    struct experiment_flags flags = {.file = path};
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_BAD_INPUT);
+    char *words = said(&diags);
+    diags_free(&diags);
+    return words;
+}
+
+static char *said_of_gpu(const char *name)
+{
+    struct diags diags = {0};
+    struct gpu gpu;
+    ck_assert_int_eq(catalog_gpu(name, &gpu, &diags), STATUS_BAD_INPUT);
+    char *words = said(&diags);
+    diags_free(&diags);
+    return words;
+}
+
+static void assert_contains(char *words, const char *part)
+{
+    ck_assert_msg(strstr(words, part) != NULL, "%.500s lacks %s", words, part);
+    free(words);
+}
+
+START_TEST(a_file_that_cannot_be_read)
+{
+    assert_contains(said_of_file("/nonexistent/x.yaml"), "/nonexistent/x.yaml: error: cannot read: No such file");
+    assert_contains(said_of_file("/tmp"), "/tmp: error: cannot read: is a directory");
+    assert_contains(said_of_file("/dev/null"), "/dev/null: error: the file is empty");
+    assert_contains(said_of_file("/proc/self/exe"), ":1:1: error: byte 0x7f is not text; is this a binary file?");
+}
+END_TEST
+
+START_TEST(a_file_that_is_too_large)
+{
+    size_t n = 3 << 20;
+    char *bytes = malloc(n);
+    memset(bytes, '#', n);
+    assert_contains(said_of_file(temporary_file("large.yaml", bytes, n)), "larger than 2 MiB; is this the right file?");
+    free(bytes);
+}
+END_TEST
+
+START_TEST(a_truncated_compressed_file)
+{
+    static const unsigned char start[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0xcc};
+    assert_contains(said_of_file(temporary_file("x.yaml.gz", (const char *)start, sizeof start)), "error: ");
+}
+END_TEST
+
+/* Every beginning of a good file is either an experiment or explained. */
+START_TEST(every_truncation_is_explained)
+{
+    FILE *in = fopen(TEST_DATA "/megascale.yaml", "rb");
+    char text[4096];
+    size_t n = fread(text, 1, sizeof text, in);
+    fclose(in);
+    ck_assert_uint_gt(n, 200);
+    for (size_t length = 0; length < n; length++) {
+        struct diags diags = {0};
+        enum status status = experiment_parse_text("t", text, length, &e, &diags);
+        ck_assert_int_eq(status, diags_status(&diags));
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+START_TEST(a_file_named_in_a_file)
+{
+    static const char text[] = "model: nowhere/model.yaml\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n";
+    assert_contains(said_of_file(temporary_file("e.yaml", text, strlen(text))),
+                    "e.yaml:1:8: error: there is no file 'nowhere/model.yaml'");
+}
+END_TEST
+
+START_TEST(an_entry_without_a_source_is_refused)
+{
+    static const char plain[] = "base: a100-80g-sxm\nhbm: 40GiB\n";
+    static const char empty[] = "source:\nbase: a100-80g-sxm\n";
+    static const char group[] = "source: x\nbase: a100-80g-sxm\ngemm: {source: }\n";
+    assert_contains(said_of_gpu(temporary_file("g.yaml", plain, strlen(plain))),
+                    ":1:1: error: 'source' is missing: an entry says where its numbers come from");
+    assert_contains(said_of_gpu(temporary_file("g.yaml", empty, strlen(empty))), "'source' is missing");
+    assert_contains(said_of_gpu(temporary_file("g.yaml", group, strlen(group))), ":3:8: error: 'source' has no value");
+}
+END_TEST
+
+START_TEST(bases_that_go_round)
+{
+    static const char text[] = "source: x\nbase: ./loop.yaml\n";
+    const char *path = temporary_file("loop.yaml", text, strlen(text));
+    assert_contains(said_of_gpu(path), "too many entries build on one another (does `base` loop?)");
+    static const char wrong[] = "source: x\nbase: {a: b}\n";
+    assert_contains(said_of_gpu(temporary_file("g.yaml", wrong, strlen(wrong))), ":2:7: error: base is a mapping");
+}
+END_TEST
+
+START_TEST(names_that_are_none)
+{
+    assert_contains(said_of_gpu(""), "error: a GPU must be named");
+    assert_contains(said_of_gpu("a100-80g-smx"), "error: unknown GPU 'a100-80g-smx'; did you mean 'a100-80g-sxm'?");
+    assert_contains(said_of_gpu("wombat"), "error: unknown GPU 'wombat'; `msim catalog` lists them");
+    assert_contains(said_of_gpu("../gpus/b200"), "error: there is no file '../gpus/b200'");
+}
+END_TEST
+
+START_TEST(kinds_are_told_apart)
+{
+    static const char gpu[] = "source: x\nbase: b200\nhbm: 100GiB\n", cluster[] = "source: x\nbase: dgx-h100\n",
+                      what[] = "a: b\n";
+    static struct catalog_entry entry;
+    struct diags diags = {0};
+    ck_assert_int_eq(catalog_entry("llama3-8b", &entry, &diags), STATUS_OK);
+    ck_assert_int_eq(entry.kind, CATALOG_MODELS);
+    ck_assert_int_eq(catalog_entry("b200-node", &entry, &diags), STATUS_OK);
+    ck_assert_int_eq(entry.kind, CATALOG_CLUSTERS);
+    ck_assert_int_eq(catalog_entry(temporary_file("g.yaml", gpu, strlen(gpu)), &entry, &diags), STATUS_OK);
+    ck_assert_int_eq(entry.kind, CATALOG_GPUS);
+    ck_assert_int_eq(catalog_entry(temporary_file("c.yaml", cluster, strlen(cluster)), &entry, &diags), STATUS_OK);
+    ck_assert_int_eq(entry.kind, CATALOG_CLUSTERS);
+    ck_assert_int_eq(catalog_entry(TEST_DATA "/hf/gpt2/config.json", &entry, &diags), STATUS_OK);
+    ck_assert_int_eq(entry.kind, CATALOG_MODELS);
+    ck_assert_int_eq(catalog_entry(temporary_file("w.yaml", what, strlen(what)), &entry, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(catalog_entry(TEST_DATA "/megascale.yaml", &entry, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(catalog_entry("b300-nodes", &entry, &diags), STATUS_BAD_INPUT);
+    assert_contains(said(&diags), "no model, GPU or cluster is called 'b300-nodes'; did you mean 'b300-node'?");
+    diags_free(&diags);
+}
+END_TEST
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st, (void)flag, (void)at;
+    return remove(path);
+}
+
+static void remove_tree(const char *folder)
+{
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* MSIM_DATA comes first; what it lacks is found elsewhere; a folder that cannot be read is a diagnostic. */
+START_TEST(msim_data_comes_first)
+{
+    char folder[] = "/tmp/msim-data-XXXXXX", path[256];
+    struct diags diags = {0};
+    struct gpu gpu;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/catalog", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/catalog/gpus", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/catalog/gpus/mine.yaml", folder);
+    FILE *out = fopen(path, "w");
+    fputs("source: x\nbase: b200\nsms: 3\n", out);
+    fclose(out);
+    setenv("MSIM_DATA", folder, 1);
+    ck_assert_int_eq(catalog_gpu("mine", &gpu, &diags), STATUS_OK);
+    ck_assert_int_eq(gpu.sms, 3);
+    char **names;
+    size_t n;
+    ck_assert_int_eq(catalog_names(CATALOG_GPUS, &names, &n, &diags), STATUS_OK);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(names[0], "mine");
+    catalog_names_free(names);
+    setenv("MSIM_DATA", "", 1);
+    ck_assert_int_eq(catalog_gpu("mine", &gpu, &diags), STATUS_BAD_INPUT);
+    diags_free(&diags);
+    remove_tree(folder);
+}
+END_TEST
+
+START_TEST(an_unreadable_catalog)
+{
+    char folder[] = "/tmp/msim-data-XXXXXX", path[256];
+    struct diags diags = {0};
+    char **names;
+    size_t n;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/catalog", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/catalog/models", folder); /* a file where a folder should be */
+    fclose(fopen(path, "w"));
+    setenv("MSIM_DATA", folder, 1);
+    ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n, &diags), STATUS_BAD_INPUT);
+    assert_contains(said(&diags),
+                    "catalog/models: error: cannot read the catalog: Not a directory; MSIM_DATA can name its place");
+    diags_free(&diags);
+    setenv("MSIM_DATA", "", 1);
+    remove_tree(folder);
+}
+END_TEST
+
+START_TEST(names_are_sorted_and_load)
+{
+    for (int kind = 0; kind < N_CATALOG_KINDS; kind++) {
+        struct diags diags = {0};
+        static struct catalog_entry entry;
+        char **names;
+        size_t n;
+        ck_assert_int_eq(catalog_names((enum catalog_kind)kind, &names, &n, &diags), STATUS_OK);
+        ck_assert_ptr_null(names[n]);
+        for (size_t i = 0; i < n; i++) {
+            ck_assert(i == 0 || strcmp(names[i - 1], names[i]) < 0);
+            ck_assert_msg(catalog_entry(names[i], &entry, &diags) == STATUS_OK, "%s", names[i]);
+            ck_assert_int_eq((int)entry.kind, kind);
+        }
+        ck_assert_uint_eq(diags.n_items, 0);
+        catalog_names_free(names);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("files");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_file_that_cannot_be_read);
+    tcase_add_test(tests, a_file_that_is_too_large);
+    tcase_add_test(tests, a_truncated_compressed_file);
+    tcase_add_test(tests, every_truncation_is_explained);
+    tcase_add_test(tests, a_file_named_in_a_file);
+    tcase_add_test(tests, an_entry_without_a_source_is_refused);
+    tcase_add_test(tests, bases_that_go_round);
+    tcase_add_test(tests, names_that_are_none);
+    tcase_add_test(tests, kinds_are_told_apart);
+    tcase_add_test(tests, msim_data_comes_first);
+    tcase_add_test(tests, an_unreadable_catalog);
+    tcase_add_test(tests, names_are_sorted_and_load);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
