@@ -150,13 +150,17 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
     const struct unit canonical = {row->units[0].name, 1};
     char text[64];
     size_t best = SIZE_MAX;
+    double best_factor = 0;
     snprintf(buffer, size, "%.17g%s", value, canonical.name); /* the first unit of every dimension has factor 1 */
     for (size_t i = 0; i < row->n_units; i++) {
         double shown = fabs(value / row->units[i].factor);
         bool readable = shown == 0 || (shown >= 1 && shown < 1e4);
-        if (readable && write_in_unit(value, dimension, &row->units[i], text, sizeof text) && strlen(text) < best &&
-            strlen(text) < size) {
+        if (!readable || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
+            continue;
+        bool larger_unit = strlen(text) == best && row->units[i].factor > best_factor;
+        if (strlen(text) < best || larger_unit) {
             best = strlen(text);
+            best_factor = row->units[i].factor;
             memcpy(buffer, text, best + 1);
         }
     }
