@@ -157,7 +157,7 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
         bool readable = shown == 0 || (shown >= 1 && shown < 1e4);
         if (!readable || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
             continue;
-        bool larger_unit = strlen(text) == best && row->units[i].factor > best_factor;
+        bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor;
         if (strlen(text) < best || larger_unit) {
             best = strlen(text);
             best_factor = row->units[i].factor;
