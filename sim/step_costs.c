@@ -33,14 +33,26 @@ void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_cl
     split->ns[largest] += left;
 }
 
-static void work_time(const struct program *program, const struct machine *machine, struct step_costs *costs, const struct op *op)
+/* What is known of works: each is timed when first met. */
+struct known_works {
+    nanos *total;
+    bool *timed;
+};
+
+static nanos work_time(const struct program *program, const struct machine *machine, struct step_costs *costs,
+                       struct known_works *known, const struct op *op)
 {
     struct cost_by_class by = {{0}};
-    nanos total = nanos_from_seconds(cost_seconds(work_cost(machine, &program->works, op->work)));
+    int32_t work = op->work;
 
-    work_cost_by_class(machine, &program->works, op->work, &by);
-    class_nanos_split(total, &by, op->class, &costs->works[op->work]);
-    costs->flops[op->work] = work_flops(&program->works, op->work);
+    if (known->timed[work])
+        return known->total[work];
+    known->timed[work] = true;
+    known->total[work] = nanos_from_seconds(cost_seconds(work_cost(machine, &program->works, work)));
+    work_cost_by_class(machine, &program->works, work, &by);
+    class_nanos_split(known->total[work], &by, op->class, &costs->works[work]);
+    costs->flops[work] = work_flops(&program->works, work);
+    return known->total[work];
 }
 
 /* Sums over children; a work's children stand before it in the table. */
@@ -76,10 +88,9 @@ static nanos transfer_time(const struct op *op, const struct network *network, s
 void step_costs_create(const struct program *program, const struct machine *machine, const struct network *network,
                        struct step_costs *costs)
 {
-    struct known_transfer known[N_KNOWN] = {{0}};
+    struct known_transfer transfers[N_KNOWN] = {{0}};
     size_t n_works = (size_t)program->works.n_items;
-    nanos *works = memory_new(n_works, sizeof *works);
-    bool *timed = memory_new(n_works, sizeof *timed);
+    struct known_works works = {memory_new(n_works, sizeof(nanos)), memory_new(n_works, sizeof(bool))};
 
     costs->ops = memory_new(program->n_ops, sizeof *costs->ops);
     costs->works = memory_new(n_works, sizeof *costs->works);
@@ -88,22 +99,13 @@ void step_costs_create(const struct program *program, const struct machine *mach
     causal_flops_sum(&program->works, costs->causal_flops);
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct op *op = &program->ops[i];
-        if (op->kind == OP_COMPUTE && op->work >= 0) {
-            if (!timed[op->work]) {
-                work_time(program, machine, costs, op);
-                for (int c = 0; c < N_WORK_CLASSES; c++)
-                    works[op->work] += costs->works[op->work].ns[c];
-                timed[op->work] = true;
-            }
-            costs->ops[i] = works[op->work];
-        } else if (op->kind == OP_COLLECTIVE && op->work >= 0) {
-            costs->ops[i] = nanos_from_seconds(cost_seconds(work_cost(machine, &program->works, op->work)));
-        } else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform) {
-            costs->ops[i] = transfer_time(op, network, known);
-        }
+        if (op->work >= 0) /* a computation, or an exchange beside one */
+            costs->ops[i] = work_time(program, machine, costs, &works, op);
+        else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform)
+            costs->ops[i] = transfer_time(op, network, transfers);
     }
-    free(works);
-    free(timed);
+    free(works.total);
+    free(works.timed);
 }
 
 void step_costs_free(struct step_costs *costs)
