@@ -49,6 +49,7 @@ static enum status find_layout(const char *asked, const struct setting *setting,
     diags_free(&unheard);
     if (found->layout.tp > 0)
         return STATUS_OK;
+    found->layout = (struct layout){.sequence_parallel = true, .zero = 1}; /* as `msim step` has it unasked */
     if (layout_parse(asked, &found->layout, diags) != STATUS_OK)
         return STATUS_USAGE;
     layout_complete(&found->layout, setting);
@@ -205,6 +206,20 @@ static void write_memory(const struct explanation *x, const struct ranked_plan *
         fprintf(call->out, "it does not fit: %.1f GiB more than the %.1f there are\n", -left / GIB, x->capacity_bytes / GIB);
 }
 
+/* How to look closer; features are no part of a layout's text. */
+static void write_hint(const struct layout *layout, const struct setting *setting, FILE *out)
+{
+    char text[160];
+    fprintf(out, "\nmsim step --layout %s", layout_format(layout, text, sizeof text));
+    const char *before = " --features ";
+    for (int i = 0; layout->features != setting->job->features && i < N_FEATURES; i++)
+        if (layout->features >> i & 1) {
+            fprintf(out, "%s%s", before, feature_name((enum feature)i));
+            before = ",";
+        }
+    fputs(" --explain shows each kernel and exchange\n", out);
+}
+
 void explanation_write(const struct explanation *explanation, const struct ranked_plan *best, const struct setting *setting,
                        struct invocation *call)
 {
@@ -224,9 +239,7 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     if (!text)
         return;
     write_memory(explanation, best, setting, call);
-    char layout[160];
-    fprintf(call->out, "\nmsim step --layout %s --explain shows each kernel and exchange\n",
-            layout_format(&explanation->plan.plan.layout, layout, sizeof layout));
+    write_hint(&explanation->plan.plan.layout, setting, call->out);
 }
 
 /* --- JSON --- */

@@ -189,10 +189,11 @@ static void add_expert_blocks(struct space *space, struct block block)
 }
 
 /* What is left of the GPUs; a product that does not divide them still has one layout, which layout_check refuses. */
-static int gpus_left(const struct space *space, int64_t product)
+static int gpus_left(const struct space *space, int64_t inner, int pp)
 {
-    int64_t left = product <= space->setting->gpus ? space->setting->gpus / product : 1;
-    return (int)left;
+    int gpus = space->setting->gpus;
+    bool enough = inner <= gpus && inner * pp <= gpus;
+    return enough ? (int)(gpus / (inner * pp)) : 1;
 }
 
 static void add_pipeline_blocks(struct space *space, int tp, int cp)
@@ -203,7 +204,7 @@ static void add_pipeline_blocks(struct space *space, int tp, int cp)
     candidates_pp(&pps, &limits[SPACE_PP], space->setting->model->layers, space->setting->gpus, inner);
     for (size_t i = 0; i < pps.n; i++) {
         struct block block = {.tp = tp, .cp = cp, .pp = pps.items[i]};
-        block.dp = gpus_left(space, inner * block.pp);
+        block.dp = gpus_left(space, inner, block.pp);
         if (space_limit_allows(&limits[SPACE_DP], block.dp))
             add_expert_blocks(space, block);
     }

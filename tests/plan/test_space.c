@@ -329,6 +329,25 @@ START_TEST(a_named_number_is_examined_even_when_illegal)
 }
 END_TEST
 
+/* Products far beyond any number of GPUs are refused like any other, without overflow. */
+START_TEST(absurd_numbers_are_examined_too)
+{
+    static const char *const texts[] = {"tp=2147483647,cp=2147483647,pp=2147483647,vpp=2147483647,mb=2147483647",
+                                        "tp=1..2147483647,pp=1..2147483647,cp=1..2147483647,vpp=1..2147483647,mb=1..2147483647",
+                                        "ep=2147483647,vpp=2147483647"};
+    struct job_case c;
+    mixture_case(&c, 4, 4, 8, 8);
+    struct space *space = space_of(&c.setting, texts[_i]);
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct layout layout;
+        space_layout(space, i, &layout);
+        enum layout_reason reason = layout_check(&layout, &c.setting, NULL, 0);
+        ck_assert(_i == 1 || reason != LAYOUT_LEGAL);
+    }
+    space_destroy(space);
+}
+END_TEST
+
 START_TEST(bad_restrictions_are_refused)
 {
     static const struct {
@@ -395,6 +414,7 @@ int main(void)
     tcase_add_test(cases, restrictions_keep_what_they_name);
     tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
     tcase_add_test(cases, a_named_number_is_examined_even_when_illegal);
+    tcase_add_loop_test(cases, absurd_numbers_are_examined_too, 0, 3);
     tcase_add_loop_test(cases, bad_restrictions_are_refused, 0, 12);
     tcase_add_test(cases, several_mistakes_are_reported_at_once);
     tcase_add_test(cases, restrictions_that_leave_nothing_are_refused);
