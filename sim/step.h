@@ -1,13 +1,22 @@
 /*
  * step.h - one training step in virtual time.
  *
- * The engine runs a program: every stream of every rank is an in-order queue; an operation starts when its predecessor on
- * the stream, its dependencies and, for messages and collectives, its partners are ready, and takes what the cost model (or the
- * network) says. Deterministic: events are ordered by (time, class, sequence).
+ * A program is built for the layout (model/program), its operations are timed by the cost model and the network, and the step
+ * executor gives each one a start and an end: streams are in-order queues; an operation starts when its predecessor on the
+ * stream, its dependencies and, for messages and collectives, its partners are ready (step_executor.h has the semantics and their
+ * reasons). Deterministic: whole nanoseconds, and no order that the program does not give.
+ *
+ * Folding. On healthy nodes the ranks of one stage behave alike, so one rank per stage is simulated and stands for all of them;
+ * a collective within a stage then starts when the representative arrives. Simulating every rank gives the same times to the
+ * nanosecond.
  *
  * Breakdown: each instant of a rank belongs to what its compute stream does (by class, a pass split in the proportions of its
- * works); where compute waits, to the exchange it waits for, or to the bubble when it waits for another stage's work. The
- * reported breakdown is the mean over ranks and sums to the step time exactly (in nanoseconds).
+ * works); where compute waits, to the exchange it waits for, or to the bubble when it waits for another stage's work
+ * (breakdown.h). The reported breakdown is the mean over ranks and sums to the step time (exactly, in nanoseconds over all
+ * ranks).
+ *
+ * Cost: 12,288 GPUs folded, chunk detail, take below a millisecond; with all ranks 14 million operations, below half a second
+ * and 225 MB. Calls share nothing: threads may simulate at the same time.
  */
 #ifndef MSIM_SIM_STEP_H
 #define MSIM_SIM_STEP_H
@@ -20,8 +29,8 @@
 struct step_options {
     bool all_ranks; /* simulate every rank, fold nothing */
     enum detail detail;
-    const int *trace_ranks; /* whose spans are kept (folded: stages); NULL with n = -1: all */
-    int n_trace_ranks;
+    const int *trace_ranks;   /* whose spans go into the timeline (folded: stages) */
+    int n_trace_ranks;        /* -1: all ranks */
     bool verify;              /* run program_verify first */
     bool time_order;          /* execute through the event queue instead of by data flow: slower, the same times */
     struct breakdown *stages; /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
