@@ -20,7 +20,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* --- predicting ------------------------------------------------------------------------------------------------------------ */
+/* --- predicting ---------------------------------------------------------------------------------------------------- */
 
 static enum status predict_by_simulation(const struct setting *setting, struct compared *row, struct diags *diags)
 {
@@ -102,7 +102,7 @@ static void predict_rows(struct comparing *comparing, struct invocation *call)
     comparing->seconds = now_s() - start;
 }
 
-/* --- tables ---------------------------------------------------------------------------------------------------------------- */
+/* --- tables -------------------------------------------------------------------------------------------------------- */
 
 /* All tables are read before any is predicted, so that all mistakes show in one go. */
 static enum status read_tables(struct comparing *comparing, struct invocation *call)
@@ -162,7 +162,7 @@ static void comparing_free(struct comparing *comparing)
     free(comparing->items);
 }
 
-/* --- the command ----------------------------------------------------------------------------------------------------------- */
+/* --- the command --------------------------------------------------------------------------------------------------- */
 
 static json_t *json_settings(const struct comparing *comparing)
 {

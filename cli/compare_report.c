@@ -23,7 +23,7 @@ static const char *outcome_word(bool oom)
     return oom ? "oom" : "ok";
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------------ */
+/* --- text ---------------------------------------------------------------------------------------------------------- */
 
 static enum tint error_tint(double error_pct)
 {
@@ -193,7 +193,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     talk(call, 1, "%zu runs in %.2f s", comparing->n_rows, comparing->seconds);
 }
 
-/* --- CSV ------------------------------------------------------------------------------------------------------------------- */
+/* --- CSV ----------------------------------------------------------------------------------------------------------- */
 
 static double or_nan(bool known, double value)
 {
@@ -231,7 +231,7 @@ void compare_write_csv(const struct comparing *comparing, FILE *out)
     }
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------------------------------ */
+/* --- JSON ---------------------------------------------------------------------------------------------------------- */
 
 static json_t *real_or_null(bool known, double value)
 {

@@ -27,7 +27,7 @@ const char *figure_name(enum figure_kind kind)
     return kinds[kind].name;
 }
 
-/* --- inputs ---------------------------------------------------------------------------------------------------------------- */
+/* --- inputs -------------------------------------------------------------------------------------------------------- */
 
 static enum status parse_json(const char *path, const char *text, size_t n, json_t **result, struct diags *diags)
 {
@@ -106,7 +106,7 @@ char *figure_short_name(const char *path, char *buffer, size_t size)
     return buffer;
 }
 
-/* --- the script ------------------------------------------------------------------------------------------------------------ */
+/* --- the script ---------------------------------------------------------------------------------------------------- */
 
 /* Characters that end a single-quoted gnuplot string are doubled. */
 static void write_quoted(FILE *out, const char *text)

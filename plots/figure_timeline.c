@@ -41,7 +41,7 @@ struct bars {
     double from_s, to_s; /* what is shown */
 };
 
-/* --- reading --------------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------- */
 
 static enum activity activity_of(const char *stream, const char *pass)
 {
@@ -179,7 +179,7 @@ static void assign_lanes(struct bars *bars)
     }
 }
 
-/* --- writing --------------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------- */
 
 /* Later model chunks are lighter, as in the pictures of interleaved schedules. */
 static uint32_t bar_colour(const struct bars *bars, const struct bar *bar)

@@ -1,17 +1,11 @@
 #include "traces/csv.h"
 
 #include <csv.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
-#include "model/base/units.h"
 
 enum { MAX_COLUMNS = 4096, PARSER_BLOCK = 1 << 16 };
 #define TEXT_LIMIT ((size_t)1 << 30)
@@ -21,8 +15,7 @@ struct csv_record {
     int line;      /* 1-based */
 };
 
-/* --- reading -----------------------------------------------------------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------------------------------------------------- */
 
 /* One pass over the text, fed line by line so that every record's first line is known. */
 struct csv_reading {
@@ -342,85 +335,7 @@ void csv_table_free(struct csv_table *table)
     *table = (struct csv_table){0};
 }
 
-/* --- columns -----------------------------------------------------------------------------------------------------------------
- */
-
-int csv_table_column(const struct csv_table *table, const char *name)
-{
-    for (int i = 0; i < table->n_columns; i++)
-        if (strcmp(table->header[i], name) == 0)
-            return i;
-    return -1;
-}
-
-static void list_append(char *list, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
-static void list_append(char *list, size_t size, const char *format, ...)
-{
-    size_t used = strlen(list);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(list + used, size - used, format, args);
-    va_end(args);
-}
-
-static bool is_expected(const struct csv_column *expected, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(expected[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* The header names that are none of those expected: the misspelt and the unknown. The caller frees the list. */
-static const char **unexpected_names(const struct csv_table *table, const struct csv_column *expected, size_t n, size_t *n_names)
-{
-    const char **names = memory_new((size_t)table->n_columns, sizeof *names);
-    *n_names = 0;
-    for (int i = 0; i < table->n_columns; i++)
-        if (table->header[i][0] && !is_expected(expected, n, table->header[i]))
-            names[(*n_names)++] = table->header[i];
-    return names;
-}
-
-enum status csv_table_columns(const struct csv_table *table, const struct csv_column *expected, size_t n, int *columns,
-                              struct diags *diags)
-{
-    char missing[1024] = "";
-    int n_missing = 0;
-    size_t n_names;
-    const char **names = unexpected_names(table, expected, n, &n_names);
-    for (size_t i = 0; i < n; i++) {
-        columns[i] = csv_table_column(table, expected[i].name);
-        if (columns[i] >= 0 || !expected[i].required)
-            continue;
-        const char *near = nearest_name(expected[i].name, names, n_names);
-        list_append(missing, sizeof missing, "%s'%s'", n_missing++ ? ", " : "", expected[i].name);
-        if (near)
-            list_append(missing, sizeof missing, " (did you mean '%.40s'?)", near);
-    }
-    free(names);
-    if (n_missing == 0)
-        return STATUS_OK;
-    diag_error(diags, csv_header_place(table, 0), "missing column%s %s", n_missing == 1 ? "" : "s", missing);
-    return STATUS_BAD_INPUT;
-}
-
-void csv_table_note_unknown_columns(const struct csv_table *table, const struct csv_column *expected, size_t n,
-                                    struct diags *diags)
-{
-    char unknown[1024] = "";
-    size_t n_names;
-    const char **names = unexpected_names(table, expected, n, &n_names);
-    for (size_t i = 0; i < n_names; i++)
-        list_append(unknown, sizeof unknown, "%s'%.40s'", i ? ", " : "", names[i]);
-    if (n_names)
-        diag_warning(diags, csv_header_place(table, csv_table_column(table, names[0])), "unknown column%s %s ignored",
-                     n_names == 1 ? "" : "s", unknown);
-    free(names);
-}
-
-/* --- cells -------------------------------------------------------------------------------------------------------------------
- */
+/* --- places -------------------------------------------------------------------------------------------------------- */
 
 struct place csv_place(const struct csv_table *table, size_t row, int column)
 {
@@ -430,94 +345,4 @@ struct place csv_place(const struct csv_table *table, size_t row, int column)
 struct place csv_header_place(const struct csv_table *table, int column)
 {
     return place_in_record(table->name, table->text, table->n_text, table->records[0], column);
-}
-
-static enum status cell_refuse(const struct csv_table *table, size_t row, int column, const char *what, const char *range,
-                               struct diags *diags)
-{
-    const char *text = csv_cell(table, row, column);
-    const char *name = column < 0 ? "?" : table->header[column];
-    if (*text == '\0')
-        diag_error(diags, csv_place(table, row, column), "%.40s is empty; %s is needed here", name, what);
-    else
-        diag_error(diags, csv_place(table, row, column), "%.40s '%.40s' is not %s%s", name, text, what, range);
-    return STATUS_BAD_INPUT;
-}
-
-enum status csv_cell_integer(const struct csv_table *table, size_t row, int column, int64_t low, int64_t high, int64_t *value,
-                             struct diags *diags)
-{
-    const char *text = csv_cell(table, row, column);
-    char *end;
-    errno = 0;
-    long long parsed = strtoll(text, &end, 10);
-    if (end == text || *end)
-        return cell_refuse(table, row, column, "a whole number", "", diags);
-    if (errno || parsed < low || parsed > high) {
-        char range[80];
-        snprintf(range, sizeof range, " from %" PRId64 " to %" PRId64, low, high);
-        if (high == INT64_MAX || high == INT_MAX)
-            snprintf(range, sizeof range, " of at least %" PRId64, low);
-        return cell_refuse(table, row, column, "a whole number", range, diags);
-    }
-    *value = parsed;
-    return STATUS_OK;
-}
-
-enum status csv_cell_number(const struct csv_table *table, size_t row, int column, double low, double high, double *value,
-                            struct diags *diags)
-{
-    const char *text = csv_cell(table, row, column);
-    char *end;
-    double parsed = strtod(text, &end);
-    if (end == text || *end || !isfinite(parsed))
-        return cell_refuse(table, row, column, "a number", "", diags);
-    if (parsed < low || parsed > high) {
-        char range[80];
-        snprintf(range, sizeof range, " from %g to %g", low, high);
-        if (isinf(high))
-            snprintf(range, sizeof range, " of at least %g", low);
-        return cell_refuse(table, row, column, "a number", range, diags);
-    }
-    *value = parsed;
-    return STATUS_OK;
-}
-
-/* --- writing -----------------------------------------------------------------------------------------------------------------
- */
-
-void csv_write_cell(FILE *out, bool first, const char *text)
-{
-    size_t n = strlen(text);
-    bool blank_edge = n > 0 && (text[0] == ' ' || text[0] == '\t' || text[n - 1] == ' ' || text[n - 1] == '\t');
-    if (!first)
-        putc(',', out);
-    if (blank_edge || strpbrk(text, ",\"\r\n"))
-        csv_fwrite(out, text, n); /* libcsv quotes and doubles */
-    else
-        fwrite(text, 1, n, out);
-}
-
-void csv_write_number(FILE *out, bool first, double value)
-{
-    char text[40] = "";
-    for (int digits = 6; !isnan(value) && digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    csv_write_cell(out, first, text);
-}
-
-void csv_write_integer(FILE *out, bool first, int64_t value)
-{
-    fprintf(out, "%s%" PRId64, first ? "" : ",", value);
-}
-
-void csv_write_row(FILE *out, const char *const *cells, size_t n)
-{
-    bool blank = n == 1 && !*cells[0]; /* a row with one empty cell would read as a blank line */
-    for (size_t i = 0; i < n && !blank; i++)
-        csv_write_cell(out, i == 0, cells[i]);
-    fputs(blank ? "\"\"\n" : "\n", out);
 }

@@ -21,8 +21,9 @@
  * of once and left out.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown word) is an error with its line and column;
- * all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, a model without its shape,
- * GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted; of an unknown GPU the first row speaks for all.
+ * all are reported and no table comes back. A row that can be read but not be used (an unknown GPU or schedule, a model without
+ * its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted; of an unknown GPU the first row speaks for
+ * all.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H

@@ -180,11 +180,12 @@ START_TEST(unusable_rows)
               "b,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,33,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
               "c,secret,,,,,,,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
               "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,,44,,\n"
-              "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,warp;warp,ok,1,,,\n",
+              "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,warp;warp,ok,1,,,\n"
+              "f,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,zb-w,,ok,1,,,\n",
               &table, &diags),
         STATUS_OK);
     ck_assert_uint_eq(table.n_items, 2);
-    ck_assert_uint_eq(table.n_skipped, 4);
+    ck_assert_uint_eq(table.n_skipped, 5);
     ck_assert_str_eq(table.items[1].name, "e");
     ck_assert_int_eq(table.items[1].at.line, 7);
     ck_assert_uint_eq(diags.n_errors, 0);
@@ -194,7 +195,8 @@ START_TEST(unusable_rows)
     expect_diag(&diags, 2, SEVERITY_WARNING, 5, 3, "no model 'secret'");
     expect_diag(&diags, 3, SEVERITY_WARNING, 6, 99, "no step time");
     expect_diag(&diags, 4, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
-    ck_assert_uint_eq(diags.n_items, 5); /* the feature is warned of once */
+    expect_diag(&diags, 5, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown; did you mean 'zb-v'?");
+    ck_assert_uint_eq(diags.n_items, 6); /* the feature is warned of once */
     measurement_table_free(&table);
     diags_free(&diags);
 }

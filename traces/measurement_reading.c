@@ -1,0 +1,71 @@
+#include "traces/measurement_reading.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "model/base/units.h"
+
+const struct csv_column measurement_columns[N_COLUMNS] = {
+#define X(id, name, required) {name, required},
+    MEASUREMENT_COLUMNS(X)
+#undef X
+};
+
+const char *reading_text(const struct measurement_reading *reading, enum column column)
+{
+    return csv_cell(reading->csv, reading->row, reading->columns[column]);
+}
+
+bool reading_is_empty(const struct measurement_reading *reading, enum column column)
+{
+    return *reading_text(reading, column) == '\0';
+}
+
+struct place reading_place(const struct measurement_reading *reading, enum column column)
+{
+    return csv_place(reading->csv, reading->row, reading->columns[column]);
+}
+
+int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown)
+{
+    int64_t value = unknown;
+    if (!reading_is_empty(reading, column) &&
+        csv_cell_integer(reading->csv, reading->row, reading->columns[column], low, high, &value, reading->diags) != STATUS_OK)
+        return unknown;
+    return value;
+}
+
+double reading_number(struct measurement_reading *reading, enum column column, double low, double high)
+{
+    double value = 0;
+    if (!reading_is_empty(reading, column) &&
+        csv_cell_number(reading->csv, reading->row, reading->columns[column], low, high, &value, reading->diags) != STATUS_OK)
+        return 0;
+    return value;
+}
+
+int reading_word(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words)
+{
+    const char *text = reading_text(reading, column);
+    for (size_t i = 0; i < n_words; i++)
+        if (strcmp(text, words[i]) == 0)
+            return (int)i;
+    if (*text) {
+        const char *near = nearest_name(text, words, n_words);
+        diag_error(reading->diags, reading_place(reading, column), "%s '%.40s' is unknown%s%s%s",
+                   measurement_columns[column].name, text, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return -1;
+}
+
+void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...)
+{
+    char why[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (reading->diags->n_errors == reading->errors_before_row) /* otherwise the cause has been told */
+        diag_warning(reading->diags, reading_place(reading, column), "row skipped: %s", why);
+    reading->unusable = true;
+}
