@@ -1,0 +1,78 @@
+/*
+ * device.h - what the executor needs of a device: memory, streams, events, kernels. One table of functions per backend.
+ *
+ * Model. Work is enqueued on streams. A stream runs what was enqueued in order and returns to the caller at once; streams run
+ * beside each other. An event marks a point of a stream; another stream can wait for it. This is CUDA's model; the CPU backend
+ * (device_cpu.c) has a thread per stream. All enqueueing of one device is done by one thread.
+ *
+ * Failure. Enqueueing fails at once for what is known at once (STATUS_FAILED with the backend's text and code in diags). What
+ * fails later (a kernel, an exchange, a lost peer) is reported by stream_synchronise: work behind a failure is not executed, and
+ * every wait is bounded, so synchronising always returns.
+ *
+ * Time. Events carry times, in nanoseconds since the epoch of the world (comm.h), one clock for all ranks as well as the machine
+ * can tell it. Valid after the stream was synchronised.
+ */
+#ifndef MSIM_RUNTIME_DEVICE_H
+#define MSIM_RUNTIME_DEVICE_H
+
+#include "model/base/diag.h"
+#include "model/base/units.h"
+#include "model/spec/gpu.h"
+#include "runtime/kernel_call.h"
+
+struct device;
+struct device_stream;
+struct device_event;
+
+struct device_api {
+    const char *name; /* "cpu", "cuda" */
+
+    void (*close)(struct device *device);
+
+    /* Memory, zeroed. STATUS_FAILED when there is not enough, with the bytes asked for and free. */
+    enum status (*memory_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
+    void (*memory_free)(struct device *device, void *memory, size_t bytes);
+    /* Between host and device; host memory must stay as it is until the stream has passed. */
+    enum status (*copy_in)(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags);
+    enum status (*copy_out)(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags);
+
+    enum status (*stream_new)(struct device *device, bool urgent, struct device_stream **stream, struct diags *diags);
+    void (*stream_free)(struct device_stream *stream);
+    /* Until everything enqueued has run or something failed. */
+    enum status (*stream_synchronise)(struct device_stream *stream, struct diags *diags);
+
+    enum status (*event_new)(struct device *device, struct device_event **event, struct diags *diags);
+    void (*event_free)(struct device_event *event);
+    enum status (*event_record)(struct device_event *event, struct device_stream *stream, struct diags *diags);
+    /* Waits for the latest record enqueued before; an event never recorded is waited for by nobody. */
+    enum status (*event_wait)(struct device_event *event, struct device_stream *stream, struct diags *diags);
+    enum status (*event_time)(struct device_event *event, nanos *time, struct diags *diags);
+
+    enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
+    /* Bytes of attention_call.workspace, forward or backward. */
+    size_t (*attention_workspace)(struct device *device, const struct attention_call *call, bool backward);
+
+    /* Do nothing on a stream for so long: a straggler on request. May be NULL. */
+    enum status (*pause)(struct device_stream *stream, nanos duration, struct diags *diags);
+};
+
+/* Backends embed this as their first member. */
+struct device {
+    const struct device_api *api;
+    enum precision precision; /* of activations and compute weights: fp32 (CPU) or bf16 */
+    size_t in_use, peak;      /* bytes of memory_new */
+    int rank;
+};
+struct device_stream {
+    struct device *device;
+};
+struct device_event {
+    struct device *device;
+};
+
+static inline size_t device_element_bytes(const struct device *device)
+{
+    return device->precision == PRECISION_FP32 ? 4 : 2;
+}
+
+#endif
