@@ -90,6 +90,13 @@ static void complete_fabric(struct cluster *c)
         c->leaf_nodes = c->fabric_layers == 1 || c->nodes < 32 ? c->nodes : 32;
 }
 
+static int domain_of(const struct cluster *c)
+{
+    int hosts = c->gpu.nvlink_domain / c->gpus_per_node;
+    hosts = hosts < c->nodes ? hosts : c->nodes;
+    return (hosts > 1 ? hosts : 1) * c->gpus_per_node;
+}
+
 void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags)
 {
     complete_name(cluster->name, "cluster");
@@ -98,8 +105,8 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     if (!cluster->gpus_per_node)
         cluster->gpus_per_node = cluster->gpu.gpus_per_node;
     int gpn = cluster->gpus_per_node;
-    if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, and at least one */
-        cluster->nvlink_domain = cluster->gpu.nvlink_domain > gpn ? cluster->gpu.nvlink_domain / gpn * gpn : gpn;
+    if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, at least one, at most all */
+        cluster->nvlink_domain = domain_of(cluster);
     complete_fabric(cluster);
     if (cluster->nvlink_domain % gpn != 0)
         diag_error(diags, entry_place(tree, "nvlink_domain"), "nvlink_domain: %d GPUs are not whole nodes of %d",

@@ -42,7 +42,11 @@ START_TEST(a_file_that_cannot_be_read)
     assert_contains(said_of_file("/nonexistent/x.yaml"), "/nonexistent/x.yaml: error: cannot read: No such file");
     assert_contains(said_of_file("/tmp"), "/tmp: error: cannot read: is a directory");
     assert_contains(said_of_file("/dev/null"), "/dev/null: error: the file is empty");
-    assert_contains(said_of_file("/proc/self/exe"), ":1:1: error: byte 0x7f is not text; is this a binary file?");
+    assert_contains(said_of_file(temporary_file("x.yaml",
+                                                "\x7f"
+                                                "ELF\x02\x01",
+                                                6)),
+                    ":1:1: error: byte 0x7f is not text; is this a binary file?");
 }
 END_TEST
 
