@@ -15,9 +15,12 @@ struct outputs {
     int n_files;
 };
 
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { N_ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
+
 /*
  * A signal handler has no argument, so the names of unfinished files are the one piece of process-wide state: written by the main
- * thread, read by the handler. A slot is published by storing its pointer last.
+ * thread while the signals are held back, read by the handler.
  */
 static char *volatile unfinished[MAX_OUTPUTS];
 
@@ -33,12 +36,26 @@ static void remove_unfinished(int signal_number)
 
 void outputs_guard(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+    for (int i = 0; i < N_ENDING_SIGNALS; i++) {
         struct sigaction action = {.sa_handler = remove_unfinished};
         sigemptyset(&action.sa_mask);
-        sigaction(signals[i], &action, NULL);
+        sigaction(ending_signals[i], &action, NULL);
     }
+}
+
+/* Hold the signals back while files come and go; *before is what signals_release restores. */
+static void signals_hold(sigset_t *before)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < N_ENDING_SIGNALS; i++)
+        sigaddset(&set, ending_signals[i]);
+    pthread_sigmask(SIG_BLOCK, &set, before);
+}
+
+static void signals_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 FILE *output_open(struct invocation *call, const char *path)
@@ -49,10 +66,13 @@ FILE *output_open(struct invocation *call, const char *path)
         return NULL;
     }
     struct file_output *file = &outputs->files[outputs->n_files];
-    if (file_output_open(file, path, &call->diags) != STATUS_OK)
-        return NULL;
-    unfinished[outputs->n_files++] = file->aside;
-    return file->stream;
+    sigset_t before;
+    signals_hold(&before);
+    enum status status = file_output_open(file, path, &call->diags);
+    if (status == STATUS_OK)
+        unfinished[outputs->n_files++] = file->aside;
+    signals_release(&before);
+    return status == STATUS_OK ? file->stream : NULL;
 }
 
 enum status outputs_open(struct invocation *call, const char *path)
@@ -65,6 +85,8 @@ enum status outputs_open(struct invocation *call, const char *path)
 enum status outputs_close(struct invocation *call, bool commit)
 {
     enum status status = STATUS_OK;
+    sigset_t before;
+    signals_hold(&before);
     for (int i = call->outputs->n_files - 1; i >= 0; i--) {
         struct file_output *file = &call->outputs->files[i];
         if (!commit || status != STATUS_OK)
@@ -73,6 +95,7 @@ enum status outputs_close(struct invocation *call, bool commit)
             status = file_output_commit(file, &call->diags);
         unfinished[i] = NULL;
     }
+    signals_release(&before);
     free(call->outputs);
     call->outputs = NULL;
     call->out = NULL;
