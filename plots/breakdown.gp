@@ -1,5 +1,5 @@
 # Where time goes. One result: a bar for each class. Several: stacked columns with one legend.
-set label 1 titled('where the time goes') at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+set label 1 titled('where the time goes') at graph 0, graph 1.05 left font title_font textcolor rgb ink
 array class_title[n_classes]
 array class_colour[n_classes]
 stats $bars using (class_title[int($2) + 1] = stringcolumn(7), class_colour[int($2) + 1] = $3, $2) nooutput
@@ -29,12 +29,14 @@ if (is_text) {
         plot $bars using (0):2:(strip($5, $6)) with labels left offset 1,0 notitle, $bars using (NaN):2:ytic(7) with points notitle
     } else {
         legend = ''
-        do for [i = 1:n_classes] { legend = legend.class_letter[i].' '.class_title[i].'  ' }
+        do for [i = 1:n_classes] { legend = legend.(n_classes > 7 && i == n_classes / 2 + 1 ? "\n" : '').class_letter[i].' '.class_title[i].'  ' }
+        set lmargin 28
+        if (n_classes > 7) { set tmargin 4 }
         set title title_text."\n".legend
         set yrange [n_columns:-1]
         array strips[n_columns]
         do for [i = 1:n_columns] { strips[i] = '' }
-        letters(row, class, v) = (strips[row + 1] = strips[row + 1].repeated(class_letter[class + 1], v / tallest * (text_width - 36)), v)
+        letters(row, class, v) = (strips[row + 1] = strips[row + 1].repeated(class_letter[class + 1], v / tallest * (text_width - 42)), v)
         stats $bars using (letters(int($1), int($2), $5)) nooutput
         plot $names using (0):1:(strips[int($1) + 1].sprintf(' %.4g %s', $3, time_unit)) with labels left offset 1,0 notitle, \
              $names using (NaN):1:ytic(2) with points notitle
@@ -60,6 +62,8 @@ if (is_text) {
     set border 2
     set yrange [0:tallest * 1.08]
     set key invert
+    # Long names lean.
+    if (n_columns > 5) { set xtics rotate by -25; set rmargin 22; set bmargin 6 }
     total(v) = sprintf('%.4g', v)
     plot for [i = 1:n_classes] $bars using ($2 == i - 1 && $5 > 0 ? $1 : NaN):($4 + $5 / 2):($1 - 0.32):($1 + 0.32):4:($4 + $5) with boxxyerror \
              fs solid noborder fc rgb class_colour[i] title class_title[i], \

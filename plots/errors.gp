@@ -1,5 +1,5 @@
 # Mean absolute error of each table (bars), with median and 90th percentile, and the bias.
-set label 1 titled(sprintf('error of predictions: mean %.1f %%, mean over tables %.1f %%', mape, macro_mape)) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+set label 1 titled(sprintf('error of predictions: mean %.1f %%, mean over tables %.1f %%', mape, macro_mape)) at graph 0, graph 1.05 left font title_font textcolor rgb ink
 stats $errors using 4 nooutput
 widest = STATS_max
 set yrange [n_rows - 0.4:-0.6]

@@ -132,25 +132,27 @@ static void write_text_terminal(const struct figure_options *options, FILE *out)
 
 static void write_terminal(const struct figure_options *options, FILE *out)
 {
+    enum { PNG_FONT = 13, SVG_FONT = 17, PDF_FONT = 11, DOTS_PER_INCH = 120 };
     int width = options->width ? options->width : kinds[options->kind].width;
     int height = options->height ? options->height : kinds[options->kind].height;
-    fprintf(out, "is_text = %d\n", options->terminal == TERMINAL_TEXT);
+    int font = options->terminal == TERMINAL_SVG ? SVG_FONT : options->terminal == TERMINAL_PDF ? PDF_FONT : PNG_FONT;
+    fprintf(out, "is_text = %d\nfont_size = %d\n", options->terminal == TERMINAL_TEXT, font);
     switch (options->terminal) {
     case TERMINAL_TEXT: write_text_terminal(options, out); break;
     case TERMINAL_PNG:
-        fprintf(out, "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,13' fontscale 1.15 linewidth 1.4\n", width,
-                height);
+        fprintf(out, "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,%d' fontscale 1.15 linewidth 1.4\n", width,
+                height, font);
         break;
     case TERMINAL_SVG:
         fprintf(
             out,
-            "set terminal svg noenhanced size %d,%d dynamic font 'DejaVu Sans, Helvetica, Arial, sans-serif,15' linewidth 1.4 "
+            "set terminal svg noenhanced size %d,%d dynamic font 'DejaVu Sans, Helvetica, Arial, sans-serif,%d' linewidth 1.4 "
             "background '#ffffff'\n",
-            width, height);
+            width, height, font);
         break;
-    case TERMINAL_PDF: /* figures are laid out for 120 dots an inch */
-        fprintf(out, "set terminal pdfcairo noenhanced size %.3fin,%.3fin font 'DejaVu Sans,11' linewidth 1.2\n", width / 120.0,
-                height / 120.0);
+    case TERMINAL_PDF:
+        fprintf(out, "set terminal pdfcairo noenhanced size %.3fin,%.3fin font 'DejaVu Sans,%d' linewidth 1.2\n",
+                (double)width / DOTS_PER_INCH, (double)height / DOTS_PER_INCH, font);
         break;
     }
     fputs("set datafile separator \"\\t\"\nset datafile commentschars ''\n", out);

@@ -4,16 +4,58 @@
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
-/* The breakdown of a result; of a plan's result that of its best plan. NULL with a diagnostic. */
-static const json_t *breakdown_of(const struct figure_input *input, struct diags *diags)
+enum { MAX_BARS = 40, PLANS_SHOWN = 10 };
+
+/* What one bar shows. */
+struct bar {
+    char name[96];
+    const json_t *breakdown;
+};
+struct bars {
+    struct bar items[MAX_BARS];
+    size_t n;
+};
+
+static void add_bar(struct bars *bars, const char *name, const json_t *breakdown)
 {
-    const json_t *breakdown = json_object_get(input->result, "breakdown");
-    if (!breakdown)
-        breakdown = json_object_get(json_array_get(json_object_get(input->result, "plans"), 0), "breakdown");
-    if (json_is_object(breakdown) && json_object_size(breakdown) > 0)
-        return breakdown;
-    diag_error(diags, (struct place){.file = input->name}, "this result has no breakdown; step, plan and run results have");
-    return NULL;
+    if (bars->n == MAX_BARS || !json_is_object(breakdown) || json_object_size(breakdown) == 0)
+        return;
+    struct bar *bar = &bars->items[bars->n++];
+    bar->breakdown = breakdown;
+    snprintf(bar->name, sizeof bar->name, "%s", name);
+}
+
+/* The dimensions of a layout that are not one: "tp8 pp4 vpp24 mb2". */
+static void layout_name(const json_t *layout, char *name, size_t size)
+{
+    static const char *const keys[][2] = {{"tp", "tp"}, {"pp", "pp"}, {"vpp", "vpp"},
+                                          {"cp", "cp"}, {"ep", "ep"}, {"micro_batch", "mb"}};
+    int used = 0;
+    *name = '\0';
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_int_t value = json_integer_value(json_object_get(layout, keys[i][0]));
+        if (value > 1 && used >= 0 && (size_t)used < size)
+            used += snprintf(name + used, size - (size_t)used, "%s%s%lld", used ? " " : "", keys[i][1], (long long)value);
+    }
+}
+
+/* Bars of a result: its own breakdown, or those of the first plans of a plan result. */
+static enum status add_bars(struct bars *bars, const struct figure_input *input, struct diags *diags)
+{
+    char name[96];
+    size_t before = bars->n, i;
+    json_t *plan;
+    add_bar(bars, figure_short_name(input->name, name, sizeof name), json_object_get(input->result, "breakdown"));
+    json_array_foreach(json_object_get(input->result, "plans"), i, plan)
+    {
+        layout_name(json_object_get(plan, "layout"), name, sizeof name);
+        if (i < PLANS_SHOWN)
+            add_bar(bars, name, json_object_get(plan, "breakdown"));
+    }
+    if (bars->n > before)
+        return STATUS_OK;
+    diag_error(diags, (struct place){.file = input->name}, "this has no breakdown; JSON results of step, plan and run have");
+    return STATUS_BAD_INPUT;
 }
 
 /* Result keys end in their unit: "lost_s" is about "lost". */
@@ -67,45 +109,56 @@ static double time_scale(double seconds, const char **unit)
     return units[i].scale;
 }
 
-enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_inputs, FILE *out, struct diags *diags)
+static void write_bar(const struct bar *bar, size_t column, const struct classes *classes, double scale, FILE *out)
 {
-    struct classes classes = {0};
-    double largest = 0;
-    for (size_t i = 0; i < n_inputs; i++) {
-        const json_t *breakdown = inputs[i].result ? breakdown_of(&inputs[i], diags) : NULL;
-        if (!breakdown && !inputs[i].result)
-            diag_error(diags, (struct place){.file = inputs[i].name}, "a timeline has no breakdown; draw a JSON result");
-        if (!breakdown)
-            return STATUS_BAD_INPUT;
-        collect_classes(breakdown, &classes);
-        double total = total_of(breakdown, &classes);
-        largest = total > largest ? total : largest;
+    double total = total_of(bar->breakdown, classes), base = 0;
+    for (size_t c = 0; c < classes->n; c++) {
+        char title[64];
+        double seconds = json_number_value(json_object_get(bar->breakdown, classes->keys[c]));
+        class_title(classes->keys[c], title, sizeof title);
+        fprintf(out, "%zu\t%zu\t%u\t%.6g\t%.6g\t%.4g\t", column, c, (unsigned)palette_of(title), base * scale, seconds * scale,
+                total > 0 ? 100 * seconds / total : 0);
+        figure_write_text(out, title);
+        fputc('\n', out);
+        base += seconds;
     }
+}
+
+static void write_bars(const struct bars *bars, const struct classes *classes, FILE *out)
+{
+    enum { TEXT_FRAME = 6, LEGEND_LINE = 7 }; /* lines of title, legend and frame; classes in a line of the legend */
+    double largest = 0;
+    for (size_t i = 0; i < bars->n; i++)
+        if (total_of(bars->items[i].breakdown, classes) > largest)
+            largest = total_of(bars->items[i].breakdown, classes);
     const char *unit;
     double scale = time_scale(largest, &unit);
-    fprintf(out, "time_unit = '%s'\nn_columns = %zu\nn_classes = %zu\ntext_lines = %zu\n$bars << EOD\n", unit, n_inputs,
-            classes.n, n_inputs == 1 ? classes.n + 6 : n_inputs + 6);
-    for (size_t i = 0; i < n_inputs; i++) {
-        const json_t *breakdown = breakdown_of(&inputs[i], diags);
-        double total = total_of(breakdown, &classes), base = 0;
-        for (size_t c = 0; c < classes.n; c++) {
-            char title[64];
-            double seconds = json_number_value(json_object_get(breakdown, classes.keys[c]));
-            class_title(classes.keys[c], title, sizeof title);
-            fprintf(out, "%zu\t%zu\t%u\t%.6g\t%.6g\t%.4g\t", i, c, (unsigned)palette_of(title), base * scale, seconds * scale,
-                    total > 0 ? 100 * seconds / total : 0);
-            figure_write_text(out, title);
-            fputc('\n', out);
-            base += seconds;
-        }
-    }
+    fprintf(out, "time_unit = '%s'\nn_columns = %zu\nn_classes = %zu\ntext_lines = %zu\n", unit, bars->n, classes->n,
+            bars->n == 1 ? classes->n + TEXT_FRAME : bars->n + TEXT_FRAME + (classes->n > LEGEND_LINE));
+    fputs("$bars << EOD\n", out);
+    for (size_t i = 0; i < bars->n; i++)
+        write_bar(&bars->items[i], i, classes, scale, out);
     fputs("EOD\n$names << EOD\n", out);
-    for (size_t i = 0; i < n_inputs; i++) {
-        char name[128];
+    for (size_t i = 0; i < bars->n; i++) {
         fprintf(out, "%zu\t", i);
-        figure_write_text(out, figure_short_name(inputs[i].name, name, sizeof name));
-        fprintf(out, "\t%.6g\n", total_of(breakdown_of(&inputs[i], diags), &classes) * scale);
+        figure_write_text(out, bars->items[i].name);
+        fprintf(out, "\t%.6g\n", total_of(bars->items[i].breakdown, classes) * scale);
     }
     fputs("EOD\n", out);
+}
+
+enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_inputs, FILE *out, struct diags *diags)
+{
+    struct bars bars = {0};
+    struct classes classes = {0};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n_inputs; i++)
+        if (add_bars(&bars, &inputs[i], diags) != STATUS_OK)
+            status = STATUS_BAD_INPUT;
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < bars.n; i++)
+        collect_classes(bars.items[i].breakdown, &classes);
+    write_bars(&bars, &classes, out);
     return STATUS_OK;
 }

@@ -19,7 +19,7 @@ if (is_text) {
     set rmargin at screen 0.84
     set tmargin at screen 0.92
     set bmargin at screen 0.57
-    set label 1 titled(summary) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+    set label 1 titled(summary) at graph 0, graph 1.05 left font title_font textcolor rgb ink
     set format x ''
     set key at screen 0.855, screen 0.93 left top Left reverse
     plot $shares using 1:2 with steps lw 1.8 lc rgb '#0072B2' title 'goodput', \

@@ -1,5 +1,5 @@
 # Predicted against measured step times, both logarithmic, with a band of +-10 %.
-set label 1 titled(sprintf('predicted against measured, %d runs, mean absolute error %.1f %%', n_points, mape)) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+set label 1 titled(sprintf('predicted against measured, %d runs, mean absolute error %.1f %%', n_points, mape)) at graph 0, graph 1.05 left font title_font textcolor rgb ink
 array group_colour[n_groups]
 array group_marker[n_groups]
 array group_title[n_groups]

@@ -5,6 +5,8 @@ set grid back lt 1 lc rgb '#DDDDDD' lw 0.7 dt solid
 set style fill solid 1.0 noborder
 set key outside right top Left reverse samplen 1.6 spacing 1.25 textcolor rgb '#333333'
 set boxwidth 0.7
+title_font = sprintf(',%d', font_size + 2)
+small_font = sprintf(',%d', font_size - 4)
 ink = '#222222'
 muted = '#666666'
 # Line markers differ besides colour: filled and open circle, square, triangle, diamond.

@@ -6,7 +6,7 @@ array legend_colour[n_legend]
 array legend_text[n_legend]
 array legend_letter[n_legend]
 stats $legend using (legend_colour[int($0) + 1] = $1, legend_text[int($0) + 1] = stringcolumn(2), legend_letter[int($0) + 1] = stringcolumn(3), $1) nooutput
-set label 1 titled(lasts) at graph 0, graph 1.05 left font ',15' textcolor rgb ink
+set label 1 titled(lasts) at graph 0, graph 1.05 left font title_font textcolor rgb ink
 set xlabel 'time ['.time_unit.']'
 set xrange [start_time:end_time]
 set yrange [n_lanes - 0.4:-0.6]
@@ -35,6 +35,6 @@ if (is_text) {
     set rmargin 3
     plot $bars using (($3 + $4) / 2):(($1 + $2) / 2):3:4:1:2:5 with boxxyerror fc rgb variable lw 0.5 notitle, \
          $lanes using (NaN):1:ytic(2) with points notitle, \
-         $labels using 1:2:3 with labels font ',9' textcolor rgb '#FFFFFF' notitle, \
+         $labels using 1:2:3 with labels font small_font textcolor rgb '#FFFFFF' notitle, \
          for [i = 1:n_legend] NaN with boxes fs solid noborder fc rgb legend_colour[i] title legend_text[i]
 }
