@@ -25,8 +25,8 @@ static void number_cell(struct table *table, const char *format, double value, d
 static void model_columns(struct table *t)
 {
     table_column(t, "model", NULL, ALIGN_LEFT);
-    table_column(t, "parameters", "10^9", ALIGN_RIGHT);
-    table_column(t, "active", "10^9", ALIGN_RIGHT);
+    table_column(t, "parameters", "billion", ALIGN_RIGHT);
+    table_column(t, "active", "billion", ALIGN_RIGHT);
     table_column(t, "layers", NULL, ALIGN_RIGHT);
     table_column(t, "hidden", NULL, ALIGN_RIGHT);
     table_column(t, "ffn", NULL, ALIGN_RIGHT);
@@ -65,10 +65,10 @@ static void gpu_columns(struct table *t)
     table_column(t, "fp8", "TFLOPS", ALIGN_RIGHT);
     table_column(t, "nvfp4", "TFLOPS", ALIGN_RIGHT);
     table_column(t, "memory", "GiB", ALIGN_RIGHT);
-    table_column(t, "memory rate", "GB/s", ALIGN_RIGHT);
-    table_column(t, "NVLink", "GB/s", ALIGN_RIGHT);
-    table_column(t, "domain", "GPUs", ALIGN_RIGHT);
-    table_column(t, "SMs", NULL, ALIGN_RIGHT);
+    table_column(t, "memory_rate", "GB/s", ALIGN_RIGHT);
+    table_column(t, "nvlink", "GB/s", ALIGN_RIGHT);
+    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
+    table_column(t, "sms", NULL, ALIGN_RIGHT);
     table_column(t, "power", "W", ALIGN_RIGHT);
 }
 
@@ -91,15 +91,15 @@ static void cluster_columns(struct table *t)
 {
     table_column(t, "cluster", NULL, ALIGN_LEFT);
     table_column(t, "gpu", NULL, ALIGN_LEFT);
-    table_column(t, "GPUs", NULL, ALIGN_RIGHT);
+    table_column(t, "gpus", NULL, ALIGN_RIGHT);
     table_column(t, "nodes", NULL, ALIGN_RIGHT);
-    table_column(t, "per node", "GPUs", ALIGN_RIGHT);
-    table_column(t, "domain", "GPUs", ALIGN_RIGHT);
-    table_column(t, "NICs", "per node", ALIGN_RIGHT);
-    table_column(t, "NIC", "Gbps", ALIGN_RIGHT);
-    table_column(t, "layers", NULL, ALIGN_RIGHT);
-    table_column(t, "leaf", "nodes", ALIGN_RIGHT);
-    table_column(t, "oversubscribed", "down : up", ALIGN_RIGHT);
+    table_column(t, "gpus_per_node", NULL, ALIGN_RIGHT);
+    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
+    table_column(t, "nics_per_node", NULL, ALIGN_RIGHT);
+    table_column(t, "nic", "Gbps", ALIGN_RIGHT);
+    table_column(t, "fabric_layers", NULL, ALIGN_RIGHT);
+    table_column(t, "leaf_nodes", NULL, ALIGN_RIGHT);
+    table_column(t, "oversubscription", NULL, ALIGN_RIGHT);
 }
 
 static void cluster_row(struct table *t, const struct cluster *c)
@@ -368,9 +368,13 @@ static enum status usage(struct invocation *call, const char *word)
 {
     static const char *const words[] = {"models", "gpus", "clusters", "list", "show"};
     const char *near = nearest_name(word, words, 5);
-    diag_error(&call->diags, (struct place){0},
-               "'%.60s' is not something to list%s%s%s; to see one entry: msim catalog show %.60s", word,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : " (models, gpus, clusters)", word);
+    if (near)
+        diag_error(&call->diags, (struct place){0},
+                   "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?", word, near, word);
+    else
+        diag_error(&call->diags, (struct place){0},
+                   "'%.60s' is not something to list (models, gpus, clusters); did you mean 'msim catalog show %.60s'?", word,
+                   word);
     return STATUS_USAGE;
 }
 

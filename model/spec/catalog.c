@@ -90,15 +90,13 @@ static void names_add(struct names *names, const char *text, size_t length, cons
     names->items[names->n] = NULL;
 }
 
-/* Adds every NAME.yaml of the folder as NAME and `ending`. */
-static enum status names_of_folder(enum catalog_kind kind, const char *ending, struct names *names, struct diags *diags)
+/* Adds every NAME.yaml of one folder as NAME and `ending`. */
+static enum status names_of_folder(const char *path, const char *ending, struct names *names, struct diags *diags)
 {
-    char *path = data_path(folders[kind]);
-    DIR *directory = path ? opendir(path) : NULL;
+    DIR *directory = opendir(path);
     if (!directory) {
-        diag_error(diags, (struct place){.file = path ? path : folders[kind]},
-                   "cannot read the catalog: %s; MSIM_DATA can name its place", path ? strerror(errno) : "not found");
-        free(path);
+        diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; MSIM_DATA can name its place",
+                   strerror(errno));
         return STATUS_BAD_INPUT;
     }
     struct dirent *entry;
@@ -108,8 +106,25 @@ static enum status names_of_folder(enum catalog_kind kind, const char *ending, s
             names_add(names, entry->d_name, (size_t)(dot - entry->d_name), ending);
     }
     closedir(directory);
-    free(path);
     return STATUS_OK;
+}
+
+/* The same of a kind's folders, in all places where entries are looked for. */
+static enum status names_of_kind(enum catalog_kind kind, const char *ending, struct names *names, struct diags *diags)
+{
+    enum status status = STATUS_OK;
+    bool any = false;
+    for (int place = 0; place < N_DATA_PLACES && status == STATUS_OK; place++) {
+        char *path = data_path_in((enum data_place)place, folders[kind]);
+        any = any || path;
+        if (path)
+            status = names_of_folder(path, ending, names, diags);
+        free(path);
+    }
+    if (any)
+        return status;
+    diag_error(diags, (struct place){.file = folders[kind]}, "cannot find the catalog; MSIM_DATA can name its place");
+    return STATUS_BAD_INPUT;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -117,19 +132,34 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Sorted names without repetitions: one place's entry hides another's. */
+static void names_unique(struct names *names)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (kept && strcmp(names->items[kept - 1], names->items[i]) == 0)
+            free(names->items[i]);
+        else
+            names->items[kept++] = names->items[i];
+    }
+    names->n = kept;
+    names->items[kept] = NULL;
+}
+
 enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags)
 {
     struct names found = {0};
     found.items = memory_grow(NULL, &found.capacity, 1, sizeof *found.items);
     found.items[0] = NULL;
-    enum status status = names_of_folder(kind, "", &found, diags);
+    enum status status = names_of_kind(kind, "", &found, diags);
     if (status == STATUS_OK && kind == CATALOG_CLUSTERS)
-        status = names_of_folder(CATALOG_GPUS, "-node", &found, diags);
+        status = names_of_kind(CATALOG_GPUS, "-node", &found, diags);
     if (status != STATUS_OK) {
         catalog_names_free(found.items);
         return status;
     }
     qsort(found.items, found.n, sizeof *found.items, compare_names);
+    names_unique(&found);
     *names = found.items;
     *n_names = found.n;
     return STATUS_OK;

@@ -1,9 +1,9 @@
 /*
  * catalog.h - the known models, GPUs and clusters.
  *
- * An entry is a YAML file under model/spec/catalog/{models,gpus,clusters}/NAME.yaml. The catalog directory is, in this order:
- * $MSIM_DATA/catalog, the build tree's, the install prefix's share/msim/catalog. Every entry names its `source`; the loader
- * refuses one without.
+ * An entry is a YAML file under model/spec/catalog/{models,gpus,clusters}/NAME.yaml. It is looked for, in this order, in
+ * $MSIM_DATA/catalog, the build tree's catalog, the install prefix's share/msim/catalog. Every entry names its `source`; the
+ * loader refuses one without.
  *
  * `<gpu>-node` is a cluster too: one usual host of that GPU.
  *

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "model/base/memory.h"
-#include "model/spec/catalog.h"
+#include "model/spec/entry.h"
 
 /* Compile definitions: MSIM_SOURCE_DIR, the tree this was built from; MSIM_INSTALL_DATA, PREFIX/share/msim. */
 static char *existing(const char *directory, const char *relative)
@@ -38,15 +38,23 @@ static char *beside_program(const char *relative)
     return existing(share, relative);
 }
 
-char *data_path(const char *relative)
+char *data_path_in(enum data_place place, const char *relative)
 {
     const char *chosen = getenv("MSIM_DATA");
-    char *path = chosen && *chosen ? existing(chosen, relative) : NULL;
-    if (!path)
-        path = existing(MSIM_SOURCE_DIR "/model/spec", relative);
-    if (!path)
-        path = existing(MSIM_SOURCE_DIR, relative);
-    if (!path)
-        path = beside_program(relative);
-    return path ? path : existing(MSIM_INSTALL_DATA, relative);
+    switch (place) {
+    case DATA_CHOSEN: return chosen && *chosen ? existing(chosen, relative) : NULL;
+    case DATA_SPEC: return existing(MSIM_SOURCE_DIR "/model/spec", relative);
+    case DATA_SOURCE: return existing(MSIM_SOURCE_DIR, relative);
+    case DATA_BESIDE: return beside_program(relative);
+    case DATA_INSTALLED: return existing(MSIM_INSTALL_DATA, relative);
+    default: return NULL;
+    }
+}
+
+char *data_path(const char *relative)
+{
+    char *path = NULL;
+    for (int place = 0; place < N_DATA_PLACES && !path; place++)
+        path = data_path_in((enum data_place)place, relative);
+    return path;
 }

@@ -26,7 +26,7 @@ static bool ends_with(const char *text, const char *end)
 bool entry_is_file_name(const char *name)
 {
     return strcmp(name, "-") == 0 || strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".yml") ||
-           ends_with(name, ".json");
+           ends_with(name, ".json") || ends_with(name, ".gz");
 }
 
 /* A file is named from the directory of the file that names it, or else from the working directory. */

@@ -17,6 +17,10 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
 bool entry_is_file_name(const char *name);
 char *entry_catalog_file(enum catalog_kind kind, const char *name);
 
+/* The places of data_path one by one, first come first served; NULL when the file is not there. The caller frees the path. */
+enum data_place { DATA_CHOSEN, DATA_SPEC, DATA_SOURCE, DATA_BESIDE, DATA_INSTALLED, N_DATA_PLACES };
+char *data_path_in(enum data_place place, const char *relative);
+
 /* A resolved tree into the struct of its kind (struct transformer, struct gpu, struct cluster): read, completed, checked. Written
  * only when the tree holds no mistake. */
 MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags);
