@@ -2,161 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/catalog_table.h"
 #include "cli/command.h"
 #include "cli/result.h"
-#include "cli/table.h"
-#include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 
 static const char *const kind_names[N_CATALOG_KINDS] = {"models", "gpus", "clusters"};
 static const char *const kind_titles[N_CATALOG_KINDS] = {"Models", "GPUs", "Clusters"};
 static const char *const one_of_kind[N_CATALOG_KINDS] = {"model", "gpu", "cluster"};
-
-/* --- rows of the lists ---------------------------------------------------------------------------------------------------- */
-
-/* A number in units of `unit`; an empty cell for 0, which means that there is none. */
-static void number_cell(struct table *table, const char *format, double value, double unit)
-{
-    char text[40];
-    snprintf(text, sizeof text, format, value / unit);
-    table_cell(table, "%s", value > 0 ? text : "");
-}
-
-static void model_columns(struct table *t)
-{
-    table_column(t, "model", NULL, ALIGN_LEFT);
-    table_column(t, "parameters", "billion", ALIGN_RIGHT);
-    table_column(t, "active", "billion", ALIGN_RIGHT);
-    table_column(t, "layers", NULL, ALIGN_RIGHT);
-    table_column(t, "hidden", NULL, ALIGN_RIGHT);
-    table_column(t, "ffn", NULL, ALIGN_RIGHT);
-    table_column(t, "heads", NULL, ALIGN_RIGHT);
-    table_column(t, "kv_heads", NULL, ALIGN_RIGHT);
-    table_column(t, "vocab", NULL, ALIGN_RIGHT);
-    table_column(t, "seq_len", "tokens", ALIGN_RIGHT);
-    table_column(t, "experts", NULL, ALIGN_RIGHT);
-    table_column(t, "top_k", NULL, ALIGN_RIGHT);
-}
-
-static void model_row(struct table *t, const struct transformer *m)
-{
-    struct parameter_count count;
-    transformer_parameters(m, &count);
-    bool mixture = m->moe.experts > 0;
-    table_cell(t, "%s", m->name);
-    number_cell(t, "%.3f", count.total, 1e9);
-    number_cell(t, "%.3f", mixture ? count.active : 0, 1e9);
-    table_cell(t, "%d", m->layers);
-    table_cell(t, "%lld", (long long)m->hidden);
-    table_cell(t, "%lld", (long long)(mixture ? m->moe.expert_ffn : m->ffn_hidden));
-    table_cell(t, "%d", m->heads);
-    table_cell(t, "%d", m->kv_heads);
-    table_cell(t, "%lld", (long long)m->vocab);
-    table_cell(t, "%lld", (long long)m->max_seq_len);
-    number_cell(t, "%.0f", m->moe.experts, 1);
-    number_cell(t, "%.0f", m->moe.top_k, 1);
-}
-
-static void gpu_columns(struct table *t)
-{
-    table_column(t, "gpu", NULL, ALIGN_LEFT);
-    table_column(t, "bf16", "TFLOPS", ALIGN_RIGHT);
-    table_column(t, "fp16", "TFLOPS", ALIGN_RIGHT);
-    table_column(t, "fp8", "TFLOPS", ALIGN_RIGHT);
-    table_column(t, "nvfp4", "TFLOPS", ALIGN_RIGHT);
-    table_column(t, "memory", "GiB", ALIGN_RIGHT);
-    table_column(t, "memory_rate", "GB/s", ALIGN_RIGHT);
-    table_column(t, "nvlink", "GB/s", ALIGN_RIGHT);
-    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
-    table_column(t, "sms", NULL, ALIGN_RIGHT);
-    table_column(t, "power", "W", ALIGN_RIGHT);
-}
-
-static void gpu_row(struct table *t, const struct gpu *g)
-{
-    table_cell(t, "%s", g->name);
-    number_cell(t, "%.0f", g->peak_flops[PRECISION_BF16], 1e12);
-    number_cell(t, "%.0f", g->peak_flops[PRECISION_FP16], 1e12);
-    number_cell(t, "%.0f", g->peak_flops[PRECISION_FP8], 1e12);
-    number_cell(t, "%.0f", g->peak_flops[PRECISION_NVFP4], 1e12);
-    number_cell(t, "%.1f", g->hbm_bytes, 0x1p30);
-    number_cell(t, "%.0f", g->hbm_rate, 1e9);
-    number_cell(t, "%.0f", g->nvlink_rate, 1e9);
-    table_cell(t, "%d", g->nvlink_domain);
-    table_cell(t, "%d", g->sms);
-    number_cell(t, "%.0f", g->power_w, 1);
-}
-
-static void cluster_columns(struct table *t)
-{
-    table_column(t, "cluster", NULL, ALIGN_LEFT);
-    table_column(t, "gpu", NULL, ALIGN_LEFT);
-    table_column(t, "gpus", NULL, ALIGN_RIGHT);
-    table_column(t, "nodes", NULL, ALIGN_RIGHT);
-    table_column(t, "gpus_per_node", NULL, ALIGN_RIGHT);
-    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
-    table_column(t, "nics_per_node", NULL, ALIGN_RIGHT);
-    table_column(t, "nic", "Gbps", ALIGN_RIGHT);
-    table_column(t, "fabric_layers", NULL, ALIGN_RIGHT);
-    table_column(t, "leaf_nodes", NULL, ALIGN_RIGHT);
-    table_column(t, "oversubscription", NULL, ALIGN_RIGHT);
-}
-
-static void cluster_row(struct table *t, const struct cluster *c)
-{
-    table_cell(t, "%s", c->name);
-    table_cell(t, "%s", c->gpu.name);
-    table_cell(t, "%d", cluster_gpus(c));
-    table_cell(t, "%d", c->nodes);
-    table_cell(t, "%d", c->gpus_per_node);
-    table_cell(t, "%d", c->nvlink_domain);
-    table_cell(t, "%d", c->nics_per_node);
-    number_cell(t, "%.0f", c->nic_rate, 125e6);
-    table_cell(t, "%d", c->fabric_layers);
-    table_cell(t, "%d", c->leaf_nodes);
-    table_cell(t, "%g", c->leaf_oversubscription * c->pod_oversubscription);
-}
-
-static enum status add_row(struct table *table, enum catalog_kind kind, const char *name, struct diags *diags)
-{
-    struct catalog_entry entry = {.kind = kind};
-    enum status status = STATUS_OK;
-    switch (kind) {
-    case CATALOG_MODELS:
-        status = catalog_model(name, &entry.model, diags);
-        if (status == STATUS_OK)
-            model_row(table, &entry.model);
-        break;
-    case CATALOG_GPUS:
-        status = catalog_gpu(name, &entry.gpu, diags);
-        if (status == STATUS_OK)
-            gpu_row(table, &entry.gpu);
-        break;
-    default:
-        status = catalog_cluster(name, &entry.cluster, diags);
-        if (status == STATUS_OK)
-            cluster_row(table, &entry.cluster);
-        break;
-    }
-    return status;
-}
-
-static enum status fill_table(struct table *table, enum catalog_kind kind, struct diags *diags)
-{
-    static void (*const columns[N_CATALOG_KINDS])(struct table *) = {model_columns, gpu_columns, cluster_columns};
-    char **names;
-    size_t n;
-    enum status status = catalog_names(kind, &names, &n, diags);
-    if (status != STATUS_OK)
-        return status;
-    columns[kind](table);
-    for (size_t i = 0; i < n; i++) {
-        enum status row = add_row(table, kind, names[i], diags);
-        status = row == STATUS_OK ? status : row;
-    }
-    catalog_names_free(names);
-    return status;
-}
 
 /* --- one entry ------------------------------------------------------------------------------------------------------------ */
 
@@ -352,7 +205,7 @@ static enum status list_tables(struct invocation *call, const bool *wanted)
         struct table table = {0};
         if (!wanted[kind])
             continue;
-        enum status one = fill_table(&table, (enum catalog_kind)kind, &call->diags);
+        enum status one = catalog_table_fill(&table, (enum catalog_kind)kind, &call->diags);
         status = one == STATUS_OK ? status : one;
         if (call->format == FORMAT_TEXT)
             fprintf(call->out, "%s%s%s%s\n", first ? "" : "\n", tint_start(TINT_STRONG, call->colour), kind_titles[kind],

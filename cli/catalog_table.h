@@ -1,0 +1,13 @@
+/*
+ * catalog_table.h - the lists of `msim catalog`: one row per entry of a kind.
+ */
+#ifndef MSIM_CLI_CATALOG_TABLE_H
+#define MSIM_CLI_CATALOG_TABLE_H
+
+#include "cli/table.h"
+#include "model/spec/catalog.h"
+
+/* Columns and rows of a kind into an empty table. An entry that cannot be read is reported and left out; the others are there. */
+enum status catalog_table_fill(struct table *table, enum catalog_kind kind, struct diags *diags);
+
+#endif
