@@ -1,0 +1,340 @@
+#include "sim/fabric/fabric.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+/* Above this a description is a slip, not a data centre: 12 bytes are kept for each link. */
+enum { LINKS_MAX = 1 << 24, COUNT_MAX = 1 << 20 };
+
+static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_in", "pcie_out", "pcie_in", "nic_up",
+                                                         "nic_down",   "tor_up",    "tor_down", "agg_up",  "agg_down"};
+
+const char *fabric_layer_name(enum fabric_layer layer)
+{
+    return layer_names[layer];
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- what is wrong with a shape */
+
+struct complaint {
+    struct place at;
+    struct diags *diags;
+};
+
+static void count_check(const struct complaint *to, int value, int low, const char *what)
+{
+    if (value < low || value > COUNT_MAX)
+        diag_error(to->diags, to->at, "fabric: %d %s; between %d and %d", value, what, low, COUNT_MAX);
+}
+
+static void rate_check(const struct complaint *to, double rate, const char *what)
+{
+    if (!(rate > 0) || rate > 1e15)
+        diag_error(to->diags, to->at, "fabric: the rate of %s must be above 0 and at most 1 PB/s", what);
+}
+
+static void ranges_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    count_check(to, s->hosts, 1, "hosts");
+    count_check(to, s->gpus_per_host, 1, "GPUs per host");
+    count_check(to, s->nics_per_host, 1, "NICs per host");
+    count_check(to, s->ports_per_nic, 1, "ports per NIC");
+    count_check(to, s->planes, 1, "planes");
+    count_check(to, s->tors_per_set, 1, "ToRs per set");
+    count_check(to, s->tor_down, 1, "host ports of a ToR");
+    count_check(to, s->tor_up, 0, "uplinks of a ToR");
+    count_check(to, s->aggs_per_pod, 0, "aggregation switches per pod");
+    count_check(to, s->agg_down, 0, "down ports of an aggregation switch");
+    count_check(to, s->agg_up, 0, "uplinks of an aggregation switch");
+    count_check(to, s->core_down, 0, "ports of a core switch");
+    count_check(to, s->nvlink_domain, 0, "GPUs per NVLink domain");
+    rate_check(to, s->nic_rate, "a NIC");
+    rate_check(to, s->tor_down_rate, "a ToR's host ports");
+    if (s->agg_down > 0) {
+        if (s->tor_up > 0)
+            rate_check(to, s->tor_up_rate, "ToR uplinks");
+        rate_check(to, s->agg_down_rate, "an aggregation switch's ports");
+    }
+    if (s->core_down > 0) {
+        if (s->agg_up > 0)
+            rate_check(to, s->agg_up_rate, "uplinks of aggregation switches");
+        rate_check(to, s->core_rate, "a core switch's ports");
+    }
+    if (!(s->latency_s >= 0 && s->latency_s < 1) || !(s->hop_latency_s >= 0 && s->hop_latency_s < 1))
+        diag_error(to->diags, to->at, "fabric: latencies lie between 0 and 1 s");
+    if (s->nvlink_domain > 1)
+        rate_check(to, s->nvlink_rate, "NVLink");
+}
+
+static void host_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    int64_t ports = (int64_t)s->nics_per_host * s->ports_per_nic;
+
+    if (s->gpus_per_host > s->nics_per_host ? s->gpus_per_host % s->nics_per_host : s->nics_per_host % s->gpus_per_host)
+        diag_error(to->diags, to->at, "fabric: %d NICs cannot be shared evenly by the %d GPUs of a host", s->nics_per_host,
+                   s->gpus_per_host);
+    if (ports % s->tors_per_set)
+        diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d ToRs of its set",
+                   (long long)ports, s->tors_per_set);
+    else if (s->tor_down % (ports / s->tors_per_set))
+        diag_error(to->diags, to->at, "fabric: a ToR's %d host ports are not a multiple of the %lld that each host takes",
+                   s->tor_down, (long long)(ports / s->tors_per_set));
+    if (s->tors_per_set % s->planes)
+        diag_error(to->diags, to->at, "fabric: %d ToRs per set do not divide evenly over %d planes", s->tors_per_set, s->planes);
+    if (s->nvlink_domain > 1 &&
+        (s->nvlink_domain > s->gpus_per_host ? s->nvlink_domain % s->gpus_per_host : s->gpus_per_host % s->nvlink_domain))
+        diag_error(to->diags, to->at, "fabric: NVLink domains of %d GPUs and hosts of %d do not divide one another",
+                   s->nvlink_domain, s->gpus_per_host);
+}
+
+static void tiers_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    if (s->agg_down > 0 && s->tor_up == 0)
+        diag_error(to->diags, to->at,
+                   "fabric: ToRs without uplinks are over-subscribed to zero; give them some (tor:64x200G/32x400G)");
+    else if (s->agg_down > 0 && (s->aggs_per_pod == 0 || s->tor_up % s->aggs_per_pod))
+        diag_error(to->diags, to->at, "fabric: a ToR's %d uplinks do not divide evenly over %d aggregation switches", s->tor_up,
+                   s->aggs_per_pod);
+    else if (s->agg_down > 0 && s->agg_down % (s->tor_up / s->aggs_per_pod))
+        diag_error(to->diags, to->at, "fabric: an aggregation switch's %d ports are not a multiple of the %d cables to each ToR",
+                   s->agg_down, s->tor_up / s->aggs_per_pod);
+    if (s->core_down > 0 && s->agg_down == 0)
+        diag_error(to->diags, to->at, "fabric: core switches without aggregation switches below them");
+    else if (s->core_down > 0 && s->agg_up == 0)
+        diag_error(
+            to->diags, to->at,
+            "fabric: aggregation switches without uplinks are over-subscribed to zero; give them some (agg:32x400G/32x400G)");
+}
+
+/* ---- the derived numbers */
+
+/* Cables between an aggregation and a core switch: as many as core ports allow, evenly. */
+static void cores_derive(struct fabric *f)
+{
+    const struct fabric_shape *s = &f->shape;
+    int aggs = f->n_pods * s->aggs_per_pod; /* of a plane */
+
+    f->core_cables = 1;
+    f->core_groups = (int)divide_up(aggs, s->core_down);
+    for (int q = s->core_down / aggs; q > 1; q--)
+        if (s->agg_up % q == 0) {
+            f->core_cables = q;
+            break;
+        }
+    f->cores_per_group = s->agg_up / f->core_cables;
+    f->n_cores = s->planes * f->core_groups * f->cores_per_group;
+}
+
+static void derive(struct fabric *f)
+{
+    const struct fabric_shape *s = &f->shape;
+
+    f->layers = s->agg_down == 0 ? 1 : s->core_down == 0 ? 2 : 3;
+    f->hosts_per_set = s->tor_down / (s->nics_per_host * s->ports_per_nic / s->tors_per_set);
+    f->n_sets = (int)divide_up(s->hosts, f->hosts_per_set);
+    f->n_tors = f->n_sets * s->tors_per_set;
+    f->n_pods = 1;
+    f->tors_per_pod = f->n_tors / s->planes;
+    if (f->layers > 1) {
+        f->agg_cables = s->tor_up / s->aggs_per_pod;
+        f->tors_per_pod = s->agg_down / f->agg_cables;
+        f->n_pods = (int)divide_up(f->n_tors / s->planes, f->tors_per_pod);
+        f->n_aggs = s->planes * f->n_pods * s->aggs_per_pod;
+    }
+    if (f->layers > 2)
+        cores_derive(f);
+    f->n_gpus = s->hosts * s->gpus_per_host;
+    f->n_nics = s->hosts * s->nics_per_host;
+    f->n_ports = f->n_nics * s->ports_per_nic;
+}
+
+static void derived_check(const struct fabric *f, const struct complaint *to)
+{
+    const struct fabric_shape *s = &f->shape;
+
+    if (f->layers == 1 && f->n_sets > 1)
+        diag_error(to->diags, to->at,
+                   "fabric: disconnected: %d hosts need %d ToR sets, and nothing joins them; add agg:", s->hosts, f->n_sets);
+    if (f->layers == 1 && s->tors_per_set != s->planes)
+        diag_error(to->diags, to->at, "fabric: disconnected: nothing joins the %d ToRs of the set; add agg:, or planes:%d",
+                   s->tors_per_set, s->tors_per_set);
+    if (f->layers == 2 && f->n_pods > 1)
+        diag_error(to->diags, to->at,
+                   "fabric: disconnected: spines of %d ports reach %d ToRs of %d in a plane; add core: or ports", s->agg_down,
+                   f->tors_per_pod, f->n_tors / s->planes);
+    if (f->layers == 3 && f->core_groups > s->aggs_per_pod)
+        diag_error(
+            to->diags, to->at,
+            "fabric: disconnected: core switches of %d ports reach %d of %d aggregation switches, so not every pod; give them "
+            "at least %d ports",
+            s->core_down, s->core_down, f->n_aggs / s->planes, f->n_pods);
+}
+
+/* Sizes in wide arithmetic before anything is allocated; false: too large. */
+static bool size_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    int64_t ports_per_host = (int64_t)s->nics_per_host * s->ports_per_nic;
+    int64_t sets = divide_up((int64_t)s->hosts * (ports_per_host / s->tors_per_set), s->tor_down);
+    double tors = (double)sets * s->tors_per_set, uplinks = tors * s->tor_up, agg_links = 0;
+    double ports = (double)s->hosts * (double)ports_per_host, gpus = (double)s->hosts * s->gpus_per_host;
+
+    if (s->agg_down > 0 && s->core_down > 0) {
+        double tors_per_pod = (double)s->agg_down * s->aggs_per_pod / s->tor_up;
+        agg_links = (ceil(tors / s->planes / tors_per_pod)) * s->planes * s->aggs_per_pod * (double)s->agg_up;
+    }
+    if (tors > COUNT_MAX || ports + uplinks + agg_links + gpus > LINKS_MAX / 4) {
+        diag_error(to->diags, to->at, "fabric: too large: %.3g cables; at most %d", ports + uplinks + agg_links + gpus,
+                   LINKS_MAX / 4);
+        return false;
+    }
+    return true;
+}
+
+/* ---- links */
+
+static void layer_set(struct fabric *f, enum fabric_layer layer, double rate)
+{
+    for (uint32_t l = f->first[layer]; l < f->first[layer + 1]; l++)
+        f->rates[l] = rate;
+}
+
+static void links_create(struct fabric *f)
+{
+    const struct fabric_shape *s = &f->shape;
+    uint32_t gpus = s->nvlink_domain > 1 ? (uint32_t)f->n_gpus : 0, nics = s->pcie_rate > 0 ? (uint32_t)f->n_nics : 0;
+    uint32_t tor = f->layers > 1 ? (uint32_t)f->n_tors * (uint32_t)s->tor_up : 0;
+    uint32_t agg = f->layers > 2 ? (uint32_t)f->n_aggs * (uint32_t)s->agg_up : 0, ports = (uint32_t)f->n_ports;
+    const uint32_t counts[N_FABRIC_LAYERS] = {gpus, gpus, nics, nics, ports, ports, tor, tor, agg, agg};
+    double nic = fmin(s->nic_rate / s->ports_per_nic, s->tor_down_rate);
+    double up = fmin(s->tor_up_rate, s->agg_down_rate), core = fmin(s->agg_up_rate, s->core_rate);
+    const double rates[N_FABRIC_LAYERS] = {
+        s->nvlink_rate, s->nvlink_rate, s->pcie_rate, s->pcie_rate, nic, nic, up, up, core, core};
+
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
+        f->first[layer + 1] = f->first[layer] + counts[layer];
+    f->rates = memory_new(fabric_links(f), sizeof *f->rates);
+    f->speed = memory_new(fabric_links(f), sizeof *f->speed);
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
+        layer_set(f, (enum fabric_layer)layer, rates[layer]);
+    for (uint32_t l = 0; l < fabric_links(f); l++)
+        f->speed[l] = 1;
+}
+
+enum status fabric_build(const struct fabric_shape *shape, struct place at, struct fabric *fabric, struct diags *diags)
+{
+    const struct complaint to = {.at = at, .diags = diags};
+    size_t before = diags->n_errors;
+    struct fabric built = {.shape = *shape};
+
+    ranges_check(shape, &to);
+    if (diags->n_errors == before) {
+        host_check(shape, &to);
+        tiers_check(shape, &to);
+    }
+    if (diags->n_errors == before && size_check(shape, &to)) {
+        derive(&built);
+        derived_check(&built, &to);
+    }
+    if (diags->n_errors != before)
+        return STATUS_BAD_INPUT;
+    links_create(&built);
+    *fabric = built;
+    return STATUS_OK;
+}
+
+void fabric_free(struct fabric *fabric)
+{
+    free(fabric->rates);
+    free(fabric->speed);
+    *fabric = (struct fabric){0};
+}
+
+/* ---- answers */
+
+enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link)
+{
+    int layer = 0;
+
+    while (layer + 1 < N_FABRIC_LAYERS && link >= fabric->first[layer + 1])
+        layer++;
+    return (enum fabric_layer)layer;
+}
+
+int fabric_tor_of_port(const struct fabric *fabric, int port)
+{
+    const struct fabric_shape *s = &fabric->shape;
+    int per_host = s->nics_per_host * s->ports_per_nic, host = port / per_host;
+
+    return host / fabric->hosts_per_set * s->tors_per_set + port % per_host % s->tors_per_set;
+}
+
+void fabric_set_speed(struct fabric *fabric, uint32_t link, double speed)
+{
+    fabric->n_down += (speed <= 0) - (fabric->speed[link] <= 0);
+    fabric->speed[link] = speed > 0 ? (float)speed : 0;
+}
+
+void fabric_rates_now(const struct fabric *fabric, double *rates)
+{
+    for (uint32_t l = 0; l < fabric_links(fabric); l++)
+        rates[l] = fabric_rate(fabric, l);
+}
+
+/* What crosses between two halves of the hosts at most: each half's share of the tightest tier (both directions are alike). */
+static double bisection(const struct fabric *f, const struct fabric_counts *counts)
+{
+    double half = counts->nic_bandwidth / 2;
+
+    if (f->layers > 1 && f->n_sets > 1)
+        half = fmin(half, counts->tor_bandwidth / 2);
+    if (f->layers > 2 && f->n_pods > 1)
+        half = fmin(half, counts->agg_bandwidth / 2);
+    return half;
+}
+
+static double layer_bandwidth(const struct fabric *f, enum fabric_layer layer)
+{
+    double sum = 0;
+
+    for (uint32_t l = f->first[layer]; l < f->first[layer + 1]; l++)
+        sum += fabric_rate(f, l);
+    return sum;
+}
+
+struct fabric_counts fabric_counts(const struct fabric *f)
+{
+    const struct fabric_shape *s = &f->shape;
+    struct fabric_counts counts = {
+        .hosts = s->hosts,
+        .gpus = f->n_gpus,
+        .nics = f->n_nics,
+        .ports = f->n_ports,
+        .tors = f->n_tors,
+        .sets = f->n_sets,
+        .pods = f->n_pods,
+        .aggs = f->n_aggs,
+        .cores = f->n_cores,
+        .nic_cables = f->n_ports,
+        .tor_cables = (int)fabric_layer_links(f, LAYER_TOR_UP),
+        .agg_cables = (int)fabric_layer_links(f, LAYER_AGG_UP),
+        .links = fabric_links(f) - f->first[LAYER_NIC_UP],
+        .nic_bandwidth = layer_bandwidth(f, LAYER_NIC_UP),
+        .tor_bandwidth = layer_bandwidth(f, LAYER_TOR_UP),
+        .agg_bandwidth = layer_bandwidth(f, LAYER_AGG_UP),
+    };
+    if (f->layers > 1)
+        counts.tor_oversubscription =
+            s->tor_down * f->rates[f->first[LAYER_NIC_UP]] / (s->tor_up * f->rates[f->first[LAYER_TOR_UP]]);
+    if (f->layers > 2)
+        counts.agg_oversubscription =
+            s->agg_down * f->rates[f->first[LAYER_TOR_UP]] / (s->agg_up * f->rates[f->first[LAYER_AGG_UP]]);
+    counts.bisection = bisection(f, &counts);
+    return counts;
+}

@@ -1,0 +1,190 @@
+/*
+ * fabric.h - the network of a cluster: hosts, NICs, and a Clos of ToR, aggregation and core switches, link by link.
+ *
+ * A fabric is regular, so it is described by a dozen numbers and its links are numbered by arithmetic; nothing is stored per
+ * cable but its rate and state. All links are directed; a cable is two of them.
+ *
+ * Shape. H hosts of g GPUs and n NICs of p ports. A *set* of T ToRs serves S hosts: port k of a host (k = NIC * p + port) goes to
+ * ToR k mod T of its set (T = n p: rail-optimised, every rail has its ToR; T = 1: all NICs of a host under one ToR). Each
+ * ToR has D_t host ports and U_t uplinks. Fabrics of several *planes* P are P separate networks: ToR k of a set belongs to plane
+ * k mod P, and switches of different planes are joined only through hosts. In each plane:
+ *
+ *     2 layers   every ToR has U_t / J cables to each of J aggregation switches (spines)
+ *     3 layers   ToRs are divided into pods of R; in a pod every ToR has U_t / J cables to each of its J aggregation switches;
+ *                aggregation switch a has U_a uplinks to the core switches of group a mod G, of U_a / q switches, q cables to
+ * each. G = 1 when U_a cables reach every core switch; else G times U_a / q is their number.
+ *
+ * Counts (closed forms, tested): ToRs P ceil(H / S) T / P, uplinks U_t each, aggregation J P per pod, core
+ * (aggregation switches * U_a) / K with K the ports of a core switch. MegaScale's 12,288 GPUs: 1,536 hosts of 8 NICs, S = 64,
+ * T = 8 (24 sets, 192 ToRs), U_t = 32 (6,144 uplinks), pods of R = 32 ToRs, J = 32 (192), U_a = 32, K = 64 (96 core), G = 3.
+ *
+ * One string says it all; the same string comes back from fabric_format:
+ *
+ *     clos hosts:1536 gpus:8 nics:8x200Gbps tor:64x200Gbps/32x400Gbps agg:32x400Gbps/32x400Gbps core:64x400Gbps tors:8
+ * latency:3us/0.7us
+ *
+ *     fabric   = "clos" word...            words in any order, each once, between blanks
+ *     word     = "hosts:" count            hosts (default: as many as one ToR set, or one pod, or a full core can serve)
+ *              | "gpus:" count             GPUs per host (default 1)
+ *              | "nics:" ports             NICs per host, each COUNTxRATE (default: one NIC per GPU at the rate of a ToR port)
+ *              | "ports:" count            ports per NIC, dividing its rate (default 1)
+ *              | "tors:" count             ToRs per set (default: 1)
+ *              | "planes:" count           (default 1)
+ *              | "tor:" tier | "agg:" tier | "core:" ports
+ *              | "aggs:" count             aggregation switches per pod and plane (default: one per ToR uplink)
+ *              | "nvlink:" ports           GPUs per NVLink domain x rate (default: none)
+ *              | "pcie:" rate              between a NIC and its GPU (default: not a limit)
+ *              | "latency:" time ["/" time] host to host over one switch; each further switch (default 3us/0.7us)
+ *     tier     = ports "/" ports           down / up; the uplinks of the last tier are left out
+ *     ports    = count "x" rate            64x200Gbps; "200G" is short for 200Gbps
+ *
+ * Without agg there is one tier (a single set), without core two.
+ *
+ * Links come in layers (enum fabric_layer) of consecutive numbers. Those of GPUs and NICs exist where they have a rate.
+ *
+ * NVLink domains are runs of consecutive GPUs, 8 (a host) to 72 (NVL72 racks). GPU i of a host uses NIC i * n / g: its affinity.
+ */
+#ifndef MSIM_SIM_FABRIC_FABRIC_H
+#define MSIM_SIM_FABRIC_FABRIC_H
+
+#include <stdint.h>
+
+#include "model/base/diag.h"
+#include "model/spec/cluster.h"
+
+/* The numbers of a fabric, as the text has them; 0 where a part does not exist. */
+struct fabric_shape {
+    int hosts, gpus_per_host, nics_per_host, ports_per_nic;
+    double nic_rate; /* B/s of a NIC, all its ports */
+    int planes;
+    int tors_per_set; /* over all planes */
+    int tor_down, tor_up;
+    double tor_down_rate, tor_up_rate; /* per cable */
+    int aggs_per_pod;                  /* per plane; spines when there is no core */
+    int agg_down, agg_up;
+    double agg_down_rate, agg_up_rate;
+    int core_down;
+    double core_rate;
+    int nvlink_domain; /* GPUs */
+    double nvlink_rate, pcie_rate;
+    double latency_s, hop_latency_s;
+};
+
+enum fabric_layer {
+    LAYER_NVLINK_OUT, /* of each GPU */
+    LAYER_NVLINK_IN,
+    LAYER_PCIE_OUT, /* GPU to NIC, of each NIC */
+    LAYER_PCIE_IN,
+    LAYER_NIC_UP, /* of each NIC port, to its ToR */
+    LAYER_NIC_DOWN,
+    LAYER_TOR_UP, /* of each ToR uplink */
+    LAYER_TOR_DOWN,
+    LAYER_AGG_UP, /* of each uplink of an aggregation switch */
+    LAYER_AGG_DOWN,
+    N_FABRIC_LAYERS
+};
+const char *fabric_layer_name(enum fabric_layer layer); /* nvlink_out ... agg_down */
+
+struct fabric {
+    struct fabric_shape shape;
+    int layers;        /* of switches: 1 to 3 */
+    int hosts_per_set; /* S */
+    int n_sets;
+    int tors_per_pod; /* R, per plane */
+    int n_pods;
+    int n_tors, n_aggs, n_cores; /* over all planes */
+    int core_groups;             /* G, per plane */
+    int cores_per_group;         /* U_a / q */
+    int core_cables;             /* q: from an aggregation switch to one core switch */
+    int agg_cables;              /* U_t / J: from a ToR to one aggregation switch */
+    int32_t n_gpus, n_nics, n_ports;
+    uint32_t first[N_FABRIC_LAYERS + 1]; /* first link of each layer; the last one is the number of links */
+    double *rates;                       /* [links] B/s as built; the caller may read */
+    float *speed;                        /* [links] 1 healthy, 0 down, between: degraded */
+    int n_down;                          /* links with speed 0 */
+};
+
+/* The fabric of `cluster`. What it does not say is assumed: 64-port switches; one ToR per set where 32 (times nic_split) ports
+ * reach every NIC of leaf_nodes, else one per NIC of a host; core switches as large as aggregation switches. */
+MUST_CHECK enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags);
+/* The fabric of a text; `at` is where the text stands, for diagnostics. Everything wrong is reported at once. */
+MUST_CHECK enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags);
+/* The fabric of a shape. */
+MUST_CHECK enum status fabric_build(const struct fabric_shape *shape, struct place at, struct fabric *fabric,
+                                    struct diags *diags);
+void fabric_free(struct fabric *fabric);
+/* The text form, complete; 512 bytes always suffice. Returns buffer. */
+char *fabric_format(const struct fabric *fabric, char *buffer, size_t size);
+
+/* Structure: numbers agree, every port of a switch is used at most once, every two ports of a plane are connected, counts match
+ * the closed forms. Public, cheap (a few passes over the links). */
+MUST_CHECK enum status fabric_check(const struct fabric *fabric, struct diags *diags);
+
+static inline uint32_t fabric_links(const struct fabric *fabric)
+{
+    return fabric->first[N_FABRIC_LAYERS];
+}
+static inline uint32_t fabric_layer_links(const struct fabric *fabric, enum fabric_layer layer)
+{
+    return fabric->first[layer + 1] - fabric->first[layer];
+}
+enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link);
+/* "tor 17 up 3", with the switch at its other end: "tor 17 up 3 -> agg 35". Returns buffer; 96 bytes suffice. */
+char *fabric_link_name(const struct fabric *fabric, uint32_t link, char *buffer, size_t size);
+
+/* Change a link's speed (a fraction of its rate); both directions of a cable are two calls. */
+void fabric_set_speed(struct fabric *fabric, uint32_t link, double speed);
+static inline double fabric_rate(const struct fabric *fabric, uint32_t link)
+{
+    return fabric->rates[link] * (double)fabric->speed[link];
+}
+/* Rates now, as flows_create wants them: rates[fabric_links]. */
+void fabric_rates_now(const struct fabric *fabric, double *rates);
+
+/* Capacities, for reports. */
+struct fabric_counts {
+    int hosts, gpus, nics, ports, tors, sets, pods, aggs, cores;
+    int nic_cables, tor_cables, agg_cables; /* cables between NICs and ToRs, and up from ToRs and aggregation switches */
+    uint32_t links;                         /* directed, of the network: without NVLink and PCIe */
+    double nic_bandwidth, tor_bandwidth, agg_bandwidth; /* B/s one way, summed over the used part */
+    double tor_oversubscription, agg_oversubscription;  /* down : up of a switch with all its ports in use */
+    double bisection;                                   /* B/s one way between two halves of the hosts, under ideal routing */
+};
+struct fabric_counts fabric_counts(const struct fabric *fabric);
+
+/* ---- arithmetic of positions */
+
+static inline int fabric_host_of_port(const struct fabric *fabric, int port)
+{
+    return port / (fabric->shape.nics_per_host * fabric->shape.ports_per_nic);
+}
+/* The NIC near a GPU. */
+static inline int fabric_nic_of_gpu(const struct fabric *fabric, int gpu)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    return gpu / shape->gpus_per_host * shape->nics_per_host +
+           gpu % shape->gpus_per_host * shape->nics_per_host / shape->gpus_per_host;
+}
+/* ToRs are numbered set by set; ToR t is number t % tors_per_set of its set. */
+int fabric_tor_of_port(const struct fabric *fabric, int port);
+static inline int fabric_plane_of_tor(const struct fabric *fabric, int tor)
+{
+    return tor % fabric->shape.tors_per_set % fabric->shape.planes;
+}
+/* Index of a ToR within its plane, and from there its pod. */
+static inline int fabric_tor_in_plane(const struct fabric *fabric, int tor)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    return tor / shape->tors_per_set * (shape->tors_per_set / shape->planes) + tor % shape->tors_per_set / shape->planes;
+}
+static inline int fabric_pod_of_tor(const struct fabric *fabric, int tor)
+{
+    return fabric_tor_in_plane(fabric, tor) / fabric->tors_per_pod;
+}
+/* Aggregation switches are numbered plane by plane, pod by pod. */
+static inline int fabric_agg(const struct fabric *fabric, int plane, int pod, int index)
+{
+    return (plane * fabric->n_pods + pod) * fabric->shape.aggs_per_pod + index;
+}
+
+#endif

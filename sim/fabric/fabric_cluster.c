@@ -1,0 +1,68 @@
+#include <math.h>
+
+#include "sim/fabric/fabric.h"
+
+enum { SWITCH_PORTS = 64, HALF_SWITCH = SWITCH_PORTS / 2 };
+
+static int ports_up(double down, double oversubscription)
+{
+    int up = (int)lround(down / (oversubscription > 0 ? oversubscription : 1));
+    return up > 1 ? up : 1;
+}
+
+static void tors_from(const struct cluster *cluster, struct fabric_shape *s)
+{
+    int leaf_nodes = cluster->leaf_nodes > 0 && cluster->fabric_layers > 1 ? cluster->leaf_nodes : cluster->nodes;
+    int split = cluster->nic_split > 1 ? cluster->nic_split : 1;
+    bool one_tor = cluster->fabric_layers < 2 || leaf_nodes * cluster->nics_per_node <= HALF_SWITCH * split;
+
+    s->tors_per_set = one_tor ? 1 : cluster->nics_per_node;
+    s->tor_down = leaf_nodes * cluster->nics_per_node / s->tors_per_set;
+    s->tor_down_rate = cluster->nic_rate;
+    s->tor_up_rate = cluster->nic_rate * split;
+    if (cluster->fabric_layers > 1)
+        s->tor_up = ports_up((double)s->tor_down / split, cluster->leaf_oversubscription);
+}
+
+static void aggs_from(const struct cluster *cluster, struct fabric_shape *s)
+{
+    int leaf_nodes = cluster->leaf_nodes > 0 ? cluster->leaf_nodes : cluster->nodes;
+    int pod_nodes = cluster->fabric_layers > 2 && cluster->pod_nodes > 0 ? cluster->pod_nodes : cluster->nodes;
+    int sets = (pod_nodes + leaf_nodes - 1) / leaf_nodes;
+
+    s->aggs_per_pod = s->tor_up;
+    s->agg_down = sets * s->tors_per_set;
+    s->agg_down_rate = s->tor_up_rate;
+    if (cluster->fabric_layers < 3)
+        return;
+    s->agg_up = ports_up(s->agg_down, cluster->pod_oversubscription);
+    s->agg_up_rate = s->core_rate = s->tor_up_rate;
+    s->core_down = s->agg_down + s->agg_up;
+    if (s->core_down < SWITCH_PORTS)
+        s->core_down = SWITCH_PORTS;
+}
+
+enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags)
+{
+    struct fabric_shape shape = {
+        .hosts = cluster->nodes,
+        .gpus_per_host = cluster->gpus_per_node,
+        .nics_per_host = cluster->nics_per_node,
+        .ports_per_nic = 1,
+        .nic_rate = cluster->nic_rate,
+        .planes = 1,
+        .nvlink_domain = cluster->nvlink_domain,
+        .nvlink_rate = cluster->nvlink_domain > 1 ? cluster->gpu.nccl_rate : 0,
+        .latency_s = cluster->nic_latency_s,
+        .hop_latency_s = cluster->hop_latency_s,
+    };
+
+    if (cluster->nics_per_node < 1) {
+        diag_error(diags, (struct place){0}, "cluster %s has no NICs, so there is no fabric to simulate", cluster->name);
+        return STATUS_BAD_INPUT;
+    }
+    tors_from(cluster, &shape);
+    if (cluster->fabric_layers > 1)
+        aggs_from(cluster, &shape);
+    return fabric_build(&shape, (struct place){0}, fabric, diags);
+}

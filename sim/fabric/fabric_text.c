@@ -1,0 +1,322 @@
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/units.h"
+#include "sim/fabric/fabric.h"
+
+enum { WORD_MAX = 96 };
+
+static const char *const keys[] = {"hosts", "gpus", "nics", "ports",  "tors", "planes", "tor",
+                                   "agg",   "core", "aggs", "nvlink", "pcie", "latency"};
+enum key { HOSTS, GPUS, NICS, PORTS, TORS, PLANES, TOR, AGG, CORE, AGGS, NVLINK, PCIE, LATENCY, N_KEYS };
+
+struct reader {
+    struct place at; /* of the word being read */
+    struct diags *diags;
+    const char *word;
+    struct fabric_shape shape;
+    unsigned given; /* bit per key */
+};
+
+/* ---- values */
+
+static bool count_read(struct reader *r, const char *text, int *count)
+{
+    double value;
+    char why[160];
+
+    if (quantity_parse(text, DIM_COUNT, &value, why, sizeof why) != STATUS_OK)
+        diag_error(r->diags, r->at, "%s: %s", r->word, why);
+    else if (value < 1 || value > 1 << 20 || value != (double)(int)value)
+        diag_error(r->diags, r->at, "%s: '%s' is not a whole number between 1 and %d", r->word, text, 1 << 20);
+    else {
+        *count = (int)value;
+        return true;
+    }
+    return false;
+}
+
+/* Rates may leave out what every network rate ends in: 200G is 200Gbps. */
+static bool rate_read(struct reader *r, const char *text, double *rate)
+{
+    char full[WORD_MAX + 8], why[160];
+    size_t n = strlen(text);
+    bool terse = n > 1 && isdigit((unsigned char)text[n - 2]) && strchr("GMT", text[n - 1]) != NULL;
+
+    snprintf(full, sizeof full, "%s%s", text, terse ? "bps" : "");
+    if (quantity_parse(full, DIM_RATE, rate, why, sizeof why) == STATUS_OK && *rate > 0)
+        return true;
+    diag_error(r->diags, r->at, "%s: '%s' is not a rate above 0; write for example 200Gbps or 25GB/s", r->word, text);
+    return false;
+}
+
+/* COUNTxRATE; `text` is cut. */
+static bool ports_read(struct reader *r, char *text, int *count, double *rate)
+{
+    char *x = strchr(text, 'x');
+
+    if (x == NULL) {
+        diag_error(r->diags, r->at, "%s: '%s' is not COUNTxRATE; write for example 64x200Gbps", r->word, text);
+        return false;
+    }
+    *x = '\0';
+    return count_read(r, text, count) && rate_read(r, x + 1, rate);
+}
+
+static void tier_read(struct reader *r, char *text, int *down, double *down_rate, int *up, double *up_rate)
+{
+    char *slash = strchr(text, '/');
+
+    /* The slash of GB/s is not the one between down and up. */
+    while (slash != NULL && slash[1] == 's')
+        slash = strchr(slash + 1, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    if (ports_read(r, text, down, down_rate) && slash != NULL)
+        ports_read(r, slash + 1, up, up_rate);
+}
+
+static void latency_read(struct reader *r, char *text)
+{
+    char *slash = strchr(text, '/'), why[160];
+
+    if (slash != NULL)
+        *slash++ = '\0';
+    if (quantity_parse(text, DIM_TIME, &r->shape.latency_s, why, sizeof why) != STATUS_OK)
+        diag_error(r->diags, r->at, "%s: %s", r->word, why);
+    if (slash != NULL && quantity_parse(slash, DIM_TIME, &r->shape.hop_latency_s, why, sizeof why) != STATUS_OK)
+        diag_error(r->diags, r->at, "%s: %s", r->word, why);
+}
+
+static void value_read(struct reader *r, enum key key, char *text)
+{
+    struct fabric_shape *s = &r->shape;
+
+    switch (key) {
+    case HOSTS: count_read(r, text, &s->hosts); break;
+    case GPUS: count_read(r, text, &s->gpus_per_host); break;
+    case NICS: ports_read(r, text, &s->nics_per_host, &s->nic_rate); break;
+    case PORTS: count_read(r, text, &s->ports_per_nic); break;
+    case TORS: count_read(r, text, &s->tors_per_set); break;
+    case PLANES: count_read(r, text, &s->planes); break;
+    case TOR: tier_read(r, text, &s->tor_down, &s->tor_down_rate, &s->tor_up, &s->tor_up_rate); break;
+    case AGG: tier_read(r, text, &s->agg_down, &s->agg_down_rate, &s->agg_up, &s->agg_up_rate); break;
+    case CORE: ports_read(r, text, &s->core_down, &s->core_rate); break;
+    case AGGS: count_read(r, text, &s->aggs_per_pod); break;
+    case NVLINK: ports_read(r, text, &s->nvlink_domain, &s->nvlink_rate); break;
+    case PCIE: rate_read(r, text, &s->pcie_rate); break;
+    case LATENCY: latency_read(r, text); break;
+    case N_KEYS: break;
+    }
+}
+
+/* ---- words */
+
+static void key_unknown(struct reader *r, const char *key)
+{
+    const char *near = nearest_name(key, keys, N_KEYS);
+
+    if (near != NULL)
+        diag_error(r->diags, r->at, "fabric: there is no '%s'; did you mean '%s'?", key, near);
+    else
+        diag_error(r->diags, r->at,
+                   "fabric: there is no '%s'; words are hosts gpus nics ports tors planes tor agg aggs core nvlink "
+                   "pcie latency, each followed by a colon and a value",
+                   key);
+}
+
+static void word_read(struct reader *r, const char *text, size_t length)
+{
+    char word[WORD_MAX];
+    char *colon;
+
+    if (length >= sizeof word) {
+        diag_error(r->diags, r->at, "fabric: a word of %zu letters; at most %d", length, WORD_MAX - 1);
+        return;
+    }
+    memcpy(word, text, length);
+    word[length] = '\0';
+    colon = strchr(word, ':');
+    if (colon != NULL)
+        *colon = '\0';
+    for (int key = 0; key < N_KEYS; key++) {
+        if (strcmp(word, keys[key]) != 0)
+            continue;
+        r->word = keys[key];
+        if (colon == NULL)
+            diag_error(r->diags, r->at, "fabric: '%s' has no value; write %s:...", word, word);
+        else if (r->given >> key & 1u)
+            diag_error(r->diags, r->at, "fabric: '%s' stands there twice", word);
+        else
+            value_read(r, (enum key)key, colon + 1);
+        r->given |= 1u << key;
+        return;
+    }
+    key_unknown(r, word);
+}
+
+/* ---- defaults */
+
+static bool is_given(const struct reader *r, enum key key)
+{
+    return r->given >> key & 1u;
+}
+
+static void hosts_default(struct fabric_shape *s)
+{
+    double ports = (double)s->nics_per_host * s->ports_per_nic / s->tors_per_set; /* of a host at one ToR */
+    double tors = s->tors_per_set / s->planes;                                    /* of a plane */
+
+    if (s->agg_down > 0 && s->aggs_per_pod > 0 && s->tor_up >= s->aggs_per_pod)
+        tors = (double)(s->agg_down / (s->tor_up / s->aggs_per_pod));
+    if (s->core_down > 0)
+        tors *= s->core_down;
+    double hosts = floor(tors * s->planes / s->tors_per_set * s->tor_down / ports);
+    s->hosts = hosts < 1 ? 1 : hosts <= 1 << 20 ? (int)hosts : (1 << 20) + 1;
+}
+
+static void defaults_fill(struct reader *r)
+{
+    struct fabric_shape *s = &r->shape;
+
+    if (!is_given(r, NICS)) {
+        s->nics_per_host = s->gpus_per_host;
+        s->nic_rate = s->tor_down_rate * s->ports_per_nic;
+    }
+    if (!is_given(r, AGGS) && s->agg_down > 0)
+        s->aggs_per_pod = s->tor_up;
+    if (s->agg_down == 0)
+        s->tor_up = 0;
+    if (s->core_down == 0)
+        s->agg_up = 0;
+    if (!is_given(r, HOSTS))
+        hosts_default(s);
+}
+
+enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags)
+{
+    struct reader r = {
+        .at = at,
+        .diags = diags,
+        .shape =
+            {.gpus_per_host = 1, .ports_per_nic = 1, .tors_per_set = 1, .planes = 1, .latency_s = 3e-6, .hop_latency_s = 0.7e-6},
+    };
+    size_t before = diags->n_errors;
+    const char *word = text + strspn(text, " \t\r\n");
+
+    if (strncmp(word, "clos", 4) != 0 || (word[4] != '\0' && !isspace((unsigned char)word[4]))) {
+        diag_error(diags, at, "a fabric begins with its kind: clos hosts:... tor:... agg:... core:...");
+        return STATUS_BAD_INPUT;
+    }
+    for (word += 4; *(word += strspn(word, " \t\r\n")) != '\0'; word += strcspn(word, " \t\r\n")) {
+        r.at.column = at.column > 0 ? at.column + (int)(word - text) : 0;
+        word_read(&r, word, strcspn(word, " \t\r\n"));
+    }
+    if (diags->n_errors == before && !is_given(&r, TOR))
+        diag_error(diags, at, "a fabric needs ToR switches: tor:64x200Gbps/32x400Gbps");
+    if (diags->n_errors != before)
+        return STATUS_BAD_INPUT;
+    defaults_fill(&r);
+    return fabric_build(&r.shape, at, fabric, diags);
+}
+
+/* ---- writing */
+
+struct writer {
+    char *buffer;
+    size_t size, used;
+};
+
+PRINTF_LIKE(2, 3) static void put(struct writer *w, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int n = vsnprintf(w->buffer + w->used, w->size - w->used, format, args);
+    va_end(args);
+    if (n > 0)
+        w->used = w->used + (size_t)n < w->size ? w->used + (size_t)n : w->size - 1;
+}
+
+static void put_ports(struct writer *w, const char *before, int count, double rate)
+{
+    char text[48];
+
+    put(w, "%s%dx%s", before, count, quantity_write(rate, DIM_RATE, text, sizeof text));
+}
+
+char *fabric_format(const struct fabric *fabric, char *buffer, size_t size)
+{
+    const struct fabric_shape *s = &fabric->shape;
+    struct writer w = {.buffer = buffer, .size = size};
+    char one[48], two[48];
+
+    put(&w, "clos hosts:%d gpus:%d", s->hosts, s->gpus_per_host);
+    put_ports(&w, " nics:", s->nics_per_host, s->nic_rate);
+    put(&w, " ports:%d tors:%d planes:%d", s->ports_per_nic, s->tors_per_set, s->planes);
+    put_ports(&w, " tor:", s->tor_down, s->tor_down_rate);
+    if (fabric->layers > 1) {
+        put_ports(&w, "/", s->tor_up, s->tor_up_rate);
+        put_ports(&w, " agg:", s->agg_down, s->agg_down_rate);
+    }
+    if (fabric->layers > 2) {
+        put_ports(&w, "/", s->agg_up, s->agg_up_rate);
+        put_ports(&w, " core:", s->core_down, s->core_rate);
+    }
+    if (fabric->layers > 1)
+        put(&w, " aggs:%d", s->aggs_per_pod);
+    if (s->nvlink_domain > 1)
+        put_ports(&w, " nvlink:", s->nvlink_domain, s->nvlink_rate);
+    if (s->pcie_rate > 0)
+        put(&w, " pcie:%s", quantity_write(s->pcie_rate, DIM_RATE, one, sizeof one));
+    put(&w, " latency:%s/%s", quantity_write(s->latency_s, DIM_TIME, one, sizeof one),
+        quantity_write(s->hop_latency_s, DIM_TIME, two, sizeof two));
+    return buffer;
+}
+
+char *fabric_link_name(const struct fabric *f, uint32_t link, char *buffer, size_t size)
+{
+    const struct fabric_shape *s = &f->shape;
+    enum fabric_layer layer = fabric_layer_of(f, link);
+    int at = (int)(link - f->first[layer]);
+    bool down = layer % 2 != 0; /* layers come in pairs */
+    char low[40], high[40];
+
+    switch (layer) {
+    case LAYER_NVLINK_OUT:
+    case LAYER_NVLINK_IN:
+        snprintf(low, sizeof low, "gpu %d", at);
+        snprintf(high, sizeof high, "nvswitch %d", at / s->nvlink_domain);
+        break;
+    case LAYER_PCIE_OUT:
+    case LAYER_PCIE_IN:
+        snprintf(low, sizeof low, "host %d", at / s->nics_per_host);
+        snprintf(high, sizeof high, "nic %d", at % s->nics_per_host);
+        break;
+    case LAYER_NIC_UP:
+    case LAYER_NIC_DOWN:
+        snprintf(low, sizeof low, "host %d nic port %d", fabric_host_of_port(f, at), at % (s->nics_per_host * s->ports_per_nic));
+        snprintf(high, sizeof high, "tor %d", fabric_tor_of_port(f, at));
+        break;
+    case LAYER_TOR_UP:
+    case LAYER_TOR_DOWN: {
+        int tor = at / s->tor_up, pod = fabric_pod_of_tor(f, tor);
+        snprintf(low, sizeof low, "tor %d port %d", tor, at % s->tor_up);
+        snprintf(high, sizeof high, "agg %d", fabric_agg(f, fabric_plane_of_tor(f, tor), pod, at % s->tor_up / f->agg_cables));
+        break;
+    }
+    default: {
+        int agg = at / s->agg_up, in_plane = f->n_aggs / s->planes, plane = agg / in_plane;
+        int group = agg % in_plane % f->core_groups;
+        snprintf(low, sizeof low, "agg %d port %d", agg, at % s->agg_up);
+        snprintf(high, sizeof high, "core %d",
+                 (plane * f->core_groups + group) * f->cores_per_group + at % s->agg_up / f->core_cables);
+    }
+    }
+    snprintf(buffer, size, "%s -> %s", down ? high : low, down ? low : high);
+    return buffer;
+}

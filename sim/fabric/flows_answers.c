@@ -1,0 +1,155 @@
+#include <stdlib.h>
+
+#include "sim/fabric/flows_internal.h"
+
+double flows_rate(struct flows *flows, uint32_t which)
+{
+    const struct flow *flow = &flows->items[which];
+
+    flows_next(flows);
+    return flow->sending ? (double)flow->level * flow->weight / FLOW_UNITS : 0;
+}
+
+double flows_bytes_left(struct flows *flows, uint32_t which)
+{
+    const struct flow *flow = &flows->items[which];
+
+    if (!flow->sending || flow->level == LEVEL_NONE)
+        return 0;
+    double seconds = (double)(flows->now - flow->since) / (double)NANOS_PER_SECOND;
+    double left = flow->bytes_left - flows_rate(flows, which) * seconds;
+    return left > 0 ? left : 0;
+}
+
+int64_t flows_level(struct flows *flows, uint32_t which)
+{
+    flows_next(flows);
+    return flows->items[which].level;
+}
+
+static int64_t link_units(const struct flows *flows, uint32_t link)
+{
+    int64_t sum = 0;
+
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+        sum += flows->items[flows->hops[h].flow].level * flows->hops[h].share;
+    return sum;
+}
+
+double flows_load(struct flows *flows, uint32_t link)
+{
+    flows_next(flows);
+    return (double)link_units(flows, link) / FLOW_UNITS;
+}
+
+bool flows_saturated(struct flows *flows, uint32_t link)
+{
+    flows_next(flows);
+    return flows->levels[link] != LEVEL_NONE;
+}
+
+uint64_t flows_what(const struct flows *flows, uint32_t flow)
+{
+    return flows->items[flow].what;
+}
+
+bool flows_busy(const struct flows *flows, uint32_t flow)
+{
+    return flows->items[flow].sending;
+}
+
+static int number_compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
+{
+    size_t n = flows->links[link].n_flows, filled = 0;
+    uint32_t *all = memory_new(n, sizeof *all);
+
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+        all[filled++] = flows->hops[h].flow;
+    qsort(all, n, sizeof *all, number_compare);
+    for (size_t i = 0; i < n && i < size; i++)
+        which[i] = all[i];
+    free(all);
+    return n;
+}
+
+double flows_carried(const struct flows *flows, uint32_t link)
+{
+    return flows->uses[link].carried;
+}
+
+nanos flows_contended(const struct flows *flows, uint32_t link)
+{
+    const struct link_use *use = &flows->uses[link];
+    return use->contended + (use->since >= 0 ? flows->now - use->since : 0);
+}
+
+uint32_t flows_most(const struct flows *flows, uint32_t link)
+{
+    return flows->uses[link].most;
+}
+
+struct flows_counts flows_counts(const struct flows *flows)
+{
+    return flows->counts;
+}
+
+/* ---- the defining properties */
+
+static const char *link_check(const struct flows *flows, uint32_t which)
+{
+    const struct flow_link *link = &flows->links[which];
+    int64_t sum = 0, held_here = 0;
+    uint32_t n = 0;
+
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next, n++) {
+        const struct flow *flow = &flows->items[flows->hops[h].flow];
+        if (flow->level == LEVEL_NONE)
+            return "a transfer on a link is held back by nothing";
+        if (flow->level > flows->levels[which])
+            return "a transfer has a larger level than its link";
+        sum += flow->level * flows->hops[h].share;
+        if (flow->level == flows->levels[which])
+            held_here += flows->hops[h].share;
+    }
+    if (n != link->n_flows)
+        return "a link's list and its count differ";
+    if (sum > link->capacity)
+        return "a link is above its capacity";
+    if (flows->levels[which] != LEVEL_NONE && link->capacity - sum >= held_here)
+        return "a link that holds transfers back is not saturated";
+    return link->dirty || link->released ? "a link was left unsettled" : NULL;
+}
+
+static const char *flow_check(const struct flows *flows, const struct flow *flow)
+{
+    int64_t level = LEVEL_NONE;
+
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++)
+        if (flows->levels[flows->hops[h].link] < level)
+            level = flows->levels[flows->hops[h].link];
+    if (flow->level != level)
+        return "a transfer's level is not the smallest of its path";
+    return flow->change != 0 ? "a change was left unapplied" : NULL;
+}
+
+const char *flows_check(struct flows *flows)
+{
+    const char *wrong = NULL;
+
+    flows_next(flows);
+    for (uint32_t l = 0; l < flows->n_links && wrong == NULL; l++)
+        wrong = link_check(flows, l);
+    for (size_t f = 0; f < flows->n_items && wrong == NULL; f++)
+        if (flows->items[f].attached)
+            wrong = flow_check(flows, &flows->items[f]);
+    for (size_t i = 1; i < flows->n_ends && wrong == NULL; i++)
+        if (flows->ends[i].time < flows->ends[(i - 1) / 4].time)
+            wrong = "the queue of ends is out of order";
+    return wrong;
+}

@@ -1,0 +1,211 @@
+#include "sim/fabric/load.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "model/base/random.h"
+
+enum { PURPOSE_PERMUTATION = 0x706d, PURPOSE_JITTER = 0x6a74 };
+
+const char *load_pattern_name(enum load_pattern pattern)
+{
+    static const char *const names[N_LOAD_PATTERNS] = {"permutation", "ring", "shift", "incast", "all_to_all"};
+    return names[pattern];
+}
+
+/* ---- who sends to whom */
+
+/* Fisher-Yates, then fixed points are exchanged with their neighbour. */
+static void permutation_fill(int *to, int n, uint64_t seed)
+{
+    struct random_stream stream = random_stream_named(seed, PURPOSE_PERMUTATION, 0);
+
+    for (int i = 0; i < n; i++)
+        to[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)random_below(&stream, (uint64_t)i + 1), keep = to[i];
+        to[i] = to[j];
+        to[j] = keep;
+    }
+    for (int i = 0; i < n && n > 1; i++) {
+        int j = (i + 1) % n, keep = to[i];
+        if (to[i] != i)
+            continue;
+        to[i] = to[j];
+        to[j] = keep;
+    }
+}
+
+struct pairs {
+    enum load_pattern pattern;
+    int n;
+    int *to; /* of a permutation */
+    size_t count;
+};
+
+static struct pairs pairs_of(const struct load *load, int n)
+{
+    struct pairs pairs = {.pattern = load->pattern, .n = n, .count = (size_t)n};
+
+    if (load->pattern == LOAD_PERMUTATION) {
+        pairs.to = memory_new((size_t)n, sizeof *pairs.to);
+        permutation_fill(pairs.to, n, load->seed);
+    }
+    if (load->pattern == LOAD_INCAST)
+        pairs.count = (size_t)n - 1;
+    if (load->pattern == LOAD_ALL_TO_ALL)
+        pairs.count = (size_t)n * (size_t)(n - 1);
+    return pairs;
+}
+
+static void pair_get(const struct pairs *pairs, size_t i, int *from, int *to)
+{
+    int n = pairs->n;
+
+    *from = (int)(i % (size_t)n);
+    switch (pairs->pattern) {
+    case LOAD_PERMUTATION: *to = pairs->to[i]; break;
+    case LOAD_RING: *to = (*from + 1) % n; break;
+    case LOAD_SHIFT: *to = (*from + (n + 1) / 2) % n; break;
+    case LOAD_INCAST:
+        *from = (int)i + 1;
+        *to = 0;
+        break;
+    default: *to = (*from + 1 + (int)(i / (size_t)n)) % n;
+    }
+}
+
+/* ---- the run */
+
+struct run {
+    const struct load *load;
+    struct router router;
+    struct pairs pairs;
+    struct flows *flows;
+    uint32_t *loads;
+    int queue_pairs;
+};
+
+static enum status transfers_open(struct run *run, struct diags *diags)
+{
+    const struct load *load = run->load;
+    double bytes = load->bytes / (load->pattern == LOAD_ALL_TO_ALL ? run->pairs.n - 1 : 1);
+    int from, to;
+
+    for (size_t i = 0; i < run->pairs.count; i++) {
+        struct random_stream jitter = random_stream_named(load->seed, PURPOSE_JITTER, i);
+        double size = load->jitter > 0 ? bytes * (1 + load->jitter * random_uniform(&jitter)) : bytes;
+        pair_get(&run->pairs, i, &from, &to);
+        for (int q = 0; q < run->queue_pairs; q++) {
+            struct path path;
+            if (!route_gpus(&run->router, from, to, (uint32_t)q, &path)) {
+                diag_error(diags, (struct place){0}, "there is no way from GPU %d to GPU %d%s", from, to,
+                           run->router.fabric->n_down > 0 ? " around the failed links" : "");
+                return STATUS_BAD_INPUT;
+            }
+            for (int h = 0; h < path.n && run->loads != NULL; h++)
+                run->loads[path.links[h]]++;
+            uint32_t flow = flows_open(run->flows, path.links, path.n, 1, i);
+            flows_send(run->flows, flow, size / run->queue_pairs);
+        }
+    }
+    return STATUS_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void transfers_run(struct run *run, struct load_result *result)
+{
+    size_t n = run->pairs.count;
+    nanos time;
+
+    result->rates = memory_new(n, sizeof *result->rates);
+    result->ends = memory_new(n, sizeof *result->ends);
+    for (size_t f = 0; f < result->n_transfers; f++)
+        result->rates[flows_what(run->flows, (uint32_t)f)] += flows_rate(run->flows, (uint32_t)f);
+    while ((time = flows_next(run->flows)) != NEVER_ENDS) {
+        flows_advance(run->flows, time);
+        for (uint32_t flow; (flow = flows_take(run->flows)) != NO_FLOW;)
+            result->ends[flows_what(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
+    }
+    qsort(result->rates, n, sizeof *result->rates, ascending);
+    qsort(result->ends, n, sizeof *result->ends, ascending);
+    result->seconds = n > 0 ? result->ends[n - 1] : 0;
+    result->counts = flows_counts(run->flows);
+}
+
+static struct flows *flows_of(const struct fabric *fabric, size_t n_transfers)
+{
+    double *rates = memory_new(fabric_links(fabric), sizeof *rates);
+
+    fabric_rates_now(fabric, rates);
+    struct flows *flows = flows_create(rates, fabric_links(fabric));
+    flows_reserve(flows, n_transfers, n_transfers * 6);
+    free(rates);
+    return flows;
+}
+
+static enum status load_check(const struct fabric *fabric, const struct load *load, int n, double transfers, struct diags *diags)
+{
+    if (n < 2 || n > fabric->n_gpus)
+        diag_error(diags, (struct place){0}, "a load between %d GPUs; at least 2, at most the %d of the fabric", n,
+                   fabric->n_gpus);
+    else if (transfers > LOAD_TRANSFERS_MAX)
+        diag_error(diags, (struct place){0}, "%.0f transfers; at most %d: take fewer GPUs or queue pairs", transfers,
+                   LOAD_TRANSFERS_MAX);
+    else if (!(load->bytes > 0) || load->jitter < 0)
+        diag_error(diags, (struct place){0}, "a load needs a size above 0");
+    else
+        return STATUS_OK;
+    return STATUS_BAD_INPUT;
+}
+
+enum status load_run(const struct router *router, const struct load *load, struct load_result *result, struct diags *diags)
+{
+    const struct fabric *fabric = router->fabric;
+    const struct fabric_shape *s = &fabric->shape;
+    int n = load->gpus > 0 ? load->gpus : fabric->n_gpus, queue_pairs = load->queue_pairs > 0 ? load->queue_pairs : 1;
+    double transfers = (load->pattern == LOAD_ALL_TO_ALL ? (double)n * (n - 1) : n) * queue_pairs;
+    enum status status = load_check(fabric, load, n, transfers, diags);
+
+    if (status != STATUS_OK)
+        return status;
+    struct run run = {.load = load, .router = *router, .pairs = pairs_of(load, n), .queue_pairs = queue_pairs};
+    struct load_result out = {.n_connections = run.pairs.count, .n_transfers = run.pairs.count * (size_t)queue_pairs};
+    if (router->routing == ROUTING_ADAPTIVE)
+        run.loads = memory_new(fabric_links(fabric), sizeof *run.loads);
+    run.router.load = run.loads;
+    run.flows = flows_of(fabric, out.n_transfers);
+    status = transfers_open(&run, diags);
+    if (status == STATUS_OK) {
+        transfers_run(&run, &out);
+        out.demand = s->nic_rate * s->nics_per_host / s->gpus_per_host;
+        out.flows = run.flows;
+        *result = out;
+    } else {
+        flows_destroy(run.flows);
+    }
+    free(run.loads);
+    free(run.pairs.to);
+    return status;
+}
+
+void load_result_free(struct load_result *result)
+{
+    free(result->rates);
+    free(result->ends);
+    flows_destroy(result->flows);
+    *result = (struct load_result){0};
+}
+
+double load_quantile(const double *values, size_t n, double q)
+{
+    if (n == 0)
+        return 0;
+    size_t at = (size_t)(q * (double)(n - 1) + 0.5);
+    return values[at < n ? at : n - 1];
+}

@@ -1,0 +1,57 @@
+/*
+ * load.h - load tests of a fabric: a pattern of transfers, all at once, and the rates they achieve.
+ *
+ * Transfers run between GPUs, each split over the queue pairs of its connection. All begin at 0. Two questions are answered: what
+ * each transfer gets while all are under way (the max-min rates of the whole pattern), and when each has ended, with everybody
+ * speeding up as others finish.
+ *
+ *   permutation   a random permutation without fixed points: GPU i to p(i)
+ *   ring          GPU i to i + 1
+ *   shift         GPU i to i + GPUs / 2: everything crosses the bisection
+ *   incast        everybody to GPU 0
+ *   all_to_all    everybody to everybody else: GPUs (GPUs - 1) transfers of bytes / (GPUs - 1)
+ *
+ * Rates are compared with `demand`, what a GPU's share of its NICs could carry: NICs * NIC rate / GPUs of a host.
+ */
+#ifndef MSIM_SIM_FABRIC_LOAD_H
+#define MSIM_SIM_FABRIC_LOAD_H
+
+#include "sim/fabric/flows.h"
+#include "sim/fabric/route.h"
+
+enum load_pattern { LOAD_PERMUTATION, LOAD_RING, LOAD_SHIFT, LOAD_INCAST, LOAD_ALL_TO_ALL, N_LOAD_PATTERNS };
+const char *load_pattern_name(enum load_pattern pattern);
+
+enum { LOAD_TRANSFERS_MAX = 1 << 23 };
+
+struct load {
+    enum load_pattern pattern;
+    int gpus;        /* the first so many of the fabric take part; 0: all */
+    double bytes;    /* each GPU sends */
+    double jitter;   /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
+    int queue_pairs; /* per connection; 0: 1 */
+    uint64_t seed;   /* of the permutation and of the jitter */
+};
+
+struct load_result {
+    size_t n_transfers; /* queue pairs of a connection are transfers of their own */
+    double demand;      /* B/s */
+    /* Of connections (all queue pairs together): */
+    size_t n_connections;
+    double *rates;       /* [n_connections] B/s while all are under way, ascending */
+    double *ends;        /* [n_connections] s, ascending */
+    double seconds;      /* until the last has ended */
+    struct flows *flows; /* as the run left it: what each link carried */
+    struct flows_counts counts;
+};
+
+/* Adaptive routing sees the transfers routed before; `router`'s own loads are not used. STATUS_BAD_INPUT where the pattern is too
+ * large or two GPUs cannot reach one another. *result is released with load_result_free. */
+MUST_CHECK enum status load_run(const struct router *router, const struct load *load, struct load_result *result,
+                                struct diags *diags);
+void load_result_free(struct load_result *result);
+
+/* The value that a fraction `q` of ascending values[n] does not exceed. */
+double load_quantile(const double *values, size_t n, double q);
+
+#endif

@@ -1,0 +1,264 @@
+/* Routing: paths hang together, around failures too; ECMP's collisions against published numbers; static and adaptive spread. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/base/random.h"
+#include "sim/fabric/load.h"
+
+static const struct place NOWHERE;
+
+static struct fabric parsed(const char *text)
+{
+    struct diags diags = {0};
+    struct fabric fabric;
+    ck_assert_int_eq(fabric_parse(text, NOWHERE, &fabric, &diags), STATUS_OK);
+    return fabric;
+}
+
+/* Each link begins where the one before ended, by the names of the links, which do not share code with routing. */
+static void assert_path(const struct fabric *fabric, const struct path *path, int from_host, int to_host)
+{
+    char at[96] = "", name[96], host[32];
+    for (int h = 0; h < path->n; h++) {
+        fabric_link_name(fabric, path->links[h], name, sizeof name);
+        ck_assert_msg(fabric_rate(fabric, path->links[h]) > 0, "%s is down", name);
+        char *arrow = strstr(name, " -> ");
+        *arrow = '\0';
+        if (h == 0) {
+            snprintf(host, sizeof host, "host %d nic", from_host);
+            ck_assert_msg(strncmp(name, host, strlen(host)) == 0, "%s", name);
+        } else {
+            /* "tor 3 port 5" is a port of "tor 3" */
+            ck_assert_msg(strncmp(name, at, strlen(at)) == 0 && (name[strlen(at)] == '\0' || name[strlen(at)] == ' '),
+                          "%s after %s", name, at);
+        }
+        char *port = strstr(arrow + 4, " port ");
+        if (port != NULL && strstr(arrow + 4, "nic") == NULL)
+            *port = '\0';
+        memcpy(at, arrow + 4, strlen(arrow + 4) + 1);
+    }
+    snprintf(host, sizeof host, "host %d nic", to_host);
+    ck_assert_msg(strncmp(at, host, strlen(host)) == 0, "ends at %s", at);
+}
+
+static const char *const fabrics[] = {
+    "clos hosts:48 tor:64x200G",
+    "clos hosts:100 tor:8x200G/4x400G agg:16x400G",
+    "clos hosts:100 tor:8x200G/8x400G agg:32x400G aggs:4",
+    "clos hosts:512 gpus:2 nics:2x200G tors:2 tor:8x200G/4x400G agg:8x400G/8x400G core:16x400G",
+    "clos hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G",
+    "clos hosts:64 gpus:8 nics:8x400G ports:2 planes:2 tors:16 tor:8x200G/8x200G agg:32x200G/32x200G core:64x200G",
+    "clos hosts:300 tor:16x100G/16x100G agg:16x100G/16x100G core:32x100G aggs:8",
+};
+
+START_TEST(paths_hang_together)
+{
+    struct fabric fabric = parsed(fabrics[_i]);
+    struct random_stream s = random_stream_named(7, 7, (uint64_t)_i);
+    uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+    int g = fabric.shape.gpus_per_host;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3000; i++) {
+            struct router router = {.fabric = &fabric, .routing = (enum routing)(i % N_ROUTINGS), .seed = 3, .load = loads};
+            int from = (int)random_below(&s, (uint64_t)fabric.n_gpus), to = (int)random_below(&s, (uint64_t)fabric.n_gpus);
+            struct path path;
+            if (from == to || !route_gpus(&router, from, to, (uint32_t)i, &path))
+                continue;
+            ck_assert_int_le(path.n, 8);
+            assert_path(&fabric, &path, from / g, to / g);
+            for (int h = 0; h < path.n; h++)
+                loads[path.links[h]]++;
+        }
+        /* Second round: a tenth of the links between switches is down. */
+        for (uint32_t l = fabric.first[LAYER_TOR_UP]; l < fabric_links(&fabric); l++)
+            if (random_below(&s, 10) == 0)
+                fabric_set_speed(&fabric, l, 0);
+    }
+    free(loads);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* Whatever is down: where a way exists (breadth-first search over the links' names would find it), routing finds it. Here: one
+ * uplink after another goes down until one is left, then none. */
+START_TEST(routes_around_failures_until_none_is_left)
+{
+    struct fabric fabric = parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
+    struct router router = {.fabric = &fabric, .seed = 1};
+    struct path path;
+    for (int u = 0; u < 4; u++) {
+        ck_assert(route_gpus(&router, 0, 63, 0, &path));
+        assert_path(&fabric, &path, 0, 63);
+        /* not its own uplink, but the destination's down link, which only the first switches of the path can avoid */
+        ck_assert_int_eq(path.n, 6);
+        fabric_set_speed(&fabric, path.links[4], 0);
+    }
+    ck_assert(!route_gpus(&router, 0, 63, 0, &path));
+    ck_assert(route_gpus(&router, 63, 0, 0, &path));
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* The other NIC port of a host in another plane is out of reach; NVLink joins the planes. */
+START_TEST(planes_are_joined_by_hosts)
+{
+    struct fabric apart = parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G");
+    struct fabric joined =
+        parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G nvlink:2x300GB/s");
+    struct router router = {.fabric = &apart, .seed = 1};
+    struct path path;
+    ck_assert(route_gpus(&router, 0, 30, 0, &path));
+    ck_assert(!route_gpus(&router, 0, 31, 0, &path));
+    router.fabric = &joined;
+    ck_assert(route_gpus(&router, 0, 31, 0, &path));
+    ck_assert_int_eq(fabric_layer_of(&joined, path.links[0]), LAYER_NVLINK_OUT);
+    ck_assert_int_eq(fabric_layer_of(&joined, path.links[1]), LAYER_NVLINK_IN);
+    fabric_free(&apart);
+    fabric_free(&joined);
+}
+END_TEST
+
+/* ---- collisions */
+
+struct spread {
+    double mean, worst; /* of demand, averaged over seeds */
+};
+
+/* `n` transfers from the hosts of one ToR, each to a ToR of its own, so that only the first uplink is shared. */
+static struct spread collide(const char *text, int n, enum routing routing)
+{
+    enum { SEEDS = 400 };
+    struct fabric fabric = parsed(text);
+    struct spread spread = {0, 0};
+    double *rates = memory_new(fabric_links(&fabric), sizeof *rates);
+    uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+    fabric_rates_now(&fabric, rates);
+    for (int seed = 0; seed < SEEDS; seed++) {
+        struct router router = {.fabric = &fabric, .routing = routing, .seed = (uint64_t)seed, .load = loads};
+        struct flows *flows = flows_create(rates, fabric_links(&fabric));
+        double worst = 1, sum = 0;
+        for (int i = 0; i < n; i++) {
+            struct path path;
+            ck_assert(route_gpus(&router, i, (i + 1) * fabric.hosts_per_set, 0, &path));
+            flows_send(flows, flows_open(flows, path.links, path.n, 1, 0), 1e9);
+            for (int h = 0; h < path.n; h++)
+                loads[path.links[h]]++;
+        }
+        for (int i = 0; i < n; i++) {
+            double share = flows_rate(flows, (uint32_t)i) / fabric.shape.nic_rate;
+            sum += share;
+            worst = share < worst ? share : worst;
+        }
+        ck_assert_ptr_null(flows_check(flows));
+        flows_destroy(flows);
+        memset(loads, 0, fabric_links(&fabric) * sizeof *loads);
+        spread.mean += sum / n / SEEDS;
+        spread.worst += worst / SEEDS;
+    }
+    free(rates);
+    free(loads);
+    fabric_free(&fabric);
+    return spread;
+}
+
+/* MegaScale's port splitting in three numbers: uniform hashing of so many transfers on 32 uplinks of 400 Gbps. */
+START_TEST(ecmp_collisions)
+{
+    struct spread whole = collide("clos hosts:1056 tor:32x400G/32x400G agg:64x400G", 32, ROUTING_ECMP);
+    struct spread split = collide("clos hosts:4224 tor:64x200G/32x400G agg:66x400G", 64, ROUTING_ECMP);
+    struct spread half = collide("clos hosts:1056 tor:32x200G/32x400G agg:64x400G", 32, ROUTING_ECMP);
+    ck_assert_double_eq_tol(100 * whole.mean, 63.7, 1);
+    ck_assert_double_eq_tol(100 * whole.worst, 29.5, 1);
+    ck_assert_double_eq_tol(100 * split.mean, 73.4, 1);
+    ck_assert_double_eq_tol(100 * split.worst, 38.1, 1);
+    ck_assert_double_eq_tol(100 * half.mean, 90.2, 1);
+    ck_assert_double_eq_tol(100 * half.worst, 58.9, 1);
+}
+END_TEST
+
+/* Least loaded and by destination: no collisions at all where there is an uplink for each. */
+START_TEST(adaptive_and_static_do_not_collide)
+{
+    struct spread adaptive = collide("clos hosts:1056 tor:32x400G/32x400G agg:64x400G", 32, ROUTING_ADAPTIVE);
+    ck_assert_double_eq_tol(adaptive.worst, 1, 1e-9);
+    struct diags diags = {0};
+    struct fabric fabric = parsed("clos hosts:1024 tor:32x400G/32x400G agg:32x400G");
+    struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC};
+    struct load load = {.pattern = LOAD_SHIFT, .bytes = 1e6};
+    struct load_result result;
+    ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(result.rates[0] / result.demand, 1, 1e-9);
+    ck_assert_double_eq_tol(result.seconds, 1e6 / 50e9, 1e-9);
+    load_result_free(&result);
+    fabric_free(&fabric);
+}
+END_TEST
+
+static double mean_rate(const struct router *router, const struct load *load)
+{
+    struct diags diags = {0};
+    struct load_result result;
+    double mean = 0;
+    ck_assert_int_eq(load_run(router, load, &result, &diags), STATUS_OK);
+    for (size_t i = 0; i < result.n_connections; i++)
+        mean += result.rates[i] / result.demand / (double)result.n_connections;
+    load_result_free(&result);
+    return mean;
+}
+
+/* Switches that hash alike use a fraction of the ports above; queue pairs spread a connection. */
+START_TEST(polarisation_and_queue_pairs)
+{
+    struct fabric fabric = parsed("clos hosts:1024 tor:16x100G/16x100G agg:16x100G/16x100G core:64x100G");
+    struct router router = {.fabric = &fabric, .seed = 5};
+    struct load load = {.pattern = LOAD_PERMUTATION, .bytes = 1e6, .seed = 2};
+    double plain = mean_rate(&router, &load);
+    router.polarised = true;
+    double polarised = mean_rate(&router, &load);
+    router.polarised = false;
+    load.queue_pairs = 8;
+    double spread = mean_rate(&router, &load);
+    ck_assert_double_lt(polarised, plain - 0.1);
+    ck_assert_double_gt(spread, plain + 0.1);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* Everybody to one: its NIC is shared evenly. */
+START_TEST(incast_shares_the_last_link)
+{
+    struct fabric fabric = parsed("clos hosts:256 tor:16x100G/16x100G agg:16x100G");
+    struct router router = {.fabric = &fabric, .seed = 5};
+    struct load load = {.pattern = LOAD_INCAST, .bytes = 1e6};
+    struct load_result result;
+    struct diags diags = {0};
+    ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(result.rates[0], 12.5e9 / 255, 1);
+    ck_assert_double_eq_tol(result.seconds, 255 * 1e6 / 12.5e9, 2e-9);
+    load_result_free(&result);
+    fabric_free(&fabric);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("route");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, paths_hang_together, 0, (int)(sizeof fabrics / sizeof fabrics[0]));
+    tcase_add_test(all, routes_around_failures_until_none_is_left);
+    tcase_add_test(all, planes_are_joined_by_hosts);
+    tcase_add_test(all, ecmp_collisions);
+    tcase_add_test(all, adaptive_and_static_do_not_collide);
+    tcase_add_test(all, polarisation_and_queue_pairs);
+    tcase_add_test(all, incast_shares_the_last_link);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
