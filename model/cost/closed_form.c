@@ -135,6 +135,7 @@ static void pass_by_class(const struct machine *machine, struct work_table *tabl
 static struct machine pass_machine(const struct layout *layout, const struct setting *setting)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    machine.pace = slowest_of(setting->gpus, setting->cluster->gpu.clock_spread);
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
     machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
@@ -208,7 +209,7 @@ static double exposed_p2p(const struct closed_form *form, const struct layout *l
     if (l->pp == 1)
         return 0;
     double bytes = p2p_bytes(l, &form->setting);
-    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job};
+    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job, .pace = 1};
     double one = cost_seconds(p2p_cost(&machine, bytes));
     double fill = 2.0 * (l->pp - 1) * one; /* the first micro-batch down and the last gradient up */
     if (l->features & FEATURE_BIT(PP_OVERLAP))
@@ -275,7 +276,7 @@ static double exposed_dp(const struct closed_form *form, const struct layout *l,
 
 static double optimizer_seconds(const struct closed_form *form, const struct layout *l, double parameters)
 {
-    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job};
+    const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job, .pace = 1};
     double share = l->zero >= 1 ? parameters / (l->dp * l->cp) : parameters;
     struct work_table table = {0};
     int32_t id = work_add_optimizer(&table, l, &form->setting, share);

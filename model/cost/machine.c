@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include <gsl/gsl_cdf.h>
+
 #include "model/cost/attention.h"
 #include "model/cost/collective.h"
 #include "model/cost/gemm.h"
@@ -11,9 +13,20 @@
  * each). */
 #define NCCL_SMS 16.0
 
+double slowest_of(int n, double spread)
+{
+    return n < 2 || spread <= 0 ? 1 : 1 + spread * gsl_cdf_ugaussian_Pinv((n - 0.375) / (n + 0.25));
+}
+
+static double pace_of(const struct layout *l, const struct cluster *cluster)
+{
+    return slowest_of(l->tp * l->cp * l->pp * l->dp, cluster->gpu.clock_spread);
+}
+
 struct machine machine_of(const struct layout *layout, const struct setting *setting)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    machine.pace = pace_of(layout, setting->cluster);
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
     return machine;
@@ -52,17 +65,22 @@ static int32_t child_of(const struct work_table *table, const struct work *work,
     return table->children[work->sequence.first_child + i];
 }
 
+static struct cost paced(const struct machine *machine, struct cost cost)
+{
+    cost.compute_s *= machine->pace;
+    return cost;
+}
+
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
 {
     const struct gpu *gpu = &machine->cluster->gpu;
+    const struct work_collective *c = &work->collective;
     switch (work->kind) {
-    case WORK_GEMM: return gemm_cost(gpu, &work->gemm);
-    case WORK_ATTENTION: return attention_cost(gpu, &work->attention, false);
-    case WORK_ATTENTION_BACKWARD: return attention_cost(gpu, &work->attention, true);
+    case WORK_GEMM: return paced(machine, gemm_cost(gpu, &work->gemm));
+    case WORK_ATTENTION: return paced(machine, attention_cost(gpu, &work->attention, false));
+    case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
-    case WORK_COLLECTIVE:
-        return collective_time(machine->cluster, work->collective.collective, machine->spans[work->collective.group],
-                               work->collective.bytes);
+    case WORK_COLLECTIVE: return collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED: break;
     }
@@ -76,7 +94,7 @@ static double pieces_compute(const struct machine *machine, const struct work *c
         return cost_seconds(leaf_cost(machine, compute));
     struct work_gemm piece = compute->gemm;
     piece.m = (piece.m + pieces - 1) / pieces;
-    return pieces * cost_seconds(gemm_cost(&machine->cluster->gpu, &piece));
+    return pieces * cost_seconds(paced(machine, gemm_cost(&machine->cluster->gpu, &piece)));
 }
 
 static double pieces_exchange(const struct machine *machine, const struct work *exchange, int pieces)

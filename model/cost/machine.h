@@ -13,8 +13,13 @@ struct machine {
     const struct layout *layout;
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
+    double pace; /* arithmetic is this much slower than on the average GPU: a synchronous job waits for its slowest one */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);
+
+/* The slowest of n GPUs whose clocks are normally distributed with relative standard deviation `spread`, against the average one:
+ * 1 + spread times the expected maximum of n standard normals (Blom 1958: the quantile of (n - 3/8) / (n + 1/4)). */
+double slowest_of(int n, double spread);
 
 /* One leaf work, or a whole sequence. */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);

@@ -59,6 +59,7 @@ struct gpu {
     double nic_rate;        /* B/s per GPU and direction of the usual host's network */
     double sustained_clock; /* of the clock at which kernels were timed alone that holds through a training step under the power
                                limit */
+    double clock_spread;    /* relative standard deviation of that clock between GPUs of one fleet */
     double launch_s;        /* gap between kernels on the device while the queue is kept full */
     double host_launch_s;   /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
     /* Where each group of fitted parameters comes from. */

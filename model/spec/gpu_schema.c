@@ -81,6 +81,8 @@ static const struct field gpu_rows[] = {
     QUANTITY("nic_rate", struct gpu, nic_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
     QUANTITY("sustained_clock", struct gpu, sustained_clock, DIM_FRACTION, 0.1, 1, "1",
              "of the clock of kernels timed alone that training holds"),
+    QUANTITY("clock_spread", struct gpu, clock_spread, DIM_FRACTION, 0, 0.5, "0",
+             "standard deviation of that clock between GPUs"),
     QUANTITY("launch", struct gpu, launch_s, DIM_TIME, 0, 1e-3, "1us", "gap between kernels while the queue is kept full"),
     QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "what the host needs to enqueue one kernel"),
     SECTION("gemm", gemm_schema, REQUIRED, "matrix multiplication, fitted"),
