@@ -37,12 +37,20 @@ struct cost collective_cost(const struct machine *machine, enum collective colle
     return collective_time(machine->cluster, collective, span, bytes);
 }
 
+/* Calls the host makes for one blocking exchange before the device has work again: buffers, the pair of calls, wait, synchronise.
+ */
+#define MESSAGE_LAUNCHES 8
+
 struct cost p2p_cost(const struct machine *machine, double bytes)
 {
     const struct layout *l = machine->layout;
     /* Neighbouring stages are tp * cp * dp ranks apart. */
     bool same_domain = l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
-    return message_time(machine->cluster, bytes, same_domain);
+    struct cost cost = message_time(machine->cluster, bytes, same_domain);
+    if (!(l->features &
+          FEATURE_BIT(PP_OVERLAP))) /* a blocking exchange drains the queue: the host starts to fill it again behind it */
+        cost.launch_s += MESSAGE_LAUNCHES * machine->cluster->gpu.host_launch_s;
+    return cost;
 }
 
 double p2p_bytes(const struct layout *layout, const struct setting *setting)
@@ -136,16 +144,21 @@ static struct cost overlapped_cost(const struct machine *machine, const struct w
     return cost;
 }
 
-/* Kernels the host has to enqueue. */
+/* Python runs the forward pass and what is recomputed; the backward pass is driven by the framework's own engine, at half the
+ * cost a kernel. */
+#define PYTHON_FACTOR 2.0
+
+/* Kernels the host has to enqueue, in units of the engine's. */
 static double launches(const struct work_table *table, const struct work *work)
 {
+    double weight = work->class == CLASS_RECOMPUTE ? PYTHON_FACTOR : 1;
     switch (work->kind) {
-    case WORK_MEMORY_BOUND: return work->memory.count;
+    case WORK_MEMORY_BOUND: return weight * work->memory.count;
     case WORK_ATTENTION_BACKWARD: return 3;
     case WORK_GEMM:
-    case WORK_ATTENTION:
+    case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
-    case WORK_OVERLAPPED: return 2;
+    case WORK_OVERLAPPED: return 1 + weight;
     case WORK_SEQUENCE: break;
     }
     double sum = 0;
@@ -158,7 +171,8 @@ static double starvation(const struct machine *machine, const struct work_table 
 {
     if (!work->sequence.host_paced)
         return 0;
-    return fmax(0, launches(table, work) * machine->cluster->gpu.host_launch_s - device_s);
+    double weight = work->sequence.host_forward ? PYTHON_FACTOR : 1;
+    return fmax(0, weight * launches(table, work) * machine->cluster->gpu.host_launch_s - device_s);
 }
 
 /* The tree is at most four deep: pass, layer, overlapped pair, kernel. */

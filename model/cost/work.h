@@ -70,7 +70,8 @@ struct work_sequence {
     /* Of a WORK_OVERLAPPED: pieces the pair is cut into so that one piece is exchanged while another is computed; 0: the two are
      * independent and simply run side by side. */
     int32_t pieces;
-    bool host_paced; /* a pass as the host enqueues it: it cannot be shorter than its kernels' enqueueing */
+    bool host_forward; /* and enqueued by Python, not by the framework's backward engine */
+    bool host_paced;   /* a pass as the host enqueues it: it cannot be shorter than its kernels' enqueueing */
 };
 
 struct work {

@@ -91,13 +91,35 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
 
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange)
 {
-    if (exchange >= 0 && b->layout->sequence_parallel) {
+    if (exchange >= 0 && builder_is_current(b)) {
         builder_append(b, work_add_overlapped(b->table, gemm, exchange, 0));
         return;
     }
     builder_append(b, gemm);
     if (exchange >= 0)
         builder_append(b, exchange);
+}
+
+bool builder_is_current(const struct layer_builder *b)
+{
+    feature_set flash = FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
+    return b->layout->sequence_parallel || (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, flash));
+}
+
+/* Read the new gradient (2) and the sum, write the sum: in fp32 4 + 4, in bf16 2 + 2. The first micro-batch has nothing to add
+ * to. */
+static void accumulation(struct layer_builder *b, double elements)
+{
+    int64_t micro_batches = layout_micro_batches(b->layout, b->job);
+    double bytes = b->job->gradient_precision == PRECISION_FP32 ? 10 : 6;
+    if (micro_batches > 1 && !builder_is_current(b))
+        builder_memory(b, CLASS_MEMORY_BOUND, "gradient_sum", elements * bytes, 1);
+}
+
+void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements)
+{
+    builder_side_by_side(b, gemm, exchange);
+    accumulation(b, elements);
 }
 
 void builder_cast(struct layer_builder *b, const char *label, double elements)

@@ -21,7 +21,9 @@ void embedding_works(struct layer_builder *b, bool backward)
  * one. */
 static void cross_entropy(struct layer_builder *b, bool backward)
 {
-    bool fused = builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    /* Megatron fused its loss years after its layers: stacks of the age of overlapped exchanges have it. */
+    bool fused = builder_has(b, FEATURE_BIT(COMPILE)) ||
+                 (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)));
     double logits = b->tokens * (double)b->model->vocab / b->layout->tp;
     double bytes = backward ? (fused ? 6 : 14) : (fused ? 12 : 30);
     builder_memory(b, CLASS_HEAD, "cross_entropy", logits * bytes, fused ? 2 : 7);
@@ -58,7 +60,8 @@ void head_works(struct layer_builder *b, bool backward, bool input, bool weight)
         builder_append(b, builder_linear(b, CLASS_HEAD, "logits", b->tokens, h, v, PASS_BACKWARD_INPUT));
     }
     if (weight)
-        builder_side_by_side(b, builder_linear(b, CLASS_HEAD, "logits", b->tokens, h, v, PASS_BACKWARD_WEIGHT), exchange);
+        builder_weight_gradient(b, builder_linear(b, CLASS_HEAD, "logits", b->tokens, h, v, PASS_BACKWARD_WEIGHT), exchange,
+                                (double)h * (double)v);
     else if (exchange >= 0)
         builder_append(b, exchange);
     if (input)

@@ -107,7 +107,8 @@ static void column_backward(struct layer_builder *b, struct linear l, bool excha
     }
     int32_t reduce = exchanges && input ? tp_reduce(b, "reduce_input_gradient") : -1;
     if (weight)
-        builder_side_by_side(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce);
+        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce,
+                                (double)l.in * (double)l.out);
     else if (reduce >= 0)
         builder_append(b, reduce);
 }
@@ -120,17 +121,51 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
         builder_pipelined(b, dgrad, exchanges ? tp_gather(b, "gather_output_gradient") : -1, true);
     }
     if (weight)
-        builder_append(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT));
+        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), -1,
+                                (double)l.in * (double)l.out);
+}
+
+/*
+ * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; eager LLaMA-style code has wq, wk,
+ * wv and the gate and up matrices apart, each a column-parallel layer that exchanges its input gradient for itself.
+ */
+struct linear_group {
+    struct linear items[4];
+    int n;
+    bool apart; /* each member exchanges */
+};
+
+static bool keeps_matrices_apart(const struct layer_builder *b)
+{
+    return b->model->gated_mlp && !fused_elementwise(b);
+}
+
+static void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
+{
+    for (int i = 0; i < g->n; i++)
+        column_forward(b, g->items[i], i == 0 ? gather : -1);
+}
+
+static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
+{
+    for (int i = g->n - 1; i >= 0; i--)
+        column_backward(b, g->items[i], exchanges && (g->apart || i == 0), input, weight);
+    if (input && g->apart) /* the members' input gradients are added up */
+        builder_memory(b, CLASS_MEMORY_BOUND, "input_gradients", (g->n - 1) * b->tokens * (double)b->model->hidden * 3 * BF16,
+                       g->n - 1);
 }
 
 /* --- attention projections */
 
-static struct linear qkv_of(const struct layer_builder *b)
+static struct linear_group qkv_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
     int tp = b->layout->tp;
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
-    return (struct linear){"qkv", m->hidden, (int64_t)m->head_dim * (m->heads / tp + 2 * kv)};
+    int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp, kv_out = m->head_dim * kv;
+    if (keeps_matrices_apart(b))
+        return (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3, .apart = true};
+    return (struct linear_group){.items = {{"qkv", h, q_out + 2 * kv_out}}, .n = 1};
 }
 
 static struct linear projection_of(const struct layer_builder *b)
@@ -142,22 +177,27 @@ static struct linear projection_of(const struct layer_builder *b)
 
 /* Latent attention compresses queries and keys/values: down-projections are replicated over tp, up-projections are split by
  * heads. */
-static int latent_linears(const struct layer_builder *b, struct linear out[4])
+static struct linear_group latent_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
     const struct latent_attention *l = &m->latent;
     int64_t heads = m->heads / b->layout->tp;
     int64_t query = heads * (l->qk_nope_dim + l->qk_rope_dim);
-    int n = 0;
+    struct linear_group g = {.n = 0};
     if (l->q_lora_rank) {
-        out[n++] = (struct linear){"q_down", m->hidden, l->q_lora_rank};
-        out[n++] = (struct linear){"q_up", l->q_lora_rank, query};
+        g.items[g.n++] = (struct linear){"q_down", m->hidden, l->q_lora_rank};
+        g.items[g.n++] = (struct linear){"q_up", l->q_lora_rank, query};
     } else {
-        out[n++] = (struct linear){"q", m->hidden, query};
+        g.items[g.n++] = (struct linear){"q", m->hidden, query};
     }
-    out[n++] = (struct linear){"kv_down", m->hidden, l->kv_lora_rank + l->qk_rope_dim};
-    out[n++] = (struct linear){"kv_up", l->kv_lora_rank, heads * (l->qk_nope_dim + l->v_dim)};
-    return n;
+    g.items[g.n++] = (struct linear){"kv_down", m->hidden, l->kv_lora_rank + l->qk_rope_dim};
+    g.items[g.n++] = (struct linear){"kv_up", l->kv_lora_rank, heads * (l->qk_nope_dim + l->v_dim)};
+    return g;
+}
+
+static struct linear_group attention_inputs_of(const struct layer_builder *b)
+{
+    return b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b);
 }
 
 static void rotary(struct layer_builder *b, bool backward)
@@ -173,30 +213,6 @@ static void rotary(struct layer_builder *b, bool backward)
     builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * dims * BF16 * (fused ? 2 : 8), fused ? 1 : 6);
 }
 
-static void attention_inputs_forward(struct layer_builder *b, int32_t gather)
-{
-    if (b->model->attention != ATTENTION_LATENT) {
-        column_forward(b, qkv_of(b), gather);
-        return;
-    }
-    struct linear linears[4];
-    int n = latent_linears(b, linears);
-    for (int i = 0; i < n; i++)
-        column_forward(b, linears[i], i == 0 ? gather : -1);
-}
-
-static void attention_inputs_backward(struct layer_builder *b, bool exchanges, bool input, bool weight)
-{
-    if (b->model->attention != ATTENTION_LATENT) {
-        column_backward(b, qkv_of(b), exchanges, input, weight);
-        return;
-    }
-    struct linear linears[4];
-    int n = latent_linears(b, linears);
-    for (int i = n - 1; i >= 0; i--)
-        column_backward(b, linears[i], exchanges && i == 0, input, weight);
-}
-
 /* --- dense feed-forward */
 
 static int64_t dense_width(const struct layer_builder *b)
@@ -204,28 +220,44 @@ static int64_t dense_width(const struct layer_builder *b)
     return b->model->ffn_hidden / b->layout->tp;
 }
 
-static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduce)
+static struct linear_group mlp_up_of(const struct layer_builder *b)
 {
     int64_t f = dense_width(b), h = b->model->hidden;
-    column_forward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, gather);
-    activation(b, b->model->ffn_hidden, false);
-    row_forward(b, (struct linear){"mlp_down", f, h}, reduce);
+    if (keeps_matrices_apart(b))
+        return (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2, .apart = true};
+    return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
 }
 
-static void dense_backward(struct layer_builder *b, bool exchanges, bool input, bool weight)
+static struct linear mlp_down_of(const struct layer_builder *b)
 {
-    int64_t f = dense_width(b), h = b->model->hidden;
-    row_backward(b, (struct linear){"mlp_down", f, h}, exchanges, input, weight);
+    return (struct linear){"mlp_down", dense_width(b), b->model->hidden};
+}
+
+static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduce)
+{
+    struct linear_group up = mlp_up_of(b);
+    group_forward(b, &up, gather);
+    activation(b, b->model->ffn_hidden, false);
+    row_forward(b, mlp_down_of(b), reduce);
+}
+
+/* `gathers`: the output gradient is gathered here; `reduces`: the input gradient is exchanged here (parallel block: by the
+ * attention branch). */
+static void dense_backward(struct layer_builder *b, bool gathers, bool reduces, bool input, bool weight)
+{
+    struct linear_group up = mlp_up_of(b);
+    row_backward(b, mlp_down_of(b), gathers, input, weight);
     if (input)
         activation(b, b->model->ffn_hidden, true);
-    column_backward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, exchanges, input, weight);
+    group_backward(b, &up, reduces, input, weight);
 }
 
 /* --- the layer */
 
 static void attention_forward_branch(struct layer_builder *b, bool windowed, int32_t gather, int32_t reduce)
 {
-    attention_inputs_forward(b, gather);
+    struct linear_group inputs = attention_inputs_of(b);
+    group_forward(b, &inputs, gather);
     rotary(b, false);
     attention_core(b, windowed, false);
     row_forward(b, projection_of(b), reduce);
@@ -253,12 +285,13 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
 
 static void attention_backward_branch(struct layer_builder *b, bool windowed, bool exchanges_out, bool input, bool weight)
 {
+    struct linear_group inputs = attention_inputs_of(b);
     row_backward(b, projection_of(b), exchanges_out, input, weight);
     if (input) {
         attention_core(b, windowed, true);
         rotary(b, true);
     }
-    attention_inputs_backward(b, true, input, weight);
+    group_backward(b, &inputs, true, input, weight);
 }
 
 void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight)
@@ -268,14 +301,8 @@ void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input,
         residual(b, true);
     if (kind.mixture)
         mixture_backward(b, input, weight);
-    else if (parallel) { /* the gathered output gradient and the reduced input gradient are the attention branch's */
-        int64_t f = dense_width(b), h = b->model->hidden;
-        row_backward(b, (struct linear){"mlp_down", f, h}, true, input, weight);
-        if (input)
-            activation(b, b->model->ffn_hidden, true);
-        column_backward(b, (struct linear){"mlp_up", h, b->model->gated_mlp ? 2 * f : f}, false, input, weight);
-    } else
-        dense_backward(b, true, input, weight);
+    else
+        dense_backward(b, true, !parallel, input, weight);
     if (input && !parallel) {
         norm(b, true);
         residual(b, true);

@@ -30,6 +30,13 @@ struct layer_builder {
 
 struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting);
 
+/*
+ * Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM and exchanges of the backward
+ * pass run beside GEMMs. Megatron has both since 2022, with sequence parallelism; a stack with neither sequence parallelism nor
+ * fused operators beside a FlashAttention adds gradients in a pass of their own and waits for its exchanges.
+ */
+bool builder_is_current(const struct layer_builder *b);
+
 /* Which of the two kinds of distinction a layer has. */
 struct layer_kind {
     bool mixture, windowed;
@@ -57,6 +64,9 @@ void builder_append(struct layer_builder *b, int32_t work);
 /* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used.
  */
 void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first);
+/* Append a weight gradient's GEMM, an exchange (or -1) that may run beside it, and what adds the gradient of in x out elements
+ * up. */
+void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements);
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
 /* fp8 and narrower: the cast of an operand of `elements`. */
 void builder_cast(struct layer_builder *b, const char *label, double elements);

@@ -103,6 +103,7 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
     if (!forward && embeds)
         children[n++] = embedding_pass(table, layout, setting, true);
     int32_t id = work_add_sequence(table, CLASS_GEMM, pass_name(pass), children, n, 1);
+    table->items[id].sequence.host_forward = forward;
     table->items[id].sequence.host_paced = !(layout->features & FEATURE_BIT(CUDA_GRAPHS));
     return id;
 }
