@@ -81,10 +81,10 @@ static int64_t quotient(int64_t n, int64_t d)
     return d > 0 && n % d == 0 ? n / d : 1;
 }
 
-void candidates_tp(struct int_list *out, const struct space_limit *limit, int heads, int gpus)
+void candidates_tp(struct int_list *out, const struct space_limit *limit, int most, int gpus)
 {
     if (limit->n == 0)
-        add_divisors(out, gpus, 1, heads);
+        add_divisors(out, gpus, 1, most);
     else
         add_limit_divisors(out, limit, gpus);
     int_list_sort_unique(out);

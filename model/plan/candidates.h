@@ -19,7 +19,8 @@ struct int_list {
 void int_list_add(struct int_list *list, int value);
 void int_list_free(struct int_list *list);
 
-void candidates_tp(struct int_list *out, const struct space_limit *limit, int heads, int gpus);
+/* `most`: heads, or the NVLink domain where that is smaller. */
+void candidates_tp(struct int_list *out, const struct space_limit *limit, int most, int gpus);
 void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_t seq_len, int gpus, int tp);
 /* `inner` is tp * cp. */
 void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner);

@@ -216,7 +216,8 @@ static void build_blocks(struct space *space)
     const struct setting *setting = space->setting;
     const struct space_limit *limits = space->limits.dimensions;
     struct int_list tps = {0};
-    candidates_tp(&tps, &limits[SPACE_TP], setting->model->heads, setting->gpus);
+    int heads = setting->model->heads, domain = setting->cluster->nvlink_domain;
+    candidates_tp(&tps, &limits[SPACE_TP], heads < domain ? heads : domain, setting->gpus);
     for (size_t i = 0; i < tps.n; i++) {
         struct int_list cps = {0};
         candidates_cp(&cps, &limits[SPACE_CP], setting->job->seq_len, setting->gpus, tps.items[i]);

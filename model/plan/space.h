@@ -15,7 +15,7 @@
  *
  * Candidates of a dimension when nothing restricts it:
  *
- *   tp           divisors of the GPUs up to the number of heads; beyond the NVLink domain too (a layout says which: tp > domain)
+ *   tp           divisors of the GPUs up to the number of heads, inside the NVLink domain
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
  *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither

@@ -246,7 +246,7 @@ START_TEST(default_limits_are_those_documented)
         ck_assert_int_eq((int64_t)l->tp * l->cp * l->pp * l->dp, 12288);
     }
     ck_assert_int_eq(most_cp, 8);
-    ck_assert_int_eq(most_tp, 128);
+    ck_assert_int_eq(most_tp, 8);
     ck_assert_int_eq(most_pp, 96);
     ck_assert_int_eq(most_mb, 32);
     const struct layout megascale = {.tp = 8,
