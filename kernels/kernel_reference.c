@@ -1,0 +1,46 @@
+#include <string.h>
+
+#include "kernels/reference.h"
+
+static void zero_reference(const struct zero_call *call)
+{
+    memset(call->at, 0, call->bytes);
+}
+
+static void copy_reference(const struct copy_call *call)
+{
+    memmove(call->to, call->from, call->bytes);
+}
+
+void kernel_reference_run(const struct kernel_call *call)
+{
+    switch (call->kernel) {
+    case KERNEL_NORM_FORWARD: norm_forward_reference(&call->norm_forward); break;
+    case KERNEL_NORM_BACKWARD: norm_backward_reference(&call->norm_backward); break;
+    case KERNEL_LINEAR_FORWARD: linear_forward_reference(&call->linear); break;
+    case KERNEL_LINEAR_BACKWARD_INPUT: linear_backward_input_reference(&call->linear); break;
+    case KERNEL_LINEAR_BACKWARD_WEIGHT: linear_backward_weight_reference(&call->linear); break;
+    case KERNEL_ROTARY: rotary_reference(&call->rotary); break;
+    case KERNEL_ATTENTION_FORWARD: attention_forward_reference(&call->attention); break;
+    case KERNEL_ATTENTION_BACKWARD: attention_backward_reference(&call->attention); break;
+    case KERNEL_ACTIVATION_FORWARD: activation_forward_reference(&call->activation); break;
+    case KERNEL_ACTIVATION_BACKWARD: activation_backward_reference(&call->activation); break;
+    case KERNEL_ADD: add_reference(&call->add); break;
+    case KERNEL_DROPOUT_FORWARD: dropout_forward_reference(&call->dropout); break;
+    case KERNEL_DROPOUT_BACKWARD: dropout_backward_reference(&call->dropout); break;
+    case KERNEL_COLUMN_SUM: column_sum_reference(&call->column_sum); break;
+    case KERNEL_EMBEDDING_FORWARD: embedding_forward_reference(&call->embedding); break;
+    case KERNEL_EMBEDDING_BACKWARD: embedding_backward_reference(&call->embedding); break;
+    case KERNEL_LOGITS_MAX: logits_max_reference(&call->logits); break;
+    case KERNEL_LOGITS_SUM: logits_sum_reference(&call->logits); break;
+    case KERNEL_LOGITS_LOSS: logits_loss_reference(&call->logits); break;
+    case KERNEL_LOGITS_BACKWARD: logits_backward_reference(&call->logits); break;
+    case KERNEL_SQUARE_SUM: square_sum_reference(&call->square_sum); break;
+    case KERNEL_ADAM: adam_reference(&call->adam); break;
+    case KERNEL_LAMB: lamb_reference(&call->lamb); break;
+    case KERNEL_ZERO: zero_reference(&call->zero); break;
+    case KERNEL_COPY: copy_reference(&call->copy); break;
+    case KERNEL_CAST: cast_reference(&call->cast); break;
+    case N_KERNELS: break;
+    }
+}

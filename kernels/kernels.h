@@ -1,0 +1,306 @@
+/*
+ * kernels.h - the operations that training a transformer is made of: one struct each, run by the C reference or by CUDA.
+ *
+ * A call is a value: sizes, numbers, and pointers to buffers that belong to the caller. Two functions take it:
+ *
+ *     kernel_reference_run   plain C on host memory, fp32; the definition of what the operation computes (this header)
+ *     kernel_cuda_launch     one or more CUDA kernels on a stream, bf16 with fp32 accumulation (kernels/cuda_launch.h)
+ *
+ * so a check fills one struct twice and compares, and a device backend is one line. Matrices are row-major without gaps.
+ *
+ * Types. `void` operands (activations, compute weights) hold elements of the device's precision: fp32 in the reference, bf16 on a
+ * GPU. `float` operands (master weights, weight gradients, statistics, losses, optimizer states) are fp32 everywhere. Gradients
+ * of weights are added to what is there; all else is overwritten unless the field says otherwise.
+ *
+ * Same bits. Every kernel adds in an order that depends on nothing but the sizes, so two runs give the same bits (matrix
+ * products: as far as BLAS and cuBLASLt promise it).
+ *
+ * Symbols: t tokens of this rank, h hidden, f feed-forward width of this rank, in/out of a linear layer on this rank.
+ */
+#ifndef MSIM_KERNELS_KERNELS_H
+#define MSIM_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum kernel {
+    KERNEL_NORM_FORWARD,
+    KERNEL_NORM_BACKWARD,
+    KERNEL_LINEAR_FORWARD,
+    KERNEL_LINEAR_BACKWARD_INPUT,
+    KERNEL_LINEAR_BACKWARD_WEIGHT,
+    KERNEL_ROTARY,
+    KERNEL_ATTENTION_FORWARD,
+    KERNEL_ATTENTION_BACKWARD,
+    KERNEL_ACTIVATION_FORWARD,
+    KERNEL_ACTIVATION_BACKWARD,
+    KERNEL_ADD,
+    KERNEL_DROPOUT_FORWARD,
+    KERNEL_DROPOUT_BACKWARD,
+    KERNEL_COLUMN_SUM,
+    KERNEL_EMBEDDING_FORWARD,
+    KERNEL_EMBEDDING_BACKWARD,
+    KERNEL_LOGITS_MAX,
+    KERNEL_LOGITS_SUM,
+    KERNEL_LOGITS_LOSS,
+    KERNEL_LOGITS_BACKWARD,
+    KERNEL_SQUARE_SUM,
+    KERNEL_ADAM,
+    KERNEL_LAMB,
+    KERNEL_ZERO,
+    KERNEL_COPY,
+    KERNEL_CAST,
+    N_KERNELS
+};
+const char *kernel_name(enum kernel kernel); /* "norm_forward", ...; static text */
+
+/* y = norm(x) * gain + bias over rows of h. Layer norm: (x - mean) * rstd; RMS norm (`rms`): x * rstd, no mean and no bias. */
+struct norm_forward_call {
+    int64_t t, h;
+    bool rms;
+    float epsilon;
+    const void *x;           /* [t, h] */
+    const void *gain, *bias; /* [h]; bias NULL: none */
+    void *y;                 /* [t, h] */
+    float *mean, *rstd;      /* [t], kept for the backward pass; mean may be NULL for RMS norm */
+};
+
+/* dx = gradient of the norm's input, + `add` where that is not NULL (the gradient that went around the branch; may be dx). */
+struct norm_backward_call {
+    int64_t t, h;
+    bool rms;
+    const void *dy, *x;       /* [t, h] */
+    const void *gain;         /* [h] */
+    const float *mean, *rstd; /* [t] */
+    const void *add;          /* [t, h] or NULL */
+    void *dx;                 /* [t, h]; may be dy */
+    float *dgain, *dbias;     /* [h], added to; dbias NULL: none */
+};
+
+/* A linear layer. Weights are [out, in].
+ *   forward          y[t, out] = x[t, in] w^T + bias[out], added to y when `accumulate`
+ *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
+ *   backward weight  dw[out, in] += dy^T x, dbias[out] += column sums of dy */
+struct linear_call {
+    int64_t t, in, out;
+    const void *x;    /* forward, backward weight */
+    const void *w;    /* forward, backward input */
+    const void *bias; /* forward; NULL: none */
+    void *y;          /* forward */
+    const void *dy;   /* backward */
+    void *dx;         /* backward input */
+    float *dw;        /* backward weight */
+    float *dbias;     /* backward weight; NULL: none */
+    bool accumulate;
+};
+
+/* Rotary position embedding in place, on the query and key heads of packed rows (first heads + kv_heads of a row). Dimension i of
+ * a head pairs with i + head_dim / 2; angle = position * base^(-2i / head_dim), position = row mod seq_len. `inverse` turns back
+ * (the backward pass). */
+struct rotary_call {
+    int64_t t, seq_len;
+    int heads, kv_heads, head_dim;
+    float base;
+    bool inverse;
+    void *qkv; /* [t, (heads + 2 kv_heads) * head_dim]: queries, keys, values */
+};
+
+/* Causal attention over packed rows; row = batch * seq_len + position. Query head j uses key/value head j / (heads / kv_heads).
+ * window > 0: a query sees the `window` positions up to its own, 0: all. Scale 1 / sqrt(head_dim).
+ * Backward reads qkv, out, log_sum_exp and dout, writes dqkv. */
+struct attention_call {
+    int64_t batch, seq_len, window;
+    int heads, kv_heads, head_dim;
+    const void *qkv;    /* [batch * seq_len, (heads + 2 kv_heads) * head_dim] */
+    void *out;          /* [batch * seq_len, heads * head_dim]; backward: read */
+    float *log_sum_exp; /* [batch, heads, seq_len]; backward: read */
+    const void *dout;   /* backward */
+    void *dqkv;         /* backward */
+    void *workspace;    /* attention_workspace bytes of the device; NULL when that is 0 */
+};
+
+/* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. */
+struct activation_call {
+    int64_t t, f;
+    bool gated;
+    const void *u;
+    void *a;        /* forward */
+    const void *da; /* backward */
+    void *du;       /* backward; may not be u */
+};
+
+/* y[i] = a[i] + b[i] (+ bias[i mod h] where not NULL); y may be a or b. Residual connections. */
+struct add_call {
+    int64_t n, h;
+    const void *a, *b, *bias;
+    void *y;
+};
+
+/* Bias, dropout, residual:
+ *   forward   y[i] = residual[i] + keep(i) / (1 - p) * (x[i] + bias[i mod h])
+ *   backward  dx[i] = keep(i) / (1 - p) * dy[i]; the residual's gradient is dy itself, the bias's is the column sum of dx
+ * keep(i) is a function of (seed, first + i) alone: a generator by counter (dropout_keeps), so the backward pass, a recomputation
+ * and a rank that holds another part of the same tensor (`first`: index of its first element in the whole) draw the same mask. */
+struct dropout_call {
+    int64_t n, h;
+    float p; /* in [0, 1) */
+    uint64_t seed;
+    int64_t first;
+    const void *x, *bias, *residual; /* forward: [n], [h] or NULL, [n] or NULL */
+    void *y;                         /* forward: [n]; may be x or residual */
+    const void *dy;                  /* backward: [n] */
+    void *dx;                        /* backward: [n]; may be dy */
+};
+
+/* sum[h] += column sums of x[t, h]: gradients of biases. */
+struct column_sum_call {
+    int64_t t, h;
+    const void *x;
+    float *sum;
+};
+
+/* Token (and position) lookup in the rows [first, first + count) of the vocabulary that this rank holds; other tokens give zero.
+ * `positions` is NULL for none. Backward adds into the gradients; dpositions may be NULL. position = row mod seq_len. */
+struct embedding_call {
+    int64_t t, h, seq_len, first, count;
+    const int32_t *tokens; /* [t] */
+    const void *table;     /* [count, h] */
+    const void *positions; /* [seq_len and more, h] */
+    void *x;               /* [t, h] forward */
+    const void *dx;        /* [t, h] backward */
+    float *dtable, *dpositions;
+};
+
+/* Vocabulary-parallel cross entropy, in four kernels with exchanges over the tensor-parallel group between them:
+ *   max       max[t] = max over this rank's columns                                         (then all-reduce, maximum)
+ *   sum       sums[t] = sum of exp(logit - max), sums[t + n] = logit of the target - max, 0 where another rank holds it
+ *                                                                                            (then all-reduce, sum, of 2 n)
+ *   loss      *loss += scale * sum over tokens of log(sums[t]) - sums[t + n]
+ *   backward  logits[t, v] becomes scale * (exp(logit - max) / sums[t] - [v is the target]), in place */
+struct logits_call {
+    int64_t t, v, first;    /* this rank holds columns [first, first + v) of the vocabulary */
+    const int32_t *targets; /* [t] */
+    void *logits;           /* [t, v] */
+    float *max;             /* [t] */
+    float *sums;            /* [2 t] */
+    float scale;
+    double *loss; /* one number in device memory */
+};
+
+/* *sum += sum of x[i]^2, in an order that does not change from run to run. */
+struct square_sum_call {
+    int64_t n;
+    const float *x;
+    float *sum;
+};
+
+/* Adam (Kingma and Ba, 2015) with decoupled weight decay: m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+ * p -= rate * (m / c1 / (sqrt(v / c2) + epsilon) + decay * p), c = 1 - b^step. `compute` gets p in the device's precision when it
+ * is not NULL. g is multiplied by gradient_scale first. */
+struct adam_call {
+    int64_t n;
+    float *p, *m, *v;
+    const float *g;
+    void *compute;
+    float rate, beta1, beta2, epsilon, decay, gradient_scale;
+    int64_t step; /* from 1 */
+};
+
+/* LAMB (You and others, 2020) on one tensor: Adam's step u = m / c1 / (sqrt(v / c2) + epsilon) + decay * p, its length scaled to
+ * the tensor's: p -= rate * |p| / |u| * u (the ratio is 1 where either norm is 0). Norms over the n elements of the call, so
+ * a tensor is updated whole. */
+struct lamb_call {
+    int64_t n;
+    float *p, *m, *v; /* [n] */
+    const float *g;   /* [n] */
+    float *update;    /* [n] scratch: u */
+    float *norms;     /* [2]: |p|^2, |u|^2, written */
+    void *compute;    /* [n] in the device's precision, or NULL */
+    float rate, beta1, beta2, epsilon, decay, gradient_scale;
+    int64_t step; /* from 1 */
+};
+
+struct zero_call {
+    void *at;
+    size_t bytes;
+};
+
+struct copy_call {
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+
+/* to (device precision) = from (fp32), or the other way round. */
+struct cast_call {
+    int64_t n;
+    const void *from;
+    void *to;
+    bool widen; /* device precision to fp32 */
+};
+
+struct kernel_call {
+    enum kernel kernel;
+    union {
+        struct norm_forward_call norm_forward;
+        struct norm_backward_call norm_backward;
+        struct linear_call linear;
+        struct rotary_call rotary;
+        struct attention_call attention;
+        struct activation_call activation;
+        struct add_call add;
+        struct dropout_call dropout;
+        struct column_sum_call column_sum;
+        struct embedding_call embedding;
+        struct logits_call logits;
+        struct square_sum_call square_sum;
+        struct adam_call adam;
+        struct lamb_call lamb;
+        struct zero_call zero;
+        struct copy_call copy;
+        struct cast_call cast;
+    };
+};
+
+/* The operation in plain C on host memory, `void` operands fp32. Allocates nothing; the attention workspace is
+ * attention_reference_workspace bytes. Safe to call from several threads on different outputs. */
+void kernel_reference_run(const struct kernel_call *call);
+
+/* Bytes of attention_call.workspace for the reference (0 so far). */
+size_t attention_reference_workspace(const struct attention_call *call, bool backward);
+
+/* Threads of the BLAS library under the reference's matrix products, process-wide; ignored where it has no such switch. A program
+ * that runs many ranks as threads wants 1. */
+void gemm_reference_threads(int n_threads);
+
+/* C[m, n] = A[m, k] B[k, n] + beta C, fp32, through CBLAS; transposed operands are stored as [k, m] and [n, k]. beta 0 ignores
+ * what C held. */
+struct gemm_call {
+    int64_t m, n, k;
+    bool transpose_a, transpose_b;
+    const float *a, *b;
+    float *c;
+    float beta;
+};
+void gemm_reference(const struct gemm_call *call);
+
+/* Whether dropout keeps element `index`: the upper 32 bits of a SplitMix64 mix of (seed, index), compared with p * 2^32. Cheap in
+ * integer registers, the same on host and device. */
+static inline uint32_t dropout_bits(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+}
+static inline uint32_t dropout_threshold(float p)
+{
+    return p <= 0 ? 0 : (uint32_t)((double)p * 4294967296.0);
+}
+static inline bool dropout_keeps(uint64_t seed, uint64_t index, uint32_t threshold)
+{
+    return dropout_bits(seed, index) >= threshold;
+}
+
+#endif

@@ -1,0 +1,47 @@
+#include <math.h>
+
+#include "kernels/reference.h"
+
+void square_sum_reference(const struct square_sum_call *call)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < call->n; i++)
+        sum += (double)call->x[i] * call->x[i];
+    *call->sum += (float)sum;
+}
+
+void adam_reference(const struct adam_call *call)
+{
+    double c1 = 1 - pow(call->beta1, (double)call->step), c2 = 1 - pow(call->beta2, (double)call->step);
+    for (int64_t i = 0; i < call->n; i++) {
+        float g = call->g[i] * call->gradient_scale;
+        float m = call->m[i] = call->beta1 * call->m[i] + (1 - call->beta1) * g;
+        float v = call->v[i] = call->beta2 * call->v[i] + (1 - call->beta2) * g * g;
+        double step = m / c1 / (sqrt(v / c2) + call->epsilon) + (double)call->decay * call->p[i];
+        call->p[i] -= (float)(call->rate * step);
+        if (call->compute)
+            ((float *)call->compute)[i] = call->p[i];
+    }
+}
+
+void lamb_reference(const struct lamb_call *call)
+{
+    double c1 = 1 - pow(call->beta1, (double)call->step), c2 = 1 - pow(call->beta2, (double)call->step);
+    double p_square = 0, u_square = 0;
+    for (int64_t i = 0; i < call->n; i++) {
+        float g = call->g[i] * call->gradient_scale;
+        float m = call->m[i] = call->beta1 * call->m[i] + (1 - call->beta1) * g;
+        float v = call->v[i] = call->beta2 * call->v[i] + (1 - call->beta2) * g * g;
+        float u = call->update[i] = (float)(m / c1 / (sqrt(v / c2) + call->epsilon) + (double)call->decay * call->p[i]);
+        p_square += (double)call->p[i] * call->p[i];
+        u_square += (double)u * u;
+    }
+    call->norms[0] = (float)p_square;
+    call->norms[1] = (float)u_square;
+    double trust = p_square > 0 && u_square > 0 ? sqrt(p_square / u_square) : 1;
+    for (int64_t i = 0; i < call->n; i++) {
+        call->p[i] -= (float)(call->rate * trust * call->update[i]);
+        if (call->compute)
+            ((float *)call->compute)[i] = call->p[i];
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * reference.h - one plain C function per operation of kernels.h, fp32 on host memory: the definition that CUDA is checked
+ * against.
+ *
+ * Written to be read, not to be fast: sums over a row run in double, nothing is blocked or vectorised by hand. Matrix products
+ * are the exception (CBLAS). Each operates on the struct of its operation; shapes stand there, beside the pointers. `void`
+ * operands are float here.
+ */
+#ifndef MSIM_KERNELS_REFERENCE_H
+#define MSIM_KERNELS_REFERENCE_H
+
+#include "kernels/kernels.h"
+
+void norm_forward_reference(const struct norm_forward_call *call);
+void norm_backward_reference(const struct norm_backward_call *call);
+void linear_forward_reference(const struct linear_call *call);
+void linear_backward_input_reference(const struct linear_call *call);
+void linear_backward_weight_reference(const struct linear_call *call);
+void rotary_reference(const struct rotary_call *call);
+void attention_forward_reference(const struct attention_call *call);
+void attention_backward_reference(const struct attention_call *call);
+void activation_forward_reference(const struct activation_call *call);
+void activation_backward_reference(const struct activation_call *call);
+void add_reference(const struct add_call *call);
+void dropout_forward_reference(const struct dropout_call *call);
+void dropout_backward_reference(const struct dropout_call *call);
+void column_sum_reference(const struct column_sum_call *call);
+void embedding_forward_reference(const struct embedding_call *call);
+void embedding_backward_reference(const struct embedding_call *call);
+void logits_max_reference(const struct logits_call *call);
+void logits_sum_reference(const struct logits_call *call);
+void logits_loss_reference(const struct logits_call *call);
+void logits_backward_reference(const struct logits_call *call);
+void square_sum_reference(const struct square_sum_call *call);
+void adam_reference(const struct adam_call *call);
+void lamb_reference(const struct lamb_call *call);
+void cast_reference(const struct cast_call *call);
+
+#endif
