@@ -15,21 +15,17 @@ static const struct place nowhere = {0};
 /* --- generate ----------------------------------------------------------------------------------------------------------------
  */
 
-static const struct fault_model *chosen_preset(struct invocation *call)
+/* A model of msim's or a file. */
+static enum status load_model(struct invocation *call, const char *name, struct fault_model *model)
 {
-    enum { MAX_PRESETS = 16 };
-    const char *name = option_text(call, "preset");
-    const struct fault_model *model = fault_preset(name);
-    if (model)
-        return model;
-    const char *names[MAX_PRESETS];
-    int n = n_fault_presets < MAX_PRESETS ? n_fault_presets : MAX_PRESETS;
-    for (int i = 0; i < n; i++)
-        names[i] = fault_presets[i].name;
-    const char *near = nearest_name(name, names, (size_t)n);
-    diag_error(&call->diags, nowhere, "unknown preset '%s'; %s%s", name,
-               near ? "did you mean " : "known are llama3, rsc-1 and rsc-2", near ? near : "");
-    return NULL;
+    size_t n;
+    char **names = fault_model_names(&n);
+    const char *near = nearest_name(name, (const char *const *)names, n);
+    bool slip = near && strcmp(near, name) != 0 && !strchr(name, '/') && !strchr(name, '.');
+    if (slip)
+        diag_error(&call->diags, nowhere, "unknown preset '%s'; did you mean %s", name, near);
+    fault_model_names_free(names);
+    return slip ? STATUS_USAGE : fault_model_load(name, model, &call->diags);
 }
 
 static enum status write_trace(struct invocation *call, struct fault_trace *trace)
@@ -41,15 +37,15 @@ static enum status write_trace(struct invocation *call, struct fault_trace *trac
 
 static enum status generate(struct invocation *call)
 {
-    const struct fault_model *preset = chosen_preset(call);
-    if (!preset)
-        return STATUS_USAGE;
-    struct fault_model model = *preset;
+    struct fault_model model;
+    enum status status = load_model(call, option_text(call, "preset"), &model);
+    if (status != STATUS_OK)
+        return status;
     if (option_given(call, "rate"))
         model.rate = strtod(option_text(call, "rate"), NULL);
     int32_t nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : model.nodes;
     nanos horizon = nanos_from_seconds(option_given(call, "horizon") ? option_quantity(call, "horizon") : model.days * 86400);
-    double expected = model.rate * nodes * (double)horizon / 86400e9;
+    double expected = fault_model_total_rate(&model) * nodes * (double)horizon / 86400e9;
     if (expected > 1e7) {
         diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
                    expected);
@@ -183,10 +179,10 @@ static const char *const sources[] = {"lanl", NULL};
 
 static const struct option_row options[] = {
     {.name = "preset",
-     .argument = "NAME",
+     .argument = "NAME|FILE",
      .type = OPTION_TEXT,
      .initial = "llama3",
-     .help = "generate: the fleet to be like: llama3, rsc-1, rsc-2"},
+     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own"},
     {.name = "nodes",
      .argument = "N",
      .type = OPTION_COUNT,

@@ -7,142 +7,262 @@
 
 #include "model/base/random.h"
 
-/* Llama 3 405B, 54 days on 16,384 H100: arXiv:2407.21783, Table 5. The counts add up to its 419 unexpected interruptions. */
-static const struct fault_cause llama3_causes[] = {
-    {"Faulty GPU", 148, REPAIR_HARDWARE},
-    {"GPU HBM3 memory", 72, REPAIR_HARDWARE},
-    {"Software bug", 54, REPAIR_NONE},
-    {"Network switch/cable", 35, REPAIR_NETWORK},
-    {"Unplanned host maintenance", 32, REPAIR_FACILITY},
-    {"GPU SRAM memory", 19, REPAIR_HARDWARE},
-    {"GPU system processor", 17, REPAIR_HARDWARE},
-    {"NIC", 7, REPAIR_HARDWARE},
-    {"NCCL watchdog timeout", 7, REPAIR_NONE},
-    {"Silent data corruption", 6, REPAIR_HARDWARE},
-    {"GPU thermal interface/sensor", 6, REPAIR_HARDWARE},
-    {"SSD", 3, REPAIR_HARDWARE},
-    {"Power supply", 3, REPAIR_HARDWARE},
-    {"Server chassis", 2, REPAIR_HARDWARE},
-    {"IO expansion board", 2, REPAIR_HARDWARE},
-    {"Dependency", 2, REPAIR_NONE},
-    {"CPU", 2, REPAIR_HARDWARE},
-    {"System memory", 2, REPAIR_HARDWARE},
-};
-enum { N_LLAMA3_CAUSES = sizeof llama3_causes / sizeof *llama3_causes };
-
-/* No fleet of GPUs publishes its repair times; these are fitted to LANL's outages by cause (LA-UR-05-7318, 1996-2005). */
-static const struct repair_time lanl_repairs[N_REPAIR_KINDS] = {
-    [REPAIR_HARDWARE] = {0.224, 1.253},
-    [REPAIR_NETWORK] = {0.032, 1.595},
-    [REPAIR_SOFTWARE] = {-0.217, 1.467},
-    [REPAIR_FACILITY] = {1.556, 1.217},
+enum purpose {
+    PURPOSE_LEMON = 1,
+    PURPOSE_ARRIVAL,
+    PURPOSE_CAUSE,
+    PURPOSE_REPAIR,
+    PURPOSE_EARLY,
+    PURPOSE_BURST,
+    PURPOSE_GROUP,
+    PURPOSE_SLOW,
+    PURPOSE_POISSON,
+    PURPOSE_REPLICA,
 };
 
-/*
- * Shape: LANL systems 18 and 19 per node, 0.67 and 0.70. Lemons: Meta's RSC found 40 of some 3,000 nodes (arXiv:2410.21680); a
- * factor of 8 gives them the 9.4 % of all failures that LANL's worst 1 % of nodes have.
- */
-#define UNEVEN        .shape = 0.7, .lemon_share = 0.013, .lemon_factor = 8
-#define LLAMA3_CAUSES .causes = llama3_causes, .n_causes = N_LLAMA3_CAUSES, .repairs = lanl_repairs
+/* A century of seconds: what lies beyond has no trace that could hold it. */
+#define FAR_S 3.2e9
 
-const struct fault_model fault_presets[] = {
-    {.name = "llama3",
-     .source = "Llama 3 405B: 419 unexpected interruptions in 54 days on 2,048 nodes (arXiv:2407.21783, Table 5)",
-     .rate = 419 / (2048 * 54.0),
-     .nodes = 2048,
-     .days = 54,
-     UNEVEN,
-     LLAMA3_CAUSES},
-    {.name = "rsc-1",
-     .source =
-         "Meta RSC-1: 6.50 failures per 1,000 node-days, 16,000 A100 (arXiv:2410.21680); causes as Llama 3's, an assumption",
-     .rate = 6.50e-3,
-     .nodes = 2000,
-     .days = 330,
-     UNEVEN,
-     LLAMA3_CAUSES},
-    {.name = "rsc-2",
-     .source = "Meta RSC-2: 2.34 failures per 1,000 node-days, 8,000 A100 (arXiv:2410.21680); causes as Llama 3's, an assumption",
-     .rate = 2.34e-3,
-     .nodes = 1000,
-     .days = 330,
-     UNEVEN,
-     LLAMA3_CAUSES},
-};
-const int n_fault_presets = sizeof fault_presets / sizeof *fault_presets;
-
-const struct fault_model *fault_preset(const char *name)
+uint64_t faults_replica_seed(uint64_t seed, uint64_t replica)
 {
-    for (int i = 0; i < n_fault_presets; i++)
-        if (strcmp(fault_presets[i].name, name) == 0)
-            return &fault_presets[i];
-    return NULL;
+    return random_stream_named(seed, PURPOSE_REPLICA, replica).key;
 }
 
-enum purpose { PURPOSE_LEMON = 1, PURPOSE_ARRIVAL, PURPOSE_CAUSE, PURPOSE_REPAIR };
+/* --- the life of one kind of node ---------------------------------------------------------------------------------------------
+ */
 
-/* Failures per day of one node; the mean over the fleet is model->rate. */
-static double node_rate(const struct fault_model *model, uint64_t seed, int32_t node)
+enum { BOUNDS = 256 };
+
+struct life {
+    double scale_s, shape;
+    double bound[BOUNDS]; /* [i]: a length-biased quantile above which a residual life with U in bin i is beyond the horizon */
+};
+
+static struct life life_of(double rate, double shape, double end_s)
 {
-    struct random_stream random = random_stream_named(seed, PURPOSE_LEMON, (uint64_t)node);
-    double ordinary = model->rate / (1 + model->lemon_share * (model->lemon_factor - 1));
-    return random_uniform(&random) < model->lemon_share ? ordinary * model->lemon_factor : ordinary;
+    struct life life = {.scale_s = 86400 / rate / gsl_sf_gamma(1 + 1 / shape), .shape = shape};
+    for (int i = 0; i < BOUNDS; i++) {
+        double u = (double)i / BOUNDS;
+        life.bound[i] = u > 0 ? gsl_cdf_gamma_P(pow((end_s + 1) / (u * life.scale_s), shape), 1 + 1 / shape, 1) : 1;
+    }
+    return life;
+}
+
+/* Seconds until a node first fails, seen at an arbitrary moment of its life; FAR_S when that is beyond the horizon. */
+static double residual_life_s(const struct life *life, struct random_stream *random)
+{
+    double quantile = random_uniform(random), u = random_uniform(random);
+    if (quantile > life->bound[(int)(u * BOUNDS)] + 1e-12)
+        return FAR_S;
+    return life->scale_s * pow(gsl_cdf_gamma_Pinv(quantile, 1 + 1 / life->shape, 1), 1 / life->shape) * u;
+}
+
+/* --- causes and repairs --- */
+
+static double total_weight(const struct fault_model *model)
+{
+    double total = 0;
+    for (int i = 0; i < model->causes.n; i++)
+        total += model->causes.items[i].weight;
+    return total;
 }
 
 static const struct fault_cause *draw_cause(const struct fault_model *model, struct random_stream *random)
 {
-    double total = 0;
-    for (int i = 0; i < model->n_causes; i++)
-        total += model->causes[i].weight;
-    double left = random_uniform(random) * total;
+    double left = random_uniform(random) * total_weight(model);
     int i = 0;
-    while (i + 1 < model->n_causes && left >= model->causes[i].weight)
-        left -= model->causes[i++].weight;
-    return &model->causes[i];
+    while (i + 1 < model->causes.n && left >= model->causes.items[i].weight)
+        left -= model->causes.items[i++].weight;
+    return &model->causes.items[i];
 }
 
-static double draw_repair_s(const struct fault_model *model, enum repair_kind kind, struct random_stream *random)
+static double lognormal_s(struct repair_time repair, double u)
+{
+    double seconds = repair.sigma > 0 ? 3600 * gsl_cdf_lognormal_Pinv(u, repair.mu, repair.sigma) : 3600 * exp(repair.mu);
+    return ceil(fmin(seconds, FAR_S));
+}
+
+static double draw_repair_s(const struct fault_model *model, int kind, struct random_stream *random)
 {
     double u = random_uniform(random);
-    if (kind == REPAIR_NONE)
-        return 0;
-    return ceil(3600 * gsl_cdf_lognormal_Pinv(u, model->repairs[kind].mu, model->repairs[kind].sigma));
+    return kind == REPAIR_NONE ? 0 : lognormal_s(model->repairs[kind], u);
 }
 
-/* Seconds until a node first fails, seen at an arbitrary moment of its life. */
-static double residual_life_s(double scale_s, double shape, struct random_stream *random)
+static void add_outage(struct fault_trace *trace, int32_t node, double time_s, double down_s, const char *cause)
 {
-    double biased = scale_s * pow(gsl_cdf_gamma_Pinv(random_uniform(random), 1 + 1 / shape, 1), 1 / shape);
-    return biased * random_uniform(random);
+    struct fault fault = {
+        .time = (nanos)time_s * NANOS_PER_SECOND,
+        .down = (nanos)down_s * NANOS_PER_SECOND,
+        .node = node,
+        .speed = FULL_SPEED,
+        .kind = FAULT_NODE,
+    };
+    fault_trace_add(trace, fault, cause);
 }
 
-static void generate_node(const struct fault_model *model, int32_t node, double end_s, uint64_t seed, struct fault_trace *trace)
+/* --- one node ----------------------------------------------------------------------------------------------------------------
+ */
+
+struct generation {
+    const struct fault_model *model;
+    struct life ordinary, lemon;
+    double end_s;
+    uint64_t seed;
+    struct fault_trace *trace;
+};
+
+static const struct life *life_of_node(const struct generation *g, int32_t node)
 {
-    struct random_stream arrivals = random_stream_named(seed, PURPOSE_ARRIVAL, (uint64_t)node);
-    struct random_stream causes = random_stream_named(seed, PURPOSE_CAUSE, (uint64_t)node);
-    struct random_stream repairs = random_stream_named(seed, PURPOSE_REPAIR, (uint64_t)node);
-    double mean_s = 86400 / node_rate(model, seed, node);
-    double scale_s = mean_s / gsl_sf_gamma(1 + 1 / model->shape);
-    double time_s = floor(residual_life_s(scale_s, model->shape, &arrivals));
-    while (time_s < end_s) {
-        const struct fault_cause *cause = draw_cause(model, &causes);
-        double down_s = draw_repair_s(model, cause->repair, &repairs);
-        struct fault fault = {
-            .time = (nanos)time_s * NANOS_PER_SECOND,
-            .down = (nanos)down_s * NANOS_PER_SECOND,
-            .node = node,
-            .speed = FULL_SPEED,
-            .kind = FAULT_NODE,
-        };
-        fault_trace_add(trace, fault, cause->name);
-        time_s += down_s + ceil(gsl_cdf_weibull_Pinv(random_uniform(&arrivals), scale_s, model->shape));
+    struct random_stream random = random_stream_named(g->seed, PURPOSE_LEMON, (uint64_t)node);
+    return random_uniform(&random) < g->model->lemon_share ? &g->lemon : &g->ordinary;
+}
+
+struct node_streams {
+    struct random_stream arrivals, causes, repairs, bursts;
+};
+
+/* One failure and the burst that may follow it. Returns when the node is back for good. */
+static double fail_node(const struct generation *g, int32_t node, double time_s, struct node_streams *random)
+{
+    const struct fault_model *model = g->model;
+    for (;;) {
+        const struct fault_cause *cause = draw_cause(model, &random->causes);
+        double down_s = draw_repair_s(model, cause->repair, &random->repairs);
+        add_outage(g->trace, node, time_s, down_s, cause->name);
+        time_s += down_s;
+        if (model->burst_probability <= 0 || random_uniform(&random->bursts) >= model->burst_probability)
+            return time_s;
+        double next_s = time_s + ceil(-3600 * model->burst_hours * log(random_uniform(&random->bursts)));
+        if (next_s >= g->end_s)
+            return next_s;
+        time_s = next_s;
+    }
+}
+
+static void generate_node(const struct generation *g, int32_t node)
+{
+    const struct life *life = life_of_node(g, node);
+    struct node_streams random = {.arrivals = random_stream_named(g->seed, PURPOSE_ARRIVAL, (uint64_t)node)};
+    double time_s = floor(residual_life_s(life, &random.arrivals));
+    if (time_s >= g->end_s)
+        return;
+    random.causes = random_stream_named(g->seed, PURPOSE_CAUSE, (uint64_t)node);
+    random.repairs = random_stream_named(g->seed, PURPOSE_REPAIR, (uint64_t)node);
+    random.bursts = random_stream_named(g->seed, PURPOSE_BURST, (uint64_t)node);
+    while (time_s < g->end_s) {
+        time_s = fail_node(g, node, time_s, &random);
+        time_s += ceil(fmin(FAR_S, gsl_cdf_weibull_Pinv(random_uniform(&random.arrivals), life->scale_s, life->shape)));
+    }
+}
+
+static void generate_early(const struct generation *g, int32_t nodes)
+{
+    const struct fault_model *model = g->model;
+    for (int32_t node = 0; node < nodes && model->early_share > 0; node++) {
+        struct random_stream random = random_stream_named(g->seed, PURPOSE_EARLY, (uint64_t)node);
+        if (random_uniform(&random) >= model->early_share)
+            continue;
+        double time_s = floor(-86400 * model->early_days * log(random_uniform(&random)));
+        const struct fault_cause *cause = draw_cause(model, &random);
+        double down_s = draw_repair_s(model, cause->repair, &random);
+        if (time_s < g->end_s)
+            add_outage(g->trace, node, time_s, down_s, cause->name);
+    }
+}
+
+/* --- groups of nodes, slow nodes and links ------------------------------------------------------------------------------------
+ */
+
+static void hit_group(const struct generation *g, const struct fault_group *group, int32_t first, int32_t end, double time_s,
+                      struct random_stream *random)
+{
+    double down_s = lognormal_s(group->repair, random_uniform(random));
+    for (int32_t node = first; node < end; node++)
+        if (random_uniform(random) < group->share)
+            add_outage(g->trace, node, time_s, down_s, group->name);
+}
+
+static void generate_groups(const struct generation *g, int kind, int32_t nodes)
+{
+    const struct fault_group *group = &g->model->groups.items[kind];
+    for (int32_t first = 0; first < nodes && group->rate > 0; first += group->nodes) {
+        uint64_t entity = (uint64_t)kind << 32 | (uint64_t)(first / group->nodes);
+        struct random_stream random = random_stream_named(g->seed, PURPOSE_GROUP, entity);
+        int32_t end = nodes - first < group->nodes ? nodes : first + group->nodes;
+        double time_s = 0;
+        while ((time_s += -86400 / group->rate * log(random_uniform(&random))) < g->end_s)
+            hit_group(g, group, first, end, floor(time_s), &random);
+    }
+}
+
+/* Durations of slow things are kept to the millisecond: flaps last seconds. */
+static nanos slow_duration(const struct fault_slow *slow, double u)
+{
+    double seconds = slow->sigma > 0 ? gsl_cdf_lognormal_Pinv(u, log(slow->median_s), slow->sigma) : slow->median_s;
+    return (nanos)ceil(fmin(seconds, FAR_S) * 1e3) * 1000000;
+}
+
+static void add_slow(const struct generation *g, const struct fault_slow *slow, int32_t node, double time_s, nanos duration)
+{
+    struct fault fault = {
+        .time = (nanos)time_s * NANOS_PER_SECOND,
+        .down = duration,
+        .node = node,
+        .speed = (int32_t)lround(slow->factor * FULL_SPEED),
+        .kind = slow->kind ? FAULT_LINK : FAULT_STRAGGLER,
+    };
+    fault_trace_add(g->trace, fault, slow->name);
+}
+
+static void generate_slow(const struct generation *g, int kind, int32_t nodes)
+{
+    const struct fault_slow *slow = &g->model->slow.items[kind];
+    for (int32_t node = 0; node < nodes; node++) {
+        struct random_stream random = random_stream_named(g->seed, PURPOSE_SLOW, (uint64_t)kind << 32 | (uint64_t)node);
+        if (random_uniform(&random) < slow->share)
+            add_slow(g, slow, node, 0, (nanos)ceil(g->end_s) * NANOS_PER_SECOND);
+        double time_s = 0;
+        while (slow->rate > 0 && (time_s += -86400 / slow->rate * log(random_uniform(&random))) < g->end_s)
+            add_slow(g, slow, node, floor(time_s), slow_duration(slow, random_uniform(&random)));
     }
 }
 
 void faults_generate(const struct fault_model *model, int32_t nodes, nanos horizon, uint64_t seed, struct fault_trace *trace)
 {
+    double end_s = (double)horizon / 1e9, ordinary = model->rate / (1 + model->lemon_share * (model->lemon_factor - 1));
+    struct generation g = {
+        .model = model,
+        .ordinary = life_of(ordinary, model->shape, end_s),
+        .lemon = life_of(ordinary * model->lemon_factor, model->shape, end_s),
+        .end_s = end_s,
+        .seed = seed,
+        .trace = trace,
+    };
     *trace = (struct fault_trace){0};
     for (int32_t node = 0; node < nodes; node++)
-        generate_node(model, node, (double)horizon / 1e9, seed, trace);
+        generate_node(&g, node);
+    generate_early(&g, nodes);
+    for (int i = 0; i < model->groups.n; i++)
+        generate_groups(&g, i, nodes);
+    for (int i = 0; i < model->slow.n; i++)
+        generate_slow(&g, i, nodes);
+    fault_trace_sort(trace);
+}
+
+void faults_generate_poisson(const struct fault_model *model, int32_t nodes, nanos horizon, uint64_t seed,
+                             struct fault_trace *trace)
+{
+    double mean_s = 86400 / (model->rate * nodes), end_s = (double)horizon / 1e9, time_s = 0;
+    struct random_stream random = random_stream_named(seed, PURPOSE_POISSON, 0);
+    *trace = (struct fault_trace){0};
+    while ((time_s += -mean_s * log(random_uniform(&random))) < end_s) {
+        const struct fault_cause *cause = draw_cause(model, &random);
+        double down_s = draw_repair_s(model, cause->repair, &random);
+        int32_t node = (int32_t)random_below(&random, (uint64_t)nodes);
+        struct fault fault = {.time = nanos_from_seconds(time_s), .node = node, .speed = FULL_SPEED, .kind = FAULT_NODE};
+        fault.down = (nanos)down_s * NANOS_PER_SECOND;
+        if (fault.time < horizon)
+            fault_trace_add(trace, fault, cause->name);
+    }
     fault_trace_sort(trace);
 }

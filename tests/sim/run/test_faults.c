@@ -66,6 +66,15 @@ END_TEST
 /* --- generated traces --------------------------------------------------------------------------------------------------------
  */
 
+static const struct fault_model *preset(const char *name)
+{
+    static struct fault_model model;
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
+    diags_free(&diags);
+    return &model;
+}
+
 static char *as_text(const struct fault_trace *trace)
 {
     char *text;
@@ -83,7 +92,7 @@ static void check_shipped(const char *name, int32_t nodes, int days, size_t n_fa
     size_t n;
     bool is_shipped;
     struct diags diags = {0};
-    faults_generate(fault_preset("llama3"), nodes, DAYS(days), 73, &trace);
+    faults_generate(preset("llama3"), nodes, DAYS(days), 73, &trace);
     ck_assert_uint_eq(trace.n_items, n_faults);
     ck_assert_int_eq(fault_trace_find(name, &path, &is_shipped, &diags), STATUS_OK);
     ck_assert_int_eq(file_read(path, 1 << 20, &shipped, &n, &diags), STATUS_OK);
@@ -107,7 +116,7 @@ END_TEST
 START_TEST(test_rate_causes_and_repairs)
 {
     /* ten years of Llama 3's cluster: 28,345 failures expected, with lemons a little less even than Poisson */
-    const struct fault_model *model = fault_preset("llama3");
+    const struct fault_model *model = preset("llama3");
     struct fault_trace trace;
     faults_generate(model, 2048, DAYS(3650), 1, &trace);
     double expected = model->rate * 2048 * 3650;
@@ -140,7 +149,7 @@ END_TEST
 START_TEST(test_stationary)
 {
     struct fault_trace trace;
-    faults_generate(fault_preset("llama3"), 50000, DAYS(40), 3, &trace);
+    faults_generate(preset("llama3"), 50000, DAYS(40), 3, &trace);
     double halves[2] = {0};
     for (size_t i = 0; i < trace.n_items; i++)
         halves[trace.items[i].time >= DAYS(20)]++;
@@ -153,8 +162,8 @@ END_TEST
 START_TEST(test_nodes_fail_independently_of_the_cluster)
 {
     struct fault_trace small, large;
-    faults_generate(fault_preset("rsc-1"), 100, DAYS(300), 9, &small);
-    faults_generate(fault_preset("rsc-1"), 300, DAYS(300), 9, &large);
+    faults_generate(preset("rsc-1"), 100, DAYS(300), 9, &small);
+    faults_generate(preset("rsc-1"), 300, DAYS(300), 9, &large);
     size_t next = 0;
     for (size_t i = 0; i < large.n_items; i++) {
         if (large.items[i].node >= 100)
@@ -166,7 +175,7 @@ START_TEST(test_nodes_fail_independently_of_the_cluster)
     }
     ck_assert_uint_eq(next, small.n_items);
     fault_trace_free(&small);
-    faults_generate(fault_preset("rsc-1"), 100, DAYS(300), 10, &small);
+    faults_generate(preset("rsc-1"), 100, DAYS(300), 10, &small);
     ck_assert(small.n_items != next || small.items[0].time != large.items[0].time);
     fault_trace_free(&small);
     fault_trace_free(&large);
@@ -175,17 +184,110 @@ END_TEST
 
 START_TEST(test_presets_are_sound)
 {
-    for (int i = 0; i < n_fault_presets; i++) {
-        const struct fault_model *model = &fault_presets[i];
-        double weight = 0;
-        for (int j = 0; j < model->n_causes; j++)
-            weight += model->causes[j].weight;
-        ck_assert_double_eq(weight, 419);
-        ck_assert(model->rate > 1e-3 && model->rate < 1e-2);
-        ck_assert_ptr_nonnull(model->source);
-        ck_assert_ptr_eq(fault_preset(model->name), model);
+    static const char *const expected[] = {"delta", "lanl", "llama3", "megascale", "rsc-1", "rsc-2", "titan"};
+    size_t n;
+    char **names = fault_model_names(&n);
+    ck_assert_uint_eq(n, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < n; i++) {
+        const struct fault_model *model = preset(names[i]);
+        ck_assert_str_eq(names[i], expected[i]);
+        ck_assert_str_eq(model->name, names[i]);
+        ck_assert(model->rate > 1e-4 && model->rate < 1e-1);
+        ck_assert_uint_gt(strlen(model->source), 40);
     }
-    ck_assert_ptr_null(fault_preset("wombat"));
+    fault_model_names_free(names);
+    double weight = 0;
+    const struct fault_model *model = preset("llama3");
+    for (int j = 0; j < model->causes.n; j++)
+        weight += model->causes.items[j].weight;
+    ck_assert_double_eq(weight, 419);
+    ck_assert_double_eq(model->rate, 419 / (2048 * 54.0));
+}
+END_TEST
+
+/* What is written is read back equal. */
+START_TEST(test_models_round_trip)
+{
+    size_t n;
+    char **names = fault_model_names(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct fault_model model = *preset(names[i]), back;
+        struct diags diags = {0};
+        char *text = fault_model_to_json(&model);
+        ck_assert_int_eq(fault_model_parse("text", text, strlen(text), &back, &diags), STATUS_OK);
+        char *again = fault_model_to_json(&back);
+        ck_assert_str_eq(text, again);
+        free(text);
+        free(again);
+        diags_free(&diags);
+    }
+    fault_model_names_free(names);
+}
+END_TEST
+
+static void check_refused(const char *text, const char *message)
+{
+    struct fault_model model;
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_parse("m.yaml", text, strlen(text), &model, &diags), STATUS_BAD_INPUT);
+    ck_assert_msg(strstr(diags.items[0].text, message), "%s", diags.items[0].text);
+    diags_free(&diags);
+}
+
+#define HEAD "name: x\nsource: a table\nnodes: 10\ndays: 5\n"
+START_TEST(test_absurd_models_are_refused)
+{
+    check_refused(HEAD "causes: [{name: a, count: 1}]\n", "a rate of 0");
+    check_refused(HEAD "rate: 0\ncauses: [{name: a, count: 1}]\n", "rate");
+    check_refused(HEAD "rate: 1e6\ncauses: [{name: a, count: 1}]\n", "rate");
+    check_refused(HEAD "rate: 1e-3\nfailures: 7\ncauses: [{name: a, count: 1}]\n", "say the same thing");
+    check_refused(HEAD "rate: 1e-3\ncauses: [{name: a, count: 0}]\n", "no cause has a count");
+    check_refused(HEAD "rate: 1e-3\ncauses: [{name: a, count: 1, component: gqu}]\n", "gpu");
+    check_refused(HEAD "rate: 1e-3\nlemmons: {share: 1%, factor: 2}\ncauses: [{name: a, count: 1}]\n", "lemons");
+    check_refused("[1]", "mapping");
+}
+END_TEST
+
+/* Groups fail together, early deaths come early, bursts stay on their node, slow nodes are slow. */
+START_TEST(test_correlated_faults)
+{
+    static const char text[] = HEAD "rate: 1e-6\nearly: {share: 10%, days: 3}\nburst: {probability: 50%, hours: 2}\n"
+                                    "causes: [{name: GPU, component: gpu, count: 1}]\n"
+                                    "groups: [{name: rack power, nodes: 16, rate: 1e-3, share: 75%, repair: {mu: 0, sigma: 1}}]\n"
+                                    "slow: [{name: slow host, share: 0.5%, factor: 0.9}]\n";
+    struct fault_model model;
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_parse("m.yaml", text, strlen(text), &model, &diags), STATUS_OK);
+    struct fault_trace trace;
+    faults_generate(&model, 16000, DAYS(100), 4, &trace);
+    size_t n_rack = 0, n_slow = 0, n_early = 0, events = 0;
+    nanos early_sum = 0, last = -1;
+    for (size_t i = 0; i < trace.n_items; i++) {
+        const struct fault *fault = &trace.items[i];
+        const char *cause = fault_trace_detail(&trace, fault);
+        n_slow += fault->kind == FAULT_STRAGGLER;
+        if (strcmp(cause, "rack power") == 0) {
+            n_rack++;
+            events += fault->time != last;
+            last = fault->time;
+        } else if (fault->kind == FAULT_NODE) {
+            n_early++;
+            early_sum += fault->time;
+        }
+    }
+    ck_assert_double_eq_tol((double)events, 100, 40); /* 1,000 racks for 100 days */
+    ck_assert_double_eq_tol((double)n_rack / (double)events, 12, 1);
+    ck_assert_double_eq_tol((double)n_slow, 80, 36);
+    ck_assert_double_eq_tol((double)n_early, 1600, 180);
+    ck_assert_double_eq_tol((double)early_sum / 86400e9 / (double)n_early, 3, 0.4);
+    fault_trace_free(&trace);
+    /* a failure brings one more on average: half of them bring one, a quarter two ... */
+    model.early_share = model.slow.items[0].share = model.groups.items[0].rate = 0;
+    model.rate = 1e-3;
+    faults_generate(&model, 16000, DAYS(100), 4, &trace);
+    ck_assert_double_eq_tol((double)trace.n_items, 3200, 320);
+    fault_trace_free(&trace);
+    diags_free(&diags);
 }
 END_TEST
 
@@ -278,6 +380,9 @@ int main(void)
     tcase_add_test(generated, test_stationary);
     tcase_add_test(generated, test_nodes_fail_independently_of_the_cluster);
     tcase_add_test(generated, test_presets_are_sound);
+    tcase_add_test(generated, test_models_round_trip);
+    tcase_add_test(generated, test_absurd_models_are_refused);
+    tcase_add_test(generated, test_correlated_faults);
     suite_add_tcase(suite, generated);
     TCase *statistics = tcase_create("statistics");
     tcase_add_test(statistics, test_weibull_recovered);
