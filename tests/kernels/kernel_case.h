@@ -1,0 +1,64 @@
+/*
+ * kernel_case.h - a random but valid call of any kernel, with every buffer described, so that one loop can check them all.
+ *
+ * Values are drawn so that they are exact in bf16 where the operand is an activation: the reference and the device then start
+ * from the same numbers. What a kernel expects of an earlier one (statistics of a norm, log-sum-exp of attention, sums of the
+ * loss) is computed by the references.
+ *
+ * Life of a case: draw it; run the reference on it; place copies of the operands elsewhere (a device), run there, compare. A case
+ * owns its buffers.
+ */
+#ifndef MSIM_TESTS_KERNELS_KERNEL_CASE_H
+#define MSIM_TESTS_KERNELS_KERNEL_CASE_H
+
+#include "kernels/kernels.h"
+#include "model/base/random.h"
+
+enum operand_type { OPERAND_ACTIVATION, OPERAND_FLOAT, OPERAND_DOUBLE, OPERAND_INT32, OPERAND_SCRATCH };
+enum operand_role { ROLE_IN, ROLE_OUT, ROLE_IN_OUT };
+
+enum { MAX_OPERANDS = 12, MAX_SLOTS = 2, GUARD_BYTES = 256 };
+
+struct operand {
+    const char *name;
+    enum operand_type type;
+    enum operand_role role;
+    size_t count;            /* elements; bytes of scratch */
+    size_t slots[MAX_SLOTS]; /* where in the call its pointer stands: offsets into struct kernel_call */
+    int n_slots;
+    char *block; /* guard, elements (fp32 for activations), guard */
+};
+
+struct kernel_case {
+    struct kernel_call call;
+    struct operand operands[MAX_OPERANDS];
+    int n_operands;
+    char text[160]; /* sizes and switches, for messages */
+};
+
+/* Sizes up to about `size` (tokens, widths), attention's head dimension 64 or 128. */
+void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size);
+void kernel_case_free(struct kernel_case *c);
+
+/* Fills outputs with NaN and guards with a pattern. */
+void kernel_case_poison(struct kernel_case *c);
+/* Sets the pointers of `call` (a copy of c->call) to `buffers`, one per operand. */
+void kernel_case_bind(const struct kernel_case *c, struct kernel_call *call, void *const *buffers);
+/* Runs the reference on the case's own buffers. */
+void kernel_case_reference(struct kernel_case *c);
+/* Name of the first operand whose guards changed, or NULL. */
+const char *kernel_case_guards(const struct kernel_case *c);
+
+void *operand_data(const struct operand *operand);
+size_t operand_element_bytes(const struct operand *operand, bool device);
+
+/* ||got - expected|| / ||expected|| over an operand; `got` in the device's format (bf16 for activations); NaN counts as infinite.
+ */
+double operand_error(const struct operand *expected, const void *got);
+/* What the error may be: 2^-8 per rounding to bf16, times what the kernel's sums make of it. */
+double kernel_tolerance(enum kernel kernel);
+
+float float_of_bf16(uint16_t bits);
+uint16_t bf16_of_float(float value);
+
+#endif

@@ -1,0 +1,337 @@
+/* The references on cases small enough for a pencil, and the identities that tie one operation to another. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "model/base/random.h"
+
+static void run(enum kernel kernel, struct kernel_call call)
+{
+    call.kernel = kernel;
+    kernel_reference_run(&call);
+}
+
+static void fill(float *values, int64_t n, uint64_t name)
+{
+    struct random_stream random = random_stream_named(3, 4, name);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)(2 * random_uniform(&random) - 1);
+}
+
+static void near(const float *got, const float *expected, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++)
+        ck_assert_msg(fabs((double)got[i] - expected[i]) <= tolerance, "[%lld]: %g, not %g", (long long)i, (double)got[i],
+                      (double)expected[i]);
+}
+
+/* x = (1, 3): mean 2, deviation 1; root of the mean square of (3, 4) is sqrt(12.5). */
+START_TEST(norm_of_two)
+{
+    float x[] = {1, 3, 3, 4}, gain[] = {2, 2}, bias[] = {10, 20}, y[4], mean[2], rstd[2];
+    run(KERNEL_NORM_FORWARD, (struct kernel_call){.norm_forward = {1, 2, false, 0, x, gain, bias, y, mean, rstd}});
+    near(y, (float[]){8, 22}, 2, 1e-6);
+    ck_assert_float_eq(mean[0], 2);
+    ck_assert_float_eq(rstd[0], 1);
+    run(KERNEL_NORM_FORWARD, (struct kernel_call){.norm_forward = {1, 2, true, 0, x + 2, gain, NULL, y, NULL, rstd}});
+    near(y, (float[]){6 / sqrtf(12.5f), 8 / sqrtf(12.5f)}, 2, 1e-6);
+}
+END_TEST
+
+/* x = (1 2), w = ((1 0) (0 1) (1 1)), bias (1 1 1): y = (2 3 4), added to what was there when asked. */
+START_TEST(linear_by_hand)
+{
+    float x[] = {1, 2}, w[] = {1, 0, 0, 1, 1, 1}, bias[] = {1, 1, 1}, y[] = {NAN, NAN, NAN}, dx[2], dw[6] = {0},
+          dbias[3] = {5, 5, 5};
+    struct linear_call call = {
+        .t = 1, .in = 2, .out = 3, .x = x, .w = w, .bias = bias, .y = y, .dy = y, .dx = dx, .dw = dw, .dbias = dbias};
+    run(KERNEL_LINEAR_FORWARD, (struct kernel_call){.linear = call});
+    near(y, (float[]){2, 3, 4}, 3, 0);
+    run(KERNEL_LINEAR_BACKWARD_INPUT, (struct kernel_call){.linear = call});
+    near(dx, (float[]){6, 7}, 2, 0);
+    run(KERNEL_LINEAR_BACKWARD_WEIGHT, (struct kernel_call){.linear = call});
+    near(dw, (float[]){2, 4, 3, 6, 4, 8}, 6, 0);
+    near(dbias, (float[]){7, 8, 9}, 3, 0);
+    call.accumulate = true;
+    run(KERNEL_LINEAR_FORWARD, (struct kernel_call){.linear = call});
+    near(y, (float[]){4, 6, 8}, 3, 0);
+}
+END_TEST
+
+START_TEST(activation_by_hand)
+{
+    float u[] = {0, 1, -1, 100}, a[4];
+    run(KERNEL_ACTIVATION_FORWARD, (struct kernel_call){.activation = {.t = 1, .f = 4, .u = u, .a = a}});
+    near(a, (float[]){0, 0.8411920f, -0.1588080f, 100}, 4, 1e-6);
+    float gate_up[] = {0, 2, 3, 5}; /* gates 0 and 2, ups 3 and 5 */
+    run(KERNEL_ACTIVATION_FORWARD, (struct kernel_call){.activation = {.t = 1, .f = 2, .gated = true, .u = gate_up, .a = a}});
+    near(a, (float[]){0, 10 / (1 + expf(-2))}, 2, 1e-6);
+}
+END_TEST
+
+/* The first token sees itself only: its value, log-sum-exp its score. Equal keys: the mean of the values seen. */
+START_TEST(attention_by_hand)
+{
+    enum { SEQ = 3, DIM = 2 };
+    float qkv[SEQ][3][DIM] = {{{1, 0}, {2, 0}, {1, 10}}, {{0, 1}, {2, 0}, {3, 20}}, {{5, 5}, {2, 0}, {8, 30}}};
+    float out[SEQ * DIM], lse[SEQ];
+    struct attention_call call = {
+        .batch = 1, .seq_len = SEQ, .heads = 1, .kv_heads = 1, .head_dim = DIM, .qkv = qkv, .out = out, .log_sum_exp = lse};
+    run(KERNEL_ATTENTION_FORWARD, (struct kernel_call){.attention = call});
+    near(out, (float[]){1, 10, 2, 15, 4, 20}, SEQ * DIM, 1e-5);
+    near(lse, (float[]){sqrtf(2), logf(2), logf(3) + 10 / sqrtf(2)}, SEQ, 1e-5);
+    call.window = 2;
+    run(KERNEL_ATTENTION_FORWARD, (struct kernel_call){.attention = call});
+    near(out, (float[]){1, 10, 2, 15, 5.5f, 25}, SEQ * DIM, 1e-5);
+    call.window = SEQ + 1;
+    float full[SEQ * DIM];
+    call.out = full;
+    run(KERNEL_ATTENTION_FORWARD, (struct kernel_call){.attention = call});
+    near(full, (float[]){1, 10, 2, 15, 4, 20}, SEQ * DIM, 1e-5);
+}
+END_TEST
+
+/* Grouped-query attention equals attention whose key and value heads are copied for each query head of the group. */
+START_TEST(groups_share_keys)
+{
+    enum { SEQ = 6, DIM = 4, GROUPED = (4 + 2 * 2) * DIM, COPIED = (4 + 2 * 4) * DIM, OUT = SEQ * 4 * DIM };
+    float grouped[SEQ * GROUPED], copied[SEQ * COPIED], a[OUT], b[OUT], lse[2][4 * SEQ];
+    fill(grouped, SEQ * GROUPED, 1);
+    for (int row = 0; row < SEQ; row++)
+        for (int head = 0; head < 12; head++) {
+            int from = head < 4 ? head : head < 8 ? 4 + (head - 4) / 2 : 6 + (head - 8) / 2;
+            memcpy(copied + row * COPIED + head * DIM, grouped + row * GROUPED + from * DIM, DIM * sizeof(float));
+        }
+    struct attention_call call = {
+        .batch = 1, .seq_len = SEQ, .heads = 4, .kv_heads = 2, .head_dim = DIM, .qkv = grouped, .out = a, .log_sum_exp = lse[0]};
+    run(KERNEL_ATTENTION_FORWARD, (struct kernel_call){.attention = call});
+    call.kv_heads = 4, call.qkv = copied, call.out = b, call.log_sum_exp = lse[1];
+    run(KERNEL_ATTENTION_FORWARD, (struct kernel_call){.attention = call});
+    near(a, b, OUT, 0);
+    near(lse[0], lse[1], 4 * SEQ, 0);
+}
+END_TEST
+
+/* Scores depend on the distance between positions only; position 0 does not turn; the inverse turns back; values stay. */
+START_TEST(rotary_keeps_distances)
+{
+    enum { SEQ = 8, DIM = 4, WIDTH = 3 * DIM };
+    float qkv[SEQ * WIDTH], start[SEQ * WIDTH];
+    for (int row = 0; row < SEQ; row++)
+        fill(start + row * WIDTH, WIDTH, 5); /* the same query, key and value everywhere */
+    memcpy(qkv, start, sizeof qkv);
+    struct rotary_call call = {.t = SEQ, .seq_len = SEQ, .heads = 1, .kv_heads = 1, .head_dim = DIM, .base = 100, .qkv = qkv};
+    run(KERNEL_ROTARY, (struct kernel_call){.rotary = call});
+    near(qkv, start, WIDTH, 0);
+    float score[2] = {0, 0};
+    for (int i = 0; i < DIM; i++) {
+        score[0] += qkv[3 * WIDTH + i] * qkv[1 * WIDTH + DIM + i];
+        score[1] += qkv[7 * WIDTH + i] * qkv[5 * WIDTH + DIM + i];
+    }
+    ck_assert_float_eq_tol(score[0], score[1], 1e-5f);
+    ck_assert_int_eq(memcmp(qkv + 7 * WIDTH + 2 * DIM, start + 2 * DIM, DIM * sizeof(float)), 0);
+    call.inverse = true;
+    run(KERNEL_ROTARY, (struct kernel_call){.rotary = call});
+    near(qkv, start, SEQ * WIDTH, 1e-6);
+}
+END_TEST
+
+/* Equal logits: the loss is the logarithm of the vocabulary, the gradient 1/v everywhere and 1/v - 1 at the target. */
+START_TEST(cross_entropy_of_equals)
+{
+    enum { V = 5 };
+    float logits[V] = {3, 3, 3, 3, 3}, max, sums[2];
+    double loss = 1;
+    const int32_t target = 2;
+    struct logits_call call = {
+        .t = 1, .v = V, .targets = &target, .logits = logits, .max = &max, .sums = sums, .scale = 2, .loss = &loss};
+    run(KERNEL_LOGITS_MAX, (struct kernel_call){.logits = call});
+    run(KERNEL_LOGITS_SUM, (struct kernel_call){.logits = call});
+    run(KERNEL_LOGITS_LOSS, (struct kernel_call){.logits = call});
+    ck_assert_double_eq_tol(loss, 1 + 2 * log(5), 1e-6);
+    run(KERNEL_LOGITS_BACKWARD, (struct kernel_call){.logits = call});
+    near(logits, (float[]){0.4f, 0.4f, -1.6f, 0.4f, 0.4f}, V, 1e-6);
+}
+END_TEST
+
+enum { VT = 4, VV = 12, SHARDS = 3 };
+
+/* The columns of one shard, and its part of the loss steps. */
+static struct logits_call shard_of(const float *whole, int shard, float *logits, float *max, float *sums, const int32_t *targets)
+{
+    int width = VV / SHARDS;
+    for (int row = 0; row < VT; row++)
+        memcpy(logits + row * width, whole + row * VV + shard * width, (size_t)width * sizeof(float));
+    return (struct logits_call){.t = VT,
+                                .v = width,
+                                .first = shard * width,
+                                .targets = targets,
+                                .logits = logits,
+                                .max = max,
+                                .sums = sums,
+                                .scale = 0.25f};
+}
+
+/* Shards of the vocabulary with the two reductions done by hand give what one rank gives. */
+START_TEST(cross_entropy_in_shards)
+{
+    const int32_t targets[VT] = {0, 5, 11, 7};
+    float whole[VT * VV], part[SHARDS][VT * VV / SHARDS], max[SHARDS][VT], sums[SHARDS][2 * VT], one_max[VT], one_sums[2 * VT];
+    fill(whole, VT * VV, 8);
+    double loss = 0, one_loss = 0;
+    struct logits_call shards[SHARDS];
+    for (int i = 0; i < SHARDS; i++) {
+        shards[i] = shard_of(whole, i, part[i], max[i], sums[i], targets);
+        shards[i].loss = &loss;
+        run(KERNEL_LOGITS_MAX, (struct kernel_call){.logits = shards[i]});
+    }
+    for (int row = 0; row < VT; row++)
+        max[0][row] = max[1][row] = max[2][row] = fmaxf(max[0][row], fmaxf(max[1][row], max[2][row]));
+    for (int i = 0; i < SHARDS; i++)
+        run(KERNEL_LOGITS_SUM, (struct kernel_call){.logits = shards[i]});
+    for (int row = 0; row < 2 * VT; row++)
+        sums[0][row] = sums[1][row] = sums[2][row] = sums[0][row] + sums[1][row] + sums[2][row];
+    run(KERNEL_LOGITS_LOSS, (struct kernel_call){.logits = shards[0]});
+    struct logits_call one = {.t = VT,
+                              .v = VV,
+                              .targets = targets,
+                              .logits = whole,
+                              .max = one_max,
+                              .sums = one_sums,
+                              .scale = 0.25f,
+                              .loss = &one_loss};
+    run(KERNEL_LOGITS_MAX, (struct kernel_call){.logits = one});
+    run(KERNEL_LOGITS_SUM, (struct kernel_call){.logits = one});
+    run(KERNEL_LOGITS_LOSS, (struct kernel_call){.logits = one});
+    ck_assert_double_eq_tol(loss, one_loss, 1e-6);
+    run(KERNEL_LOGITS_BACKWARD, (struct kernel_call){.logits = one});
+    for (int i = 0; i < SHARDS; i++) {
+        run(KERNEL_LOGITS_BACKWARD, (struct kernel_call){.logits = shards[i]});
+        for (int row = 0; row < VT; row++)
+            near(part[i] + row * 4, whole + row * VV + i * 4, 4, 1e-6);
+    }
+}
+END_TEST
+
+/* First step: m / c1 = g and v / c2 = g^2, so p moves by rate * sign(g), and by decay. */
+START_TEST(adam_first_step)
+{
+    float p[] = {1, 1}, m[2] = {0}, v[2] = {0}, g[] = {8, -0.5f}, compute[2];
+    struct adam_call call = {.n = 2,
+                             .p = p,
+                             .m = m,
+                             .v = v,
+                             .g = g,
+                             .compute = compute,
+                             .rate = 0.1f,
+                             .beta1 = 0.9f,
+                             .beta2 = 0.99f,
+                             .epsilon = 0,
+                             .decay = 0.5f,
+                             .gradient_scale = 0.25f,
+                             .step = 1};
+    run(KERNEL_ADAM, (struct kernel_call){.adam = call});
+    near(p, (float[]){0.85f, 1.05f}, 2, 1e-6);
+    near(compute, p, 2, 0);
+    near(m, (float[]){0.2f, -0.0125f}, 2, 1e-7);
+}
+END_TEST
+
+/* p = (3, 4), g such that u = (1, -1): |p| = 5, |u| = sqrt 2, so p moves by rate * 5 / sqrt 2 in each coordinate. */
+START_TEST(lamb_scales_by_length)
+{
+    float p[] = {3, 4}, m[2] = {0}, v[2] = {0}, g[] = {2, -7}, update[2], norms[2], step = 0.1f * 5 / sqrtf(2);
+    struct lamb_call call = {.n = 2,
+                             .p = p,
+                             .m = m,
+                             .v = v,
+                             .g = g,
+                             .update = update,
+                             .norms = norms,
+                             .rate = 0.1f,
+                             .beta1 = 0.9f,
+                             .beta2 = 0.99f,
+                             .gradient_scale = 1,
+                             .step = 1};
+    run(KERNEL_LAMB, (struct kernel_call){.lamb = call});
+    near(p, (float[]){3 - step, 4 + step}, 2, 1e-5);
+    near(norms, (float[]){25, 2}, 2, 1e-4);
+}
+END_TEST
+
+START_TEST(sums_and_adds)
+{
+    float x[] = {1, 2, 3, 4, 5, 6}, sum[] = {10, 20, 30}, y[6], norm = 1;
+    run(KERNEL_COLUMN_SUM, (struct kernel_call){.column_sum = {.t = 2, .h = 3, .x = x, .sum = sum}});
+    near(sum, (float[]){15, 27, 39}, 3, 0);
+    run(KERNEL_ADD, (struct kernel_call){.add = {.n = 6, .h = 3, .a = x, .b = x, .bias = sum, .y = y}});
+    near(y, (float[]){17, 31, 45, 23, 37, 51}, 6, 0);
+    run(KERNEL_SQUARE_SUM, (struct kernel_call){.square_sum = {.n = 6, .x = x, .sum = &norm}});
+    ck_assert_float_eq(norm, 92);
+}
+END_TEST
+
+/* The mask depends on the place in the whole tensor: two halves draw what one piece draws; about p of it is dropped. */
+START_TEST(dropout_by_place)
+{
+    enum { ALL = 4096 };
+    float x[ALL], whole[ALL], halves[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1;
+    struct dropout_call call = {.n = ALL, .h = ALL, .p = 0.25f, .seed = 5, .x = x, .y = whole};
+    run(KERNEL_DROPOUT_FORWARD, (struct kernel_call){.dropout = call});
+    call.n = ALL / 2, call.y = halves;
+    run(KERNEL_DROPOUT_FORWARD, (struct kernel_call){.dropout = call});
+    call.first = ALL / 2, call.y = halves + ALL / 2;
+    run(KERNEL_DROPOUT_FORWARD, (struct kernel_call){.dropout = call});
+    near(halves, whole, ALL, 0);
+    int dropped = 0;
+    for (int i = 0; i < ALL; i++) {
+        ck_assert(whole[i] == 0 || fabsf(whole[i] - 4.0f / 3) < 1e-6f);
+        dropped += whole[i] == 0;
+    }
+    ck_assert_int_ge(dropped, ALL / 4 - 140); /* five standard deviations: 5 sqrt(4096 * 3 / 16) = 139 */
+    ck_assert_int_le(dropped, ALL / 4 + 140);
+    call = (struct dropout_call){.n = ALL, .h = ALL, .p = 0, .seed = 5, .x = x, .residual = x, .y = whole};
+    run(KERNEL_DROPOUT_FORWARD, (struct kernel_call){.dropout = call});
+    ck_assert_float_eq(whole[17], 2);
+}
+END_TEST
+
+START_TEST(every_kernel_has_a_name)
+{
+    for (int i = 0; i < N_KERNELS; i++) {
+        ck_assert_str_ne(kernel_name((enum kernel)i), "unknown");
+        for (int j = 0; j < i; j++)
+            ck_assert_str_ne(kernel_name((enum kernel)i), kernel_name((enum kernel)j));
+    }
+    ck_assert_str_eq(kernel_name(N_KERNELS), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernel references");
+    TCase *tcase = tcase_create("by hand");
+    tcase_add_test(tcase, norm_of_two);
+    tcase_add_test(tcase, linear_by_hand);
+    tcase_add_test(tcase, activation_by_hand);
+    tcase_add_test(tcase, attention_by_hand);
+    tcase_add_test(tcase, groups_share_keys);
+    tcase_add_test(tcase, rotary_keeps_distances);
+    tcase_add_test(tcase, cross_entropy_of_equals);
+    tcase_add_test(tcase, cross_entropy_in_shards);
+    tcase_add_test(tcase, adam_first_step);
+    tcase_add_test(tcase, lamb_scales_by_length);
+    tcase_add_test(tcase, sums_and_adds);
+    tcase_add_test(tcase, dropout_by_place);
+    tcase_add_test(tcase, every_kernel_has_a_name);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
