@@ -68,15 +68,15 @@ static void score_gemm(struct layer_builder *b, const struct work_attention *a, 
     builder_append(b, work_add(b->table, work));
 }
 
-/* Passes over the score matrix, bytes an element. Fused: scale, mask and softmax read 2 and write 2, dropout reads 2 and writes 2
- * + 1 (mask). Eager: scale (4), mask (4 + 1), softmax through fp32 (2 + 4, 4 + 2) and dropout (5). Backward: dropout (2 + 1 + 2)
- * and softmax (2 + 2 + 2), eager with fp32 copies. */
+/* Passes over the score matrix, bytes an element. Fused: scale, mask and softmax read 2 and write 2; backward reads 2 + 2 and
+ * writes 2. Eager: scale (2 + 2), mask (2 + 1 + 2), to fp32 (2 + 4), softmax (4 + 4), back (4 + 2) = 27; backward the same five
+ * with their gradients: 6 + 12 + 6 + 4 + 4 = 32. Dropout, where there is any, 2 + 2 + 1 (mask) each way. */
 static void score_passes(struct layer_builder *b, const struct work_attention *a, bool backward)
 {
     double elements = (double)a->batch * a->heads * (double)a->query_tokens * (double)a->key_tokens;
     bool fused = builder_has(b, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
     double dropout = b->model->linear_bias ? 5 : 0; /* the Llama line trains without */
-    double bytes = backward ? (fused ? 6 : 18) : (fused ? 4 : 21);
+    double bytes = backward ? (fused ? 6 : 32) : (fused ? 4 : 27);
     builder_memory(b, CLASS_ATTENTION, "softmax", elements * (bytes + dropout), fused ? 2 : 5);
 }
 
