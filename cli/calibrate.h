@@ -1,0 +1,96 @@
+/*
+ * calibrate.h - what msim calibrate works on: rows of tables, parameters of an entry. Private to cmd_calibrate.c and
+ * calibrate_*.c.
+ */
+#ifndef MSIM_CLI_CALIBRATE_H
+#define MSIM_CLI_CALIBRATE_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "model/cost/calibrate.h"
+#include "model/cost/calibrate_entry.h"
+#include "model/spec/catalog.h"
+#include "traces/accuracy.h"
+#include "traces/kernel_table.h"
+#include "traces/measurement.h"
+
+enum { CALIBRATED_MAX = 64 }; /* parameters of one call */
+
+/* A table is of kernels or of runs; the other one is empty. */
+struct calibrated_table {
+    const char *path;
+    struct kernel_table kernels;
+    struct measurement_table runs;
+};
+
+/* Rows whose errors are reported together. */
+struct calibrated_group {
+    char label[64];      /* "gemm bf16" */
+    const char *section; /* of the entry whose parameters they determine: "gemm"; "" the entry itself */
+};
+
+struct calibrated_row {
+    const struct kernel_measurement *kernel; /* or */
+    const struct measurement *run;
+    const char *table;
+    size_t group;
+    bool held_out;
+    double measured, before, after; /* seconds */
+};
+
+/* A dynamic cast of A timed with a GEMM in a narrow precision: bytes moved per element of A, and launches. Fitted beside, no part
+ * of the entry. */
+enum cast_part { CAST_BYTES, CAST_FIXED, N_CAST_PARTS };
+
+struct calibrated_parameter {
+    struct entry_parameter entry;
+    struct entry_parameter twin; /* the same of fp16 beside bf16, which run on the same units; row NULL: none */
+    int cast;                    /* the precision whose cast this is; -1: a parameter of the entry */
+    enum cast_part part;
+    double before, after;
+    struct calibrate_estimate estimate;
+};
+
+struct calibrating {
+    const char *base, *gpu; /* --base, the tables' name of its GPU */
+    enum catalog_kind kind;
+    struct cluster cluster; /* of the base, or one usual host of a base that is a GPU */
+    const struct schema *schema;
+    double holdout;
+    bool casts;
+    struct calibrated_table *tables;
+    size_t n_tables;
+    struct calibrated_row *rows;
+    size_t n_rows, n_other_gpus, n_unusable;
+    struct calibrated_group *groups;
+    size_t n_groups, groups_capacity;
+    struct calibrated_parameter parameters[CALIBRATED_MAX];
+    size_t n_parameters;
+    bool chosen; /* --parameters was given */
+};
+
+/* The struct that the schema's offsets count from. */
+const void *calibrating_entry(const struct calibrating *calibrating, const struct cluster *cluster);
+
+/* Read all tables, keep the rows of the GPU, group them, choose those held out. */
+MUST_CHECK enum status calibrating_read(struct calibrating *calibrating, struct invocation *call);
+void calibrating_free(struct calibrating *calibrating);
+/* What rows of one condition have in common. */
+uint64_t calibrating_case(const struct calibrated_row *row);
+
+/* The parameters asked for, or those that the rows are about. */
+MUST_CHECK enum status calibrating_choose(struct calibrating *calibrating, const char *const *names, int n_names,
+                                          struct diags *diags);
+
+/* A calibrate_predict_function whose context is the struct calibrating; rows are its rows. */
+calibrate_predict_function calibrating_predict;
+
+/* Errors of a group before or after, of the rows held out or of the others. */
+struct accuracy calibrating_accuracy(const struct calibrating *calibrating, size_t group, bool held_out, bool after);
+
+void calibrating_write_report(const struct calibrating *calibrating, struct invocation *call);
+MUST_CHECK enum status calibrating_write_json(const struct calibrating *calibrating, struct invocation *call);
+void calibrating_write_entry(const struct calibrating *calibrating, const char *path, FILE *out);
+
+#endif

@@ -1,0 +1,260 @@
+/* Which parameters rows are about, and what rows take under given values of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calibrate.h"
+#include "model/cost/attention.h"
+#include "model/cost/collective.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+#include "sim/step.h"
+
+#define CAST_BYTES_START 6.0  /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
+#define CAST_FIXED_START 3e-6 /* a launch or two */
+
+#define CAST_START                                                                                                               \
+    6.0 /* bytes per element: a bf16 operand read for its largest value, read again, written in 8 bits, and some                 \
+         */
+#define CAST_MIN 0.1
+#define CAST_MAX 60.0
+
+const void *calibrating_entry(const struct calibrating *c, const struct cluster *cluster)
+{
+    return c->kind == CATALOG_CLUSTERS ? (const void *)cluster : &cluster->gpu;
+}
+
+/* --- choosing ------------------------------------------------------------------------------------------------------ */
+
+/* Keys of a GPU as the entry has them. */
+static const char *gpu_path(const struct calibrating *c, const char *key, char *path, size_t size)
+{
+    snprintf(path, size, "%s%s", c->kind == CATALOG_CLUSTERS ? "gpu." : "", key);
+    return path;
+}
+
+static void add_parameter(struct calibrating *c, const struct entry_parameter *entry)
+{
+    for (size_t i = 0; i < c->n_parameters; i++)
+        if (c->parameters[i].cast < 0 && c->parameters[i].entry.offset == entry->offset)
+            return;
+    if (c->n_parameters == CALIBRATED_MAX)
+        return;
+    double value = entry_parameter_get(entry, calibrating_entry(c, &c->cluster));
+    c->parameters[c->n_parameters++] =
+        (struct calibrated_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
+}
+
+/* All parameters below a key but those named in `except` (NULL: none); whether there is one. */
+static bool add_section(struct calibrating *c, const char *section, const char *except, bool even_absent)
+{
+    size_t n, length = strlen(section);
+    bool any = false;
+    struct entry_parameter *all = entry_parameters(c->schema, &n);
+    for (size_t i = 0; i < n; i++) {
+        const char *key = all[i].path;
+        bool below = strncmp(key, section, length) == 0 && (key[length] == '.' || key[length] == '\0');
+        bool excepted = except && below && key[length] && strcmp(key + length + 1, except) == 0;
+        /* what may be left out and is zero is not there: NVLS, say */
+        bool unset = all[i].row->fallback && !*all[i].row->fallback &&
+                     entry_parameter_get(&all[i], calibrating_entry(c, &c->cluster)) <= 0;
+        if (below && !excepted && (even_absent || !unset)) {
+            add_parameter(c, &all[i]);
+            any = true;
+        }
+    }
+    free(all);
+    return any;
+}
+
+static void add_gpu_section(struct calibrating *c, const char *section, const char *except)
+{
+    char path[ENTRY_PATH_SIZE];
+    add_section(c, gpu_path(c, section, path, sizeof path), except, false);
+}
+
+static void choose_for_row(struct calibrating *c, const struct calibrated_row *row)
+{
+    char section[ENTRY_PATH_SIZE];
+    if (row->run) {
+        static const char *const keys[] = {"sustained_clock", "host_launch", "memory.bandwidth_fraction", "clock_spread"};
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            add_gpu_section(c, keys[i], NULL);
+        if (c->kind == CATALOG_CLUSTERS)
+            add_section(c, "net_fraction", NULL, false);
+        return;
+    }
+    switch (row->kernel->op) {
+    case KERNEL_GEMM:
+        snprintf(section, sizeof section, "gemm.%s", precision_name(row->kernel->gemm.precision));
+        add_gpu_section(c, section, NULL);
+        break;
+    case KERNEL_ATTENTION: add_gpu_section(c, "attention", "backward_fraction"); break;
+    case KERNEL_ATTENTION_BACKWARD: add_gpu_section(c, "attention.backward_fraction", NULL); break;
+    default:
+        if (row->kernel->collective.nodes > 1)
+            add_section(c, "net_fraction", NULL, false);
+        else
+            add_gpu_section(c, "nccl", NULL);
+    }
+}
+
+static void add_cast(struct calibrating *c, enum precision precision, enum cast_part part)
+{
+    static const struct field rows[] = {
+        [CAST_BYTES] = {.key = "bytes", .type = FIELD_QUANTITY, .dimension = DIM_BYTES, .min = 0.1, .max = 60},
+        [CAST_FIXED] = {.key = "fixed", .type = FIELD_QUANTITY, .dimension = DIM_TIME, .min = 0, .max = 1e-3},
+    };
+    if (c->n_parameters == CALIBRATED_MAX)
+        return;
+    struct calibrated_parameter *p = &c->parameters[c->n_parameters++];
+    double start = part == CAST_BYTES ? CAST_BYTES_START : CAST_FIXED_START;
+    *p = (struct calibrated_parameter){.cast = (int)precision, .part = part, .before = start, .after = start};
+    p->entry.row = &rows[part];
+    snprintf(p->entry.path, sizeof p->entry.path, "(cast.%s.%s)", precision_name(precision), rows[part].key);
+}
+
+/* The tables' GEMMs in a narrow precision include the cast of A, which the entry does not. */
+static void add_casts(struct calibrating *c)
+{
+    bool seen[N_PRECISIONS] = {false};
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].kernel && c->rows[i].kernel->op == KERNEL_GEMM)
+            seen[c->rows[i].kernel->gemm.precision] = true;
+    for (int p = PRECISION_FP8; p < N_PRECISIONS; p++) {
+        for (int part = 0; part < N_CAST_PARTS && seen[p]; part++)
+            add_cast(c, (enum precision)p, (enum cast_part)part);
+    }
+}
+
+/* bf16 and fp16 run on the same units: where an entry has them equal and the tables have only one, they stay equal. */
+static void tie_twins(struct calibrating *c)
+{
+    const struct gemm_parameters *gemm = c->cluster.gpu.gemm;
+    bool seen[N_PRECISIONS] = {false};
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].kernel && c->rows[i].kernel->op == KERNEL_GEMM)
+            seen[c->rows[i].kernel->gemm.precision] = true;
+    if ((seen[PRECISION_BF16] && seen[PRECISION_FP16]) || memcmp(&gemm[PRECISION_BF16], &gemm[PRECISION_FP16], sizeof *gemm) != 0)
+        return;
+    for (size_t i = 0; i < c->n_parameters; i++) {
+        struct entry_parameter *entry = &c->parameters[i].entry;
+        char *key = c->parameters[i].cast < 0 ? strstr(entry->path, "gemm.") : NULL;
+        if (!key || (strncmp(key, "gemm.bf16.", 10) != 0 && strncmp(key, "gemm.fp16.", 10) != 0))
+            continue;
+        bool wide = key[5] == 'b';
+        c->parameters[i].twin = *entry;
+        memcpy(c->parameters[i].twin.path + (key + 5 - entry->path), wide ? "fp" : "bf", 2);
+        ptrdiff_t between = (ptrdiff_t)sizeof *gemm * (PRECISION_FP16 - PRECISION_BF16);
+        c->parameters[i].twin.offset = (size_t)((ptrdiff_t)entry->offset + (wide ? between : -between));
+    }
+}
+
+enum status calibrating_choose(struct calibrating *c, const char *const *names, int n_names, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+    c->chosen = n_names > 0;
+    if (c->casts) /* first, so that what cannot be told from a cast is held and not the cast */
+        add_casts(c);
+    for (int i = 0; i < n_names; i++) {
+        struct entry_parameter entry;
+        if (!add_section(c, names[i], NULL, true))
+            (void)!entry_parameter_find(c->schema, names[i], &entry, diags); /* says what is wrong */
+    }
+    for (size_t i = 0; i < c->n_rows && !c->chosen; i++)
+        choose_for_row(c, &c->rows[i]);
+    tie_twins(c);
+    if (c->n_parameters == CALIBRATED_MAX)
+        diag_error(diags, (struct place){0}, "more than %d parameters in one fit; name fewer with --parameters",
+                   CALIBRATED_MAX - 1);
+    return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
+}
+
+/* --- predicting ---------------------------------------------------------------------------------------------------- */
+
+/* The base under other values; bytes of casts beside. */
+static struct cluster apply(const struct calibrating *c, const double *values, double casts[N_PRECISIONS][N_CAST_PARTS])
+{
+    struct cluster cluster = c->cluster;
+    void *entry = c->kind == CATALOG_CLUSTERS ? (void *)&cluster : &cluster.gpu;
+    memset(casts, 0, N_PRECISIONS * sizeof *casts);
+    for (size_t i = 0; i < c->n_parameters; i++) {
+        const struct calibrated_parameter *parameter = &c->parameters[i];
+        if (parameter->cast >= 0) {
+            casts[parameter->cast][parameter->part] = values[i];
+            continue;
+        }
+        entry_parameter_set(&parameter->entry, entry, values[i]);
+        if (parameter->twin.row)
+            entry_parameter_set(&parameter->twin, entry, values[i]);
+    }
+    return cluster;
+}
+
+/* Consecutive ranks on whole hosts. */
+static struct group_span span_of(const struct cluster *cluster, const struct kernel_collective *k)
+{
+    int per_node = k->ranks / k->nodes, hosts = cluster->nvlink_domain / cluster->gpus_per_node;
+    struct group_span span = {
+        .ranks = k->ranks, .ranks_per_domain = k->ranks, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
+    if (k->nodes == 1)
+        return span;
+    hosts = hosts > 1 ? hosts : 1;
+    span.domains = (k->nodes + hosts - 1) / hosts;
+    span.ranks_per_domain = span.domains > 1 ? per_node * hosts : k->ranks;
+    span.leaves = (k->nodes + cluster->leaf_nodes - 1) / cluster->leaf_nodes;
+    span.pods = cluster->pod_nodes ? (k->nodes + cluster->pod_nodes - 1) / cluster->pod_nodes : 1;
+    return span;
+}
+
+static double gemm_seconds(const struct gpu *gpu, const struct work_gemm *gemm, const double cast[N_CAST_PARTS])
+{
+    double elements = gemm->count * (double)gemm->m * (double)gemm->k;
+    struct work_memory streamed = {.bytes = cast[CAST_BYTES] * elements, .count = 0};
+    return cost_seconds(gemm_cost(gpu, gemm)) + cast[CAST_FIXED] + cost_seconds(memory_bound_cost(gpu, &streamed));
+}
+
+/* Kernels are timed alone, at full clock. */
+static double kernel_seconds(const struct cluster *cluster, const struct gpu *alone, double casts[][N_CAST_PARTS],
+                             const struct kernel_measurement *k)
+{
+    switch (k->op) {
+    case KERNEL_GEMM: return gemm_seconds(alone, &k->gemm, casts[k->gemm.precision]);
+    case KERNEL_ATTENTION: return cost_seconds(attention_cost(alone, &k->attention, false));
+    case KERNEL_ATTENTION_BACKWARD: return cost_seconds(attention_cost(alone, &k->attention, true));
+    default:
+        return cost_seconds(
+            collective_time(cluster, k->collective.collective, span_of(cluster, &k->collective), k->collective.bytes));
+    }
+}
+
+/* The row's run on the cluster under fit, as large as the run needs; of a GPU only that is replaced. */
+static double run_seconds(const struct calibrating *c, const struct cluster *cluster, const struct measurement *run)
+{
+    struct cluster place = run->cluster;
+    place.gpu = cluster->gpu;
+    if (c->kind == CATALOG_CLUSTERS) {
+        place = *cluster;
+        place.nodes = (run->gpus + place.gpus_per_node - 1) / place.gpus_per_node;
+    }
+    struct setting setting = {.model = &run->model, .cluster = &place, .job = &run->job, .gpus = run->gpus};
+    struct step_options options = {.detail = DETAIL_CHUNK};
+    struct step_result result;
+    struct diags diags = {0};
+    enum status status = step_simulate(&run->layout, &setting, &options, &result, NULL, NULL, &diags);
+    diags_free(&diags);
+    return status == STATUS_OK ? result.step_time_s : NAN;
+}
+
+void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
+{
+    const struct calibrating *c = context;
+    double casts[N_PRECISIONS][N_CAST_PARTS];
+    const struct cluster cluster = apply(c, values, casts);
+    struct gpu alone = cluster.gpu;
+    alone.sustained_clock = 1;
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct calibrated_row *row = &c->rows[rows[i]];
+        seconds[i] = row->kernel ? kernel_seconds(&cluster, &alone, casts, row->kernel) : run_seconds(c, &cluster, row->run);
+    }
+}

@@ -1,0 +1,196 @@
+/* Tables of measurements as rows that parameters are fitted to. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calibrate.h"
+#include "model/base/memory.h"
+#include "model/base/random.h"
+#include "model/spec/schemas.h"
+
+enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
+
+/* --- groups -------------------------------------------------------------------------------------------------------- */
+
+static size_t group_of(struct calibrating *c, const char *label, const char *section)
+{
+    for (size_t g = 0; g < c->n_groups; g++)
+        if (strcmp(c->groups[g].label, label) == 0)
+            return g;
+    c->groups = memory_grow(c->groups, &c->groups_capacity, c->n_groups + 1, sizeof *c->groups);
+    c->groups[c->n_groups] = (struct calibrated_group){.section = section};
+    snprintf(c->groups[c->n_groups].label, sizeof c->groups->label, "%s", label);
+    return c->n_groups++;
+}
+
+static size_t kernel_group(struct calibrating *c, const struct kernel_measurement *kernel)
+{
+    char label[64];
+    switch (kernel->op) {
+    case KERNEL_GEMM:
+        snprintf(label, sizeof label, "gemm %s", precision_name(kernel->gemm.precision));
+        return group_of(c, label, "gemm");
+    case KERNEL_ATTENTION: return group_of(c, "attention forward", "attention");
+    case KERNEL_ATTENTION_BACKWARD: return group_of(c, "attention backward", "attention");
+    default: break;
+    }
+    bool across = kernel->collective.nodes > 1, large = kernel->collective.bytes >= 0x1p20;
+    if (across)
+        return group_of(c, large ? "collectives between nodes from 1 MiB" : "collectives between nodes below 1 MiB", "");
+    return group_of(c, large ? "collectives from 1 MiB" : "collectives below 1 MiB", "nccl");
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, int64_t number)
+{
+    for (int i = 0; i < 64; i += 8)
+        hash = (hash ^ ((uint64_t)number >> i & 0xff)) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* A run's configuration, whatever the row is called. */
+static uint64_t run_case(const struct measurement *run)
+{
+    const struct layout *l = &run->layout;
+    const struct transformer *m = &run->model;
+    const int64_t numbers[] = {m->layers,
+                               m->hidden,
+                               m->ffn_hidden,
+                               m->heads,
+                               m->kv_heads,
+                               m->moe.experts,
+                               run->job.seq_len,
+                               run->gpus,
+                               l->tp,
+                               l->pp,
+                               l->vpp,
+                               l->cp,
+                               l->dp,
+                               l->ep,
+                               l->zero,
+                               l->micro_batch,
+                               l->recompute,
+                               l->schedule,
+                               l->sequence_parallel,
+                               run->job.global_batch,
+                               run->job.precision,
+                               (int64_t)l->features};
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = mix(hash, numbers[i]);
+    return hash;
+}
+
+uint64_t calibrating_case(const struct calibrated_row *row)
+{
+    return row->kernel ? kernel_case(row->kernel) : run_case(row->run);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------------------- */
+
+static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t seed)
+{
+    struct random_stream stream = random_stream_named(seed, PURPOSE_HOLDOUT, calibrating_case(&row));
+    row.held_out = random_uniform(&stream) < c->holdout;
+    c->rows[c->n_rows++] = row;
+}
+
+static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+{
+    for (size_t i = 0; i < table->kernels.n_items; i++) {
+        const struct kernel_measurement *kernel = &table->kernels.items[i];
+        bool usable = kernel->op != KERNEL_GEMM || c->cluster.gpu.peak_flops[kernel->gemm.precision] > 0;
+        usable &= kernel->op != KERNEL_COLLECTIVE || kernel->collective.nodes == 1 || c->kind == CATALOG_CLUSTERS;
+        if (strcmp(kernel->gpu, c->gpu) != 0)
+            c->n_other_gpus++;
+        else if (!usable)
+            c->n_unusable++;
+        else
+            add_row(c,
+                    (struct calibrated_row){
+                        .kernel = kernel, .table = table->path, .group = kernel_group(c, kernel), .measured = kernel->seconds},
+                    seed);
+    }
+}
+
+static void add_runs(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+{
+    for (size_t i = 0; i < table->runs.n_items; i++) {
+        const struct measurement *run = &table->runs.items[i];
+        struct setting setting = measurement_setting(run);
+        char why[256];
+        if (run->oom)
+            continue;
+        if (strcmp(run->cluster.gpu.name, c->gpu) != 0)
+            c->n_other_gpus++;
+        else if (layout_check(&run->layout, &setting, why, sizeof why) != LAYOUT_LEGAL)
+            c->n_unusable++;
+        else
+            add_row(c,
+                    (struct calibrated_row){
+                        .run = run, .table = table->path, .group = group_of(c, "runs", ""), .measured = run->step_s},
+                    seed);
+    }
+}
+
+static enum status read_table(const char *path, struct calibrated_table *table, struct diags *diags)
+{
+    struct csv_table csv;
+    enum status status = csv_table_read(path, &csv, diags);
+    table->path = path;
+    if (status != STATUS_OK)
+        return status;
+    return kernel_table_is(&csv) ? kernel_table_build(&csv, &table->kernels, diags)
+                                 : measurement_table_build(&csv, &table->runs, diags);
+}
+
+static enum status no_rows(const struct calibrating *c, struct diags *diags)
+{
+    const char *other = NULL;
+    for (size_t t = 0; t < c->n_tables && !other; t++) {
+        if (c->tables[t].kernels.n_items)
+            other = c->tables[t].kernels.items[0].gpu;
+        else if (c->tables[t].runs.n_items)
+            other = c->tables[t].runs.items[0].cluster.gpu.name;
+    }
+    if (other && c->n_other_gpus)
+        diag_error(diags, (struct place){0},
+                   "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
+                   other);
+    else
+        diag_error(diags, (struct place){0}, "no usable row");
+    return STATUS_BAD_INPUT;
+}
+
+enum status calibrating_read(struct calibrating *c, struct invocation *call)
+{
+    enum status worst = STATUS_OK;
+    size_t n = 0;
+    c->n_tables = (size_t)call->n_operands;
+    c->tables = memory_new(c->n_tables, sizeof *c->tables);
+    for (size_t t = 0; t < c->n_tables; t++) { /* all, so that all mistakes show in one go */
+        enum status status = read_table(call->operands[t], &c->tables[t], &call->diags);
+        worst = status == STATUS_OK ? worst : status;
+        n += c->tables[t].kernels.n_items + c->tables[t].runs.n_items;
+    }
+    if (worst != STATUS_OK)
+        return worst;
+    c->rows = memory_new(n, sizeof *c->rows);
+    for (size_t t = 0; t < c->n_tables; t++) {
+        add_kernels(c, &c->tables[t], call->seed);
+        add_runs(c, &c->tables[t], call->seed);
+    }
+    return c->n_rows ? STATUS_OK : no_rows(c, &call->diags);
+}
+
+void calibrating_free(struct calibrating *c)
+{
+    for (size_t t = 0; t < c->n_tables; t++) {
+        kernel_table_free(&c->tables[t].kernels);
+        measurement_table_free(&c->tables[t].runs);
+    }
+    free(c->tables);
+    free(c->rows);
+    free(c->groups);
+}

@@ -1,0 +1,38 @@
+/*
+ * calibrate_fit.h - one robust fit of connected parameters. Private to the files calibrate*.c.
+ */
+#ifndef MSIM_MODEL_COST_CALIBRATE_FIT_H
+#define MSIM_MODEL_COST_CALIBRATE_FIT_H
+
+#include "model/cost/calibrate.h"
+
+#define CALIBRATE_STEP  1e-4  /* of z, for derivatives: truncation and whole nanoseconds both stay below 1e-4 */
+#define CALIBRATE_HUBER 1.345 /* 95 % efficiency under normal errors (Huber 1981) */
+
+/* Rows that share parameters, and those parameters that are being fitted. */
+struct calibrate_fit {
+    const struct calibrate_problem *problem;
+    const size_t *rows; /* of the problem */
+    size_t n_rows;
+    size_t active[64]; /* of the problem's parameters */
+    size_t n_active;
+    double *values;    /* [problem's n_parameters] */
+    double *z;         /* [problem's n_parameters], of the active ones */
+    double scale;      /* of the residuals */
+    double *residuals; /* [n_rows] */
+    double *scratch;   /* [n_rows] */
+};
+
+double calibrate_z(const struct calibrate_parameter *parameter, double value);
+double calibrate_value(const struct calibrate_parameter *parameter, double z);
+
+/* log(predicted / measured) of the fit's rows at its values. */
+void calibrate_residuals(const struct calibrate_fit *fit, double *residuals);
+/* sum of rho(r / scale) */
+double calibrate_loss(const struct calibrate_fit *fit, const double *residuals);
+/* d r / d z of the active parameters, [n_rows][n_active]; leaves the values as they are. */
+void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian);
+/* The robust minimum over the active parameters from where they stand; updates values, z, scale and residuals. */
+void calibrate_minimise(struct calibrate_fit *fit);
+
+#endif
