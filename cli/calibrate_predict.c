@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate.h"
+#include "cli/calibrating.h"
 #include "model/cost/attention.h"
 #include "model/cost/collective.h"
 #include "model/cost/gemm.h"

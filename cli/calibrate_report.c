@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate.h"
+#include "cli/calibrating.h"
 #include "cli/result.h"
 #include "cli/table.h"
 #include "model/base/memory.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate.h"
+#include "cli/calibrating.h"
 #include "cli/result.h"
 #include "model/base/memory.h"
 #include "model/spec/schemas.h"

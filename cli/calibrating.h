@@ -1,9 +1,9 @@
 /*
- * calibrate.h - what msim calibrate works on: rows of tables, parameters of an entry. Private to cmd_calibrate.c and
+ * calibrating.h - what msim calibrate works on: rows of tables, parameters of an entry. Private to cmd_calibrate.c and
  * calibrate_*.c.
  */
-#ifndef MSIM_CLI_CALIBRATE_H
-#define MSIM_CLI_CALIBRATE_H
+#ifndef MSIM_CLI_CALIBRATING_H
+#define MSIM_CLI_CALIBRATING_H
 
 #include <jansson.h>
 
