@@ -198,8 +198,10 @@ static double bubble_seconds(const struct layout *l, double m, double forward, d
     case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(l, m, l->pp, forward, input));
     case SCHEDULE_ZB2P:
         return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(l, m, 2.0 * l->pp - 1, forward, input));
-    case SCHEDULE_ZBV:
-    case SCHEDULE_DUALPIPE: return rounds * fmax(0, forward + input - 2 * weight) / 2;
+    /* What the programs give: none for F = B = W; DualPipe's published (P/2 - 1)(F&B + B - 3W) for F = B. */
+    case SCHEDULE_ZBV: return rounds * fmax(0, fmax(forward, input) - weight);
+    case SCHEDULE_DUALPIPE: return (l->pp / 2.0 - 1) * (2 * forward + fmax(0, input - weight));
+    case SCHEDULE_DUALPIPEV: return rounds * (forward + fmax(0, input - weight) / 2);
     default: return rounds * (forward + input + weight);
     }
 }

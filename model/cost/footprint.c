@@ -142,8 +142,9 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     case SCHEDULE_INTERLEAVED: return fmin(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1);
     case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
     case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds as many as the first */
-    case SCHEDULE_ZBV:
-    case SCHEDULE_DUALPIPE: return fmin(m * v, 2 * p + 1);
+    case SCHEDULE_ZBV: return fmin(m * v, 2 * p);
+    case SCHEDULE_DUALPIPE: return p + 1; /* of chunks that are 1/p of the model; m is at least 2p */
+    case SCHEDULE_DUALPIPEV: return 2 * p + 1;
     case SCHEDULE_1F1B: return fmin(m, p - stage);
     default: return 1;
     }
@@ -170,8 +171,8 @@ static double stage_layers_bytes(const struct layout *layout, const struct setti
 
 static bool holds_head(const struct layout *layout, int stage)
 {
-    bool folded_back = layout->schedule == SCHEDULE_ZBV || layout->schedule == SCHEDULE_DUALPIPE;
-    return folded_back ? stage == 0 : stage == layout->pp - 1;
+    bool folded = schedule_is_folded(layout->schedule), copies = layout->schedule == SCHEDULE_DUALPIPE;
+    return (stage == 0 && folded) || (stage == layout->pp - 1 && (!folded || copies));
 }
 
 /* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. */
@@ -205,14 +206,15 @@ static bool is_uniform(const struct transformer *m, struct layer_range range)
 static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage)
 {
     struct stage_parameters sum = {0}, inner = {0};
-    int inner_count = -1, last = layout->pp * layout->vpp - 1;
+    int inner_count = -1, last = layout_virtual_stages(layout) - 1;
+    bool one_table = setting->model->tied_embeddings && schedule_is_folded(layout->schedule); /* both ends on one stage */
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, setting->model->layers, v);
         bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
         struct stage_parameters p = inner;
         if (!is_inner || r.count != inner_count)
-            p = work_stage_parameters(layout, setting, r, v == 0, v == last);
+            p = work_stage_parameters(layout, setting, r, v == 0, v == last && !one_table);
         if (is_inner) {
             inner = p;
             inner_count = r.count;

@@ -123,10 +123,11 @@ static bool check_sequence(const struct layout *l, const struct setting *s, stru
 
 static bool check_layers(const struct layout *l, const struct setting *s, struct reply why)
 {
-    int64_t stages = (int64_t)l->pp * l->vpp;
+    int64_t stages = l->schedule == SCHEDULE_DUALPIPE ? l->pp : (int64_t)l->pp * l->vpp;
     if (stages <= s->model->layers || stages == s->model->layers + 2)
         return true;
-    SAY(why, "pp=%d * vpp=%d is more virtual stages than the %d layers", l->pp, l->vpp, s->model->layers);
+    SAY(why, "pp=%d * vpp=%d is more virtual stages than the %d layers", l->pp, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp,
+        s->model->layers);
     return false;
 }
 
@@ -153,7 +154,13 @@ static bool check_schedule(const struct layout *l, struct reply why)
         SAY(why, "schedule=interleaved needs pp and vpp of at least 2, not pp=%d and vpp=%d", l->pp, l->vpp);
         return false;
     case SCHEDULE_ZBV:
-    case SCHEDULE_DUALPIPE: SAY(why, "schedule=%s is not available yet", schedule_name(l->schedule)); return false;
+    case SCHEDULE_DUALPIPE:
+    case SCHEDULE_DUALPIPEV:
+        if (l->pp > 1 && l->vpp == 2 && (l->pp % 2 == 0 || l->schedule != SCHEDULE_DUALPIPE))
+            return true;
+        SAY(why, "schedule=%s needs %s pp of at least 2 and vpp=2, not pp=%d and vpp=%d", schedule_name(l->schedule),
+            l->schedule == SCHEDULE_DUALPIPE ? "an even" : "a", l->pp, l->vpp);
+        return false;
     default:
         if (l->pp > 1 && l->vpp == 1)
             return true;
@@ -162,11 +169,24 @@ static bool check_schedule(const struct layout *l, struct reply why)
     }
 }
 
+/* Both ends, or both arms of the V, are filled before the steady phase. */
+static bool check_both_ways(const struct layout *l, int64_t m, struct reply why)
+{
+    bool halves = l->schedule == SCHEDULE_DUALPIPE && m % 2;
+    if (m >= 2 * (int64_t)l->pp && !halves)
+        return true;
+    SAY(why, "schedule=%s needs %s of at least 2 * pp=%d micro-batches, not %lld", schedule_name(l->schedule),
+        l->schedule == SCHEDULE_DUALPIPE ? "an even number" : "a number", 2 * l->pp, (long long)m);
+    return false;
+}
+
 static bool check_interleave(const struct layout *l, const struct setting *s, struct reply why)
 {
+    int64_t m = layout_micro_batches(l, s->job);
+    if (l->schedule == SCHEDULE_DUALPIPE || l->schedule == SCHEDULE_DUALPIPEV)
+        return check_both_ways(l, m, why);
     if (l->schedule != SCHEDULE_INTERLEAVED)
         return true;
-    int64_t m = layout_micro_batches(l, s->job);
     if (m % l->pp == 0)
         return true;
     SAY(why, "interleaving needs the %lld micro-batches to be a multiple of pp=%d", (long long)m, l->pp);

@@ -10,9 +10,12 @@
  * folding with an expert tensor parallelism of 1): an expert is whole on its rank and is replicated tp * cp * dp / ep times.
  * layout_expert_tp tells the two apart.
  *
- * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves; for
- * ZB-V and DualPipe chunk 1 of stage i is virtual stage 2 * pp - 1 - i). The embedding stands before virtual stage 0, the loss
- * head after the last. Layers are divided over the pp * vpp virtual stages: evenly when pp * vpp divides L; when it divides L + 2
+ * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves). ZB-V and
+ * DualPipe-V fold the model into a V of two chunks: chunk 1 of stage i is virtual stage 2 * pp - 1 - i, so stage 0 has both ends.
+ * DualPipe has two chunks too, but only pp virtual stages, each held twice: stages i and pp - 1 - i both hold virtual stages
+ * min(i, pp - 1 - i), their chunk 0, and its mirror image, their chunk 1, and micro-batches enter from both ends.
+ * The embedding stands before virtual stage 0, the loss head after the last. Layers are divided over the virtual stages
+ * (layout_virtual_stages; pp * vpp of them but for DualPipe): evenly when pp * vpp divides L; when it divides L + 2
  * the embedding and the head each take one layer's place; otherwise virtual stages differ by one layer and the first and last are
  * the lighter ones (only the last, when just one is lighter; the heavier ones stand together just before the last virtual stage,
  * which spreads them evenly over the stages and keeps them off the early ones, whose activations live longest). With pp * vpp =
@@ -36,13 +39,14 @@ enum schedule {
     SCHEDULE_ZB1P, /* zero bubble H1 */
     SCHEDULE_ZB2P, /* zero bubble H2 */
     SCHEDULE_ZBV,
-    SCHEDULE_DUALPIPE,
+    SCHEDULE_DUALPIPE,  /* DeepSeek-V3's: bidirectional, two copies of the weights */
+    SCHEDULE_DUALPIPEV, /* its half with one copy: folded into a V */
     N_SCHEDULES
 };
 
 const char *recompute_name(enum recompute recompute);
 int recompute_parse(const char *name);             /* -1: unknown */
-const char *schedule_name(enum schedule schedule); /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe */
+const char *schedule_name(enum schedule schedule); /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe dualpipe-v */
 int schedule_parse(const char *name);              /* -1: unknown */
 
 struct layout {
@@ -68,7 +72,7 @@ struct layout {
     X(LAYERS, "more virtual stages than layers")                                                                                 \
     X(BATCH, "dp * micro_batch does not divide the global batch")                                                                \
     X(SCHEDULE, "the schedule does not fit pp and vpp")                                                                          \
-    X(INTERLEAVE, "interleaving needs the micro-batches to be a multiple of pp")                                                 \
+    X(INTERLEAVE, "too few micro-batches, or not a multiple of what the schedule needs")                                         \
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
@@ -108,13 +112,16 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size);
  * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
 void layout_complete(struct layout *layout, const struct setting *setting);
 
-/* Layers of virtual stage v of pp * vpp: first layer and count. */
+/* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
+bool schedule_is_folded(enum schedule schedule);
+int layout_virtual_stages(const struct layout *layout);
+/* Layers of virtual stage v: first layer and count. */
 struct layer_range {
     int first, count;
 };
 struct layer_range layout_layers(const struct layout *layout, int layers, int virtual_stage);
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
-/* The inverse: where virtual stage v runs. */
+/* The inverse: where virtual stage v runs (DualPipe: where the micro-batches that enter at stage 0 meet it). */
 int layout_stage_of(const struct layout *layout, int virtual_stage);
 int layout_chunk_of(const struct layout *layout, int virtual_stage);
 /* Ranks over which one expert is split: tp, or 1 when ep takes its ranks from the whole stage. */
@@ -138,6 +145,7 @@ enum group_kind {
     GROUP_PP,        /* pp ranks of one (tp, cp, dp) */
     GROUP_EMBEDDING, /* first and last stage of one (tp, cp, dp): tied embedding gradients */
     GROUP_MODEL,     /* tp * pp ranks: gradient norm */
+    GROUP_MIRROR,    /* DualPipe: the two ranks, in stages i and pp - 1 - i, that hold copies of the same weights */
     N_GROUP_KINDS
 };
 const char *group_kind_name(enum group_kind kind);

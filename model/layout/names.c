@@ -6,8 +6,15 @@
 static const char *const RECOMPUTE_NAMES[N_RECOMPUTES] = {"none", "selective", "full"};
 
 static const char *const SCHEDULE_NAMES[N_SCHEDULES] = {
-    [SCHEDULE_NONE] = "none",  [SCHEDULE_GPIPE] = "gpipe", [SCHEDULE_1F1B] = "1f1b", [SCHEDULE_INTERLEAVED] = "interleaved",
-    [SCHEDULE_ZB1P] = "zb-1p", [SCHEDULE_ZB2P] = "zb-2p",  [SCHEDULE_ZBV] = "zb-v",  [SCHEDULE_DUALPIPE] = "dualpipe",
+    [SCHEDULE_NONE] = "none",
+    [SCHEDULE_GPIPE] = "gpipe",
+    [SCHEDULE_1F1B] = "1f1b",
+    [SCHEDULE_INTERLEAVED] = "interleaved",
+    [SCHEDULE_ZB1P] = "zb-1p",
+    [SCHEDULE_ZB2P] = "zb-2p",
+    [SCHEDULE_ZBV] = "zb-v",
+    [SCHEDULE_DUALPIPE] = "dualpipe",
+    [SCHEDULE_DUALPIPEV] = "dualpipe-v",
 };
 
 static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
@@ -19,6 +26,7 @@ static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
     [GROUP_PP] = "pp",
     [GROUP_EMBEDDING] = "embedding",
     [GROUP_MODEL] = "model",
+    [GROUP_MIRROR] = "mirror",
 };
 
 static int find_name(const char *const *names, int n, const char *name)

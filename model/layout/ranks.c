@@ -53,6 +53,11 @@ struct group_shape group_shape_of(const struct layout *layout, enum group_kind k
     case GROUP_MODEL:
         return (struct group_shape){
             .stride = 1, .n = tp, .outer_stride = stage, .outer_n = pp, .block = tp, .n_blocks = stage / tp, .width = 1};
+    case GROUP_MIRROR: /* as far apart as the outermost pair */
+        if (layout->schedule != SCHEDULE_DUALPIPE)
+            return tiling(layout, 1, 1);
+        return (struct group_shape){
+            .stride = stage * (pp - 1), .n = 2, .outer_n = 1, .block = stage, .n_blocks = 1, .width = stage};
     case GROUP_TP:
     case N_GROUP_KINDS: break;
     }
@@ -68,6 +73,12 @@ int layout_group_size(const struct layout *layout, enum group_kind kind)
 void layout_group_members(const struct layout *layout, enum group_kind kind, int rank, int *ranks)
 {
     struct group_shape shape = group_shape_of(layout, kind);
+    if (kind == GROUP_MIRROR && shape.n == 2) {
+        int stage = stage_ranks(layout), mirror = (layout->pp - 1 - rank / stage) * stage + rank % stage;
+        ranks[0] = rank < mirror ? rank : mirror;
+        ranks[1] = rank < mirror ? mirror : rank;
+        return;
+    }
     if (kind == GROUP_EMBEDDING || kind == GROUP_MODEL)
         rank %= stage_ranks(layout); /* these groups begin in the first stage */
     int first = rank / shape.block * shape.block + rank % shape.block % shape.width;

@@ -182,11 +182,10 @@ static void default_to(int *dimension, int value)
 
 void layout_complete(struct layout *layout, const struct setting *setting)
 {
-    bool v_shaped = layout->schedule == SCHEDULE_ZBV || layout->schedule == SCHEDULE_DUALPIPE;
     default_to(&layout->tp, 1);
     default_to(&layout->cp, 1);
     default_to(&layout->pp, 1);
-    default_to(&layout->vpp, v_shaped ? 2 : 1);
+    default_to(&layout->vpp, schedule_is_folded(layout->schedule) ? 2 : 1);
     default_to(&layout->ep, 1);
     default_to(&layout->micro_batch, 1);
     int64_t others = (int64_t)layout->tp * layout->cp * layout->pp;

@@ -24,7 +24,7 @@ struct feature_digit {
     int n;
 };
 
-enum pipeline_class { PIPELINE_NONE, PIPELINE_FLAT, PIPELINE_CHUNKED, N_PIPELINE_CLASSES };
+enum pipeline_class { PIPELINE_NONE, PIPELINE_FLAT, PIPELINE_TWO_CHUNKS, PIPELINE_CHUNKED, N_PIPELINE_CLASSES };
 
 struct block {
     uint64_t first;                          /* index of its first layout */
@@ -55,6 +55,8 @@ struct space {
 /* --- the lists that blocks share --- */
 
 static const enum schedule flat_schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_ZB1P, SCHEDULE_ZB2P};
+/* Only where they are asked for: few frameworks have them. */
+static const enum schedule folded_schedules[] = {SCHEDULE_ZBV, SCHEDULE_DUALPIPE, SCHEDULE_DUALPIPEV};
 
 static void digit_add_allowed(struct digit *digit, const struct space_limit *limit, int value)
 {
@@ -66,7 +68,10 @@ static void build_digits(struct space *space)
 {
     const struct space_limit *limits = space->limits.dimensions;
     digit_add_allowed(&space->schedules[PIPELINE_NONE], &limits[SPACE_SCHEDULE], SCHEDULE_NONE);
+    digit_add_allowed(&space->schedules[PIPELINE_TWO_CHUNKS], &limits[SPACE_SCHEDULE], SCHEDULE_INTERLEAVED);
     digit_add_allowed(&space->schedules[PIPELINE_CHUNKED], &limits[SPACE_SCHEDULE], SCHEDULE_INTERLEAVED);
+    for (size_t i = 0; limits[SPACE_SCHEDULE].n > 0 && i < sizeof folded_schedules / sizeof folded_schedules[0]; i++)
+        digit_add_allowed(&space->schedules[PIPELINE_TWO_CHUNKS], &limits[SPACE_SCHEDULE], (int)folded_schedules[i]);
     for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
     for (int i = 0; i < N_RECOMPUTES; i++)
@@ -114,7 +119,8 @@ static void build_features(struct space *space)
 
 static const struct digit *block_schedules(const struct space *space, const struct block *block)
 {
-    return &space->schedules[block->pp == 1 ? PIPELINE_NONE : block->vpp == 1 ? PIPELINE_FLAT : PIPELINE_CHUNKED];
+    enum pipeline_class chunks = block->vpp == 1 ? PIPELINE_FLAT : block->vpp == 2 ? PIPELINE_TWO_CHUNKS : PIPELINE_CHUNKED;
+    return &space->schedules[block->pp == 1 ? PIPELINE_NONE : chunks];
 }
 
 static const struct digit *block_zeros(const struct space *space, const struct block *block)
@@ -241,7 +247,8 @@ enum status space_create(const struct setting *setting, const struct space_limit
         diag_error(
             diags, (struct place){0},
             "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
-            "interleaved with vpp above 1, and an overlap with a job that has it among its features",
+            "interleaved with vpp above 1, zb-v and dualpipe with vpp=2, and an overlap with a job that has it among its "
+            "features",
             setting->gpus);
         space_destroy(built);
         return STATUS_BAD_INPUT;

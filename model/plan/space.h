@@ -21,7 +21,8 @@
  *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither
  *   ep           divisors of tp cp dp, the ranks of a stage, that divide the experts
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
- *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more
+ *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe
+ *                dualpipe-v, with two, only where a restriction names them
  *   recompute    none selective full;  ZeRO 0 1 2 3;  sequence parallelism off on
  *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
  * chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
@@ -51,7 +52,7 @@
     X(DP, "dp", SPACE_NUMBERS)                                                                                                   \
     X(EP, "ep", SPACE_NUMBERS)                                                                                                   \
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
-    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p")                                                      \
+    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
     X(RECOMPUTE, "recompute", "none, selective, full")                                                                           \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
     X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \

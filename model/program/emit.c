@@ -100,7 +100,9 @@ static void emit_slot(struct stage *stage, size_t i)
 
 /* --- messages
  *
- * The boundary between virtual stages v and v + 1 has the tags 2v (activations, forward) and 2v + 1 (gradients, backward).
+ * The boundary between virtual stages v and v + 1 has the tags 2v (activations, forward) and 2v + 1 (gradients, backward); those
+ * of DualPipe's second direction follow after the first's. Between the arms of a V nothing is sent: both ends of the boundary are
+ * one stage.
  */
 
 struct message {
@@ -114,30 +116,42 @@ static bool is_weight_pass(const struct slot *slot)
     return slot->pass == PASS_BACKWARD_WEIGHT;
 }
 
-static struct message message_over(int boundary, bool forward, enum peer peer, const struct layout *layout)
+/* Do micro-batches in this chunk of this stage go down the stages, away from stage 0, in their forward pass? */
+static bool goes_down(const struct stage *stage, int chunk)
 {
-    bool exists = boundary >= 0 && boundary < layout->pp * layout->vpp - 1;
-    return (struct message){exists, peer, exists ? 2 * (uint32_t)boundary + !forward : 0};
+    const struct layout *layout = stage->build->layout;
+    if (layout->schedule == SCHEDULE_DUALPIPE)
+        return (chunk == 0) == (2 * stage->index < layout->pp);
+    return !schedule_is_folded(layout->schedule) || chunk == 0;
+}
+
+/* The message over the boundary after virtual stage `boundary`; `before`: this slot's stage stands before it. */
+static struct message message_over(const struct stage *stage, const struct slot *slot, int boundary, bool before)
+{
+    const struct layout *layout = stage->build->layout;
+    int n = layout_virtual_stages(layout);
+    bool down = goes_down(stage, slot->chunk), forward = slot->pass == PASS_FORWARD;
+    bool folds = layout->schedule != SCHEDULE_DUALPIPE && schedule_is_folded(layout->schedule) && boundary == layout->pp - 1;
+    if (is_weight_pass(slot) || folds || boundary < 0 || boundary >= n - 1)
+        return (struct message){.exists = false};
+    bool second = layout->schedule == SCHEDULE_DUALPIPE && !down;
+    return (struct message){.exists = true,
+                            .peer = before == down ? PEER_NEXT : PEER_PREVIOUS,
+                            .tag = 2 * (uint32_t)(boundary + (second ? n : 0)) + !forward};
 }
 
 static struct message message_into(const struct stage *stage, const struct slot *slot)
 {
-    const struct layout *layout = stage->build->layout;
-    int v = layout_virtual_stage(layout, stage->index, slot->chunk);
+    int v = layout_virtual_stage(stage->build->layout, stage->index, slot->chunk);
     bool forward = slot->pass == PASS_FORWARD;
-    struct message message = message_over(forward ? v - 1 : v, forward, forward ? PEER_PREVIOUS : PEER_NEXT, layout);
-    message.exists = message.exists && !is_weight_pass(slot);
-    return message;
+    return message_over(stage, slot, forward ? v - 1 : v, !forward);
 }
 
 static struct message message_out_of(const struct stage *stage, const struct slot *slot)
 {
-    const struct layout *layout = stage->build->layout;
-    int v = layout_virtual_stage(layout, stage->index, slot->chunk);
+    int v = layout_virtual_stage(stage->build->layout, stage->index, slot->chunk);
     bool forward = slot->pass == PASS_FORWARD;
-    struct message message = message_over(forward ? v : v - 1, forward, forward ? PEER_NEXT : PEER_PREVIOUS, layout);
-    message.exists = message.exists && !is_weight_pass(slot);
-    return message;
+    return message_over(stage, slot, forward ? v : v - 1, forward);
 }
 
 static uint32_t emit_message(struct stage *stage, const struct slot *slot, enum op_kind kind, struct message message,
@@ -152,17 +166,22 @@ static uint32_t emit_message(struct stage *stage, const struct slot *slot, enum 
     return stage_add(stage, op, waits);
 }
 
-/* Exchanges run beside computation: a message leaves when its pass ends, and the one a slot needs may arrive while the slot
- * before it is computed (two buffers per direction). */
+/* Exchanges run beside computation: a message leaves when its pass (a pair: when both) ends, and the one a slot needs may arrive
+ * while the slot before it is computed (two buffers per direction). */
 static void emit_beside(struct stage *stage)
 {
     static const struct waits nothing = {.n = 0};
     const struct slot *slots = stage->slots.items;
-    for (size_t i = 0; i < stage->slots.n_items; i++) {
+    size_t next;
+    for (size_t i = 0; i < stage->slots.n_items; i = next) {
         const struct waits *room = i >= 2 ? &stage->ends[i - 2] : &nothing;
-        waits_add(&stage->waits, emit_message(stage, &slots[i], OP_RECV, message_into(stage, &slots[i]), room));
-        emit_slot(stage, i);
-        emit_message(stage, &slots[i], OP_SEND, message_out_of(stage, &slots[i]), &stage->ends[i]);
+        next = i + 1 + slots[i].paired;
+        for (size_t k = i; k < next; k++)
+            waits_add(&stage->waits, emit_message(stage, &slots[k], OP_RECV, message_into(stage, &slots[k]), room));
+        for (size_t k = i; k < next; k++)
+            emit_slot(stage, k);
+        for (size_t k = i; k < next; k++)
+            emit_message(stage, &slots[k], OP_SEND, message_out_of(stage, &slots[k]), &stage->ends[next - 1]);
     }
 }
 

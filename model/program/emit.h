@@ -40,6 +40,7 @@ struct build {
     double message_bytes;
     struct passes passes;
     bool replicas, expert_replicas; /* gradients of dense, of expert weights are exchanged */
+    bool mirrored;                  /* DualPipe: another stage holds copies of the same weights */
 };
 
 /* One stage's script being built. Operations are indices within the script. */

@@ -11,7 +11,7 @@ struct segment segment_of_stage(const struct layout *layout, const struct settin
     return (struct segment){
         .range = layout_layers(layout, setting->model->layers, virtual_stage),
         .embedding = virtual_stage == 0,
-        .head = virtual_stage == layout->pp * layout->vpp - 1,
+        .head = virtual_stage == layout_virtual_stages(layout) - 1,
     };
 }
 

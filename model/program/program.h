@@ -72,9 +72,9 @@ enum detail { DETAIL_CHUNK, DETAIL_LAYER, DETAIL_KERNEL };
 struct program {
     struct layout layout;
     enum detail detail;
-    bool rolling; /* stages begin the next step without waiting for one another (zb-2p with post-validation of the optimizer
-                   * step): a step then takes as long as a rank is in it, from its first pass to its optimizer, not to the end of
-                   * the last */
+    bool rolling; /* stages begin the next step without waiting for one another (zb-2p and zb-v with post-validation of the
+                   * optimizer step): a step then takes as long as a rank is in it, from its first pass to its optimizer, not to
+                   * the end of the last */
     struct op *ops;
     uint32_t n_ops;
     struct script *scripts;

@@ -8,12 +8,6 @@ static const struct place NOWHERE = {0};
 static enum status check_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
     char why[256];
-    if (!schedule_available(layout->schedule)) {
-        diag_error(diags, NOWHERE,
-                   "program: schedule %s has no builder yet; available are none, gpipe, 1f1b, interleaved, zb-1p, zb-2p",
-                   schedule_name(layout->schedule));
-        return STATUS_BAD_INPUT;
-    }
     if (layout_check(layout, setting, why, sizeof why) != LAYOUT_LEGAL) {
         diag_error(diags, NOWHERE, "program: the layout is not legal: %s", why);
         return STATUS_BAD_INPUT;
@@ -56,7 +50,8 @@ enum status program_build(const struct layout *layout, const struct setting *set
     enum status status = check_layout(layout, setting, diags);
     if (status != STATUS_OK)
         return status;
-    struct program built = {.layout = *layout, .detail = detail, .rolling = layout->schedule == SCHEDULE_ZB2P};
+    struct program built = {.layout = *layout, .detail = detail};
+    built.rolling = layout->schedule == SCHEDULE_ZB2P || layout->schedule == SCHEDULE_ZBV;
     struct build build = {
         .program = &built,
         .layout = layout,
@@ -66,6 +61,7 @@ enum status program_build(const struct layout *layout, const struct setting *set
         .passes = {.layout = layout, .setting = setting, .detail = detail, .works = &built.works},
         .replicas = layout_group_size(layout, GROUP_DP) > 1,
         .expert_replicas = setting->model->moe.experts > 0 && layout_group_size(layout, GROUP_EXPERT_DP) > 1,
+        .mirrored = layout_group_size(layout, GROUP_MIRROR) > 1,
     };
     status = build_scripts(&build, diags);
     passes_free(&build.passes);

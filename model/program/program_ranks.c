@@ -48,6 +48,9 @@ static int members_of(const struct program *program, enum group_kind kind, int r
         members[n++] = 0;
         if (pp > 1)
             members[n++] = pp - 1;
+    } else if (kind == GROUP_MIRROR) {
+        members[n++] = rank < pp - 1 - rank ? rank : pp - 1 - rank;
+        members[n++] = pp - 1 - members[0];
     } else {
         members[n++] = rank;
     }

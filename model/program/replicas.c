@@ -13,7 +13,8 @@
  * buckets of layers. ZeRO-3 with overlap gathers a layer while the one before it is computed.
  *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
- * own groups.
+ * own groups. DualPipe holds every weight in two stages: what is left of a gradient after the exchange among replicas is added up
+ * between the two, and each updates its copy.
  */
 #include "model/program/emit.h"
 
@@ -33,7 +34,8 @@ static bool is_sharded(const struct stage *stage)
 
 static bool overlaps(const struct stage *stage)
 {
-    return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && (stage->build->replicas || stage->build->expert_replicas);
+    const struct build *build = stage->build;
+    return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && (build->replicas || build->expert_replicas || build->mirrored);
 }
 
 static double gradient_bytes(const struct stage *stage)
@@ -43,7 +45,10 @@ static double gradient_bytes(const struct stage *stage)
 
 static struct stage_parameters parameters_of(const struct stage *stage, struct segment segment)
 {
-    return work_stage_parameters(stage->build->layout, stage->build->setting, segment.range, segment.embedding, segment.head);
+    const struct build *build = stage->build;
+    /* Folded, the embedding's stage holds the head as well: one table if they are tied. */
+    bool once = build->setting->model->tied_embeddings && schedule_is_folded(build->layout->schedule) && !segment.embedding;
+    return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head && !once);
 }
 
 static struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)
@@ -92,10 +97,22 @@ static uint32_t emit_exchange(struct stage *stage, enum collective collective, i
     return last;
 }
 
+/* Into which ZeRO divides the optimizer's share. */
+static double shards_of(const struct layout *layout, enum group_kind kind)
+{
+    return layout->zero ? layout_group_size(layout, kind) : 1;
+}
+
 static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters)
 {
-    enum collective collective = stage->build->layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-    return emit_exchange(stage, collective, chunk, segment, parameters, gradient_bytes(stage), &stage->waits);
+    const struct layout *layout = stage->build->layout;
+    enum collective collective = layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, gradient_bytes(stage), &stage->waits);
+    if (!stage->build->mirrored)
+        return last;
+    double elements = parameters.dense / shards_of(layout, GROUP_DP) + parameters.experts / shards_of(layout, GROUP_EXPERT_DP);
+    return emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MIRROR, CLASS_DP_COMM, elements * gradient_bytes(stage),
+                           &stage->waits);
 }
 
 static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters,
@@ -259,6 +276,8 @@ static void reduce_embedding(struct stage *stage)
     const struct layout *layout = stage->build->layout;
     const struct transformer *model = stage->build->setting->model;
     bool at_end = stage->index == 0 || stage->index == layout->pp - 1;
+    if (schedule_is_folded(layout->schedule)) /* one stage holds both */
+        return;
     if (!model->tied_embeddings || layout->pp == 1 || !at_end)
         return;
     double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
@@ -280,8 +299,7 @@ static void reduce_norm(struct stage *stage)
 static double updated_parameters(const struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    double dense_shards = layout->zero ? layout->dp * layout->cp : 1;
-    double expert_shards = layout->zero ? layout_group_size(layout, GROUP_EXPERT_DP) : 1;
+    double dense_shards = shards_of(layout, GROUP_DP), expert_shards = shards_of(layout, GROUP_EXPERT_DP);
     double sum = 0;
     for (int c = 0; c < layout->vpp; c++) {
         struct stage_parameters parameters = parameters_of(stage, stage->chunks[c].whole);

@@ -18,11 +18,6 @@ void slots_free(struct slots *slots)
     *slots = (struct slots){0};
 }
 
-bool schedule_available(enum schedule schedule)
-{
-    return schedule <= SCHEDULE_ZB2P;
-}
-
 bool schedule_splits_backward(enum schedule schedule)
 {
     return schedule >= SCHEDULE_ZB1P;
@@ -45,6 +40,9 @@ void schedule_slots(const struct layout *layout, int64_t m, int stage, struct sl
     case SCHEDULE_INTERLEAVED: interleaved_slots(layout->pp, layout->vpp, m, stage, slots); break;
     case SCHEDULE_ZB1P: zero_bubble_slots(layout->pp, m, stage, 0, slots); break;
     case SCHEDULE_ZB2P: zero_bubble_slots(layout->pp, m, stage, 1, slots); break;
+    case SCHEDULE_ZBV: zero_bubble_v_slots(layout->pp, m, stage, slots); break;
+    case SCHEDULE_DUALPIPE: dualpipe_slots(layout->pp, m, stage, slots); break;
+    case SCHEDULE_DUALPIPEV: dualpipe_v_slots(layout->pp, m, stage, slots); break;
     default: serial_slots(m, slots); break;
     }
 }

@@ -11,6 +11,8 @@
  *   1f1b          schedule_1f1b.c         the same bubble, p - r in flight
  *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v
  *   zb-1p, zb-2p  schedule_zero_bubble.c  bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
+ *   zb-v          schedule_zero_bubble_v.c  none with 2p chunks of 1 / (2p) of the model in flight
+ *   dualpipe, -v  schedule_dualpipe.c     bubble (p/2 - 1)(F + 2 (B + W) - 3 W) with p + 1 in flight; -v the same for p = 2 pp
  */
 #ifndef MSIM_MODEL_PROGRAM_SCHEDULE_H
 #define MSIM_MODEL_PROGRAM_SCHEDULE_H
@@ -22,6 +24,7 @@ struct slot {
     int16_t chunk;
     uint8_t pass;   /* enum pass */
     bool exchanges; /* frameworks whose sends and receives block do them after this slot */
+    bool paired;    /* one with the slot after it: begins with what both need, and what either makes leaves when both are done */
 };
 
 struct slots {
@@ -31,10 +34,9 @@ struct slots {
 void slots_add(struct slots *slots, enum pass pass, int chunk, int64_t micro_batch);
 void slots_free(struct slots *slots);
 
-/* The slots of one stage, appended. The layout is legal and its schedule has a builder (schedule_available). */
+/* The slots of one stage of a legal layout, appended. */
 void schedule_slots(const struct layout *layout, int64_t micro_batches, int stage, struct slots *slots);
-bool schedule_available(enum schedule schedule);
-/* The backward pass comes in two parts. */
+/* The backward pass comes in two parts, everywhere or where it fills a gap. */
 bool schedule_splits_backward(enum schedule schedule);
 
 void gpipe_slots(int64_t m, struct slots *slots);
@@ -42,5 +44,8 @@ void one_f_one_b_slots(int p, int64_t m, int stage, struct slots *slots);
 void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots);
 /* `lead`: forward passes ahead of 1F1B's, per stage after this one: 0 for ZB-H1, 1 for ZB-H2. */
 void zero_bubble_slots(int p, int64_t m, int stage, int lead, struct slots *slots);
+void zero_bubble_v_slots(int p, int64_t m, int stage, struct slots *slots);
+void dualpipe_slots(int p, int64_t m, int stage, struct slots *slots);
+void dualpipe_v_slots(int p, int64_t m, int stage, struct slots *slots);
 
 #endif

@@ -16,7 +16,8 @@ struct layout_keys {
 /* The words of model/layout (a test keeps them equal). */
 static const char *const flags[] = {"0", "1", "false", "true", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", NULL};
-static const char *const schedules[] = {"none", "gpipe", "1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe", NULL};
+static const char *const schedules[] = {"none",  "gpipe", "1f1b",     "interleaved", "zb-1p",
+                                        "zb-2p", "zb-v",  "dualpipe", "dualpipe-v",  NULL};
 
 static const struct field rows[] = {
     INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),

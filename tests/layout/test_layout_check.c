@@ -169,7 +169,13 @@ START_TEST(schedules)
     EXPECT_AFTER(dense, f.layout.schedule = SCHEDULE_NONE, LAYOUT_SCHEDULE, "pp=8 and vpp=6");
     EXPECT_AFTER(dense, f.layout.schedule = SCHEDULE_1F1B, LAYOUT_SCHEDULE, "vpp=1, not pp=8 and vpp=6");
     EXPECT_AFTER(dense, f.layout.vpp = 1, LAYOUT_SCHEDULE, "schedule=interleaved needs");
-    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2), LAYOUT_SCHEDULE, "zb-v is not available");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.layout.schedule = SCHEDULE_ZBV, LAYOUT_SCHEDULE,
+                 "zb-v needs a pp of at least 2 and vpp=2, not pp=8 and vpp=6");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_DUALPIPE, f.layout.vpp = 2), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_DUALPIPEV, f.layout.vpp = 2), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_DUALPIPEV, f.layout.vpp = 2, f.job.global_batch /= 4), LAYOUT_INTERLEAVE,
+                 "at least 2 * pp=16 micro-batches");
     EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZB1P, f.layout.vpp = 1), LAYOUT_LEGAL, "");
 }
 END_TEST

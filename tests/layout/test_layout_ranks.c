@@ -64,11 +64,17 @@ START_TEST(virtual_stages)
     struct layout v_shaped = {.pp = 4, .vpp = 2, .schedule = SCHEDULE_ZBV};
     ck_assert_int_eq(layout_virtual_stage(&v_shaped, 0, 1), 7);
     ck_assert_int_eq(layout_virtual_stage(&v_shaped, 3, 1), 4);
-    const struct layout *both[] = {&layout, &v_shaped};
-    for (int i = 0; i < 2; i++) {
-        for (int v = 0; v < both[i]->pp * both[i]->vpp; v++) {
-            int stage = layout_stage_of(both[i], v), chunk = layout_chunk_of(both[i], v);
-            ck_assert_int_eq(layout_virtual_stage(both[i], stage, chunk), v);
+    struct layout twice = {.pp = 4, .vpp = 2, .schedule = SCHEDULE_DUALPIPE};
+    static const int held[4][2] = {{0, 3}, {1, 2}, {1, 2}, {0, 3}}; /* by both of a pair, alike */
+    for (int s = 0; s < 4; s++)
+        for (int c = 0; c < 2; c++)
+            ck_assert_int_eq(layout_virtual_stage(&twice, s, c), held[s][c]);
+    ck_assert_int_eq(layout_virtual_stages(&twice), 4);
+    const struct layout *all[] = {&layout, &v_shaped, &twice};
+    for (int i = 0; i < 3; i++) {
+        for (int v = 0; v < layout_virtual_stages(all[i]); v++) {
+            int stage = layout_stage_of(all[i], v), chunk = layout_chunk_of(all[i], v);
+            ck_assert_int_eq(layout_virtual_stage(all[i], stage, chunk), v);
         }
     }
 }

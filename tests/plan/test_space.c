@@ -94,7 +94,7 @@ static void brute_inner(struct brute *brute, struct layout layout)
     const struct setting *setting = brute->setting;
     for (layout.vpp = 1; layout.vpp <= setting->model->layers + 2; layout.vpp++)
         for (layout.micro_batch = 1; layout.micro_batch <= setting->job->global_batch; layout.micro_batch++)
-            for (int schedule = 0; schedule < N_SCHEDULES; schedule++)
+            for (int schedule = 0; schedule < SCHEDULE_ZBV; schedule++) /* folded ones: where asked for */
                 for (layout.ep = 1; layout.ep <= setting->model->moe.experts + 1; layout.ep++) {
                     layout.schedule = (enum schedule)schedule;
                     brute_switches(brute, layout);
@@ -144,6 +144,24 @@ START_TEST(mixture_spaces_are_complete)
     struct job_case c;
     mixture_case(&c, worlds[_i].layers, worlds[_i].experts, worlds[_i].gpus, worlds[_i].batch);
     check_complete(&c.setting);
+}
+END_TEST
+
+START_TEST(folded_schedules_where_asked_for)
+{
+    struct job_case c;
+    dense_case(&c, 8, 4, 32);
+    struct space *space = space_of(&c.setting, "schedule=zb-v,dualpipe,dualpipe-v");
+    bool legal[N_SCHEDULES] = {false};
+    for (uint64_t i = 0; i < space_size(space); i++) {
+        struct layout layout;
+        space_layout(space, i, &layout);
+        ck_assert(schedule_is_folded(layout.schedule) && layout.vpp == 2 && layout.pp > 1);
+        legal[layout.schedule] |= layout_check(&layout, &c.setting, NULL, 0) == LAYOUT_LEGAL;
+    }
+    for (int s = SCHEDULE_ZBV; s < N_SCHEDULES; s++)
+        ck_assert(legal[s]);
+    space_destroy(space);
 }
 END_TEST
 
@@ -408,6 +426,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, dense_spaces_are_complete, 0, 7);
     tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
+    tcase_add_test(cases, folded_schedules_where_asked_for);
     tcase_add_test(cases, indices_and_layouts_map_to_each_other);
     tcase_add_test(cases, what_is_not_in_the_space_is_not_found);
     tcase_add_test(cases, default_limits_are_those_documented);

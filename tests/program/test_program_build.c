@@ -38,11 +38,15 @@ START_TEST(pipelines)
 {
     static const int stages[] = {2, 3, 4, 8};
     static const feature_set features[] = {0, FEATURE_BIT(PP_OVERLAP), FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP)};
-    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZB2P; s++) {
+    for (int s = SCHEDULE_GPIPE; s < N_SCHEDULES; s++) {
+        bool folded = schedule_is_folded((enum schedule)s);
         for (int i = 0; i < 4; i++) {
+            if (s == SCHEDULE_DUALPIPE && stages[i] % 2)
+                continue;
             for (int rounds = 1; rounds <= 3; rounds++) {
                 for (int k = 0; k < 3; k++) {
-                    int v = s == SCHEDULE_INTERLEAVED ? 1 + rounds : 1, m = stages[i] * rounds + (v == 1);
+                    int v = s == SCHEDULE_INTERLEAVED ? 1 + rounds : 1 + folded;
+                    int m = stages[i] * rounds * (1 + folded) + (v == 1 || s == SCHEDULE_ZBV || s == SCHEDULE_DUALPIPEV);
                     struct fixture f = fixture_pipeline((enum schedule)s, stages[i], v, m);
                     f.layout.dp = 2;
                     f.layout.zero = k;
@@ -58,9 +62,9 @@ END_TEST
 
 START_TEST(fewer_micro_batches_than_stages)
 {
-    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZB2P; s++) {
+    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZBV; s++) {
         for (int m = 1; m < 8 && s != SCHEDULE_INTERLEAVED; m++) {
-            struct fixture f = fixture_pipeline((enum schedule)s, 8, 1, m);
+            struct fixture f = fixture_pipeline((enum schedule)s, 8, s == SCHEDULE_ZBV ? 2 : 1, m);
             expect_all_verified(&f);
         }
     }
@@ -70,10 +74,10 @@ END_TEST
 /* The embedding and the head alone on the first and last stage: passes without layers, without weight gradients even. */
 START_TEST(stages_without_layers)
 {
-    for (int s = SCHEDULE_1F1B; s <= SCHEDULE_ZB2P; s++) {
-        int v = s == SCHEDULE_INTERLEAVED ? 2 : 1;
+    for (int s = SCHEDULE_1F1B; s < N_SCHEDULES; s++) {
+        int v = s == SCHEDULE_INTERLEAVED || schedule_is_folded((enum schedule)s) ? 2 : 1;
         struct fixture f = fixture_pipeline((enum schedule)s, 4, v, 8);
-        f.model.layers = 4 * v - 2;
+        f.model.layers = layout_virtual_stages(&f.layout) - 2;
         f.layout.features = FEATURE_BIT(DP_OVERLAP);
         f.layout.dp = 2;
         f.job.global_batch *= 2;
@@ -125,8 +129,8 @@ START_TEST(random_layouts)
         zeros[f.layout.zero]++;
     }
     ck_assert_int_gt(mixtures, 50);
-    for (int s = SCHEDULE_NONE; s <= SCHEDULE_ZB2P; s++)
-        ck_assert_int_gt(schedules[s], 10);
+    for (int s = SCHEDULE_NONE; s < N_SCHEDULES; s++)
+        ck_assert_int_gt(schedules[s], 5);
     for (int z = 0; z < 4; z++)
         ck_assert_int_gt(zeros[z], 10);
 }
@@ -286,15 +290,37 @@ static void expect_refused(const struct fixture *f, const char *part)
 
 START_TEST(refused)
 {
-    struct fixture f = fixture_pipeline(SCHEDULE_ZBV, 2, 2, 4);
-    expect_refused(&f, "zb-v has no builder yet");
-    f = fixture_pipeline(SCHEDULE_DUALPIPE, 2, 2, 4);
-    expect_refused(&f, "dualpipe has no builder yet");
+    struct fixture f = fixture_pipeline(SCHEDULE_DUALPIPE, 4, 2, 9);
+    expect_refused(&f, "an even number of at least 2 * pp=8 micro-batches, not 9");
     f = fixture_pipeline(SCHEDULE_1F1B, 4, 1, 4);
     f.model.layers = 1;
     expect_refused(&f, "more virtual stages than the 1 layers");
     f = fixture_pipeline(SCHEDULE_1F1B, 4, 1, 1 << 30);
     expect_refused(&f, "operations");
+}
+END_TEST
+
+/* DualPipe's stages r and p - 1 - r hold the same weights and add up what is left of their gradients after their own replicas. */
+START_TEST(mirrored_gradients)
+{
+    for (int zero = 0; zero <= 1; zero++) {
+        struct fixture f = fixture_pipeline(SCHEDULE_DUALPIPE, 4, 2, 8);
+        f.layout.dp = 2;
+        f.layout.zero = zero;
+        f.job.global_batch = 16;
+        struct program program = fixture_build(&f, DETAIL_CHUNK, false);
+        for (int r = 0; r < program.n_ranks; r++) {
+            double among = collective_bytes(&program, r, zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, GROUP_DP);
+            double between = collective_bytes(&program, r, COLLECTIVE_ALL_REDUCE, GROUP_MIRROR);
+            ck_assert_double_gt(between, 0);
+            ck_assert_double_eq_tol(between, among / (zero ? 2 : 1), 1e-9 * among);
+            const struct rank_group *pair = &program.groups[program.ranks[r].groups[GROUP_MIRROR]];
+            ck_assert_int_eq(pair->n_members, 2);
+            ck_assert_int_eq(program.members[pair->first_member] + program.members[pair->first_member + 1],
+                             2 * (r % 2) + 2 * 3); /* replica r % 2 of stages s and 3 - s, two ranks per stage */
+        }
+        program_free(&program);
+    }
 }
 END_TEST
 
@@ -344,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, dump);
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, ranks_and_groups);
+    tcase_add_test(tcase, mirrored_gradients);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -95,8 +95,47 @@ START_TEST(zero_bubble)
 }
 END_TEST
 
-/* The deepest a stage's stack of activations gets: begun forward, not yet let go by the pass `last`. */
-static int most_in_flight(const struct program *program, int rank, enum pass last)
+/* ZB-V, the passes of a chunk F = B = W: no stage waits between its first and its last pass (Qi et al., section 6). */
+START_TEST(zero_bubble_v)
+{
+    static const int64_t times[N_PASSES] = {3, 0, 3, 3};
+    for (int i = 0; i < N_STAGES; i++) {
+        for (int m = 2 * STAGES[i]; m <= 3 * STAGES[i] + 1; m++) {
+            struct fixture f = fixture_pipeline(SCHEDULE_ZBV, STAGES[i], 2, m);
+            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+            ck_assert(program.rolling);
+            struct reference_run run = reference_execute(&program, times);
+            for (int r = 0; r < STAGES[i]; r++)
+                ck_assert_int_eq(reference_busy_span(&run, &program, r), (int64_t)m * 2 * (3 + 3 + 3));
+            reference_free(&run);
+            program_free(&program);
+        }
+    }
+}
+END_TEST
+
+/* The published bubble (P/2 - 1)(F&B + B - 3W), here F&B = F + B as nothing of a pair overlaps and B the whole backward pass, to
+ * the unit where the forward pass takes as long as the input gradients; DualPipe-V's P is twice its stages. */
+START_TEST(dualpipe)
+{
+    static const int64_t cases[][N_PASSES] = {{1, 2, 1, 1}, {5, 8, 5, 3}, {4, 7, 4, 3}, {2, 3, 2, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t F = cases[c][PASS_FORWARD], B = cases[c][PASS_BACKWARD], W = cases[c][PASS_BACKWARD_WEIGHT];
+        for (int p = 2; p <= 8; p += 2) {
+            for (int m = 2 * p; m <= 2 * p + 8; m += 2) {
+                int64_t folded = makespan(SCHEDULE_DUALPIPEV, p, 2, m, 0, cases[c]);
+                ck_assert_int_eq(makespan(SCHEDULE_DUALPIPE, p, 2, m, 0, cases[c]),
+                                 m * (F + B) + (p / 2 - 1) * (F + B + B - 3 * W));
+                ck_assert_int_eq(folded, 2 * m * (F + B) + (p - 1) * (F + B + B - 3 * W));
+                ck_assert_int_eq(folded, makespan(SCHEDULE_DUALPIPE, 2 * p, 2, 2 * m, 0, cases[c]));
+            }
+        }
+    }
+}
+END_TEST
+
+/* The deepest a stage's stack of activations gets: begun forward, not yet let go by the pass that needs them last. */
+static int most_in_flight(const struct program *program, int rank)
 {
     uint32_t n;
     const struct op *ops = rank_ops(program, rank, &n);
@@ -106,7 +145,7 @@ static int most_in_flight(const struct program *program, int rank, enum pass las
             continue;
         now += ops[i].pass == PASS_FORWARD;
         most = now > most ? now : most;
-        now -= ops[i].pass == (uint8_t)last;
+        now -= ops[i].pass == PASS_BACKWARD || ops[i].pass == PASS_BACKWARD_WEIGHT;
     }
     ck_assert_int_eq(now, 0);
     return most;
@@ -118,18 +157,16 @@ START_TEST(in_flight)
     static const struct {
         enum schedule schedule;
         int v;
-        enum pass last;
     } cases[] = {
-        {SCHEDULE_GPIPE, 1, PASS_BACKWARD},       {SCHEDULE_1F1B, 1, PASS_BACKWARD},
-        {SCHEDULE_INTERLEAVED, V, PASS_BACKWARD}, {SCHEDULE_ZB1P, 1, PASS_BACKWARD_WEIGHT},
-        {SCHEDULE_ZB2P, 1, PASS_BACKWARD_WEIGHT},
+        {SCHEDULE_GPIPE, 1}, {SCHEDULE_1F1B, 1}, {SCHEDULE_INTERLEAVED, V}, {SCHEDULE_ZB1P, 1},
+        {SCHEDULE_ZB2P, 1},  {SCHEDULE_ZBV, 2},  {SCHEDULE_DUALPIPE, 2},    {SCHEDULE_DUALPIPEV, 2},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct fixture f = fixture_pipeline(cases[c].schedule, P, cases[c].v, M);
         struct program program = fixture_build(&f, DETAIL_CHUNK, true);
         for (int r = 0; r < P; r++) {
-            const int expected[] = {M, P - r, 2 * (P - r - 1) + (V - 1) * P + 1, P, 2 * P - 1};
-            ck_assert_int_eq(most_in_flight(&program, r, cases[c].last), expected[c]);
+            const int expected[] = {M, P - r, 2 * (P - r - 1) + (V - 1) * P + 1, P, 2 * P - 1, 2 * P, P + 1, 2 * P + 1};
+            ck_assert_int_eq(most_in_flight(&program, r), expected[c]);
         }
         program_free(&program);
     }
@@ -137,9 +174,11 @@ START_TEST(in_flight)
 END_TEST
 
 /* Each micro-batch passes each chunk once in each direction, forward before backward before weight. */
-static void check_passes(const struct program *program, int rank, int m, bool split)
+static void check_passes(const struct program *program, int rank, int m)
 {
-    int v = program->layout.vpp;
+    enum { NOT_YET, FORWARD, INPUT, DONE };
+    static const int before[N_PASSES] = {NOT_YET, FORWARD, FORWARD, INPUT}, after[N_PASSES] = {FORWARD, DONE, INPUT, DONE};
+    int v = program->layout.vpp, done = 0;
     int *stage = memory_new((size_t)v * (size_t)m, sizeof *stage); /* how far it has come */
     uint32_t n;
     const struct op *ops = rank_ops(program, rank, &n);
@@ -148,25 +187,28 @@ static void check_passes(const struct program *program, int rank, int m, bool sp
             continue;
         ck_assert(ops[i].chunk >= 0 && ops[i].chunk < v && ops[i].micro_batch >= 0 && ops[i].micro_batch < m);
         int *at = &stage[ops[i].chunk * m + ops[i].micro_batch];
-        static const int order[N_PASSES] = {0, 1, 1, 2};
-        ck_assert_int_eq(*at, order[ops[i].pass]);
-        ck_assert_int_eq(ops[i].pass == PASS_BACKWARD, !split && *at == 1);
-        ++*at;
+        ck_assert_int_eq(*at, before[ops[i].pass]);
+        *at = after[ops[i].pass];
+        done += *at == DONE;
     }
     for (int i = 0; i < v * m; i++)
-        ck_assert_int_eq(stage[i], split ? 3 : 2);
+        ck_assert(stage[i] == DONE || (stage[i] == NOT_YET && program->layout.schedule == SCHEDULE_DUALPIPE));
+    ck_assert_int_eq(done, program->layout.schedule == SCHEDULE_DUALPIPE ? m : v * m); /* half of them in either direction */
     free(stage);
 }
 
 START_TEST(every_pass_once)
 {
-    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZB2P; s++) {
+    for (int s = SCHEDULE_GPIPE; s < N_SCHEDULES; s++) {
         for (int i = 0; i < N_STAGES; i++) {
-            for (int m = STAGES[i]; m <= 3 * STAGES[i]; m += STAGES[i]) {
-                struct fixture f = fixture_pipeline((enum schedule)s, STAGES[i], s == SCHEDULE_INTERLEAVED ? 2 : 1, m);
+            bool chunked = s == SCHEDULE_INTERLEAVED || schedule_is_folded((enum schedule)s);
+            if (s == SCHEDULE_DUALPIPE && STAGES[i] % 2)
+                continue;
+            for (int m = (s >= SCHEDULE_DUALPIPE ? 2 : 1) * STAGES[i]; m <= 4 * STAGES[i]; m += STAGES[i]) {
+                struct fixture f = fixture_pipeline((enum schedule)s, STAGES[i], chunked ? 2 : 1, m);
                 struct program program = fixture_build(&f, DETAIL_CHUNK, true);
                 for (int r = 0; r < STAGES[i]; r++)
-                    check_passes(&program, r, m, s >= SCHEDULE_ZB1P);
+                    check_passes(&program, r, m);
                 program_free(&program);
             }
         }
@@ -203,6 +245,8 @@ int main(void)
     tcase_add_test(tcase, gpipe_and_1f1b);
     tcase_add_test(tcase, interleaved);
     tcase_add_test(tcase, zero_bubble);
+    tcase_add_test(tcase, zero_bubble_v);
+    tcase_add_test(tcase, dualpipe);
     tcase_add_test(tcase, in_flight);
     tcase_add_test(tcase, every_pass_once);
     tcase_add_test(tcase, interleaved_warm_up);

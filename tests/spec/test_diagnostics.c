@@ -76,7 +76,7 @@ static const struct {
     {GOOD "job: {global_batch: 8}\nlayout: {schedule: interleave}\n",
      "t.yaml:4:20: error: schedule: unknown 'interleave'; did you mean 'interleaved'? (none, gpipe, 1f1b, interleaved, zb-1p, "
      "zb-2p, "
-     "zb-v or dualpipe)\n"},
+     "zb-v, dualpipe or dualpipe-v)\n"},
     {GOOD "job: {global_batch: 8}\nfaults: {horizon: 54}\n",
      "t.yaml:4:19: error: horizon: '54' has no unit; write a time such as 30min, 900s or 14d\n"},
     {GOOD "job: {global_batch: 8}\nfaults: {checkpoint_interval: 30min, checkpoint_steps: 100}\n",

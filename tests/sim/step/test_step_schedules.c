@@ -8,6 +8,8 @@
  *     interleaved     m v (F + B) + (p - 1) (F + B)       [the same, section 2.2.2; F and B of one chunk]
  *     zb-1p           m (F + B + W) + (p - 1)(F + B - W)  [Qi et al., arXiv 2401.10241, Table 1; here for F = B = W]
  *     zb-2p           m (F + B + W)                       [the same; steps roll into one another]
+ *     zb-v            2 m (F + B + W)                     [the same, section 6; of one of two chunks]
+ *     dualpipe        m (F + B) + (p/2 - 1)(F + B + B - 3W), B whole  [DeepSeek-V3's published table, F&B = F + B]
  *
  * and the bubble must be what the formula leaves beyond the work.
  */
@@ -53,7 +55,8 @@ static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool f
     ck_assert_int_eq(program_build(&layout, &c.setting, DETAIL_CHUNK, folded, &program, &diags), STATUS_OK);
     struct step_costs costs = {.ops = calloc(program.n_ops, sizeof(nanos))};
     for (uint32_t i = 0; i < program.n_ops; i++)
-        costs.ops[i] = op_duration(&program.ops[i], schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P);
+        costs.ops[i] =
+            op_duration(&program.ops[i], schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV);
     ck_assert_int_eq(program_execute(&program, &costs, NULL, false, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     nanos step = execution.end;
@@ -126,6 +129,25 @@ START_TEST(zero_bubble_h2)
 }
 END_TEST
 
+START_TEST(folded_pipelines)
+{
+    static const int shapes[][2] = {{2, 4}, {4, 8}, {4, 12}, {8, 24}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+        for (int folded = 0; folded < 2; folded++) {
+            int p = shapes[k][0], m = shapes[k][1];
+            nanos bubble, gap = (nanos)(p - 2) * F; /* (p/2 - 1)(F + 2F + 2F - 3F) */
+            ck_assert_int_eq(schedule_run(SCHEDULE_ZBV, p, 2, m, folded, &bubble), (nanos)m * 6 * F);
+            ck_assert_int_eq(bubble, 0);
+            ck_assert_int_eq(schedule_run(SCHEDULE_DUALPIPE, p, 2, m, folded, &bubble), (nanos)m * 3 * F + gap);
+            ck_assert_int_eq(bubble, gap);
+            gap = (nanos)(2 * p - 2) * F; /* as over 2p places */
+            ck_assert_int_eq(schedule_run(SCHEDULE_DUALPIPEV, p, 2, m, folded, &bubble), (nanos)m * 6 * F + gap);
+            ck_assert_int_eq(bubble, gap);
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step_schedules");
@@ -136,6 +158,7 @@ int main(void)
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, zero_bubble_h1);
     tcase_add_test(formulas, zero_bubble_h2);
+    tcase_add_test(formulas, folded_pipelines);
     suite_add_tcase(suite, formulas);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
