@@ -204,8 +204,8 @@ static void flow_attach(struct flows *flows, uint32_t which)
         if (link->first != NO_HOP)
             flows->hops[link->first].previous = h;
         link->first = h;
-        if (++link->n_flows > flows->uses[hop->link].most)
-            flows->uses[hop->link].most = link->n_flows;
+        if (++link->n_flows > link->most)
+            link->most = link->n_flows;
         if (flows->levels[hop->link] < level)
             level = flows->levels[hop->link];
         link_touch(flows, hop->link);

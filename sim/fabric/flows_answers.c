@@ -91,7 +91,7 @@ nanos flows_contended(const struct flows *flows, uint32_t link)
 
 uint32_t flows_most(const struct flows *flows, uint32_t link)
 {
-    return flows->uses[link].most;
+    return flows->links[link].most;
 }
 
 struct flows_counts flows_counts(const struct flows *flows)

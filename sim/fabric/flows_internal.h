@@ -42,14 +42,15 @@ struct flow_link {
     uint32_t n_flows;
     uint32_t version; /* of its entry in the sweep */
     uint32_t mark;    /* sweep step in which it was last listed */
-    bool dirty, released;
-    bool noted; /* in the list of links whose use may have changed */
+    uint32_t most;    /* n_flows at most */
+    bool dirty;       /* to be settled: in the sweep's queue, or in the list for the next solve */
+    bool released;    /* its old level no longer counts */
+    bool noted;       /* in the list of links whose use may have changed */
 };
 
 struct link_use {
     double carried;
     nanos contended, since; /* since: start of the present contention, -1 none */
-    uint32_t most;
 };
 
 struct flow_end {
@@ -57,10 +58,13 @@ struct flow_end {
     uint32_t flow;
 };
 
+/* A link to settle, at `key`. */
 struct sweep_entry {
     int64_t key;
-    uint32_t link, version;
+    uint32_t link, version; /* dead when the link has a newer version */
+    uint32_t next;          /* in its bucket, or in the list of free ones; 0 none: numbers count from 1 */
 };
+enum { SWEEP_BUCKETS = 64 };
 
 struct flow_change {
     uint32_t flow;
@@ -90,8 +94,13 @@ struct flows {
 
     uint32_t *dirty; /* links to look at in the next solve */
     size_t n_dirty, dirty_capacity;
-    struct sweep_entry *sweep; /* heap */
+    /* The sweep's queue, a radix heap: entry in bucket b differs from the last key taken in bit b - 1 and not above, bucket 0
+     * holds those equal to it. Keys never fall in a sweep. */
+    struct sweep_entry *sweep; /* pool */
     size_t n_sweep, sweep_capacity;
+    int64_t sweep_key;     /* last taken */
+    uint64_t sweep_filled; /* bit b: bucket b is not empty */
+    uint32_t sweep_buckets[SWEEP_BUCKETS], sweep_free;
     struct flow_change *changes;
     size_t n_changes, change_capacity;
     uint32_t *touched; /* links touched by one settling */

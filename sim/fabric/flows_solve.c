@@ -1,45 +1,91 @@
 #include "sim/fabric/flows_internal.h"
 
-/* ---- the sweep: links to settle, lowest level first; entries of an older version are dead */
+/* ---- the sweep: links to settle, lowest level first */
 
-static bool entry_before(const struct sweep_entry *a, const struct sweep_entry *b)
+static int bucket_of(const struct flows *flows, int64_t key)
 {
-    return a->key != b->key ? a->key < b->key : a->link < b->link;
+    uint64_t different = (uint64_t)(key ^ flows->sweep_key);
+    return different == 0 ? 0 : 64 - __builtin_clzll(different);
+}
+
+static void sweep_file(struct flows *flows, uint32_t entry)
+{
+    int bucket = bucket_of(flows, flows->sweep[entry - 1].key);
+
+    flows->sweep[entry - 1].next = flows->sweep_buckets[bucket];
+    flows->sweep_buckets[bucket] = entry;
+    flows->sweep_filled |= UINT64_C(1) << bucket;
 }
 
 static void sweep_push(struct flows *flows, int64_t key, uint32_t link)
 {
-    if (flows->n_sweep == flows->sweep_capacity)
-        flows->sweep = memory_grow(flows->sweep, &flows->sweep_capacity, flows->n_sweep + 1, sizeof *flows->sweep);
-    struct sweep_entry entry = {.key = key, .link = link, .version = ++flows->links[link].version};
-    size_t at = flows->n_sweep++;
-    while (at > 0) {
-        size_t parent = (at - 1) / 2;
-        if (!entry_before(&entry, &flows->sweep[parent]))
-            break;
-        flows->sweep[at] = flows->sweep[parent];
-        at = parent;
+    uint32_t entry = flows->sweep_free;
+
+    if (entry != 0) {
+        flows->sweep_free = flows->sweep[entry - 1].next;
+    } else {
+        if (flows->n_sweep == flows->sweep_capacity)
+            flows->sweep = memory_grow(flows->sweep, &flows->sweep_capacity, flows->n_sweep + 1, sizeof *flows->sweep);
+        entry = (uint32_t)++flows->n_sweep;
     }
-    flows->sweep[at] = entry;
+    flows->sweep[entry - 1] = (struct sweep_entry){.key = key, .link = link, .version = ++flows->links[link].version};
+    sweep_file(flows, entry);
 }
 
-static struct sweep_entry sweep_pop(struct flows *flows)
+static bool entry_alive(const struct flows *flows, const struct sweep_entry *entry)
 {
-    struct sweep_entry top = flows->sweep[0];
-    struct sweep_entry last = flows->sweep[--flows->n_sweep];
-    size_t at = 0, n = flows->n_sweep;
+    return flows->links[entry->link].version == entry->version;
+}
 
-    for (size_t child = 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && entry_before(&flows->sweep[child + 1], &flows->sweep[child]))
-            child++;
-        if (!entry_before(&flows->sweep[child], &last))
-            break;
-        flows->sweep[at] = flows->sweep[child];
-        at = child;
+static void entry_free(struct flows *flows, uint32_t entry)
+{
+    flows->sweep[entry - 1].next = flows->sweep_free;
+    flows->sweep_free = entry;
+}
+
+/* Spread the lowest bucket, whose smallest key is the next one, over those below it. */
+static void sweep_spread(struct flows *flows)
+{
+    int bucket = __builtin_ctzll(flows->sweep_filled);
+    uint32_t list = flows->sweep_buckets[bucket];
+    int64_t smallest = INT64_MAX;
+
+    for (uint32_t e = list; e != 0; e = flows->sweep[e - 1].next)
+        if (flows->sweep[e - 1].key < smallest && entry_alive(flows, &flows->sweep[e - 1]))
+            smallest = flows->sweep[e - 1].key;
+    flows->sweep_buckets[bucket] = 0;
+    flows->sweep_filled &= ~(UINT64_C(1) << bucket);
+    if (smallest != INT64_MAX)
+        flows->sweep_key = smallest;
+    for (uint32_t e = list, next; e != 0; e = next) {
+        next = flows->sweep[e - 1].next;
+        if (entry_alive(flows, &flows->sweep[e - 1]))
+            sweep_file(flows, e);
+        else
+            entry_free(flows, e);
     }
-    if (n > 0)
-        flows->sweep[at] = last;
-    return top;
+}
+
+/* The next link to settle; false: none is left. */
+static bool sweep_next(struct flows *flows, uint32_t *link)
+{
+    while (flows->sweep_filled != 0) {
+        if (!(flows->sweep_filled & 1)) {
+            sweep_spread(flows);
+            continue;
+        }
+        uint32_t entry = flows->sweep_buckets[0];
+        const struct sweep_entry *taken = &flows->sweep[entry - 1];
+        flows->sweep_buckets[0] = taken->next;
+        if (taken->next == 0)
+            flows->sweep_filled &= ~UINT64_C(1);
+        bool alive = entry_alive(flows, taken);
+        *link = taken->link;
+        entry_free(flows, entry);
+        if (alive)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the water level of one link */
@@ -57,7 +103,6 @@ static int64_t level_elsewhere(const struct flows *flows, const struct flow *flo
     return level;
 }
 
-/* One or two transfers, as most links have: no scratch. */
 static int64_t water_level_single(int64_t capacity, int64_t held, uint32_t share)
 {
     int64_t level = capacity / share;
@@ -157,8 +202,8 @@ static void link_reconsider(struct flows *flows, uint32_t which)
         return;
     }
     int64_t level = flows->levels[which], candidate = water_level(flows, which);
-    if (!link->released && candidate == level) {
-        link->dirty = false;
+    if (candidate == level) { /* of a released link: nothing holds its transfers back any more */
+        link->dirty = link->released = false;
         link->version++;
         return;
     }
@@ -263,24 +308,23 @@ void flows_solve(struct flows *flows)
     if (flows->n_dirty == 0)
         return;
     flows->counts.solves++;
+    flows->sweep_key = 0;
     for (size_t i = 0; i < flows->n_dirty; i++) {
         link_note(flows, flows->dirty[i]);
         link_reconsider(flows, flows->dirty[i]);
     }
     flows->n_dirty = 0;
-    while (flows->n_sweep > 0) {
-        struct sweep_entry entry = sweep_pop(flows);
-        struct flow_link *link = &flows->links[entry.link];
-        if (entry.version != link->version)
-            continue;
+    for (uint32_t which; sweep_next(flows, &which);) {
+        const struct flow_link *link = &flows->links[which];
         flows->counts.settled++;
-        link_note(flows, entry.link);
+        link_note(flows, which);
         step_begin(flows);
-        if (!link->released && link->candidate > flows->levels[entry.link])
-            link_release(flows, entry.link);
+        if (!link->released && link->candidate > flows->levels[which])
+            link_release(flows, which);
         else
-            link_settle(flows, entry.link);
+            link_settle(flows, which);
         touched_reconsider(flows);
     }
+    flows->n_sweep = flows->sweep_free = 0;
     noted_account(flows);
 }
