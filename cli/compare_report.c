@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/compare.h"
+#include "cli/layout_json.h"
 #include "cli/table.h"
 #include "traces/csv.h"
 
@@ -260,16 +261,6 @@ static json_t *json_groups(const struct comparing *comparing, enum accuracy_key 
     return array;
 }
 
-static json_t *json_breakdown(const struct compared *row)
-{
-    if (!(row->predicted_s > 0))
-        return json_null();
-    json_t *breakdown = json_object();
-    for (int c = 0; c < N_WORK_CLASSES; c++)
-        json_object_set_new(breakdown, work_class_name((enum work_class)c), json_real(row->breakdown.s[c]));
-    return breakdown;
-}
-
 static json_t *json_row(const struct compared *row, const struct comparison *item)
 {
     char layout[256];
@@ -285,7 +276,7 @@ static json_t *json_row(const struct compared *row, const struct comparison *ite
     json_object_set_new(object, "predicted_mfu_pct", real_or_null(predicted, 100 * row->predicted_mfu));
     json_object_set_new(object, "memory_gib", real_or_null(row->legal, row->memory.total / GIB));
     json_object_set_new(object, "capacity_gib", real_or_null(row->legal, row->capacity / GIB));
-    json_object_set_new(object, "breakdown", json_breakdown(row));
+    json_object_set_new(object, "breakdown", predicted ? cost_by_class_json(&row->breakdown) : json_null());
     return object;
 }
 

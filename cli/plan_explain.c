@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/layout_json.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
 
@@ -256,6 +257,7 @@ json_t *explanation_json(const struct explanation *x, const struct setting *sett
     const struct plan *plan = &x->plan.plan;
     json_t *json = json_object();
     json_object_set_new(json, "layout", layout_json(&plan->layout));
+    json_object_set_new(json, "features", features_json(plan->layout.features));
     json_object_set_new(json, "legal", json_boolean(x->reason == LAYOUT_LEGAL));
     if (x->reason != LAYOUT_LEGAL) {
         json_object_set_new(json, "reason", json_string(layout_reason_key(x->reason)));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/table.h"
 
@@ -10,42 +11,13 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* --- JSON --- */
 
-json_t *layout_json(const struct layout *layout)
-{
-    json_t *features = json_array();
-    for (int i = 0; i < N_FEATURES; i++)
-        if (layout->features >> i & 1)
-            json_array_append_new(features, json_string(feature_name((enum feature)i)));
-    json_t *json = json_object();
-    json_object_set_new(json, "tp", json_integer(layout->tp));
-    json_object_set_new(json, "pp", json_integer(layout->pp));
-    json_object_set_new(json, "vpp", json_integer(layout->vpp));
-    json_object_set_new(json, "cp", json_integer(layout->cp));
-    json_object_set_new(json, "dp", json_integer(layout->dp));
-    json_object_set_new(json, "ep", json_integer(layout->ep));
-    json_object_set_new(json, "zero", json_integer(layout->zero));
-    json_object_set_new(json, "micro_batch", json_integer(layout->micro_batch));
-    json_object_set_new(json, "recompute", json_string(recompute_name(layout->recompute)));
-    json_object_set_new(json, "schedule", json_string(schedule_name(layout->schedule)));
-    json_object_set_new(json, "sequence_parallel", json_boolean(layout->sequence_parallel));
-    json_object_set_new(json, "features", features);
-    return json;
-}
-
-json_t *cost_by_class_json(const struct cost_by_class *by)
-{
-    json_t *json = json_object();
-    for (int i = 0; i < N_WORK_CLASSES; i++)
-        json_object_set_new(json, work_class_name((enum work_class)i), json_real(by->s[i]));
-    return json;
-}
-
 static json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting, double capacity)
 {
     const struct plan *plan = &ranked->plan;
     double step_s = ranked_step_s(ranked);
     json_t *json = json_object();
     json_object_set_new(json, "layout", layout_json(&plan->layout));
+    json_object_set_new(json, "features", features_json(plan->layout.features));
     json_object_set_new(json, "step_time_s", json_real(step_s));
     json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));

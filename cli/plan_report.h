@@ -27,7 +27,4 @@ struct plan_outcome {
 /* In call->format. */
 MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
 
-json_t *layout_json(const struct layout *layout);
-json_t *cost_by_class_json(const struct cost_by_class *by);
-
 #endif

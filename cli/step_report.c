@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
@@ -247,23 +248,6 @@ static void write_text(const struct step_report *report, const struct invocation
 
 /* ---- JSON */
 
-static json_t *layout_json(const struct layout *layout)
-{
-    return json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:i,s:s,s:s}", "tp", layout->tp, "cp", layout->cp, "pp", layout->pp, "vpp",
-                     layout->vpp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "sequence_parallel",
-                     layout->sequence_parallel, "micro_batch", layout->micro_batch, "recompute",
-                     recompute_name(layout->recompute), "schedule", schedule_name(layout->schedule));
-}
-
-static json_t *classes_json(const struct cost_by_class *by)
-{
-    json_t *object = json_object();
-
-    for (int c = 0; c < N_WORK_CLASSES; c++)
-        json_object_set_new(object, work_class_name(c), json_real(by->s[c]));
-    return object;
-}
-
 static json_t *memory_json(const struct step_report *report)
 {
     struct memory_part parts[N_MEMORY_PARTS];
@@ -283,8 +267,8 @@ static json_t *stages_json(const struct step_report *report)
         struct cost_by_class mean = breakdown_mean(report->stages, i);
         struct footprint memory;
         footprint_of_stage(&report->setup->layout, &report->setup->setting, i, &memory);
-        json_array_append_new(
-            array, json_pack("{s:i,s:o,s:f}", "stage", i, "breakdown", classes_json(&mean), "memory_gib", memory.total / GIB));
+        json_array_append_new(array, json_pack("{s:i,s:o,s:f}", "stage", i, "breakdown", cost_by_class_json(&mean), "memory_gib",
+                                               memory.total / GIB));
     }
     return array;
 }
@@ -306,6 +290,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
 
     free(config);
     json_object_set_new(result, "layout", layout_json(&report->setup->layout));
+    json_object_set_new(result, "features", features_json(report->setup->layout.features));
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
     json_object_set_new(result, "mfu_pct", json_real(r->mfu * 100));
@@ -322,7 +307,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
     json_object_set_new(result, "memory_parts_gib", memory_json(report));
     json_object_set_new(result, "fits", json_boolean(report_fits(report)));
-    json_object_set_new(result, "breakdown", classes_json(&r->breakdown));
+    json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
     json_object_set_new(result, "stages", stages_json(report));
     json_object_set_new(result, "network", json_string("analytic"));
     json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
