@@ -28,7 +28,7 @@ struct cost attention_cost(const struct gpu *gpu, const struct work_attention *a
     double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(a->fused);
     double head = d / (d + p->half_head_dim) * (128 + p->half_head_dim) / 128;
     double span = 2 * a->pairs / (double)a->query_tokens; /* causal pairs are half of s * s: span = s for a full causal mask */
-    double seconds = flops / (gpu->peak_flops[PRECISION_BF16] * gpu->sustained_clock * fraction * head);
+    double seconds = flops / (gpu->peak_flops[PRECISION_BF16] * fraction * head);
     return (struct cost){
         .launch_s = p->fixed_s + gpu->launch_s,
         .compute_s = seconds * (1 + p->half_tokens / span) * block_waves(gpu, a),

@@ -135,10 +135,10 @@ static void pass_by_class(const struct machine *machine, struct work_table *tabl
 static struct machine pass_machine(const struct layout *layout, const struct setting *setting)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
-    machine.pace = slowest_of(setting->gpus, setting->cluster->gpu.clock_spread);
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
     machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
+    machine_set_pace(&machine, setting, setting->gpus);
     return machine;
 }
 

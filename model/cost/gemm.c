@@ -65,7 +65,7 @@ struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
 {
     const struct gemm_parameters *p = &gpu->gemm[gemm->precision];
     double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k;
-    double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[gemm->precision] * gpu->sustained_clock);
+    double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[gemm->precision]);
     double bytes = gemm->count * ((m * k + k * n) * precision_bytes(gemm->precision) + m * n * gemm->output_bytes);
     double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
     double a2 = arithmetic * arithmetic, m2 = memory * memory;

@@ -18,17 +18,34 @@ double slowest_of(int n, double spread)
     return n < 2 || spread <= 0 ? 1 : 1 + spread * gsl_cdf_ugaussian_Pinv((n - 0.375) / (n + 0.25));
 }
 
-static double pace_of(const struct layout *l, const struct cluster *cluster)
+/* The share of a layer's forward and backward time in which tensor cores work, on a machine that does not slow down. */
+static double tensor_duty(const struct machine *machine, const struct setting *setting)
 {
-    return slowest_of(l->tp * l->cp * l->pp * l->dp, cluster->gpu.clock_spread);
+    struct work_table table = {0};
+    struct layer_range last = {setting->model->layers - 1, 1}; /* of a mixture, a layer with experts */
+    struct cost sum = {0};
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        int32_t id = work_add_pass(&table, machine->layout, setting, (enum pass)pass, last, false, false);
+        sum = cost_add(sum, work_cost(machine, &table, id));
+    }
+    work_table_free(&table);
+    return sum.compute_s / cost_seconds(sum);
+}
+
+void machine_set_pace(struct machine *machine, const struct setting *setting, int gpus)
+{
+    const struct gpu *gpu = &machine->cluster->gpu;
+    machine->pace = 1;
+    double clock = 1 - (1 - gpu->sustained_clock) * tensor_duty(machine, setting);
+    machine->pace = slowest_of(gpus, gpu->clock_spread) / clock;
 }
 
 struct machine machine_of(const struct layout *layout, const struct setting *setting)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
-    machine.pace = pace_of(layout, setting->cluster);
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
+    machine_set_pace(&machine, setting, layout->tp * layout->cp * layout->pp * layout->dp);
     return machine;
 }
 

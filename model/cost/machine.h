@@ -13,9 +13,17 @@ struct machine {
     const struct layout *layout;
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
-    double pace; /* arithmetic is this much slower than on the average GPU: a synchronous job waits for its slowest one */
+    double pace; /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);
+/* What machine_of does last; the spans of groups inside a layer must be there. */
+void machine_set_pace(struct machine *machine, const struct setting *setting, int gpus);
+
+/*
+ * Pace. Two things make a GPU in a training job slower than a kernel timed alone. Power: the controller averages over longer than
+ * a layer takes, so the clock falls in proportion to the share of time in which tensor cores work, from 1 when they idle to
+ * gpu.sustained_clock when they always work. Lockstep: a synchronous job runs at the speed of its slowest GPU.
+ */
 
 /* The slowest of n GPUs whose clocks are normally distributed with relative standard deviation `spread`, against the average one:
  * 1 + spread times the expected maximum of n standard normals (Blom 1958: the quantile of (n - 3/8) / (n + 1/4)). */

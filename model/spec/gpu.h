@@ -52,16 +52,16 @@ struct gpu {
     double l2_bytes;
     int sms;
     double power_w;
-    double nvlink_rate;     /* B/s per direction and GPU, sum of all links */
-    double pcie_rate;       /* B/s per direction */
-    int nvlink_domain;      /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
-    int gpus_per_node;      /* of the usual host */
-    double nic_rate;        /* B/s per GPU and direction of the usual host's network */
-    double sustained_clock; /* of the clock at which kernels were timed alone that holds through a training step under the power
-                               limit */
-    double clock_spread;    /* relative standard deviation of that clock between GPUs of one fleet */
-    double launch_s;        /* gap between kernels on the device while the queue is kept full */
-    double host_launch_s;   /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
+    double nvlink_rate; /* B/s per direction and GPU, sum of all links */
+    double pcie_rate;   /* B/s per direction */
+    int nvlink_domain;  /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
+    int gpus_per_node;  /* of the usual host */
+    double nic_rate;    /* B/s per GPU and direction of the usual host's network */
+    double
+        sustained_clock;  /* of the clock at which kernels were timed alone, when tensor cores work all the time (power limit) */
+    double clock_spread;  /* relative standard deviation of that clock between GPUs of one fleet */
+    double launch_s;      /* gap between kernels on the device while the queue is kept full */
+    double host_launch_s; /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
     /* Where each group of fitted parameters comes from. */
     char gemm_source[SOURCE_SIZE], attention_source[SOURCE_SIZE], memory_source[SOURCE_SIZE], nccl_source[SOURCE_SIZE];
     struct gemm_parameters gemm[N_PRECISIONS];
