@@ -91,7 +91,8 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
 
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange)
 {
-    if (exchange >= 0 && builder_is_current(b)) {
+    /* Megatron's line waits for the exchange of an input gradient only behind the weight gradient's GEMM. */
+    if (exchange >= 0 && (builder_is_current(b) || builder_has(b, FEATURE_BIT(FUSED_OPS)))) {
         builder_append(b, work_add_overlapped(b->table, gemm, exchange, 0));
         return;
     }

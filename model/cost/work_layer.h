@@ -31,9 +31,9 @@ struct layer_builder {
 struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting);
 
 /*
- * Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM and exchanges of the backward
- * pass run beside GEMMs. Megatron has both since 2022, with sequence parallelism; a stack with neither sequence parallelism nor
- * fused operators beside a FlashAttention adds gradients in a pass of their own and waits for its exchanges.
+ * Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM. Megatron has that since 2022,
+ * with sequence parallelism; a stack with neither sequence parallelism nor fused operators beside a FlashAttention adds gradients
+ * in a pass of their own.
  */
 bool builder_is_current(const struct layer_builder *b);
 
