@@ -1,0 +1,249 @@
+/* bind.c - which steps an operation stands for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "runtime/steps.h"
+
+static const struct place NOWHERE;
+
+enum { WORK_DEPTH_MAX = 16 };
+
+/* --- leaves of an operation's work */
+
+struct leaf {
+    int32_t work;
+    bool exchange;
+    uint8_t collective, group;
+    bool pipelined; /* with the next one: the two are steps in either order */
+};
+
+struct leaves {
+    struct leaf *items;
+    size_t n_items, capacity;
+};
+
+static void add_leaf(struct leaves *leaves, const struct work_table *works, int32_t id, bool pipelined)
+{
+    const struct work *work = &works->items[id];
+    struct leaf leaf = {.work = id, .exchange = work->kind == WORK_COLLECTIVE, .pipelined = pipelined};
+    if (leaf.exchange) {
+        leaf.collective = (uint8_t)work->collective.collective;
+        leaf.group = (uint8_t)work->collective.group;
+    }
+    leaves->items = memory_grow(leaves->items, &leaves->capacity, leaves->n_items + 1, sizeof *leaves->items);
+    leaves->items[leaves->n_items++] = leaf;
+}
+
+static void add_work(struct leaves *leaves, const struct work_table *works, int32_t id)
+{
+    const struct work *work = &works->items[id];
+    if (work->kind != WORK_OVERLAPPED) {
+        add_leaf(leaves, works, id, false);
+        return;
+    }
+    const int32_t *children = &works->children[work->sequence.first_child];
+    add_leaf(leaves, works, children[0], work->sequence.pieces > 0);
+    add_leaf(leaves, works, children[1], false);
+}
+
+static void add_leaves(struct leaves *leaves, const struct work_table *works, int32_t root)
+{
+    struct {
+        int32_t id, child, rounds;
+    } stack[WORK_DEPTH_MAX];
+    int depth = 1;
+    stack[0].id = root;
+    stack[0].child = 0;
+    stack[0].rounds = works->items[root].kind == WORK_SEQUENCE ? works->items[root].sequence.repeat : 1;
+    while (depth) {
+        const struct work *work = &works->items[stack[depth - 1].id];
+        if (work->kind != WORK_SEQUENCE || depth == WORK_DEPTH_MAX) {
+            add_work(leaves, works, stack[--depth].id);
+            continue;
+        }
+        if (stack[depth - 1].child == work->sequence.n_children) {
+            stack[depth - 1].child = 0;
+            stack[depth - 1].rounds--;
+        }
+        if (stack[depth - 1].rounds == 0 || work->sequence.n_children == 0) {
+            depth--;
+            continue;
+        }
+        int32_t child = works->children[work->sequence.first_child + stack[depth - 1].child++];
+        stack[depth].id = child;
+        stack[depth].child = 0;
+        stack[depth].rounds = works->items[child].kind == WORK_SEQUENCE ? works->items[child].sequence.repeat : 1;
+        depth++;
+    }
+}
+
+/* --- matching */
+
+static bool matches(const struct work_table *works, const struct leaf *leaf, const struct step *step)
+{
+    if (leaf->exchange != step->exchange)
+        return false;
+    if (leaf->exchange)
+        return leaf->collective == step->collective && leaf->group == GROUP_TP;
+    const char *label = works->items[leaf->work].label;
+    return label && strcmp(label, step->label) == 0;
+}
+
+static const char *leaf_name(const struct work_table *works, const struct leaf *leaf)
+{
+    if (leaf->exchange)
+        return collective_name((enum collective)leaf->collective);
+    return works->items[leaf->work].label ? works->items[leaf->work].label : "?";
+}
+
+struct binder {
+    const struct program *program;
+    const struct script *script;
+    struct binding *binding;
+    struct diags *diags;
+    struct leaves leaves;
+    /* the pass under way */
+    int pass, chunk, micro_batch;
+    uint32_t at;
+};
+
+static enum status refuse(struct binder *b, const struct leaf *leaf, const struct step_list *list)
+{
+    const char *expected = b->at < list->n_items
+                               ? (list->items[b->at].exchange ? collective_name((enum collective)list->items[b->at].collective)
+                                                              : list->items[b->at].label)
+                               : "the end";
+    diag_error(b->diags, NOWHERE,
+               "the runtime cannot execute this program: the %s pass of chunk %d asks for %s where %s comes next",
+               pass_name((enum pass)b->pass), b->chunk, leaf_name(&b->program->works, leaf), expected);
+    return STATUS_MISSING;
+}
+
+/* The steps of the leaves gathered, from the cursor on. */
+static enum status match_leaves(struct binder *b, struct bound_op *bound)
+{
+    const struct step_list *list = binding_list(b->binding, b->chunk, b->pass);
+    const struct work_table *works = &b->program->works;
+    bound->first = b->at;
+    for (size_t i = 0; i < b->leaves.n_items; i++) {
+        const struct leaf *leaf = &b->leaves.items[i];
+        const struct step *step = &list->items[b->at];
+        bool two = leaf->pipelined && b->at + 1 < list->n_items;
+        if (two && matches(works, leaf, step + 1) && matches(works, leaf + 1, step)) {
+            b->at += 2;
+            i++;
+        } else if (b->at < list->n_items && matches(works, leaf, step)) {
+            b->at++;
+        } else {
+            return refuse(b, leaf, list);
+        }
+    }
+    bound->n = b->at - bound->first;
+    return STATUS_OK;
+}
+
+static bool begins_pass(const struct binder *b, const struct op *op)
+{
+    return op->pass != b->pass || op->chunk != b->chunk || op->micro_batch != b->micro_batch;
+}
+
+/* Operation `i` at kernel detail: one kernel, an exchange, or a pair of both in pieces. */
+static void gather_leaves(struct binder *b, uint32_t i)
+{
+    const struct op *ops = &b->program->ops[b->script->first_op], *op = &ops[i];
+    const struct work_table *works = &b->program->works;
+    b->leaves.n_items = 0;
+    if (op->kind == OP_COMPUTE) {
+        bool paired = i + 1 < b->script->n_ops && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0 &&
+                      ops[i + 1].pass == op->pass && works->items[ops[i + 1].work].sequence.pieces > 0;
+        if (paired)
+            add_work(&b->leaves, works, ops[i + 1].work);
+        else
+            add_leaves(&b->leaves, works, op->work);
+        return;
+    }
+    if (op->work >= 0 && works->items[op->work].sequence.pieces > 0)
+        return; /* executed with its product */
+    struct leaf leaf = {.work = -1, .exchange = true, .collective = op->collective, .group = op->role};
+    b->leaves.items = memory_grow(b->leaves.items, &b->leaves.capacity, 1, sizeof *b->leaves.items);
+    b->leaves.items[b->leaves.n_items++] = leaf;
+}
+
+static enum status bind_op(struct binder *b, uint32_t i)
+{
+    const struct op *op = &b->program->ops[b->script->first_op + i];
+    bool computes = op->pass < N_PASSES && (op->kind == OP_COMPUTE || op->kind == OP_COLLECTIVE);
+    if (!computes)
+        return STATUS_OK;
+    if (begins_pass(b, op)) {
+        b->pass = op->pass;
+        b->chunk = op->chunk;
+        b->micro_batch = op->micro_batch;
+        b->at = 0;
+    }
+    gather_leaves(b, i);
+    return match_leaves(b, &b->binding->ops[i]);
+}
+
+enum status binding_build(const struct program *program, int script, const struct setting *setting, struct binding *result,
+                          struct diags *diags)
+{
+    const struct layout *layout = &program->layout;
+    struct binding binding = {.vpp = layout->vpp};
+    binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);
+    binding.ops = memory_new(program->scripts[script].n_ops, sizeof *binding.ops);
+    int last = layout->pp * layout->vpp - 1;
+    for (int c = 0; c < layout->vpp; c++) {
+        int v = layout_virtual_stage(layout, script, c);
+        for (int pass = 0; pass < N_PASSES; pass++)
+            step_list_build(layout, setting, (enum pass)pass, layout_layers(layout, setting->model->layers, v), v == 0, v == last,
+                            &binding.lists[c * N_PASSES + pass]);
+    }
+    struct binder b = {.program = program,
+                       .script = &program->scripts[script],
+                       .binding = &binding,
+                       .diags = diags,
+                       .pass = -1,
+                       .chunk = -1,
+                       .micro_batch = -1};
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < b.script->n_ops && status == STATUS_OK; i++)
+        status = bind_op(&b, i);
+    free(b.leaves.items);
+    if (status == STATUS_OK)
+        *result = binding;
+    else
+        binding_free(&binding);
+    return status;
+}
+
+void binding_free(struct binding *binding)
+{
+    for (int i = 0; binding->lists && i < binding->vpp * N_PASSES; i++)
+        free(binding->lists[i].items);
+    free(binding->lists);
+    free(binding->ops);
+    *binding = (struct binding){0};
+}
+
+enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags)
+{
+    const struct transformer *m = setting->model;
+    size_t before = diags->n_errors;
+    if (m->moe.experts)
+        diag_error(diags, NOWHERE, "the runtime does not execute mixtures of experts yet; %s has %d", m->name, m->moe.experts);
+    if (m->attention == ATTENTION_LATENT)
+        diag_error(diags, NOWHERE, "the runtime does not execute latent attention yet");
+    if (m->position == POSITION_ALIBI)
+        diag_error(diags, NOWHERE, "the runtime does not execute ALiBi positions; learned, rotary or none");
+    if (m->qk_norm)
+        diag_error(diags, NOWHERE, "the runtime does not execute norms of queries and keys yet");
+    if (m->mtp_layers)
+        diag_error(diags, NOWHERE, "the runtime does not execute multi-token prediction yet");
+    if (layout->cp > 1)
+        diag_error(diags, NOWHERE, "the runtime does not execute context parallelism yet; cp=1");
+    if (setting->job->optimizer != OPTIMIZER_ADAM)
+        diag_error(diags, NOWHERE, "the runtime has Adam only");
+    return diags->n_errors > before ? STATUS_MISSING : STATUS_OK;
+}

@@ -1,0 +1,377 @@
+#include "runtime/device_cpu.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/memory.h"
+
+static const struct place NOWHERE;
+
+enum { QUEUE_TASKS = 512, FAILURE_SIZE = 320 };
+
+struct task {
+    void (*run)(void *argument);
+    _Alignas(16) unsigned char argument[CPU_TASK_BYTES];
+};
+
+struct cpu_device {
+    struct device base;
+    const nanos *epoch;
+    size_t limit;
+    pthread_mutex_t lock; /* of what follows */
+    bool failed;
+    char failure[FAILURE_SIZE];
+};
+
+struct cpu_stream {
+    struct device_stream base;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct task *tasks; /* ring of QUEUE_TASKS */
+    uint64_t enqueued, done;
+    bool ending;
+};
+
+struct cpu_event {
+    struct device_event base;
+    uint64_t enqueued; /* by the host thread only */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t recorded;
+    nanos time;
+};
+
+nanos clock_monotonic(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+}
+
+static struct cpu_device *cpu_of(struct device *device)
+{
+    return (struct cpu_device *)device;
+}
+
+/* --- failures */
+
+bool device_cpu_failed(struct device *device)
+{
+    struct cpu_device *cpu = cpu_of(device);
+    pthread_mutex_lock(&cpu->lock);
+    bool failed = cpu->failed;
+    pthread_mutex_unlock(&cpu->lock);
+    return failed;
+}
+
+void device_cpu_fail(struct device *device, const char *format, ...)
+{
+    struct cpu_device *cpu = cpu_of(device);
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&cpu->lock);
+    if (!cpu->failed)
+        vsnprintf(cpu->failure, sizeof cpu->failure, format, arguments);
+    cpu->failed = true;
+    pthread_mutex_unlock(&cpu->lock);
+    va_end(arguments);
+}
+
+char *device_cpu_failure(struct device *device, char *buffer, size_t size)
+{
+    struct cpu_device *cpu = cpu_of(device);
+    pthread_mutex_lock(&cpu->lock);
+    snprintf(buffer, size, "%s", cpu->failure);
+    pthread_mutex_unlock(&cpu->lock);
+    return buffer;
+}
+
+/* --- memory */
+
+static enum status cpu_memory_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
+{
+    struct cpu_device *cpu = cpu_of(device);
+    size_t rounded = (bytes + 63) / 64 * 64 + 64;
+    bool fits = !cpu->limit || device->in_use + bytes <= cpu->limit;
+    void *block = fits ? aligned_alloc(64, rounded) : NULL;
+    if (!block) {
+        diag_error(diags, NOWHERE, "rank %d: out of memory: %zu bytes asked for, %zu in use, limit %zu", device->rank, bytes,
+                   device->in_use, cpu->limit);
+        return STATUS_FAILED;
+    }
+    memset(block, 0, rounded);
+    device->in_use += bytes;
+    device->peak = device->in_use > device->peak ? device->in_use : device->peak;
+    *memory = block;
+    return STATUS_OK;
+}
+
+static void cpu_memory_free(struct device *device, void *memory, size_t bytes)
+{
+    if (memory)
+        device->in_use -= bytes;
+    free(memory);
+}
+
+/* --- streams */
+
+static void *stream_main(void *argument)
+{
+    struct cpu_stream *stream = argument;
+    pthread_mutex_lock(&stream->lock);
+    for (;;) {
+        while (stream->done == stream->enqueued && !stream->ending)
+            pthread_cond_wait(&stream->changed, &stream->lock);
+        if (stream->done == stream->enqueued)
+            break;
+        struct task *task = &stream->tasks[stream->done % QUEUE_TASKS];
+        pthread_mutex_unlock(&stream->lock);
+        task->run(task->argument);
+        pthread_mutex_lock(&stream->lock);
+        stream->done++;
+        if (stream->done == stream->enqueued || stream->enqueued - stream->done == QUEUE_TASKS - 1)
+            pthread_cond_broadcast(&stream->changed);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return NULL;
+}
+
+void device_cpu_enqueue(struct device_stream *base, void (*run)(void *argument), const void *argument, size_t bytes)
+{
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    if (bytes > CPU_TASK_BYTES)
+        abort(); /* a task that does not fit is a mistake in this file or in comm_threads.c */
+    pthread_mutex_lock(&stream->lock);
+    while (stream->enqueued - stream->done == QUEUE_TASKS)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    struct task *task = &stream->tasks[stream->enqueued % QUEUE_TASKS];
+    task->run = run;
+    memcpy(task->argument, argument, bytes);
+    if (stream->enqueued++ == stream->done)
+        pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static enum status cpu_stream_new(struct device *device, bool urgent, struct device_stream **result, struct diags *diags)
+{
+    (void)urgent;
+    struct cpu_stream *stream = memory_new(1, sizeof *stream);
+    stream->base.device = device;
+    stream->tasks = memory_new(QUEUE_TASKS, sizeof *stream->tasks);
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->changed, NULL);
+    if (pthread_create(&stream->thread, NULL, stream_main, stream)) {
+        diag_error(diags, NOWHERE, "rank %d: no thread for a stream; the machine's limit of threads is reached", device->rank);
+        free(stream->tasks);
+        free(stream);
+        return STATUS_FAILED;
+    }
+    *result = &stream->base;
+    return STATUS_OK;
+}
+
+static void cpu_stream_free(struct device_stream *base)
+{
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    if (!stream)
+        return;
+    pthread_mutex_lock(&stream->lock);
+    stream->ending = true;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    pthread_join(stream->thread, NULL);
+    pthread_mutex_destroy(&stream->lock);
+    pthread_cond_destroy(&stream->changed);
+    free(stream->tasks);
+    free(stream);
+}
+
+static enum status cpu_stream_synchronise(struct device_stream *base, struct diags *diags)
+{
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    pthread_mutex_lock(&stream->lock);
+    while (stream->done != stream->enqueued)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    pthread_mutex_unlock(&stream->lock);
+    if (!device_cpu_failed(base->device))
+        return STATUS_OK;
+    char text[FAILURE_SIZE];
+    diag_error(diags, NOWHERE, "%s", device_cpu_failure(base->device, text, sizeof text));
+    return STATUS_FAILED;
+}
+
+/* --- events */
+
+static enum status cpu_event_new(struct device *device, struct device_event **result, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_event *event = memory_new(1, sizeof *event);
+    event->base.device = device;
+    pthread_mutex_init(&event->lock, NULL);
+    pthread_cond_init(&event->changed, NULL);
+    *result = &event->base;
+    return STATUS_OK;
+}
+
+static void cpu_event_free(struct device_event *base)
+{
+    struct cpu_event *event = (struct cpu_event *)base;
+    if (!event)
+        return;
+    pthread_mutex_destroy(&event->lock);
+    pthread_cond_destroy(&event->changed);
+    free(event);
+}
+
+struct event_task {
+    struct cpu_event *event;
+    uint64_t count;
+};
+
+static void record_run(void *argument)
+{
+    struct event_task *task = argument;
+    struct cpu_event *event = task->event;
+    const nanos *epoch = cpu_of(event->base.device)->epoch;
+    nanos now = clock_monotonic() - (epoch ? *epoch : 0);
+    pthread_mutex_lock(&event->lock);
+    event->recorded = task->count;
+    event->time = now;
+    pthread_cond_broadcast(&event->changed);
+    pthread_mutex_unlock(&event->lock);
+}
+
+/* Bounded because whatever records the event is enqueued already, and streams get through their queues also after a failure. */
+static void wait_run(void *argument)
+{
+    struct event_task *task = argument;
+    struct cpu_event *event = task->event;
+    pthread_mutex_lock(&event->lock);
+    while (event->recorded < task->count)
+        pthread_cond_wait(&event->changed, &event->lock);
+    pthread_mutex_unlock(&event->lock);
+}
+
+static enum status cpu_event_record(struct device_event *base, struct device_stream *stream, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_event *event = (struct cpu_event *)base;
+    struct event_task task = {event, ++event->enqueued};
+    device_cpu_enqueue(stream, record_run, &task, sizeof task);
+    return STATUS_OK;
+}
+
+static enum status cpu_event_wait(struct device_event *base, struct device_stream *stream, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_event *event = (struct cpu_event *)base;
+    struct event_task task = {event, event->enqueued};
+    if (task.count)
+        device_cpu_enqueue(stream, wait_run, &task, sizeof task);
+    return STATUS_OK;
+}
+
+static enum status cpu_event_time(struct device_event *base, nanos *time, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_event *event = (struct cpu_event *)base;
+    pthread_mutex_lock(&event->lock);
+    *time = event->time;
+    pthread_mutex_unlock(&event->lock);
+    return STATUS_OK;
+}
+
+/* --- kernels */
+
+struct kernel_task {
+    struct device *device;
+    struct kernel_call call;
+};
+_Static_assert(sizeof(struct kernel_task) <= CPU_TASK_BYTES, "a kernel call fits a task");
+
+static void kernel_run(void *argument)
+{
+    struct kernel_task *task = argument;
+    if (!device_cpu_failed(task->device))
+        cpu_kernel_run(&task->call);
+}
+
+static enum status cpu_launch(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
+{
+    (void)diags;
+    struct kernel_task task = {stream->device, *call};
+    device_cpu_enqueue(stream, kernel_run, &task, sizeof task);
+    return STATUS_OK;
+}
+
+static enum status cpu_copy(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
+{
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {to, from, bytes}};
+    return cpu_launch(stream, &call, diags);
+}
+
+static size_t cpu_workspace(struct device *device, const struct attention_call *call, bool backward)
+{
+    (void)device;
+    return cpu_attention_workspace(call, backward);
+}
+
+static void pause_run(void *argument)
+{
+    nanos duration;
+    memcpy(&duration, argument, sizeof duration);
+    struct timespec t = {.tv_sec = duration / NANOS_PER_SECOND, .tv_nsec = duration % NANOS_PER_SECOND};
+    nanosleep(&t, NULL);
+}
+
+static enum status cpu_pause(struct device_stream *stream, nanos duration, struct diags *diags)
+{
+    (void)diags;
+    device_cpu_enqueue(stream, pause_run, &duration, sizeof duration);
+    return STATUS_OK;
+}
+
+/* --- the device */
+
+static void cpu_close(struct device *device)
+{
+    if (device)
+        pthread_mutex_destroy(&cpu_of(device)->lock);
+    free(device);
+}
+
+static const struct device_api cpu_api = {
+    .name = "cpu",
+    .close = cpu_close,
+    .memory_new = cpu_memory_new,
+    .memory_free = cpu_memory_free,
+    .copy_in = cpu_copy,
+    .copy_out = cpu_copy,
+    .stream_new = cpu_stream_new,
+    .stream_free = cpu_stream_free,
+    .stream_synchronise = cpu_stream_synchronise,
+    .event_new = cpu_event_new,
+    .event_free = cpu_event_free,
+    .event_record = cpu_event_record,
+    .event_wait = cpu_event_wait,
+    .event_time = cpu_event_time,
+    .launch = cpu_launch,
+    .attention_workspace = cpu_workspace,
+    .pause = cpu_pause,
+};
+
+enum status device_cpu_open(int rank, const nanos *epoch, size_t limit, struct device **result, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_device *cpu = memory_new(1, sizeof *cpu);
+    cpu->base = (struct device){.api = &cpu_api, .precision = PRECISION_FP32, .rank = rank};
+    cpu->epoch = epoch;
+    cpu->limit = limit;
+    pthread_mutex_init(&cpu->lock, NULL);
+    *result = &cpu->base;
+    return STATUS_OK;
+}

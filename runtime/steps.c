@@ -1,0 +1,263 @@
+/* steps.c - the transformer as lists of steps, in the order of model/cost/work_layer.c. */
+#include "runtime/steps.h"
+
+#include "model/base/memory.h"
+
+struct builder {
+    struct step_list *list;
+    const struct layout *layout;
+    const struct transformer *model;
+    int layer;
+    bool recompute, sequence_parallel, parallel_block, fused;
+};
+
+static void add(struct builder *b, enum step_kind kind, const char *label)
+{
+    struct step_list *list = b->list;
+    list->items = memory_grow(list->items, &list->capacity, list->n_items + 1, sizeof *list->items);
+    list->items[list->n_items++] =
+        (struct step){.kind = kind, .layer = b->layer, .recompute = b->recompute, .label = label ? label : ""};
+}
+
+static void add_exchange(struct builder *b, enum step_kind kind, enum collective collective)
+{
+    add(b, kind, NULL);
+    struct step *step = &b->list->items[b->list->n_items - 1];
+    step->exchange = true;
+    step->collective = (uint8_t)collective;
+}
+
+/* Gather a sharded sequence; nothing where it is not sharded. */
+static void gather(struct builder *b, enum step_kind kind)
+{
+    if (b->sequence_parallel)
+        add_exchange(b, kind, COLLECTIVE_ALL_GATHER);
+}
+
+static void reduce(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->tp > 1)
+        add_exchange(b, kind, b->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE);
+}
+
+static void attention(struct builder *b)
+{
+    add(b, STEP_ATTENTION, b->fused ? "attention" : "scores");
+    if (!b->fused) {
+        add(b, STEP_NOTHING, "softmax");
+        add(b, STEP_NOTHING, "context");
+    }
+}
+
+static void attention_backward(struct builder *b)
+{
+    static const char *const rest[] = {"d_value", "softmax", "d_query", "d_key"};
+    add(b, STEP_ATTENTION_BACKWARD, b->fused ? "attention" : "d_probabilities");
+    for (int i = 0; !b->fused && i < 4; i++)
+        add(b, STEP_NOTHING, rest[i]);
+}
+
+static void attention_forward_branch(struct builder *b, bool reduces)
+{
+    gather(b, STEP_GATHER1);
+    add(b, STEP_QKV, "qkv");
+    if (b->model->position == POSITION_ROTARY)
+        add(b, STEP_ROTARY, "rotary");
+    attention(b);
+    add(b, STEP_PROJECTION, "projection");
+    if (reduces)
+        reduce(b, STEP_REDUCE1);
+}
+
+static void layer_forward_steps(struct builder *b)
+{
+    add(b, STEP_NORM1, "norm");
+    attention_forward_branch(b, !b->parallel_block);
+    if (!b->parallel_block) {
+        add(b, STEP_RESIDUAL1, "residual");
+        add(b, STEP_NORM2, "norm");
+        gather(b, STEP_GATHER2);
+    }
+    add(b, STEP_UP, "mlp_up");
+    add(b, STEP_ACTIVATION, "activation");
+    add(b, STEP_DOWN, "mlp_down");
+    reduce(b, STEP_REDUCE2);
+    add(b, STEP_RESIDUAL2, "residual");
+}
+
+/* A column-parallel product: the gathered input comes back beside the input's gradient, whose exchange runs beside the weights'.
+ */
+struct column_steps {
+    enum step_kind input, gather, reduce, weight;
+    const char *label;
+};
+
+static void column_backward(struct builder *b, struct column_steps s, bool exchanges, bool input, bool weight)
+{
+    if (input) {
+        add(b, s.input, s.label);
+        if (exchanges)
+            gather(b, s.gather);
+    }
+    if (weight)
+        add(b, s.weight, s.label);
+    if (input && exchanges)
+        reduce(b, s.reduce);
+}
+
+static void mlp_backward_steps(struct builder *b, bool input, bool weight)
+{
+    static const struct column_steps up = {STEP_UP_INPUT, STEP_GATHER2_AGAIN, STEP_REDUCE_UP_GRADIENT, STEP_UP_WEIGHT, "mlp_up"};
+    if (input) {
+        gather(b, STEP_GATHER_DOWN_GRADIENT);
+        add(b, STEP_DOWN_INPUT, "mlp_down");
+    }
+    if (weight)
+        add(b, STEP_DOWN_WEIGHT, "mlp_down");
+    if (input)
+        add(b, STEP_ACTIVATION_BACKWARD, "activation");
+    column_backward(b, up, !b->parallel_block, input, weight);
+}
+
+static void attention_backward_steps(struct builder *b, bool input, bool weight)
+{
+    static const struct column_steps qkv = {STEP_QKV_INPUT, STEP_GATHER1_AGAIN, STEP_REDUCE_QKV_GRADIENT, STEP_QKV_WEIGHT, "qkv"};
+    if (input) {
+        if (!b->parallel_block)
+            gather(b, STEP_GATHER_PROJECTION_GRADIENT);
+        add(b, STEP_PROJECTION_INPUT, "projection");
+    }
+    if (weight)
+        add(b, STEP_PROJECTION_WEIGHT, "projection");
+    if (input) {
+        attention_backward(b);
+        if (b->model->position == POSITION_ROTARY)
+            add(b, STEP_ROTARY_BACKWARD, "rotary");
+    }
+    column_backward(b, qkv, true, input, weight);
+}
+
+static void layer_backward_steps(struct builder *b, bool input, bool weight)
+{
+    if (input && b->layout->recompute != RECOMPUTE_NONE) {
+        b->recompute = true;
+        if (b->layout->recompute == RECOMPUTE_FULL)
+            layer_forward_steps(b);
+        else
+            attention(b);
+        b->recompute = false;
+    }
+    if (input)
+        add(b, STEP_RESIDUAL2_BACKWARD, "residual");
+    mlp_backward_steps(b, input, weight);
+    if (input && !b->parallel_block) {
+        add(b, STEP_NORM2_BACKWARD, "norm");
+        add(b, STEP_RESIDUAL1_BACKWARD, "residual");
+    }
+    attention_backward_steps(b, input, weight);
+    if (input)
+        add(b, STEP_NORM1_BACKWARD, "norm");
+}
+
+/* --- ends */
+
+static void embedding_forward_steps(struct builder *b)
+{
+    add(b, STEP_EMBED, "embedding");
+    reduce(b, STEP_EMBED_REDUCE);
+}
+
+static void embedding_backward_steps(struct builder *b)
+{
+    gather(b, STEP_EMBED_GATHER_BACKWARD);
+    add(b, STEP_EMBED_BACKWARD, "embedding");
+}
+
+static void head_forward_steps(struct builder *b)
+{
+    add(b, STEP_FINAL_NORM, "final_norm");
+    gather(b, STEP_HEAD_GATHER);
+    add(b, STEP_LOGITS, "logits");
+    add(b, STEP_CROSS_ENTROPY, "cross_entropy");
+}
+
+static void head_backward_steps(struct builder *b, bool input, bool weight)
+{
+    if (input) {
+        add(b, STEP_CROSS_ENTROPY_BACKWARD, "cross_entropy");
+        add(b, STEP_LOGITS_INPUT, "logits");
+    }
+    if (weight)
+        add(b, STEP_LOGITS_WEIGHT, "logits");
+    if (input) {
+        reduce(b, STEP_HEAD_REDUCE_BACKWARD);
+        add(b, STEP_FINAL_NORM_BACKWARD, "final_norm");
+    }
+}
+
+/* --- a pass */
+
+/* Steps since `begin` are one layer, or one end. */
+static void mark(struct step_list *list, size_t begin)
+{
+    if (begin == list->n_items)
+        return;
+    list->items[begin].first = true;
+    list->items[list->n_items - 1].last = true;
+}
+
+static void add_layer(struct builder *b, enum pass pass, int layer)
+{
+    size_t begin = b->list->n_items;
+    b->layer = layer;
+    if (pass == PASS_FORWARD)
+        layer_forward_steps(b);
+    else
+        layer_backward_steps(b, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
+    mark(b->list, begin);
+    b->layer = -1;
+}
+
+static void add_embedding(struct builder *b, enum pass pass)
+{
+    size_t begin = b->list->n_items;
+    if (pass == PASS_FORWARD)
+        embedding_forward_steps(b);
+    else if (pass != PASS_BACKWARD_WEIGHT)
+        embedding_backward_steps(b);
+    mark(b->list, begin);
+}
+
+static void add_head(struct builder *b, enum pass pass)
+{
+    size_t begin = b->list->n_items;
+    if (pass == PASS_FORWARD)
+        head_forward_steps(b);
+    else
+        head_backward_steps(b, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
+    mark(b->list, begin);
+}
+
+void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
+                     bool embedding, bool head, struct step_list *list)
+{
+    static const feature_set flash = FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
+    struct builder b = {.list = list,
+                        .layout = layout,
+                        .model = setting->model,
+                        .layer = -1,
+                        .sequence_parallel = layout->sequence_parallel && layout->tp > 1,
+                        .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
+                        .fused = layout->features & flash};
+    bool forward = pass == PASS_FORWARD;
+    if (forward && embedding)
+        add_embedding(&b, pass);
+    if (!forward && head)
+        add_head(&b, pass);
+    for (int i = 0; i < range.count; i++)
+        add_layer(&b, pass, forward ? i : range.count - 1 - i);
+    if (forward && head)
+        add_head(&b, pass);
+    if (!forward && embedding)
+        add_embedding(&b, pass);
+}

@@ -1,0 +1,113 @@
+/*
+ * steps.h - what a pass of a model chunk does, step by step, and which steps each operation of a script stands for.
+ *
+ * The program says which pass of which chunk and micro-batch runs when, as one operation per pass, layer or kernel. The runtime
+ * knows the transformer as a list of steps per pass: norm, gather, product, ... Binding lays the one over the other: leaf by leaf
+ * of the operation's work, label by label, so a program that asks for something else than the runtime would do is refused before
+ * it starts.
+ *
+ * A product that is pipelined with its exchange in pieces (tp_overlap) is executed one after the other, on the stream of the
+ * product; the operation of the exchange then has no steps of its own.
+ */
+#ifndef MSIM_RUNTIME_STEPS_H
+#define MSIM_RUNTIME_STEPS_H
+
+#include "model/program/program.h"
+#include "runtime/parameters.h"
+
+enum step_kind {
+    STEP_NOTHING, /* part of another step: the pieces of unfused attention */
+    STEP_EMBED,
+    STEP_EMBED_REDUCE,
+    STEP_NORM1,
+    STEP_GATHER1,
+    STEP_QKV,
+    STEP_ROTARY,
+    STEP_ATTENTION,
+    STEP_PROJECTION,
+    STEP_REDUCE1,
+    STEP_RESIDUAL1,
+    STEP_NORM2,
+    STEP_GATHER2,
+    STEP_UP,
+    STEP_ACTIVATION,
+    STEP_DOWN,
+    STEP_REDUCE2,
+    STEP_RESIDUAL2,
+    STEP_FINAL_NORM,
+    STEP_HEAD_GATHER,
+    STEP_LOGITS,
+    STEP_CROSS_ENTROPY,
+    /* backward: _INPUT and _WEIGHT are the gradients of a product's input and weights */
+    STEP_CROSS_ENTROPY_BACKWARD,
+    STEP_LOGITS_INPUT,
+    STEP_LOGITS_WEIGHT,
+    STEP_HEAD_REDUCE_BACKWARD,
+    STEP_FINAL_NORM_BACKWARD,
+    STEP_RESIDUAL2_BACKWARD,
+    STEP_GATHER_DOWN_GRADIENT,
+    STEP_DOWN_INPUT,
+    STEP_DOWN_WEIGHT,
+    STEP_ACTIVATION_BACKWARD,
+    STEP_UP_INPUT,
+    STEP_GATHER2_AGAIN,
+    STEP_REDUCE_UP_GRADIENT,
+    STEP_UP_WEIGHT,
+    STEP_NORM2_BACKWARD,
+    STEP_RESIDUAL1_BACKWARD,
+    STEP_GATHER_PROJECTION_GRADIENT,
+    STEP_PROJECTION_INPUT,
+    STEP_PROJECTION_WEIGHT,
+    STEP_ATTENTION_BACKWARD,
+    STEP_ROTARY_BACKWARD,
+    STEP_QKV_INPUT,
+    STEP_GATHER1_AGAIN,
+    STEP_REDUCE_QKV_GRADIENT,
+    STEP_QKV_WEIGHT,
+    STEP_NORM1_BACKWARD,
+    STEP_EMBED_GATHER_BACKWARD,
+    STEP_EMBED_BACKWARD,
+    N_STEP_KINDS
+};
+
+struct step {
+    enum step_kind kind;
+    int layer;          /* within the chunk; -1: embedding or head */
+    bool recompute;     /* forward work of the backward pass */
+    bool first, last;   /* of its layer (or of the embedding, the head) in this pass */
+    const char *label;  /* of the work it belongs to */
+    bool exchange;      /* then the label is not looked at, but what is exchanged */
+    uint8_t collective; /* over the tensor-parallel group */
+};
+
+struct step_list {
+    struct step *items;
+    size_t n_items, capacity;
+};
+/* The steps of a pass over a whole virtual stage. */
+void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
+                     bool embedding, bool head, struct step_list *list);
+
+/* What an operation of a script does: steps [first, first + n) of the pass it belongs to. */
+struct bound_op {
+    uint32_t first, n;
+};
+
+struct binding {
+    int vpp;
+    struct step_list *lists; /* [vpp][N_PASSES] */
+    struct bound_op *ops;    /* [n_ops of the script] */
+};
+
+/* What the runtime cannot execute is refused with STATUS_MISSING: a mixture of experts, context parallelism, ... */
+MUST_CHECK enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags);
+
+MUST_CHECK enum status binding_build(const struct program *program, int script, const struct setting *setting,
+                                     struct binding *binding, struct diags *diags);
+void binding_free(struct binding *binding);
+static inline const struct step_list *binding_list(const struct binding *binding, int chunk, int pass)
+{
+    return &binding->lists[chunk * N_PASSES + pass];
+}
+
+#endif
