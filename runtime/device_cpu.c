@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/kernels.h"
 #include "model/base/memory.h"
 
 static const struct place NOWHERE;
@@ -297,7 +298,7 @@ static void kernel_run(void *argument)
 {
     struct kernel_task *task = argument;
     if (!device_cpu_failed(task->device))
-        cpu_kernel_run(&task->call);
+        kernel_reference_run(&task->call);
 }
 
 static enum status cpu_launch(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
@@ -317,7 +318,7 @@ static enum status cpu_copy(struct device_stream *stream, void *to, const void *
 static size_t cpu_workspace(struct device *device, const struct attention_call *call, bool backward)
 {
     (void)device;
-    return cpu_attention_workspace(call, backward);
+    return attention_reference_workspace(call, backward);
 }
 
 static void pause_run(void *argument)
@@ -367,6 +368,7 @@ static const struct device_api cpu_api = {
 enum status device_cpu_open(int rank, const nanos *epoch, size_t limit, struct device **result, struct diags *diags)
 {
     (void)diags;
+    gemm_reference_threads(1); /* ranks are threads already */
     struct cpu_device *cpu = memory_new(1, sizeof *cpu);
     cpu->base = (struct device){.api = &cpu_api, .precision = PRECISION_FP32, .rank = rank};
     cpu->epoch = epoch;

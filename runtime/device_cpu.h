@@ -28,8 +28,4 @@ char *device_cpu_failure(struct device *device, char *buffer, size_t size);
 
 nanos clock_monotonic(void);
 
-/* One kernel, here and now (cpu_kernels.c). */
-void cpu_kernel_run(const struct kernel_call *call);
-size_t cpu_attention_workspace(const struct attention_call *call, bool backward);
-
 #endif

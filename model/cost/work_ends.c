@@ -7,13 +7,14 @@ void embedding_works(struct layer_builder *b, bool backward)
 {
     double elements = b->tokens * (double)b->model->hidden;
     double bytes = elements * (backward ? 2 + 8 : 2 * 2 + (b->model->position == POSITION_LEARNED ? 4 : 0));
-    builder_memory(b, CLASS_EMBEDDING, "embedding", bytes, backward ? 2 : 3);
-    if (b->layout->tp == 1)
-        return;
-    bool sharded = b->layout->sequence_parallel;
+    bool sharded = b->layout->sequence_parallel, exchanges = b->layout->tp > 1 && (sharded || !backward);
     enum collective c = sharded ? (backward ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER) : COLLECTIVE_ALL_REDUCE;
-    if (sharded || !backward)
-        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "embedding_exchange", c, GROUP_TP, elements * 2));
+    int32_t exchange = exchanges ? builder_exchange(b, CLASS_TP_COMM, "embedding_exchange", c, GROUP_TP, elements * 2) : -1;
+    if (exchanges && backward) /* the gradient of all tokens is gathered before it is scattered into the table */
+        builder_append(b, exchange);
+    builder_memory(b, CLASS_EMBEDDING, "embedding", bytes, backward ? 2 : 3);
+    if (exchanges && !backward)
+        builder_append(b, exchange);
 }
 
 /* Cross entropy over T x V/tp logits. Vocabulary-parallel in fp32: cast (2 + 4), maximum (4), subtract and exponentiate (4 + 4),

@@ -1,0 +1,25 @@
+#include "runtime/data.h"
+
+#include "model/base/random.h"
+
+static void synthetic(const struct data_source *source, struct random_stream *stream, int32_t *tokens)
+{
+    uint64_t vocab = (uint64_t)source->vocab, token = random_below(stream, vocab);
+    for (int64_t i = 0; i <= source->seq_len; i++) {
+        tokens[i] = (int32_t)token;
+        bool jump = random_below(stream, 8) == 0;
+        token = jump ? random_below(stream, vocab) : (3 * token + 1) % vocab;
+    }
+}
+
+void data_sample(const struct data_source *source, int64_t number, int32_t *tokens)
+{
+    struct random_stream stream = random_stream_named(source->seed, UINT64_C(0x73616d706c6573), (uint64_t)number);
+    if (!source->text) {
+        synthetic(source, &stream, tokens);
+        return;
+    }
+    size_t from = (size_t)random_below(&stream, source->n_text - (uint64_t)source->seq_len);
+    for (int64_t i = 0; i <= source->seq_len; i++)
+        tokens[i] = source->text[from + (size_t)i];
+}

@@ -1,0 +1,256 @@
+/* ends.c - what stands before the first layer and after the last: embedding, output matrix, loss. */
+#include "runtime/rank.h"
+
+static struct tensor *activation_new(struct step_context *c, int64_t rows, int64_t cols)
+{
+    return tensor_new(c->rank, (size_t)(rows * cols) * device_element_bytes(c->rank->device));
+}
+
+static void drop(struct step_context *c, struct tensor **tensor)
+{
+    tensor_drop(c->rank, tensor, c->stream);
+}
+
+static const struct unit_state *unit_at(const struct step_context *c, int index)
+{
+    return index >= 0 ? &c->chunk->states[index] : NULL;
+}
+
+/* --- embedding */
+
+static struct kernel_call embedding_call_of(const struct step_context *c, enum kernel kernel)
+{
+    const struct shape *s = &c->rank->shape;
+    return (struct kernel_call){.kernel = kernel,
+                                .embedding = {.t = s->tokens,
+                                              .h = s->hidden,
+                                              .seq_len = s->seq_len,
+                                              .first = s->vocab_first,
+                                              .count = s->vocab_count,
+                                              .tokens = c->rank->tokens + c->micro_batch * s->tokens}};
+}
+
+/* A chunk without layers sends what the embedding made. */
+static void embedding_leave(struct step_context *c)
+{
+    if (c->chunk->range.count || c->chunk->head)
+        return;
+    struct tensor *made = c->pass->x;
+    c->pass->x = output_new(c, true, true);
+    struct kernel_call copy = {.kernel = KERNEL_COPY, .copy = {c->pass->x->data, made->data, made->bytes}};
+    rank_launch(c->rank, c->stream, &copy);
+    drop(c, &made);
+}
+
+static void embed_step(struct step_context *c)
+{
+    const struct shape *s = &c->rank->shape;
+    const struct unit_state *table = unit_at(c, c->chunk->units.table), *positions = unit_at(c, c->chunk->units.positions);
+    struct kernel_call call = embedding_call_of(c, KERNEL_EMBEDDING_FORWARD);
+    c->pass->x = activation_new(c, s->tokens, s->hidden);
+    call.embedding.table = unit_weights(c->rank, table, PARAMETER_TABLE);
+    if (positions && s->tp_rank == 0) /* rows are added up over the tensor-parallel group */
+        call.embedding.positions = unit_weights(c->rank, positions, PARAMETER_POSITIONS);
+    call.embedding.x = c->pass->x->data;
+    rank_launch(c->rank, c->stream, &call);
+}
+
+static void embed_gather_backward_step(struct step_context *c)
+{
+    struct tensor *whole = NULL;
+    tp_gather(c, c->pass->d, &whole, "gradient of the embedding");
+    drop(c, &c->pass->d);
+    c->pass->d = whole;
+}
+
+static void embed_backward_step(struct step_context *c)
+{
+    const struct unit_state *table = unit_at(c, c->chunk->units.table), *positions = unit_at(c, c->chunk->units.positions);
+    struct kernel_call call = embedding_call_of(c, KERNEL_EMBEDDING_BACKWARD);
+    call.embedding.dx = c->pass->d->data;
+    call.embedding.dtable = unit_gradients(table, PARAMETER_TABLE);
+    call.embedding.dpositions = positions ? unit_gradients(positions, PARAMETER_POSITIONS) : NULL;
+    rank_launch(c->rank, c->stream, &call);
+    drop(c, &c->pass->d);
+}
+
+/* --- output matrix */
+
+static const struct unit_state *output_unit(const struct step_context *c)
+{
+    return c->rank->shape.tied ? unit_at(c, c->chunk->units.table) : unit_at(c, c->chunk->units.head);
+}
+
+static enum parameter_kind output_kind(const struct step_context *c)
+{
+    return c->rank->shape.tied ? PARAMETER_TABLE : PARAMETER_HEAD;
+}
+
+static struct kernel_call output_call(const struct step_context *c, enum kernel kernel)
+{
+    const struct shape *s = &c->rank->shape;
+    return (struct kernel_call){
+        .kernel = kernel,
+        .linear = {
+            .t = s->tokens, .in = s->hidden, .out = s->vocab_count, .w = unit_weights(c->rank, output_unit(c), output_kind(c))}};
+}
+
+static void final_norm_step(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    const struct unit_state *unit = unit_at(c, c->chunk->units.final_norm);
+    h->x = c->pass->x;
+    c->pass->x = NULL;
+    h->n = activation_new(c, s->local_tokens, s->hidden);
+    h->mean = tensor_new(c->rank, (size_t)s->local_tokens * sizeof(float));
+    h->rstd = tensor_new(c->rank, (size_t)s->local_tokens * sizeof(float));
+    struct kernel_call call = {.kernel = KERNEL_NORM_FORWARD,
+                               .norm_forward = {.t = s->local_tokens,
+                                                .h = s->hidden,
+                                                .rms = s->rms,
+                                                .epsilon = NORM_EPSILON,
+                                                .x = h->x->data,
+                                                .gain = unit_weights(c->rank, unit, PARAMETER_FINAL_GAIN),
+                                                .bias = s->rms ? NULL : unit_weights(c->rank, unit, PARAMETER_FINAL_BIAS),
+                                                .y = h->n->data,
+                                                .mean = h->mean->data,
+                                                .rstd = h->rstd->data}};
+    rank_launch(c->rank, c->stream, &call);
+    if (!s->sequence_parallel)
+        h->n_full = tensor_share(h->n);
+}
+
+static void logits_step(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    h->logits = activation_new(c, s->tokens, s->vocab_count);
+    struct kernel_call call = output_call(c, KERNEL_LINEAR_FORWARD);
+    call.linear.x = h->n_full->data;
+    call.linear.y = h->logits->data;
+    rank_launch(c->rank, c->stream, &call);
+    drop(c, &h->n);
+}
+
+/* --- loss */
+
+static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, enum kernel kernel)
+{
+    const struct shape *s = &c->rank->shape;
+    const struct job *job = c->rank->setting->job;
+    return (struct kernel_call){.kernel = kernel,
+                                .logits = {.t = s->tokens,
+                                           .v = s->vocab_count,
+                                           .first = s->vocab_first,
+                                           .targets = c->rank->targets + c->micro_batch * s->tokens,
+                                           .logits = h->logits->data,
+                                           .max = h->max->data,
+                                           .sums = h->sums->data,
+                                           .scale = (float)(1.0 / ((double)job->global_batch * (double)job->seq_len)),
+                                           .loss = c->rank->loss}};
+}
+
+static void vocabulary_reduce(struct step_context *c, struct tensor *tensor, enum reduction reduction, int64_t count)
+{
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .reduction = reduction,
+                                 .in = tensor->data,
+                                 .out = tensor->data,
+                                 .count = count,
+                                 .what = "cross entropy"};
+    rank_exchange(c->rank, c->rank->tp_side, c->stream, &call);
+}
+
+static void cross_entropy_step(struct step_context *c, struct head_state *h)
+{
+    int64_t t = c->rank->shape.tokens;
+    h->max = tensor_new(c->rank, (size_t)t * sizeof(float));
+    h->sums = tensor_new(c->rank, 2 * (size_t)t * sizeof(float));
+    struct kernel_call call = logits_call_of(c, h, KERNEL_LOGITS_MAX);
+    rank_launch(c->rank, c->stream, &call);
+    vocabulary_reduce(c, h->max, REDUCTION_MAX, t);
+    call.kernel = KERNEL_LOGITS_SUM;
+    rank_launch(c->rank, c->stream, &call);
+    vocabulary_reduce(c, h->sums, REDUCTION_SUM, 2 * t);
+    call.kernel = KERNEL_LOGITS_LOSS;
+    rank_launch(c->rank, c->stream, &call);
+}
+
+/* --- the way back */
+
+static void cross_entropy_backward_step(struct step_context *c, struct head_state *h)
+{
+    struct kernel_call call = logits_call_of(c, h, KERNEL_LOGITS_BACKWARD);
+    rank_launch(c->rank, c->stream, &call);
+    drop(c, &h->max);
+    drop(c, &h->sums);
+}
+
+static void logits_input_step(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    h->d_n = activation_new(c, s->tokens, s->hidden);
+    struct kernel_call call = output_call(c, KERNEL_LINEAR_BACKWARD_INPUT);
+    call.linear.dy = h->logits->data;
+    call.linear.dx = h->d_n->data;
+    rank_launch(c->rank, c->stream, &call);
+}
+
+static void logits_weight_step(struct step_context *c, struct head_state *h)
+{
+    struct kernel_call call = output_call(c, KERNEL_LINEAR_BACKWARD_WEIGHT);
+    call.linear.w = NULL;
+    call.linear.x = h->n_full->data;
+    call.linear.dy = h->logits->data;
+    call.linear.dw = unit_gradients(output_unit(c), output_kind(c));
+    rank_launch(c->rank, c->stream, &call);
+    drop(c, &h->logits);
+    drop(c, &h->n_full);
+}
+
+static void final_norm_backward_step(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    const struct unit_state *unit = unit_at(c, c->chunk->units.final_norm);
+    c->pass->d = output_new(c, false, c->chunk->range.count == 0 && !c->chunk->embedding);
+    struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
+                               .norm_backward = {.t = s->local_tokens,
+                                                 .h = s->hidden,
+                                                 .rms = s->rms,
+                                                 .dy = h->d_n->data,
+                                                 .x = h->x->data,
+                                                 .gain = unit_weights(c->rank, unit, PARAMETER_FINAL_GAIN),
+                                                 .mean = h->mean->data,
+                                                 .rstd = h->rstd->data,
+                                                 .dx = c->pass->d->data,
+                                                 .dgain = unit_gradients(unit, PARAMETER_FINAL_GAIN),
+                                                 .dbias = s->rms ? NULL : unit_gradients(unit, PARAMETER_FINAL_BIAS)}};
+    rank_launch(c->rank, c->stream, &call);
+    drop(c, &h->d_n);
+    drop(c, &h->x);
+    drop(c, &h->mean);
+    drop(c, &h->rstd);
+}
+
+void ends_step(struct step_context *c, const struct step *step)
+{
+    struct head_state *h = &c->pass->head;
+    switch (step->kind) {
+    case STEP_EMBED: embed_step(c); break;
+    case STEP_EMBED_REDUCE: tp_reduce(c, &c->pass->x, "embedding"); break;
+    case STEP_EMBED_GATHER_BACKWARD: embed_gather_backward_step(c); break;
+    case STEP_EMBED_BACKWARD: embed_backward_step(c); break;
+    case STEP_FINAL_NORM: final_norm_step(c, h); break;
+    case STEP_HEAD_GATHER: tp_gather(c, h->n, &h->n_full, "input of the output matrix"); break;
+    case STEP_LOGITS: logits_step(c, h); break;
+    case STEP_CROSS_ENTROPY: cross_entropy_step(c, h); break;
+    case STEP_CROSS_ENTROPY_BACKWARD: cross_entropy_backward_step(c, h); break;
+    case STEP_LOGITS_INPUT: logits_input_step(c, h); break;
+    case STEP_LOGITS_WEIGHT: logits_weight_step(c, h); break;
+    case STEP_HEAD_REDUCE_BACKWARD: tp_reduce(c, &h->d_n, "gradient of the output matrix's input"); break;
+    case STEP_FINAL_NORM_BACKWARD: final_norm_backward_step(c, h); break;
+    default: break;
+    }
+    if (step->last && (step->kind == STEP_EMBED || step->kind == STEP_EMBED_REDUCE))
+        embedding_leave(c);
+}

@@ -1,0 +1,423 @@
+#include "runtime/executor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/memory.h"
+
+static const struct place NOWHERE;
+
+/* --- opening */
+
+static void open_streams(struct rank *rank)
+{
+    const struct device_api *api = rank->device->api;
+    for (int s = 0; s < N_STREAMS && rank->status == STATUS_OK; s++)
+        rank->status = api->stream_new(rank->device, s != STREAM_COMPUTE, &rank->streams[s], &rank->diags);
+    uint32_t n = rank->program->scripts[rank->stage].n_ops;
+    rank->begin = memory_new(n, sizeof *rank->begin);
+    rank->end = memory_new(n, sizeof *rank->end);
+    for (uint32_t i = 0; i < n && rank->status == STATUS_OK; i++) {
+        rank->status = api->event_new(rank->device, &rank->begin[i], &rank->diags);
+        if (rank->status == STATUS_OK)
+            rank->status = api->event_new(rank->device, &rank->end[i], &rank->diags);
+    }
+}
+
+static struct communicator *make(struct rank *rank, const int *members, int n)
+{
+    struct communicator *communicator = NULL;
+    if (rank->status == STATUS_OK)
+        rank->status = rank->world->api->communicator_new(rank->world, members, n, &communicator, &rank->diags);
+    return communicator;
+}
+
+static void open_groups(struct rank *rank)
+{
+    const struct program *program = rank->program;
+    int *members = memory_new((size_t)program->n_ranks, sizeof *members);
+    for (int g = 0; g < program->n_groups; g++) {
+        const struct rank_group *group = &program->groups[g];
+        for (int i = 0; i < group->n_members; i++)
+            members[i] = program->members[group->first_member + i];
+        struct communicator *communicator = make(rank, members, group->n_members);
+        if (communicator)
+            rank->groups[group->kind] = communicator;
+    }
+    free(members);
+}
+
+/* Tensor-parallel groups, every one of them: at chunk detail no operation names theirs. */
+static void open_tensor_parallel(struct rank *rank, struct communicator **mine)
+{
+    const struct layout *layout = rank->layout;
+    int *members = memory_new((size_t)layout->tp, sizeof *members);
+    for (int r = 0; r < rank->program->n_ranks && layout->tp > 1; r++) {
+        if (layout_coordinates(layout, r).tp)
+            continue;
+        layout_group_members(layout, GROUP_TP, r, members);
+        struct communicator *communicator = make(rank, members, layout->tp);
+        if (communicator)
+            *mine = communicator;
+    }
+    free(members);
+}
+
+/* A channel per boundary between virtual stages, direction and pair of ranks; the tag says which boundary and direction. */
+static void open_channels(struct rank *rank)
+{
+    const struct layout *layout = rank->layout;
+    int stage_ranks = layout->tp * layout->cp * layout->dp;
+    rank->n_channels = 2 * (layout->pp * layout->vpp - 1);
+    rank->channels = memory_new((size_t)rank->n_channels, sizeof(struct communicator *));
+    for (int tag = 0; tag < rank->n_channels && layout->pp > 1; tag++)
+        for (int i = 0; i < stage_ranks; i++) {
+            int before = layout_stage_of(layout, tag / 2) * stage_ranks + i;
+            int after = layout_stage_of(layout, tag / 2 + 1) * stage_ranks + i;
+            int members[2] = {tag % 2 ? after : before, tag % 2 ? before : after}; /* from, to */
+            struct communicator *communicator = make(rank, members, 2);
+            if (communicator)
+                rank->channels[tag] = communicator;
+        }
+}
+
+static void open_chunks(struct rank *rank, uint64_t seed)
+{
+    const struct layout *layout = rank->layout;
+    rank->chunks = memory_new((size_t)layout->vpp, sizeof *rank->chunks);
+    int last = layout->pp * layout->vpp - 1;
+    for (int c = 0; c < layout->vpp; c++) {
+        struct chunk_state *chunk = &rank->chunks[c];
+        chunk->virtual_stage = layout_virtual_stage(layout, rank->stage, c);
+        chunk->range = layout_layers(layout, rank->setting->model->layers, chunk->virtual_stage);
+        chunk->embedding = chunk->virtual_stage == 0;
+        chunk->head = chunk->virtual_stage == last;
+        chunk_open(rank, chunk, seed);
+    }
+}
+
+static void open_buffers(struct rank *rank)
+{
+    size_t tokens = (size_t)(rank->micro_batches * rank->shape.tokens) * sizeof(int32_t);
+    rank->tokens = rank_memory(rank, tokens);
+    rank->targets = rank_memory(rank, tokens);
+    rank->loss = rank_memory(rank, sizeof *rank->loss);
+    rank->norm = rank_memory(rank, sizeof *rank->norm);
+}
+
+enum status rank_open(const struct rank_options *options, struct device *device, struct world *world, struct rank *rank)
+{
+    const struct layout *layout = &options->program->layout;
+    *rank = (struct rank){.program = options->program,
+                          .setting = options->setting,
+                          .layout = layout,
+                          .rank = world->rank,
+                          .stage = options->program->ranks[world->rank].script,
+                          .shape = shape_of(layout, options->setting, world->rank),
+                          .device = device,
+                          .world = world,
+                          .rate = options->rate,
+                          .micro_batches = layout_micro_batches(layout, options->setting->job)};
+    rank->status = runtime_supports(layout, options->setting, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = binding_build(options->program, rank->stage, options->setting, &rank->binding, &rank->diags);
+    if (rank->status != STATUS_OK)
+        return rank->status;
+    open_streams(rank);
+    open_groups(rank);
+    open_tensor_parallel(rank, &rank->groups[GROUP_TP]);
+    open_tensor_parallel(rank, &rank->tp_side);
+    open_channels(rank);
+    open_chunks(rank, options->seed);
+    open_buffers(rank);
+    return rank->status;
+}
+
+/* --- closing */
+
+static void close_events(struct rank *rank)
+{
+    const struct device_api *api = rank->device->api;
+    uint32_t n = rank->program->scripts[rank->stage].n_ops;
+    for (uint32_t i = 0; rank->begin && i < n; i++) {
+        api->event_free(rank->begin[i]);
+        api->event_free(rank->end[i]);
+    }
+    free(rank->begin);
+    free(rank->end);
+}
+
+void rank_close(struct rank *rank)
+{
+    const struct device_api *api = rank->device->api;
+    size_t tokens = (size_t)(rank->micro_batches * rank->shape.tokens) * sizeof(int32_t);
+    for (int s = 0; s < N_STREAMS; s++)
+        if (rank->streams[s])
+            api->stream_free(rank->streams[s]);
+    close_events(rank);
+    for (int c = 0; rank->chunks && c < rank->layout->vpp; c++)
+        chunk_close(rank, &rank->chunks[c]);
+    tensors_free(rank);
+    api->memory_free(rank->device, rank->tokens, tokens);
+    api->memory_free(rank->device, rank->targets, tokens);
+    api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
+    api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
+    api->memory_free(rank->device, rank->partial, (size_t)rank->n_partial * sizeof *rank->partial);
+    free(rank->chunks);
+    free(rank->channels);
+    binding_free(&rank->binding);
+    rank->world->api->close(rank->world);
+    api->close(rank->device);
+    diags_free(&rank->diags);
+    *rank = (struct rank){0};
+}
+
+/* --- one operation */
+
+static void enqueue_pass(struct rank *rank, const struct op *op, const struct bound_op *bound, struct device_stream *stream)
+{
+    struct chunk_state *chunk = &rank->chunks[op->chunk];
+    const struct step_list *list = binding_list(&rank->binding, op->chunk, op->pass);
+    struct step_context context = {
+        .rank = rank, .chunk = chunk, .pass = chunk->passes[op->micro_batch], .stream = stream, .micro_batch = op->micro_batch};
+    for (uint32_t i = 0; i < bound->n && rank->status == STATUS_OK; i++)
+        step_enqueue(&context, &list->items[bound->first + i]);
+}
+
+static void enqueue_message(struct rank *rank, const struct op *op, struct device_stream *stream)
+{
+    struct pass_state *pass = rank->chunks[op->chunk].passes[op->micro_batch];
+    struct tensor **at = op->pass == PASS_FORWARD ? &pass->x : &pass->d;
+    int64_t elements = rank->shape.local_tokens * rank->shape.hidden;
+    bool sends = op->kind == OP_SEND;
+    if (!sends)
+        *at = tensor_new_travelling(rank, (size_t)elements * device_element_bytes(rank->device), stream);
+    if (!*at)
+        return;
+    struct exchange_call call = {.exchange = sends ? EXCHANGE_SEND : EXCHANGE_RECV,
+                                 .element = rank_element(rank),
+                                 .in = (*at)->data,
+                                 .out = (*at)->data,
+                                 .count = elements,
+                                 .peer = sends ? 1 : 0,
+                                 .what = op->pass == PASS_FORWARD ? "activations" : "gradients"};
+    rank_exchange(rank, rank->channels[op->tag], stream, &call);
+    if (sends)
+        tensor_drop(rank, at, stream);
+}
+
+static void enqueue_op(struct rank *rank, uint32_t i)
+{
+    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
+    struct device_stream *stream = rank->streams[op->stream];
+    for (int d = 0; d < OP_DEPS; d++)
+        if (op->deps[d] != NO_OP)
+            rank_wait(rank, rank->end[op->deps[d]], stream);
+    rank_record(rank, rank->begin[i], stream);
+    if (op->kind == OP_SEND || op->kind == OP_RECV)
+        enqueue_message(rank, op, stream);
+    else if (op->pass < N_PASSES)
+        enqueue_pass(rank, op, &rank->binding.ops[i], stream);
+    else if (op->kind == OP_COLLECTIVE)
+        shards_exchange(rank, op, stream);
+    else if (op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER)
+        shards_optimize(rank, stream);
+    rank_record(rank, rank->end[i], stream);
+}
+
+/* --- one step */
+
+static void copy_tokens(struct rank *rank, int32_t *to, const int32_t *from, int64_t n)
+{
+    if (rank->status == STATUS_OK)
+        rank->status =
+            rank->device->api->copy_in(rank->streams[STREAM_COMPUTE], to, from, (size_t)n * sizeof *from, &rank->diags);
+}
+
+/* This rank's samples of the step's global batch. */
+static void load_batch(const struct rank_options *options, struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    const struct layout *layout = rank->layout;
+    int64_t n = rank->micro_batches * s->tokens, samples = rank->micro_batches * s->micro_batch;
+    int64_t first = rank->step * options->setting->job->global_batch + layout_coordinates(layout, rank->rank).dp * samples;
+    int32_t *sample = memory_new((size_t)s->seq_len + 1, sizeof *sample);
+    int32_t *tokens = memory_new((size_t)n, sizeof *tokens), *targets = memory_new((size_t)n, sizeof *targets);
+    for (int64_t i = 0; i < samples; i++) {
+        data_sample(options->data, first + i, sample);
+        memcpy(tokens + i * s->seq_len, sample, (size_t)s->seq_len * sizeof *sample);
+        memcpy(targets + i * s->seq_len, sample + 1, (size_t)s->seq_len * sizeof *sample);
+    }
+    copy_tokens(rank, rank->tokens, tokens, n);
+    copy_tokens(rank, rank->targets, targets, n);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(rank->streams[STREAM_COMPUTE], &rank->diags);
+    free(sample);
+    free(tokens);
+    free(targets);
+}
+
+static void clear(struct rank *rank)
+{
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->loss, sizeof *rank->loss}};
+    rank_launch(rank, stream, &zero);
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            struct unit_state *u = &rank->chunks[c].states[i];
+            zero.zero.at = u->gradients ? u->gradients : u->owned_gradients;
+            zero.zero.bytes = (size_t)(u->gradients ? u->unit->elements : u->owned) * sizeof(float);
+            rank_launch(rank, stream, &zero);
+        }
+    rank->gradients_finished = false;
+}
+
+static void synchronise(struct rank *rank)
+{
+    for (int s = 0; s < N_STREAMS; s++) {
+        enum status status = rank->device->api->stream_synchronise(rank->streams[s], &rank->diags);
+        if (status != STATUS_OK) {
+            rank->status = status;
+            break;
+        }
+    }
+    /* After a failure the other streams still have to come to rest. */
+    for (int s = 0; s < N_STREAMS && rank->status != STATUS_OK; s++) {
+        struct diags ignored = {0};
+        if (rank->device->api->stream_synchronise(rank->streams[s], &ignored) != STATUS_OK)
+            rank->status = STATUS_FAILED;
+        diags_free(&ignored);
+    }
+}
+
+static void meet(struct rank *rank, bool clock)
+{
+    if (rank->status == STATUS_OK)
+        rank->status = rank->world->api->barrier(rank->world, clock, &rank->diags);
+}
+
+static void read_times(struct rank *rank, struct rank_timing *timing)
+{
+    uint32_t n = rank->program->scripts[rank->stage].n_ops;
+    for (uint32_t i = 0; i < n && rank->status == STATUS_OK; i++) {
+        rank->status = rank->device->api->event_time(rank->begin[i], &timing->start[i], &rank->diags);
+        if (rank->status == STATUS_OK)
+            rank->status = rank->device->api->event_time(rank->end[i], &timing->end[i], &rank->diags);
+    }
+}
+
+/* --- troubles on request */
+
+/* This rank goes silent (and comes to an end itself a little later), or says goodbye. */
+static void fall_out(struct rank *rank, enum trouble trouble)
+{
+    char text[96];
+    snprintf(text, sizeof text, "rank %d %s on request", rank->rank, trouble == TROUBLE_KILLED ? "was killed" : "hung");
+    diag_error(&rank->diags, NOWHERE, "%s", text);
+    if (trouble == TROUBLE_HANGS) {
+        nanos wait = rank->world->timeout + rank->world->timeout / 2;
+        struct timespec t = {.tv_sec = wait / NANOS_PER_SECOND, .tv_nsec = wait % NANOS_PER_SECOND};
+        nanosleep(&t, NULL);
+    }
+    rank->status = STATUS_FAILED;
+    rank->world->api->abandon(rank->world, text);
+}
+
+/* How much longer an operation shall last, from how long it took in the step before. */
+static void slow_down(struct rank *rank, uint32_t i, const struct injection *injection, const struct rank_timing *before)
+{
+    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
+    nanos took = before->end[i] - before->start[i];
+    if (op->kind != OP_COMPUTE || took <= 0 || !rank->device->api->pause || rank->status != STATUS_OK)
+        return;
+    nanos more = (nanos)((double)took * (injection->factor - 1));
+    rank->status = rank->device->api->pause(rank->streams[op->stream], more, &rank->diags);
+}
+
+static bool is_due(const struct rank *rank, const struct injection *injection, enum trouble trouble)
+{
+    return injection && injection->trouble == trouble && injection->rank == rank->rank && rank->step >= injection->step;
+}
+
+static void enqueue_step(struct rank *rank, const struct injection *injection, const struct rank_timing *before)
+{
+    uint32_t n = rank->program->scripts[rank->stage].n_ops;
+    bool slow = is_due(rank, injection, TROUBLE_SLOW) && rank->step > 0;
+    bool falls = is_due(rank, injection, TROUBLE_KILLED) || is_due(rank, injection, TROUBLE_HANGS);
+    for (uint32_t i = 0; i < n && rank->status == STATUS_OK; i++) {
+        if (falls && i == n / 2) {
+            fall_out(rank, injection->trouble);
+            return;
+        }
+        if (slow)
+            slow_down(rank, i, injection, before);
+        enqueue_op(rank, i);
+    }
+}
+
+enum status rank_run_step(const struct rank_options *options, struct rank *rank, const struct injection *injection,
+                          struct rank_timing *timing)
+{
+    load_batch(options, rank);
+    clear(rank);
+    synchronise(rank);
+    meet(rank, true);
+    if (rank->status == STATUS_OK)
+        enqueue_step(rank, injection, timing);
+    synchronise(rank);
+    if (rank->status == STATUS_OK)
+        read_times(rank, timing);
+    meet(rank, false);
+    rank->step++;
+    return rank->status;
+}
+
+/* --- results */
+
+static void copy_out(struct rank *rank, void *to, const void *from, size_t bytes)
+{
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->copy_out(stream, to, from, bytes, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
+}
+
+enum status rank_read(struct rank *rank, double *loss, double *square_norm)
+{
+    float norm = 0;
+    copy_out(rank, loss, rank->loss, sizeof *loss);
+    copy_out(rank, &norm, rank->norm, sizeof norm);
+    *square_norm = norm;
+    return rank->status;
+}
+
+static void collect_unit(struct rank *rank, const struct unit_state *u, const struct model_map *map, const float *owned,
+                         float *whole)
+{
+    for (int k = 0; k < u->unit->n_parameters; k++) {
+        const struct parameter *p = &u->unit->parameters[k];
+        for (int64_t i = 0; i < p->rows * p->cols; i++) {
+            int64_t at = p->offset + i;
+            if (at >= u->first && at < u->first + u->owned)
+                whole[model_map_index(map, p, i)] = owned[at - u->first];
+        }
+    }
+    (void)rank;
+}
+
+enum status rank_collect(struct rank *rank, bool gradients, float *whole)
+{
+    struct model_map map = model_map_of(rank->setting);
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            struct unit_state *u = &rank->chunks[c].states[i];
+            float *owned = memory_new((size_t)u->owned, sizeof *owned);
+            copy_out(rank, owned, gradients ? u->owned_gradients : u->master, (size_t)u->owned * sizeof *owned);
+            if (rank->status == STATUS_OK)
+                collect_unit(rank, u, &map, owned, whole);
+            free(owned);
+        }
+    return rank->status;
+}

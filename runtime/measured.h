@@ -1,0 +1,16 @@
+/*
+ * measured.h - from marks on streams to a timeline (private to the runtime).
+ *
+ * A mark before an operation says when the stream got there, not when its partners did. So that measured and predicted spans mean
+ * the same (sim/step_executor.h): a collective begins when its last member is ready, a receive when its send has begun.
+ */
+#ifndef MSIM_RUNTIME_MEASURED_H
+#define MSIM_RUNTIME_MEASURED_H
+
+#include "runtime/executor.h"
+#include "traces/timeline.h"
+
+/* `timings` [n_ranks]; the timeline is closed. */
+void measured_timeline(const struct program *program, const struct rank_timing *timings, struct timeline *timeline);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * rank.h - one rank of a run: its device, communicators, weights, and the tensors of the micro-batches under way (private to the
+ * runtime).
+ *
+ * One thread enqueues everything a rank does (executor.c); nothing here waits for the device. A buffer given back by one enqueued
+ * step may be handed to a later one, which is safe for two reasons:
+ *
+ *   ordinary tensors   are touched by the compute stream, and by exchanges that the next computation waits for. What a step gives
+ *                      back is reused only by steps after the next computation begins.
+ *   travelling ones    (messages, gathered weights, gradients on their way) are touched by other streams too. When one is given
+ *                      back, an event is recorded on the stream that used it last, and its next user waits for that event.
+ *
+ * Failures stick: after the first, `status` is set, its sentence is in diags, and everything here does nothing.
+ */
+#ifndef MSIM_RUNTIME_RANK_H
+#define MSIM_RUNTIME_RANK_H
+
+#define NORM_EPSILON 1e-5f
+#define ROTARY_BASE  10000.0f /* RoFormer (Su and others, 2021) and LLaMA */
+
+#include "runtime/comm.h"
+#include "runtime/steps.h"
+
+struct tensor {
+    void *data;
+    size_t bytes;
+    int references;
+    bool travels;
+    struct device_event *released; /* of a travelling one; NULL: never given back */
+    struct tensor *next;           /* in a list of free ones */
+};
+
+/* What the backward pass of a layer needs of its forward pass, and what its weight gradients need of the rest of the backward
+ * pass. NULL: not there (yet, any more). */
+struct layer_state {
+    struct tensor *x, *mean1, *rstd1, *n1, *n1_full, *qkv, *context, *log_sum_exp;
+    struct tensor *x2, *mean2, *rstd2, *n2, *n2_full, *up, *act;
+    struct tensor *branch; /* partial sums of a branch before and after they are reduced */
+    /* backward */
+    struct tensor *d, *d_full; /* gradient of the layer's output; gathered */
+    struct tensor *d_act, *d_up, *d_n2, *d_x2, *context_again;
+    struct tensor *d2, *d2_full, *d_context, *d_qkv, *d_n1;
+};
+
+struct head_state {
+    struct tensor *x, *mean, *rstd, *n, *n_full, *logits, *max, *sums, *d_n;
+};
+
+/* One micro-batch in one model chunk. */
+struct pass_state {
+    struct tensor *x; /* what the next layer reads; at the end, what the next stage gets */
+    struct tensor *d; /* the same on the way back */
+    struct layer_state *layers;
+    struct head_state head;
+};
+
+enum { GATHERED_MAX = 64 };
+
+/* One unit of weights on this rank. `owned` elements from `first` on are updated here: all of them, or this rank's slice. */
+struct unit_state {
+    const struct unit *unit;
+    int64_t first, owned;
+    void *weights;         /* device precision, whole unit; ZeRO-3: while gathered */
+    void *shard;           /* ZeRO-3: own slice in device precision; otherwise inside weights */
+    float *master, *m, *v; /* owned elements; master may be the weights themselves (fp32) */
+    float *gradients;      /* whole unit; ZeRO-3: while a pass computes them */
+    float *owned_gradients;
+    /* ZeRO-3 */
+    struct tensor *gathered[GATHERED_MAX]; /* fetched ahead, first in first out */
+    int n_gathered;
+    struct tensor *weights_tensor, *gradients_tensor;
+};
+
+struct chunk_state {
+    int virtual_stage;
+    struct layer_range range;
+    bool embedding, head;
+    struct stage_units units;
+    struct unit_state *states;  /* [units.n_items] */
+    struct pass_state **passes; /* [micro-batches] */
+};
+
+struct rank_timing {
+    nanos *start, *end; /* [n_ops] */
+};
+
+struct rank {
+    const struct program *program;
+    const struct setting *setting;
+    const struct layout *layout;
+    int rank, stage;
+    struct shape shape;
+    struct device *device;
+    struct world *world;
+    struct device_stream *streams[N_STREAMS];
+    struct communicator *groups[N_GROUP_KINDS];
+    struct communicator *tp_side;   /* small exchanges inside computations and at the end of the step */
+    struct communicator **channels; /* [2 * boundaries]: by tag, NULL where this rank takes no part */
+    int n_channels;
+    struct binding binding;
+    struct device_event **begin, **end; /* [n_ops] */
+    struct chunk_state *chunks;         /* [vpp] */
+    int64_t micro_batches;
+    int32_t *tokens, *targets; /* device, [micro_batches][tokens] */
+    double *loss;              /* device */
+    float *norm;               /* device: squared gradient norm */
+    float *partial;            /* device: gradients to be added up over the tensor-parallel group */
+    int64_t n_partial;
+    bool gradients_finished;
+    float rate; /* learning rate */
+    int64_t step;
+
+    struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
+    struct tensor **all;
+    size_t n_all, capacity;
+
+    enum status status;
+    struct diags diags;
+};
+
+/* --- memory.c */
+struct tensor *tensor_new(struct rank *rank, size_t bytes);
+/* One that travels, to be used next on `stream`. */
+struct tensor *tensor_new_travelling(struct rank *rank, size_t bytes, struct device_stream *stream);
+struct tensor *tensor_share(struct tensor *tensor);
+/* Give up a reference, used last on `stream`; *tensor becomes NULL. NULL is fine. */
+void tensor_drop(struct rank *rank, struct tensor **tensor, struct device_stream *stream);
+void tensors_settle(struct rank *rank); /* a computation begins: what was given back before may be reused */
+void tensors_free(struct rank *rank);
+void *rank_memory(struct rank *rank, size_t bytes); /* for the whole run; NULL after a failure */
+
+static inline void *tensor_data(struct tensor *tensor)
+{
+    return tensor ? tensor->data : NULL;
+}
+
+/* --- enqueueing; no-ops after a failure */
+void rank_launch(struct rank *rank, struct device_stream *stream, const struct kernel_call *call);
+void rank_exchange(struct rank *rank, struct communicator *communicator, struct device_stream *stream,
+                   const struct exchange_call *call);
+void rank_wait(struct rank *rank, struct device_event *event, struct device_stream *stream);
+void rank_record(struct rank *rank, struct device_event *event, struct device_stream *stream);
+enum element rank_element(const struct rank *rank); /* of activations */
+
+/* --- units.c */
+void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
+void chunk_close(struct rank *rank, struct chunk_state *chunk);
+struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer);
+/* A parameter's weights and gradients; NULL where the unit has no such parameter. */
+void *unit_weights(const struct rank *rank, const struct unit_state *unit, enum parameter_kind kind);
+float *unit_gradients(const struct unit_state *unit, enum parameter_kind kind);
+/* ZeRO-3: what was gathered becomes the weights; gradients get a buffer; the weights go. No-ops otherwise. */
+void unit_enter(struct rank *rank, struct unit_state *unit, bool backward, struct device_stream *stream);
+void unit_leave(struct rank *rank, struct unit_state *unit, struct device_stream *stream);
+
+/* --- replicas of weights and gradients (shards.c): operations of the data-parallel stream and the end of the step */
+void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream);
+void shards_optimize(struct rank *rank, struct device_stream *stream);
+
+/* --- the transformer (transformer.c, layer_forward.c, layer_backward.c, ends.c) */
+struct step_context {
+    struct rank *rank;
+    struct chunk_state *chunk;
+    struct pass_state *pass;
+    struct device_stream *stream;
+    int64_t micro_batch;
+    bool keep; /* for the backward pass */
+};
+void step_enqueue(struct step_context *context, const struct step *step);
+void layer_forward_step(struct step_context *context, const struct step *step);
+void layer_backward_step(struct step_context *context, const struct step *step);
+void ends_step(struct step_context *context, const struct step *step);
+/* An exchange over the tensor-parallel group, on the communicator of the stream it runs on. */
+void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
+/* Sum over the group: *tensor becomes what this rank keeps of it. */
+void tp_reduce(struct step_context *context, struct tensor **tensor, const char *what);
+/* The output of a chunk, when it is sent, travels. */
+struct tensor *output_new(struct step_context *context, bool forward, bool last_of_chunk);
+
+#endif

@@ -1,0 +1,239 @@
+#include "runtime/run.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "runtime/comm_threads.h"
+#include "runtime/device_cpu.h"
+#include "runtime/measured.h"
+
+static const struct place NOWHERE;
+
+enum { TIMEOUT_S = 60 };
+
+struct worker {
+    pthread_t thread;
+    const struct run_options *options;
+    const struct rank_options *rank_options;
+    struct hub *hub;
+    struct rank rank;
+    struct rank_timing *timings; /* [steps] */
+    double *losses, *square_norms;
+    size_t peak;
+    float *gradients, *weights; /* shared by all workers, filled one after the other */
+    enum status status;
+    bool opened;
+};
+
+static void run_steps(struct worker *w)
+{
+    for (int s = 0; s < w->options->steps && w->status == STATUS_OK; s++) {
+        if (s > 0) { /* what a slow rank is slowed by */
+            uint32_t n = w->rank.program->scripts[w->rank.stage].n_ops;
+            for (uint32_t i = 0; i < n; i++) {
+                w->timings[s].start[i] = w->timings[s - 1].start[i];
+                w->timings[s].end[i] = w->timings[s - 1].end[i];
+            }
+        }
+        w->status = rank_run_step(w->rank_options, &w->rank, w->options->injection, &w->timings[s]);
+        if (w->status == STATUS_OK)
+            w->status = rank_read(&w->rank, &w->losses[s], &w->square_norms[s]);
+    }
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    struct device *device = NULL;
+    struct world *world = hub_join(w->hub, w->rank.rank);
+    w->status = device_cpu_open(w->rank.rank, hub_epoch(w->hub), w->options->memory_limit, &device, &w->rank.diags);
+    if (w->status != STATUS_OK) {
+        world->api->close(world);
+        return NULL;
+    }
+    w->status = rank_open(w->rank_options, device, world, &w->rank);
+    w->opened = true;
+    run_steps(w);
+    w->peak = device->peak;
+    if (w->status != STATUS_OK) {
+        char text[64];
+        snprintf(text, sizeof text, "rank %d failed", w->rank.rank);
+        world->api->abandon(world, w->rank.diags.n_items ? w->rank.diags.items[0].text : text);
+    }
+    return NULL;
+}
+
+/* --- before and after */
+
+static void worker_prepare(struct worker *w, const struct program *program, int rank)
+{
+    uint32_t n = program->scripts[program->ranks[rank].script].n_ops;
+    size_t steps = (size_t)w->options->steps;
+    w->rank.rank = rank;
+    w->timings = memory_new(steps, sizeof *w->timings);
+    for (size_t s = 0; s < steps; s++) {
+        w->timings[s].start = memory_new(n, sizeof(nanos));
+        w->timings[s].end = memory_new(n, sizeof(nanos));
+    }
+    w->losses = memory_new(steps, sizeof *w->losses);
+    w->square_norms = memory_new(steps, sizeof *w->square_norms);
+}
+
+static void worker_release(struct worker *w)
+{
+    if (w->opened)
+        rank_close(&w->rank);
+    else
+        diags_free(&w->rank.diags);
+    for (int s = 0; s < w->options->steps; s++) {
+        free(w->timings[s].start);
+        free(w->timings[s].end);
+    }
+    free(w->timings);
+    free(w->losses);
+    free(w->square_norms);
+}
+
+static bool start_workers(struct worker *workers, int n, struct diags *diags)
+{
+    int started = 0;
+    while (started < n && pthread_create(&workers[started].thread, NULL, worker_main, &workers[started]) == 0)
+        started++;
+    if (started < n)
+        diag_error(diags, NOWHERE, "%d ranks need a thread each (and some for their streams); the machine gave %d", n, started);
+    for (int i = 0; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = started; i < n; i++)
+        workers[i].status = STATUS_FAILED;
+    return started == n;
+}
+
+/* One line per rank that failed. */
+static enum status gather_failures(const struct worker *workers, int n, struct diags *diags)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < n; i++) {
+        if (workers[i].status == STATUS_OK)
+            continue;
+        status = workers[i].status;
+        if (workers[i].rank.diags.n_items)
+            diag_error(diags, NOWHERE, "%s", workers[i].rank.diags.items[0].text);
+        if (status == STATUS_MISSING) /* the same on every rank */
+            break;
+    }
+    return status;
+}
+
+/* --- results */
+
+static struct run_step step_of(const struct worker *workers, int n, const struct layout *layout, bool rolling, int s)
+{
+    struct run_step step = {0};
+    for (int i = 0; i < n; i++) {
+        struct coordinates at = layout_coordinates(layout, i);
+        const struct rank_timing *timing = &workers[i].timings[s];
+        const struct program *program = workers[i].rank.program;
+        uint32_t n_ops = program->scripts[program->ranks[i].script].n_ops;
+        if (at.tp == 0 && at.pp == layout->pp - 1)
+            step.loss += workers[i].losses[s];
+        for (uint32_t k = 0; k < n_ops; k++)
+            step.duration = timing->end[k] > step.duration ? timing->end[k] : step.duration;
+    }
+    step.gradient_norm = rolling ? NAN : sqrt(workers[0].square_norms[s]);
+    return step;
+}
+
+/* The step with the (lower) median duration, the first aside. */
+static int median_step(const struct run_step *steps, int n)
+{
+    int first = n > 1 ? 1 : 0, count = n - first;
+    for (int i = first; i < n; i++) {
+        int before = 0;
+        for (int j = first; j < n; j++)
+            before += steps[j].duration < steps[i].duration || (steps[j].duration == steps[i].duration && j < i);
+        if (before == (count - 1) / 2)
+            return i;
+    }
+    return first;
+}
+
+static enum status collect(struct worker *workers, int n, const struct setting *setting, struct run_result *result)
+{
+    struct model_map map = model_map_of(setting);
+    result->n_gradients = map.total;
+    result->gradients = memory_new((size_t)map.total, sizeof *result->gradients);
+    result->weights = memory_new((size_t)map.total, sizeof *result->weights);
+    for (int i = n - 1; i >= 0; i--) {
+        enum status status = rank_collect(&workers[i].rank, true, result->gradients);
+        if (status == STATUS_OK)
+            status = rank_collect(&workers[i].rank, false, result->weights);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status summarise(struct worker *workers, const struct program *program, const struct setting *setting,
+                             const struct run_options *options, struct run_result *result)
+{
+    int n = program->n_ranks;
+    *result = (struct run_result){.n_steps = options->steps, .n_ranks = n};
+    result->steps = memory_new((size_t)options->steps, sizeof *result->steps);
+    result->memory_peak = memory_new((size_t)n, sizeof *result->memory_peak);
+    for (int s = 0; s < options->steps; s++)
+        result->steps[s] = step_of(workers, n, &program->layout, program->rolling, s);
+    for (int i = 0; i < n; i++)
+        result->memory_peak[i] = workers[i].peak;
+    result->timeline_step = median_step(result->steps, options->steps);
+    struct rank_timing *timings = memory_new((size_t)n, sizeof *timings);
+    for (int i = 0; i < n; i++)
+        timings[i] = workers[i].timings[result->timeline_step];
+    measured_timeline(program, timings, &result->timeline);
+    free(timings);
+    return options->gradients ? collect(workers, n, setting, result) : STATUS_OK;
+}
+
+enum status run_on_threads(const struct program *program, const struct setting *setting, const struct run_options *options,
+                           struct run_result *result, struct diags *diags)
+{
+    int n = program->n_ranks;
+    struct data_source data = {.seed = options->seed,
+                               .vocab = setting->model->vocab,
+                               .seq_len = setting->job->seq_len,
+                               .text = options->text,
+                               .n_text = options->n_text};
+    struct rank_options rank_options = {
+        .program = program, .setting = setting, .data = &data, .seed = options->seed, .rate = options->rate};
+    struct hub *hub = hub_new(n, options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND);
+    struct worker *workers = memory_new((size_t)n, sizeof *workers);
+    for (int i = 0; i < n; i++) {
+        workers[i] = (struct worker){.options = options, .rank_options = &rank_options, .hub = hub};
+        worker_prepare(&workers[i], program, i);
+    }
+    bool started = start_workers(workers, n, diags);
+    enum status status = gather_failures(workers, n, diags);
+    struct run_result made = {0};
+    if (started && status == STATUS_OK)
+        status = summarise(workers, program, setting, options, &made);
+    for (int i = 0; i < n; i++)
+        worker_release(&workers[i]);
+    free(workers);
+    hub_free(hub);
+    if (status == STATUS_OK)
+        *result = made;
+    else
+        run_result_free(&made);
+    return status;
+}
+
+void run_result_free(struct run_result *result)
+{
+    free(result->steps);
+    free(result->gradients);
+    free(result->weights);
+    free(result->memory_peak);
+    timeline_free(&result->timeline);
+    *result = (struct run_result){0};
+}

@@ -1,0 +1,51 @@
+/*
+ * run.h - a program executed by all its ranks on this machine: threads that share its memory and cores.
+ *
+ * Every step all ranks begin together. What comes back: loss and gradient norm of every step, how long it took, and the timeline
+ * of the step with the median duration, with the simulator's conventions: a collective begins when its last member is there, a
+ * receive when both sides are.
+ *
+ * Deterministic: the same seed gives the same losses and gradients to the last bit.
+ */
+#ifndef MSIM_RUNTIME_RUN_H
+#define MSIM_RUNTIME_RUN_H
+
+#include "runtime/executor.h"
+#include "traces/timeline.h"
+
+struct run_options {
+    int steps; /* at least 1 */
+    uint64_t seed;
+    float rate;               /* learning rate; 0: weights stay as they are */
+    const unsigned char *text; /* NULL: synthetic tokens */
+    size_t n_text;
+    nanos timeout;       /* of any wait for another rank; 0: a minute */
+    size_t memory_limit; /* bytes per rank; 0: none */
+    const struct injection *injection; /* NULL: none */
+    bool gradients;                    /* of the last step, wanted */
+};
+
+struct run_step {
+    double loss;
+    double gradient_norm; /* NAN where the program does not exchange it (rolling schedules) */
+    nanos duration;       /* from the common beginning to the end of the last operation of any rank */
+};
+
+struct run_result {
+    struct run_step *steps;
+    int n_steps;
+    float *gradients, *weights; /* of the whole model (model_map) after the last step; NULL: not asked for */
+    int64_t n_gradients;
+    struct timeline timeline; /* of the median step (without the first, which warms up, when there are others) */
+    int timeline_step;
+    size_t *memory_peak; /* [n_ranks] bytes of device memory */
+    int n_ranks;
+};
+
+/* Execute. STATUS_MISSING when the runtime cannot execute such a program, STATUS_FAILED when a rank failed: diags have one line per
+ * rank that did, the first cause among them. *result is written only on success; free it with run_result_free. */
+MUST_CHECK enum status run_on_threads(const struct program *program, const struct setting *setting,
+                                      const struct run_options *options, struct run_result *result, struct diags *diags);
+void run_result_free(struct run_result *result);
+
+#endif

@@ -1,0 +1,191 @@
+/* units.c - a chunk's weights in device memory.
+ *
+ * In fp32 the weights computed with are the weights updated; in bf16 these are fp32 copies of what this rank updates (all of a
+ * unit, or its slice under ZeRO). Under ZeRO-3 only slices stay; whole weights and gradients travel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "runtime/rank.h"
+
+static bool is_sharded(const struct rank *rank)
+{
+    return rank->layout->zero == 3 && rank->shape.shards > 1;
+}
+
+static size_t weights_bytes(const struct rank *rank, int64_t elements)
+{
+    return (size_t)elements * device_element_bytes(rank->device);
+}
+
+/* --- initial values */
+
+static void fill_initial(const struct model_map *map, const struct unit *unit, uint64_t seed, float *values)
+{
+    for (int p = 0; p < unit->n_parameters; p++) {
+        const struct parameter *parameter = &unit->parameters[p];
+        for (int64_t i = 0; i < parameter->rows * parameter->cols; i++)
+            values[parameter->offset + i] = parameter_initial(map, parameter->kind, model_map_index(map, parameter, i), seed);
+    }
+}
+
+static void copy_in(struct rank *rank, void *to, const void *from, size_t bytes)
+{
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->copy_in(stream, to, from, bytes, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
+}
+
+/* Through the device, so that it is rounded as the device rounds. */
+static void set_weights(struct rank *rank, void *weights, const float *values, int64_t n)
+{
+    if (rank->device->precision == PRECISION_FP32) {
+        copy_in(rank, weights, values, (size_t)n * sizeof *values);
+        return;
+    }
+    struct tensor *wide = tensor_new(rank, (size_t)n * sizeof(float));
+    copy_in(rank, wide->data, values, (size_t)n * sizeof *values);
+    struct kernel_call cast = {.kernel = KERNEL_CAST, .cast = {.n = n, .from = wide->data, .to = weights}};
+    rank_launch(rank, rank->streams[STREAM_COMPUTE], &cast);
+    tensor_drop(rank, &wide, rank->streams[STREAM_COMPUTE]);
+}
+
+/* --- memory */
+
+static void allocate(struct rank *rank, struct unit_state *u)
+{
+    int64_t elements = u->unit->elements, slice = u->unit->slice;
+    bool zero = rank->layout->zero > 0;
+    u->first = zero ? rank->shape.shard * slice : 0;
+    u->owned = zero ? slice : elements;
+    if (is_sharded(rank)) {
+        u->shard = rank_memory(rank, weights_bytes(rank, slice));
+        u->owned_gradients = rank_memory(rank, (size_t)slice * sizeof(float));
+    } else {
+        u->weights = rank_memory(rank, weights_bytes(rank, elements));
+        u->gradients = rank_memory(rank, (size_t)elements * sizeof(float));
+        u->shard = u->weights ? (char *)u->weights + weights_bytes(rank, u->first) : NULL;
+        u->owned_gradients = u->gradients ? u->gradients + u->first : NULL;
+    }
+    bool same = rank->device->precision == PRECISION_FP32;
+    u->master = same ? u->shard : rank_memory(rank, (size_t)u->owned * sizeof(float));
+    u->m = rank_memory(rank, (size_t)u->owned * sizeof(float));
+    u->v = rank_memory(rank, (size_t)u->owned * sizeof(float));
+}
+
+static void initialise(struct rank *rank, struct unit_state *u, const struct model_map *map, uint64_t seed)
+{
+    float *values = memory_new((size_t)u->unit->elements, sizeof *values);
+    fill_initial(map, u->unit, seed, values);
+    if (rank->status == STATUS_OK) {
+        if (u->weights)
+            set_weights(rank, u->weights, values, u->unit->elements);
+        else
+            set_weights(rank, u->shard, values + u->first, u->owned);
+        if (u->master != u->shard)
+            copy_in(rank, u->master, values + u->first, (size_t)u->owned * sizeof *values);
+    }
+    free(values);
+}
+
+static void release(struct rank *rank, struct unit_state *u)
+{
+    const struct device_api *api = rank->device->api;
+    size_t owned = (size_t)u->owned * sizeof(float);
+    if (u->master != u->shard)
+        api->memory_free(rank->device, u->master, owned);
+    api->memory_free(rank->device, u->m, owned);
+    api->memory_free(rank->device, u->v, owned);
+    if (is_sharded(rank)) {
+        api->memory_free(rank->device, u->shard, weights_bytes(rank, u->unit->slice));
+        api->memory_free(rank->device, u->owned_gradients, (size_t)u->unit->slice * sizeof(float));
+    } else {
+        api->memory_free(rank->device, u->weights, weights_bytes(rank, u->unit->elements));
+        api->memory_free(rank->device, u->gradients, (size_t)u->unit->elements * sizeof(float));
+    }
+}
+
+void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed)
+{
+    struct model_map map = model_map_of(rank->setting);
+    stage_units_build(&rank->shape, chunk->range, chunk->embedding, chunk->head, &chunk->units);
+    chunk->states = memory_new((size_t)chunk->units.n_items, sizeof *chunk->states);
+    chunk->passes = memory_new((size_t)rank->micro_batches, sizeof *chunk->passes);
+    for (int64_t i = 0; i < rank->micro_batches; i++) {
+        chunk->passes[i] = memory_new(1, sizeof **chunk->passes);
+        chunk->passes[i]->layers = memory_new((size_t)chunk->range.count, sizeof *chunk->passes[i]->layers);
+    }
+    for (int i = 0; i < chunk->units.n_items; i++) {
+        chunk->states[i].unit = &chunk->units.items[i];
+        allocate(rank, &chunk->states[i]);
+        initialise(rank, &chunk->states[i], &map, seed);
+    }
+}
+
+void chunk_close(struct rank *rank, struct chunk_state *chunk)
+{
+    for (int i = 0; chunk->states && i < chunk->units.n_items; i++)
+        release(rank, &chunk->states[i]);
+    for (int64_t i = 0; chunk->passes && i < rank->micro_batches; i++) {
+        free(chunk->passes[i]->layers);
+        free(chunk->passes[i]);
+    }
+    free(chunk->passes);
+    free(chunk->states);
+    stage_units_free(&chunk->units);
+}
+
+struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer)
+{
+    return &chunk->states[chunk->units.first_layer + layer];
+}
+
+static const struct parameter *find(const struct unit *unit, enum parameter_kind kind)
+{
+    for (int i = 0; i < unit->n_parameters; i++)
+        if (unit->parameters[i].kind == kind)
+            return &unit->parameters[i];
+    return NULL;
+}
+
+void *unit_weights(const struct rank *rank, const struct unit_state *u, enum parameter_kind kind)
+{
+    const struct parameter *p = find(u->unit, kind);
+    return p && u->weights ? (char *)u->weights + weights_bytes(rank, p->offset) : NULL;
+}
+
+float *unit_gradients(const struct unit_state *u, enum parameter_kind kind)
+{
+    const struct parameter *p = find(u->unit, kind);
+    return p && u->gradients ? u->gradients + p->offset : NULL;
+}
+
+/* --- ZeRO-3 */
+
+void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)
+{
+    if (!is_sharded(rank) || rank->status != STATUS_OK)
+        return;
+    if (!u->weights_tensor && u->n_gathered) {
+        u->weights_tensor = u->gathered[0];
+        memmove(u->gathered, u->gathered + 1, (size_t)--u->n_gathered * sizeof *u->gathered);
+        u->weights = u->weights_tensor->data;
+    }
+    if (!backward || u->gradients_tensor)
+        return;
+    size_t bytes = (size_t)u->unit->elements * sizeof(float);
+    u->gradients_tensor = tensor_new_travelling(rank, bytes, stream);
+    u->gradients = u->gradients_tensor->data;
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {u->gradients, bytes}};
+    rank_launch(rank, stream, &zero);
+}
+
+void unit_leave(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+{
+    if (!u->weights_tensor)
+        return;
+    tensor_drop(rank, &u->weights_tensor, stream);
+    u->weights = NULL;
+}
