@@ -39,6 +39,8 @@ static void open_groups(struct rank *rank)
     int *members = memory_new((size_t)program->n_ranks, sizeof *members);
     for (int g = 0; g < program->n_groups; g++) {
         const struct rank_group *group = &program->groups[g];
+        if (group->kind == GROUP_TP) /* open_tensor_parallel */
+            continue;
         for (int i = 0; i < group->n_members; i++)
             members[i] = program->members[group->first_member + i];
         struct communicator *communicator = make(rank, members, group->n_members);

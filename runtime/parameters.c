@@ -58,7 +58,7 @@ static struct parameter *add(struct unit *unit, enum parameter_kind kind, int64_
     *p = (struct parameter){.kind = kind, .layer = unit->layer, .rows = rows, .cols = cols, .offset = unit->elements};
     p->n_pieces = 1;
     p->pieces[0].count = rows;
-    p->counted = true;
+    p->pieces[0].counted = true;
     unit->elements += rows * cols;
     return p;
 }
@@ -68,7 +68,7 @@ static void add_replicated(struct unit *unit, const struct shape *s, enum parame
 {
     struct parameter *p = add(unit, kind, 1, s->hidden);
     p->partial = s->sequence_parallel;
-    p->counted = s->tp_rank == 0;
+    p->pieces[0].counted = s->tp_rank == 0;
 }
 
 static void add_norm(struct unit *unit, const struct shape *s, enum parameter_kind gain)
@@ -90,11 +90,13 @@ static void add_qkv(struct unit *unit, const struct shape *s, enum parameter_kin
     struct parameter *p = add(unit, kind, s->qkv_width, cols);
     int64_t d = s->head_dim, kv_rows = s->kv_heads * d;
     int64_t kv_first = (int64_t)s->tp_rank * s->model_kv_heads / s->tp * d, queries = s->model_heads * d;
+    int sharers = s->model_kv_heads < s->tp ? s->tp / s->model_kv_heads : 1;
     p->n_pieces = 3;
     for (int i = 0; i < 3; i++) {
         p->pieces[i].local = i == 0 ? 0 : s->query_width + (i - 1) * kv_rows;
         p->pieces[i].whole = i == 0 ? s->tp_rank * s->query_width : queries + (i - 1) * s->model_kv_heads * d + kv_first;
         p->pieces[i].count = i == 0 ? s->query_width : kv_rows;
+        p->pieces[i].counted = i == 0 || s->tp_rank % sharers == 0;
     }
     p->partial = s->model_kv_heads < s->tp;
 }
@@ -107,6 +109,7 @@ static void add_up(struct unit *unit, const struct shape *s, enum parameter_kind
         p->pieces[i].local = i * s->ffn;
         p->pieces[i].whole = i * s->model_ffn + s->tp_rank * s->ffn;
         p->pieces[i].count = s->ffn;
+        p->pieces[i].counted = true;
     }
 }
 
@@ -156,12 +159,12 @@ void stage_units_build(const struct shape *s, struct layer_range range, bool emb
     if (table) {
         struct unit u = {.layer = -1, .is_table = true};
         add_rows(&u, PARAMETER_TABLE, s->vocab_first, s->vocab_count, s->hidden);
-        u.parameters[0].counted = embedding;
+        u.parameters[0].pieces[0].counted = embedding;
         add_unit(units, s, u, &units->table);
     }
     if (embedding && s->learned_positions) {
         struct unit u = {.layer = -1};
-        add(&u, PARAMETER_POSITIONS, s->max_positions, s->hidden)->counted = s->tp_rank == 0;
+        add(&u, PARAMETER_POSITIONS, s->max_positions, s->hidden)->pieces[0].counted = s->tp_rank == 0;
         add_unit(units, s, u, &units->positions);
     }
     units->first_layer = units->n_items;

@@ -62,11 +62,11 @@ struct parameter {
     int64_t rows, cols, offset;
     struct {
         int64_t local, whole, count;
+        bool counted;     /* in the gradient norm: once over the tensor-parallel group and, when tied, over stages */
     } pieces[PIECES_MAX]; /* of rows */
     int n_pieces;
     int64_t first_col; /* of the whole matrix */
     bool partial;      /* each tensor-parallel rank has a part of the gradient: they are added up at the end of the step */
-    bool counted;      /* in the gradient norm: once over the tensor-parallel group and, when tied, over stages */
 };
 
 enum { UNIT_PARAMETERS_MAX = 12 };

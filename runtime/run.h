@@ -16,11 +16,11 @@
 struct run_options {
     int steps; /* at least 1 */
     uint64_t seed;
-    float rate;               /* learning rate; 0: weights stay as they are */
+    float rate;                /* learning rate; 0: weights stay as they are */
     const unsigned char *text; /* NULL: synthetic tokens */
     size_t n_text;
-    nanos timeout;       /* of any wait for another rank; 0: a minute */
-    size_t memory_limit; /* bytes per rank; 0: none */
+    nanos timeout;                     /* of any wait for another rank; 0: a minute */
+    size_t memory_limit;               /* bytes per rank; 0: none */
     const struct injection *injection; /* NULL: none */
     bool gradients;                    /* of the last step, wanted */
 };
@@ -42,8 +42,8 @@ struct run_result {
     int n_ranks;
 };
 
-/* Execute. STATUS_MISSING when the runtime cannot execute such a program, STATUS_FAILED when a rank failed: diags have one line per
- * rank that did, the first cause among them. *result is written only on success; free it with run_result_free. */
+/* Execute. STATUS_MISSING when the runtime cannot execute such a program, STATUS_FAILED when a rank failed: diags have one line
+ * per rank that did, the first cause among them. *result is written only on success; free it with run_result_free. */
 MUST_CHECK enum status run_on_threads(const struct program *program, const struct setting *setting,
                                       const struct run_options *options, struct run_result *result, struct diags *diags);
 void run_result_free(struct run_result *result);

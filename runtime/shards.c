@@ -209,19 +209,25 @@ static void add_up_partials(struct rank *rank, struct device_stream *stream)
 
 /* --- the gradient norm */
 
+/* What is owned of the elements [first, first + n) of a unit. */
+static void square_sum_of(struct rank *rank, struct device_stream *stream, const struct unit_state *u, int64_t first, int64_t n)
+{
+    int64_t begin = first > u->first ? first : u->first;
+    int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
+    if (end <= begin)
+        return;
+    struct kernel_call call = {.kernel = KERNEL_SQUARE_SUM,
+                               .square_sum = {.n = end - begin, .x = u->owned_gradients + (begin - u->first), .sum = rank->norm}};
+    rank_launch(rank, stream, &call);
+}
+
 static void square_sum(struct rank *rank, struct device_stream *stream, const struct unit_state *u)
 {
     for (int k = 0; k < u->unit->n_parameters; k++) {
         const struct parameter *p = &u->unit->parameters[k];
-        int64_t first = p->offset, n = p->rows * p->cols;
-        int64_t begin = first > u->first ? first : u->first;
-        int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
-        if (!p->counted || end <= begin)
-            continue;
-        struct kernel_call call = {
-            .kernel = KERNEL_SQUARE_SUM,
-            .square_sum = {.n = end - begin, .x = u->owned_gradients + (begin - u->first), .sum = rank->norm}};
-        rank_launch(rank, stream, &call);
+        for (int i = 0; i < p->n_pieces; i++)
+            if (p->pieces[i].counted)
+                square_sum_of(rank, stream, u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
     }
 }
 

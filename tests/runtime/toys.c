@@ -1,0 +1,87 @@
+#include "tests/runtime/toys.h"
+
+#include <check.h>
+#include <stdio.h>
+
+void toy_make(struct toy *toy, enum toy_model model)
+{
+    bool llama = model != TOY_GPT;
+    *toy = (struct toy){
+        .model = {.name = "toy",
+                  .layers = 4,
+                  .hidden = 32,
+                  .ffn_hidden = 48,
+                  .gated_mlp = llama,
+                  .heads = 4,
+                  .kv_heads = llama ? 2 : 4,
+                  .head_dim = 8,
+                  .vocab = 61,
+                  .max_seq_len = 16,
+                  .tied_embeddings = !llama,
+                  .linear_bias = !llama,
+                  .norm = llama ? NORM_RMS : NORM_LAYER,
+                  .position = llama ? POSITION_ROTARY : POSITION_LEARNED,
+                  .window = model == TOY_WINDOW ? 5 : 0},
+        .job = {.global_batch = 8,
+                .seq_len = 16,
+                .precision = PRECISION_FP32,
+                .gradient_precision = PRECISION_FP32,
+                .optimizer = OPTIMIZER_ADAM,
+                .features = FEATURES_USUAL | FEATURE_BIT(PARALLEL_BLOCK)},
+        .layout = {.tp = 1,
+                   .cp = 1,
+                   .pp = 1,
+                   .vpp = 1,
+                   .dp = 1,
+                   .ep = 1,
+                   .micro_batch = 1,
+                   .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)},
+    };
+    toy->cluster.gpu.peak_flops[PRECISION_FP32] = 1e11;
+    toy->cluster.gpu.hbm_rate = 1e10;
+    toy->cluster.gpu.hbm_bytes = 1e10;
+    toy->cluster.gpu.nvlink_domain = 64;
+    toy->cluster.nodes = 1;
+    toy->cluster.gpus_per_node = 64;
+    toy->cluster.nvlink_domain = 64;
+}
+
+void toy_complete(struct toy *toy)
+{
+    struct layout *l = &toy->layout;
+    toy->setting = (struct setting){&toy->model, &toy->cluster, &toy->job, l->tp * l->cp * l->pp * l->dp};
+    if (l->pp == 1)
+        l->schedule = SCHEDULE_NONE;
+}
+
+char *toy_text(const struct toy *toy, char *buffer, size_t size)
+{
+    char layout[160];
+    feature_set f = toy->layout.features;
+    snprintf(buffer, size, "%s%s%s%s%s", layout_format(&toy->layout, layout, sizeof layout),
+             f & FEATURE_BIT(TP_OVERLAP) ? " tp_overlap" : "", f & FEATURE_BIT(PP_OVERLAP) ? " pp_overlap" : "",
+             f & FEATURE_BIT(DP_OVERLAP) ? " dp_overlap" : "", f & FEATURE_BIT(PARALLEL_BLOCK) ? " parallel_block" : "");
+    return buffer;
+}
+
+enum status toy_run(const struct toy *toy, enum detail detail, const struct run_options *options, struct run_result *result,
+                    struct diags *diags)
+{
+    struct diags own = {0}, *to = diags ? diags : &own;
+    struct program program;
+    char text[256] = "";
+    enum status status = program_build(&toy->layout, &toy->setting, detail, false, &program, to);
+    if (status == STATUS_OK) {
+        status = program_verify(&program, to);
+        if (status == STATUS_OK)
+            status = run_on_threads(&program, &toy->setting, options, result, to);
+        program_free(&program);
+    }
+    if (!diags) {
+        for (size_t i = 0; i < own.n_items; i++)
+            fprintf(stderr, "%s\n", own.items[i].text);
+        ck_assert_msg(status == STATUS_OK, "%s", toy_text(toy, text, sizeof text));
+        diags_free(&own);
+    }
+    return status;
+}

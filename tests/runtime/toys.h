@@ -1,0 +1,35 @@
+/*
+ * toys.h - small models, jobs and layouts for tests of the runtime.
+ */
+#ifndef MSIM_TESTS_RUNTIME_TOYS_H
+#define MSIM_TESTS_RUNTIME_TOYS_H
+
+#include "runtime/run.h"
+
+/* Everything a run needs. `setting` points into the struct: do not copy it. */
+struct toy {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct layout layout;
+    struct setting setting;
+};
+
+enum toy_model {
+    TOY_GPT,    /* layer norm, biases, learned positions, tied table */
+    TOY_LLAMA,  /* RMS norm, SwiGLU, rotary, grouped queries, untied */
+    TOY_WINDOW, /* TOY_LLAMA with a sliding window in every layer */
+    N_TOY_MODELS
+};
+
+/* A one-rank layout; change what the test is about, then toy_complete. */
+void toy_make(struct toy *toy, enum toy_model model);
+/* Set the number of GPUs from the layout, and the schedule "none" where there is no pipeline. */
+void toy_complete(struct toy *toy);
+/* "tp=2,..." with features. Returns buffer. */
+char *toy_text(const struct toy *toy, char *buffer, size_t size);
+/* Build, verify and execute; ends the test on failure unless `diags` is given. */
+enum status toy_run(const struct toy *toy, enum detail detail, const struct run_options *options, struct run_result *result,
+                    struct diags *diags);
+
+#endif
