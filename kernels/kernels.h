@@ -130,8 +130,8 @@ struct activation_call {
     void *du;       /* backward; may not be u */
 };
 
-/* y[i] = a[i] + b[i] (+ bias[i mod h] where not NULL); y may be a or b. Residual connections. `wide`: all operands are fp32 on every
- * device (sums of weight gradients). */
+/* y[i] = a[i] + b[i] (+ bias[i mod h] where not NULL); y may be a or b. Residual connections. `wide`: all operands
+ * are fp32 on every device (sums of weight gradients). */
 struct add_call {
     int64_t n, h;
     bool wide;

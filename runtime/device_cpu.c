@@ -144,8 +144,10 @@ static void *stream_main(void *argument)
 void device_cpu_enqueue(struct device_stream *base, void (*run)(void *argument), const void *argument, size_t bytes)
 {
     struct cpu_stream *stream = (struct cpu_stream *)base;
-    if (bytes > CPU_TASK_BYTES)
-        abort(); /* a task that does not fit is a mistake in this file or in comm_threads.c */
+    if (bytes > CPU_TASK_BYTES) { /* the callers assert it */
+        device_cpu_fail(base->device, "a task of %zu bytes does not fit the queue", bytes);
+        return;
+    }
     pthread_mutex_lock(&stream->lock);
     while (stream->enqueued - stream->done == QUEUE_TASKS)
         pthread_cond_wait(&stream->changed, &stream->lock);

@@ -118,7 +118,7 @@ struct rank {
     struct diags diags;
 };
 
-/* --- memory.c */
+/* --- tensors.c */
 struct tensor *tensor_new(struct rank *rank, size_t bytes);
 /* One that travels, to be used next on `stream`. */
 struct tensor *tensor_new_travelling(struct rank *rank, size_t bytes, struct device_stream *stream);
@@ -142,7 +142,7 @@ void rank_wait(struct rank *rank, struct device_event *event, struct device_stre
 void rank_record(struct rank *rank, struct device_event *event, struct device_stream *stream);
 enum element rank_element(const struct rank *rank); /* of activations */
 
-/* --- units.c */
+/* --- weights.c */
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
 void chunk_close(struct rank *rank, struct chunk_state *chunk);
 struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer);
@@ -157,7 +157,7 @@ void unit_leave(struct rank *rank, struct unit_state *unit, struct device_stream
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream);
 void shards_optimize(struct rank *rank, struct device_stream *stream);
 
-/* --- the transformer (transformer.c, layer_forward.c, layer_backward.c, ends.c) */
+/* --- the transformer (step_enqueue.c, layer_forward.c, layer_backward.c, ends.c) */
 struct step_context {
     struct rank *rank;
     struct chunk_state *chunk;

@@ -4,7 +4,7 @@
 #ifndef MSIM_TESTS_RUNTIME_TOYS_H
 #define MSIM_TESTS_RUNTIME_TOYS_H
 
-#include "runtime/run.h"
+#include "runtime/thread_run.h"
 
 /* Everything a run needs. `setting` points into the struct: do not copy it. */
 struct toy {

@@ -1,4 +1,4 @@
-/* transformer.c - one step of a pass: which weights have to be there, and who executes it. */
+/* step_enqueue.c - one step of a pass: which weights have to be there, and who executes it. */
 #include "runtime/rank.h"
 
 static bool is_end(const struct unit *unit)

@@ -1,5 +1,5 @@
 /*
- * run.h - a program executed by all its ranks on this machine: threads that share its memory and cores.
+ * thread_run.h - a program executed by all its ranks on this machine: threads that share its memory and cores.
  *
  * Every step all ranks begin together. What comes back: loss and gradient norm of every step, how long it took, and the timeline
  * of the step with the median duration, with the simulator's conventions: a collective begins when its last member is there, a
@@ -7,8 +7,8 @@
  *
  * Deterministic: the same seed gives the same losses and gradients to the last bit.
  */
-#ifndef MSIM_RUNTIME_RUN_H
-#define MSIM_RUNTIME_RUN_H
+#ifndef MSIM_RUNTIME_THREAD_RUN_H
+#define MSIM_RUNTIME_THREAD_RUN_H
 
 #include "runtime/executor.h"
 #include "traces/timeline.h"

@@ -1,4 +1,4 @@
-#include "runtime/run.h"
+#include "runtime/thread_run.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* units.c - a chunk's weights in device memory.
+/* weights.c - a chunk's weights in device memory.
  *
  * In fp32 the weights computed with are the weights updated; in bf16 these are fp32 copies of what this rank updates (all of a
  * unit, or its slice under ZeRO). Under ZeRO-3 only slices stay; whole weights and gradients travel. */

@@ -1,4 +1,4 @@
-/* memory.c - tensors that are used again and again. */
+/* tensors.c - tensors that are used again and again. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"
