@@ -9,28 +9,87 @@ static nanos min_nanos(nanos a, nanos b)
     return a < b ? a : b;
 }
 
+const char *checkpoint_kind_name(enum checkpoint_kind kind)
+{
+    static const char *const names[N_CHECKPOINT_KINDS] = {"blocking", "two-stage", "memory"};
+    return names[kind];
+}
+
 void training_init(struct training *training, struct checkpoint_policy policy)
 {
     policy.interval = min_nanos(policy.interval, CHECKPOINT_MAX_NANOS);
     policy.block = min_nanos(policy.block, CHECKPOINT_MAX_NANOS);
+    policy.persist = min_nanos(policy.persist, CHECKPOINT_MAX_NANOS);
+    policy.write = min_nanos(policy.write, CHECKPOINT_MAX_NANOS);
     *training = (struct training){.policy = policy, .speed = FULL_SPEED};
 }
 
-static void make_safe(struct training *training, struct ledger *ledger)
+/* --- from snapshot to safe ----------------------------------------------------------------------------------------------------
+ */
+
+static void begin_write(struct training *training, struct ledger *ledger)
 {
-    ledger_commit(ledger);
+    training->held = 0;
+    ledger_promote(ledger, LEVEL_HELD, LEVEL_WRITING);
+    training->write_left = training->policy.write;
+    if (training->write_left == 0)
+        ledger_commit_level(ledger, LEVEL_WRITING);
+}
+
+/* The snapshot has arrived where it was going. */
+static void persisted(struct training *training, struct ledger *ledger)
+{
+    training->n_written++;
+    if (training->policy.kind != CHECKPOINT_MEMORY) {
+        ledger_commit_level(ledger, LEVEL_STAGED);
+        return;
+    }
+    ledger_promote(ledger, LEVEL_STAGED, LEVEL_HELD);
+    training->held++;
+    if (training->policy.storage_every > 0 && training->held >= training->policy.storage_every && training->write_left == 0)
+        begin_write(training, ledger);
+}
+
+static void snapshot_taken(struct training *training, struct ledger *ledger)
+{
     training->work = 0;
     training->carry = 0;
-    training->n_written++;
+    ledger_promote(ledger, LEVEL_FRESH, LEVEL_STAGED);
+    training->persist_left = training->policy.kind == CHECKPOINT_BLOCKING ? 0 : training->policy.persist;
+    if (training->persist_left == 0)
+        persisted(training, ledger);
 }
+
+/* The background goes on for as long as the ledger's clock does. */
+static void background(struct training *training, struct ledger *ledger, nanos duration)
+{
+    if (training->write_left > 0 && (training->write_left -= min_nanos(duration, training->write_left)) == 0)
+        ledger_commit_level(ledger, LEVEL_WRITING);
+    if (training->persist_left > 0 && (training->persist_left -= min_nanos(duration, training->persist_left)) == 0)
+        persisted(training, ledger);
+}
+
+/* How long until something in the background ends, `limit` at most. */
+static nanos until_background(const struct training *training, nanos limit)
+{
+    if (training->persist_left > 0)
+        limit = min_nanos(limit, training->persist_left);
+    if (training->write_left > 0)
+        limit = min_nanos(limit, training->write_left);
+    return limit;
+}
+
+/* --- the foreground ----------------------------------------------------------------------------------------------------------
+ */
 
 static void write_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {
-    nanos duration = min_nanos(until - ledger->now, training->block_left);
+    nanos duration = min_nanos(until_background(training, until - ledger->now), training->block_left);
     ledger_book(ledger, USE_CHECKPOINT, duration);
     training->block_left -= duration;
+    background(training, ledger, duration);
     if (training->block_left == 0)
-        make_safe(training, ledger);
+        snapshot_taken(training, ledger);
 }
 
 /* The clock time that `work` still takes. */
@@ -57,23 +116,41 @@ static void work_towards_checkpoint(struct training *training, struct ledger *le
 {
     nanos left = training->policy.interval - training->work;
     nanos needed = clock_time(training, left);
-    nanos duration = min_nanos(until - ledger->now, needed);
+    nanos duration = min_nanos(until_background(training, until - ledger->now), needed);
     nanos work = duration == needed ? left : work_in(training, duration);
     ledger_train(ledger, work, duration - work);
     training->work += work;
-    if (training->work < training->policy.interval)
-        return;
-    training->block_left = training->policy.block;
-    if (training->block_left == 0)
-        make_safe(training, ledger);
+    background(training, ledger, duration);
 }
 
-/* Whole intervals at full speed need no stepping: a month of them is one multiplication per bin of the ledger. */
+/* The interval is over. */
+static void begin_checkpoint(struct training *training, struct ledger *ledger, nanos until)
+{
+    if (training->persist_left > 0) { /* the one before is still on its way */
+        nanos duration = min_nanos(until - ledger->now, until_background(training, training->persist_left));
+        ledger_book(ledger, USE_CHECKPOINT, duration);
+        background(training, ledger, duration);
+        return;
+    }
+    training->block_left = training->policy.block;
+    if (training->block_left == 0)
+        snapshot_taken(training, ledger);
+}
+
+/*
+ * Whole intervals at full speed need no stepping: a month of them is one multiplication per bin of the ledger. With a checkpoint
+ * on its way the last one is stepped through: those before it are safe by then, as nothing fails before `until`.
+ */
 static nanos whole_intervals(const struct training *training, const struct ledger *ledger, nanos until)
 {
+    const struct checkpoint_policy *policy = &training->policy;
     if (training->work > 0 || training->carry > 0 || training->speed != FULL_SPEED)
         return 0;
-    return (until - ledger->now) / (training->policy.interval + training->policy.block);
+    nanos n = (until - ledger->now) / (policy->interval + policy->block);
+    if (policy->kind == CHECKPOINT_BLOCKING)
+        return n;
+    bool steady = policy->kind == CHECKPOINT_TWO_STAGE && policy->persist <= policy->interval;
+    return steady && n > 1 ? n - 1 : 0;
 }
 
 void training_advance(struct training *training, struct ledger *ledger, nanos until)
@@ -84,26 +161,43 @@ void training_advance(struct training *training, struct ledger *ledger, nanos un
         if (training->block_left > 0) {
             write_checkpoint(training, ledger, stop);
         } else if ((n = whole_intervals(training, ledger, stop)) > 0) {
+            ledger_commit(ledger);
+            training->n_written += n + (training->persist_left > 0);
+            training->persist_left = 0;
             ledger_train_intervals(ledger, n, training->policy.interval, training->policy.block);
-            training->n_written += n;
+        } else if (training->work >= training->policy.interval) {
+            begin_checkpoint(training, ledger, stop);
         } else {
             work_towards_checkpoint(training, ledger, stop);
         }
+        if (training->work >= training->policy.interval && training->block_left == 0 && training->persist_left == 0)
+            begin_checkpoint(training, ledger, stop);
     }
 }
 
-nanos training_fail(struct training *training, struct ledger *ledger)
+/* Nothing is on its way any more. */
+static void forget(struct training *training)
 {
     training->work = 0;
     training->carry = 0;
     training->block_left = 0;
-    return ledger_lose(ledger);
+    training->persist_left = 0;
+    training->write_left = 0;
+}
+
+nanos training_fail(struct training *training, struct ledger *ledger, bool memory)
+{
+    forget(training);
+    if (!memory || training->policy.kind != CHECKPOINT_MEMORY) {
+        training->held = 0;
+        return ledger_lose(ledger);
+    }
+    ledger_promote(ledger, LEVEL_WRITING, LEVEL_HELD);
+    return ledger_lose_level(ledger, LEVEL_FRESH) + ledger_lose_level(ledger, LEVEL_STAGED);
 }
 
 void training_finish(struct training *training, struct ledger *ledger)
 {
-    training->work = 0;
-    training->carry = 0;
-    training->block_left = 0;
+    forget(training);
     ledger_commit(ledger);
 }

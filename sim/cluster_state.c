@@ -11,13 +11,16 @@ void cluster_state_init(struct cluster_state *state, int32_t n_nodes)
         .outages = memory_new((size_t)n_nodes, sizeof *state->outages),
         .speed = FULL_SPEED,
     };
+    for (int kind = 0; kind < N_FAULT_KINDS; kind++)
+        state->slow[kind].least = FULL_SPEED;
 }
 
 void cluster_state_free(struct cluster_state *state)
 {
     free(state->outages);
     free(state->ends);
-    free(state->slow);
+    for (int kind = 0; kind < N_FAULT_KINDS; kind++)
+        free(state->slow[kind].items);
     *state = (struct cluster_state){0};
 }
 
@@ -60,37 +63,48 @@ static struct fault_end heap_pop(struct cluster_state *state)
     return top;
 }
 
-static void slow_begin(struct cluster_state *state, int32_t speed)
+static void find_speed(struct cluster_state *state)
 {
-    state->slow = memory_grow(state->slow, &state->slow_capacity, state->n_slow + 1, sizeof *state->slow);
-    state->slow[state->n_slow++] = speed;
-    if (speed < state->speed)
-        state->speed = speed;
+    state->speed = FULL_SPEED;
+    for (int kind = 0; kind < N_FAULT_KINDS; kind++)
+        if (state->slow[kind].least < state->speed)
+            state->speed = state->slow[kind].least;
 }
 
-static void slow_end(struct cluster_state *state, int32_t speed)
+static void slow_begin(struct cluster_state *state, enum fault_kind kind, int32_t speed)
 {
+    state->slow[kind].items = memory_grow(state->slow[kind].items, &state->slow[kind].capacity, state->slow[kind].n + 1,
+                                          sizeof *state->slow[kind].items);
+    state->slow[kind].items[state->slow[kind].n++] = speed;
+    if (speed < state->slow[kind].least)
+        state->slow[kind].least = speed;
+    find_speed(state);
+}
+
+static void slow_end(struct cluster_state *state, enum fault_kind kind, int32_t speed)
+{
+    int32_t *items = state->slow[kind].items;
     size_t at = 0;
-    while (state->slow[at] != speed)
+    while (items[at] != speed)
         at++;
-    state->slow[at] = state->slow[--state->n_slow];
-    if (speed > state->speed)
-        return;
-    state->speed = FULL_SPEED;
-    for (size_t i = 0; i < state->n_slow; i++)
-        if (state->slow[i] < state->speed)
-            state->speed = state->slow[i];
+    items[at] = items[--state->slow[kind].n];
+    state->slow[kind].least = FULL_SPEED;
+    for (size_t i = 0; i < state->slow[kind].n; i++)
+        if (items[i] < state->slow[kind].least)
+            state->slow[kind].least = items[i];
+    find_speed(state);
 }
 
 void cluster_state_begin(struct cluster_state *state, const struct fault *fault)
 {
     if (fault->kind != FAULT_NODE)
-        slow_begin(state, fault->speed);
+        slow_begin(state, fault->kind, fault->speed);
     else if (state->outages[fault->node]++ == 0)
         state->n_down++;
     nanos end = fault->time > INT64_MAX - fault->down ? INT64_MAX : fault->time + fault->down;
     heap_push(state, (struct fault_end){
                          .time = end,
+                         .begun = fault->time,
                          .class = fault->down == 0 ? EVENT_END_OF_EMPTY : EVENT_END,
                          .sequence = state->sequence++,
                          .node = fault->node,
@@ -108,8 +122,35 @@ struct fault_end cluster_state_end(struct cluster_state *state)
 {
     struct fault_end end = heap_pop(state);
     if (end.kind != FAULT_NODE)
-        slow_end(state, end.speed);
+        slow_end(state, end.kind, end.speed);
     else if (--state->outages[end.node] == 0)
         state->n_down--;
     return end;
+}
+
+int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away)
+{
+    int n = 0;
+    if (state->slow[FAULT_STRAGGLER].n == 0)
+        return 0;
+    size_t kept = 0, n_ends = state->n_ends;
+    struct fault_end *ends = state->ends;
+    struct fault_end *evicted = memory_new(n_ends, sizeof *evicted);
+    for (size_t i = 0; i < n_ends; i++)
+        if (ends[i].kind == FAULT_STRAGGLER && ends[i].begun <= now - age && ends[i].time > now)
+            evicted[n++] = ends[i];
+        else
+            ends[kept++] = ends[i];
+    if (n > 0) {
+        state->n_ends = 0;
+        for (size_t i = 0; i < kept; i++) /* in place: the heap never is longer than what was read */
+            heap_push(state, ends[i]);
+        for (int i = 0; i < n; i++) {
+            slow_end(state, FAULT_STRAGGLER, evicted[i].speed);
+            struct fault repair = {.time = now, .down = away, .node = evicted[i].node, .speed = FULL_SPEED, .kind = FAULT_NODE};
+            cluster_state_begin(state, &repair);
+        }
+    }
+    free(evicted);
+    return n;
 }

@@ -23,6 +23,7 @@ enum event_class { EVENT_END, EVENT_FAULT, EVENT_END_OF_EMPTY };
 
 struct fault_end {
     nanos time;
+    nanos begun;
     enum event_class class; /* EVENT_END or EVENT_END_OF_EMPTY */
     uint32_t sequence;      /* of the fault: equal times keep one order */
     int32_t node;
@@ -36,9 +37,13 @@ struct cluster_state {
     int32_t *outages;       /* [n_nodes] active on each */
     struct fault_end *ends; /* binary heap, earliest first */
     size_t n_ends, ends_capacity;
-    int32_t *slow; /* speeds of the active stragglers and links, unordered */
-    size_t n_slow, slow_capacity;
-    int32_t speed; /* the least of them; FULL_SPEED when there is none */
+    /* Active stragglers and links, by kind (enum fault_kind): their speeds, unordered, and the least; FULL_SPEED when none. */
+    struct {
+        int32_t *items;
+        size_t n, capacity;
+        int32_t least;
+    } slow[N_FAULT_KINDS];
+    int32_t speed; /* the least of all */
     uint32_t sequence;
 };
 
@@ -53,5 +58,14 @@ const struct fault_end *cluster_state_next_end(const struct cluster_state *state
 
 /* The earliest end happens. Returns what ended. */
 struct fault_end cluster_state_end(struct cluster_state *state);
+
+/* Slow nodes that have been so for `age` leave at `now`: each is a node down for `away` instead. Returns how many. */
+int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away);
+
+/* Whether a node is down. */
+static inline bool cluster_state_is_down(const struct cluster_state *state, int32_t node)
+{
+    return state->outages[node] > 0;
+}
 
 #endif

@@ -35,6 +35,8 @@ void ledger_open(struct ledger *ledger, nanos horizon, nanos width)
         .bins = memory_new(n_bins, sizeof *ledger->bins),
         .n_bins = n_bins,
     };
+    for (int level = 0; level < N_LEVELS; level++)
+        ledger->first[level] = LEDGER_NONE;
 }
 
 void ledger_close(struct ledger *ledger)
@@ -66,8 +68,10 @@ void ledger_book(struct ledger *ledger, enum time_use use, nanos duration)
 void ledger_train(struct ledger *ledger, nanos work, nanos slow)
 {
     struct ledger_bin *bin = &ledger->bins[ledger->bin];
-    bin->pending_work += work;
-    bin->pending_slow += slow;
+    bin->work[LEVEL_FRESH] += work;
+    bin->slow[LEVEL_FRESH] += slow;
+    if (ledger->first[LEVEL_FRESH] == LEDGER_NONE)
+        ledger->first[LEVEL_FRESH] = ledger->bin;
     move(ledger, work + slow);
 }
 
@@ -77,31 +81,63 @@ void ledger_train_intervals(struct ledger *ledger, nanos n, nanos work, nanos bl
     bin->use[USE_TRAINING] += n * work;
     bin->use[USE_CHECKPOINT] += n * block;
     move(ledger, n * (work + block));
-    ledger->pending_bin = ledger->bin;
+}
+
+void ledger_promote(struct ledger *ledger, enum ledger_level from, enum ledger_level to)
+{
+    if (ledger->first[from] == LEDGER_NONE)
+        return;
+    for (size_t i = ledger->first[from]; i <= ledger->bin; i++) {
+        struct ledger_bin *bin = &ledger->bins[i];
+        bin->work[to] += bin->work[from];
+        bin->slow[to] += bin->slow[from];
+        bin->work[from] = bin->slow[from] = 0;
+    }
+    if (ledger->first[from] < ledger->first[to]) /* none is the greatest */
+        ledger->first[to] = ledger->first[from];
+    ledger->first[from] = LEDGER_NONE;
+}
+
+void ledger_commit_level(struct ledger *ledger, enum ledger_level level)
+{
+    if (ledger->first[level] == LEDGER_NONE)
+        return;
+    for (size_t i = ledger->first[level]; i <= ledger->bin; i++) {
+        struct ledger_bin *bin = &ledger->bins[i];
+        bin->use[USE_TRAINING] += bin->work[level];
+        bin->use[USE_DEGRADED] += bin->slow[level];
+        bin->work[level] = bin->slow[level] = 0;
+    }
+    ledger->first[level] = LEDGER_NONE;
+}
+
+nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level)
+{
+    nanos lost = 0;
+    if (ledger->first[level] == LEDGER_NONE)
+        return 0;
+    for (size_t i = ledger->first[level]; i <= ledger->bin; i++) {
+        struct ledger_bin *bin = &ledger->bins[i];
+        nanos pending = bin->work[level] + bin->slow[level];
+        bin->use[USE_LOST] += pending;
+        lost += pending;
+        bin->work[level] = bin->slow[level] = 0;
+    }
+    ledger->first[level] = LEDGER_NONE;
+    return lost;
 }
 
 void ledger_commit(struct ledger *ledger)
 {
-    for (size_t i = ledger->pending_bin; i <= ledger->bin; i++) {
-        struct ledger_bin *bin = &ledger->bins[i];
-        bin->use[USE_TRAINING] += bin->pending_work;
-        bin->use[USE_DEGRADED] += bin->pending_slow;
-        bin->pending_work = bin->pending_slow = 0;
-    }
-    ledger->pending_bin = ledger->bin;
+    for (int level = 0; level < N_LEVELS; level++)
+        ledger_commit_level(ledger, (enum ledger_level)level);
 }
 
 nanos ledger_lose(struct ledger *ledger)
 {
     nanos lost = 0;
-    for (size_t i = ledger->pending_bin; i <= ledger->bin; i++) {
-        struct ledger_bin *bin = &ledger->bins[i];
-        nanos pending = bin->pending_work + bin->pending_slow;
-        bin->use[USE_LOST] += pending;
-        lost += pending;
-        bin->pending_work = bin->pending_slow = 0;
-    }
-    ledger->pending_bin = ledger->bin;
+    for (int level = 0; level < N_LEVELS; level++)
+        lost += ledger_lose_level(ledger, (enum ledger_level)level);
     return lost;
 }
 

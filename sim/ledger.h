@@ -6,14 +6,16 @@
  *
  * Work done since the last safe checkpoint is pending: nobody knows yet whether it will count. A checkpoint commits it (training,
  * and the time by which it took longer on degraded hardware), a failure turns all of it into lost time. Pending amounts are kept
- * per bin, so both find their way into the bins in which the time was spent.
+ * per bin, so both find their way into the bins in which the time was spent. They are kept by level, as a checkpoint becomes safer
+ * in stages: fresh work; staged (copied off the device, on its way); held (in the memory of a neighbour); being written to storage.
  *
- * Cost: O(1) per booking; a commit or loss visits the bins that pending work spans. Memory: 72 bytes per bin.
+ * Cost: O(1) per booking; a commit or loss visits the bins that pending work spans. Memory: 136 bytes per bin.
  */
 #ifndef MSIM_SIM_LEDGER_H
 #define MSIM_SIM_LEDGER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/base/units.h"
 
@@ -24,7 +26,12 @@
     X(LOST, "lost", "work since the last safe checkpoint, undone by a failure")                                                  \
     X(DETECTION, "detection", "stopped, failure not noticed yet")                                                                \
     X(WAITING, "waiting", "stopped, more nodes down than there are spares")                                                      \
-    X(RESTART, "restart", "restarting: scheduling, loading, initialising")
+    X(RESTART, "restart", "restarting: scheduling, loading, initialising")                                                       \
+    X(DIAGNOSIS, "diagnosis", "stopped, looking for the faulty node")                                                            \
+    X(HUMAN, "human", "stopped until somebody steps in")
+
+/* Uses below it are those of the plain replay rules; the others occur only with a recovery policy of stages. */
+#define N_PLAIN_USES USE_DIAGNOSIS
 
 enum time_use {
 #define X(id, name, what) USE_##id,
@@ -35,9 +42,11 @@ enum time_use {
 const char *time_use_name(enum time_use use);
 const char *time_use_meaning(enum time_use use);
 
+enum ledger_level { LEVEL_FRESH, LEVEL_STAGED, LEVEL_HELD, LEVEL_WRITING, N_LEVELS };
+
 struct ledger_bin {
     nanos use[N_TIME_USES];
-    nanos pending_work, pending_slow;
+    nanos work[N_LEVELS], slow[N_LEVELS]; /* pending */
 };
 
 struct ledger {
@@ -45,12 +54,13 @@ struct ledger {
     nanos now;
     struct ledger_bin *bins;
     size_t n_bins;
-    size_t bin;         /* that `now` is in */
-    size_t pending_bin; /* first with pending amounts */
+    size_t bin;             /* that `now` is in */
+    size_t first[N_LEVELS]; /* bin with pending amounts of that level; LEDGER_NONE: none has any */
 };
 
 /* Bins the series of a run has: at most LEDGER_MAX_BINS. */
 enum { LEDGER_MAX_BINS = 1 << 20 };
+#define LEDGER_NONE SIZE_MAX
 
 /* horizon and width above 0, horizon / width below LEDGER_MAX_BINS. */
 void ledger_open(struct ledger *ledger, nanos horizon, nanos width);
@@ -66,6 +76,11 @@ void ledger_train(struct ledger *ledger, nanos work, nanos slow);
 /* The next n * (work + block) are whole checkpoint intervals: nothing stays pending. Nothing may be pending before. */
 void ledger_train_intervals(struct ledger *ledger, nanos n, nanos work, nanos block);
 
+/* What was pending at one level now is at another. */
+void ledger_promote(struct ledger *ledger, enum ledger_level from, enum ledger_level to);
+void ledger_commit_level(struct ledger *ledger, enum ledger_level level);
+nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level);
+/* All levels. */
 void ledger_commit(struct ledger *ledger);
 nanos ledger_lose(struct ledger *ledger); /* time lost */
 

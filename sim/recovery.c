@@ -19,20 +19,28 @@ static nanos later(nanos time, nanos duration)
 static void set_ready(struct recovery *recovery, nanos ready)
 {
     recovery->ready = ready;
-    recovery->resumes = later(ready, recovery->policy.restart);
+    recovery->resumes = later(ready, recovery->plan.restart);
 }
 
-void recovery_begin(struct recovery *recovery, nanos now, int n_down)
+struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
+{
+    return (struct recovery_plan){.detect = policy->detect, .restart = policy->restart};
+}
+
+void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan)
 {
     recovery->active = true;
-    recovery->noticed = later(now, recovery->policy.detect);
-    set_ready(recovery, n_down <= recovery->policy.spares ? recovery->noticed : NEVER);
+    recovery->plan = *plan;
+    recovery->noticed = later(now, plan->detect);
+    recovery->diagnosed = later(recovery->noticed, plan->diagnose);
+    recovery->found = later(recovery->diagnosed, plan->human);
+    set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
 }
 
 void recovery_node_back(struct recovery *recovery, nanos now, int n_down)
 {
     if (recovery->active && recovery->ready == NEVER && n_down <= recovery->policy.spares)
-        set_ready(recovery, max_nanos(now, recovery->noticed));
+        set_ready(recovery, max_nanos(now, recovery->found));
 }
 
 static void book_until(struct ledger *ledger, enum time_use use, nanos until)
@@ -44,6 +52,8 @@ static void book_until(struct ledger *ledger, enum time_use use, nanos until)
 void recovery_advance(struct recovery *recovery, struct ledger *ledger, nanos until)
 {
     book_until(ledger, USE_DETECTION, min_nanos(until, recovery->noticed));
+    book_until(ledger, USE_DIAGNOSIS, min_nanos(until, recovery->diagnosed));
+    book_until(ledger, USE_HUMAN, min_nanos(until, recovery->found));
     book_until(ledger, USE_WAITING, min_nanos(until, recovery->ready));
     book_until(ledger, USE_RESTART, min_nanos(until, recovery->resumes));
     if (recovery->resumes <= until)

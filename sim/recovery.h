@@ -1,10 +1,11 @@
 /*
  * recovery.h - from a failure to the moment training resumes.
  *
- *     failure ──detect── noticed ──wait for nodes── ready ──restart── resumes
+ *     failure ──detect── noticed ──diagnose, person── found ──wait for nodes── ready ──restart── resumes
  *
- * The job is ready when the failure has been noticed and no more nodes are down than there are spares; waiting is left out when
- * that is so already. A failure during recovery starts it anew. Spares never fail, and a repaired node returns at once.
+ * The job is ready when the fault has been found and no more nodes are down than there are spares; waiting is left out when that
+ * is so already. Under the plain rules nothing is diagnosed and nobody is called. A failure during recovery starts it anew.
+ * Spares never fail, and a repaired node returns at once.
  */
 #ifndef MSIM_SIM_RECOVERY_H
 #define MSIM_SIM_RECOVERY_H
@@ -21,16 +22,26 @@ struct recovery_policy {
 
 #define NEVER INT64_MAX
 
+/* The stages of one recovery. */
+struct recovery_plan {
+    nanos detect, diagnose, human, restart;
+};
+
 struct recovery {
     struct recovery_policy policy;
     bool active;
+    struct recovery_plan plan;
     nanos noticed;
+    nanos diagnosed;
+    nanos found;
     nanos ready;   /* NEVER while too many nodes are down */
     nanos resumes; /* ready + restart; NEVER likewise */
 };
 
+/* The plan of the plain rules. */
+struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy);
 /* A failure at `now`, after which `n_down` nodes are down. */
-void recovery_begin(struct recovery *recovery, nanos now, int n_down);
+void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan);
 /* A node came back at `now` and `n_down` are down still. */
 void recovery_node_back(struct recovery *recovery, nanos now, int n_down);
 /* Book the time to min(until, resumes); clears `active` when training resumes. */

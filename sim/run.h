@@ -18,6 +18,20 @@
  *
  * The two differ only where stragglers or slow links slow the step.
  *
+ * With a robust policy (options->robust, sim/robust_policy.h) each failure goes through the state machine of
+ * sim/recovery_machine.h instead of a fixed detection and restart time:
+ *
+ *   - what is noticed when, what is found, who is called, and whether the fault comes back, is drawn from the fault's own stream
+ *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares
+ *   - a failure of a node that is not in the job (down, or listed) does nothing
+ *   - restarts take `restart`, or `restart_hot` while no more nodes are down than hot spares stand ready
+ *   - a link that is gone (below 5 % of its speed) for longer than the collective timeout ends training as a hang
+ *   - elastic: when nodes are short the job goes on with fewer replicas; a returned node lets them grow after a planned restart
+ *   - the speed drifts down since the last restart, in steps of an hour
+ *
+ * What a slow cluster does to the speed is asked of options->degraded where it is given (sim/degraded.h: the step simulation,
+ * memoised); without it the speed is that of the slowest, the plain rule.
+ *
  * For plausibility, the memoryless answers with unlimited spares (failures at rate L, recovery R = detect + restart, interval D,
  * block w, q = exp(-L (D + w))):
  *
@@ -36,7 +50,28 @@
 #include "model/base/diag.h"
 #include "sim/checkpoint.h"
 #include "sim/recovery.h"
+#include "sim/recovery_machine.h"
 #include "traces/fault_trace.h"
+
+/* The state of the cluster as far as a step depends on it. */
+struct cluster_condition {
+    int32_t compute_speed, link_speed; /* of the slowest straggler and link, in parts of FULL_SPEED */
+    int32_t missing_replicas;          /* of those that the layout has */
+};
+
+/* The speed of training under a condition, in parts of FULL_SPEED, at least 1. */
+struct degraded_speed {
+    int32_t (*speed)(void *context, const struct cluster_condition *condition);
+    void *context;
+};
+
+struct run_robust {
+    const struct robust_policy *policy;
+    nanos restart, restart_hot;
+    uint64_t seed;             /* of what the machine draws */
+    int32_t replicas;          /* data-parallel ones, for elastic running; 0 or 1: none to spare */
+    int32_t nodes_per_replica; /* at least 1 */
+};
 
 struct run_options {
     int32_t nodes; /* used by the job */
@@ -44,6 +79,9 @@ struct run_options {
     nanos bin; /* width of the time series; 0: the horizon in one */
     struct checkpoint_policy checkpoint;
     struct recovery_policy recovery;
+    const struct run_robust *robust;       /* NULL: the plain rules */
+    const struct degraded_speed *degraded; /* NULL: the slowest decides */
+    bool lean;                             /* keep no incidents: for replicas */
 };
 
 /* One fault as the job met it; incidents stand in the order of the trace. */
@@ -53,6 +91,10 @@ struct incident {
     int32_t n_down;            /* nodes down, this one included */
     nanos lost;                /* training undone */
     nanos resumed;             /* when training went on; NEVER: not before the horizon. The fault's time when it did not stop */
+    /* With a robust policy: */
+    bool relapse;            /* the fault was met before and not found; `fault` is that one, `time` when it came back */
+    nanos time;              /* of this incident: the fault's, or the relapse's */
+    struct verdict verdict;  /* all zero when nothing stopped */
 };
 
 struct run_result {
@@ -64,12 +106,19 @@ struct run_result {
     int64_t interruptions;      /* of training */
     int64_t checkpoints;        /* completed */
     struct incident *incidents; /* [n_incidents] */
-    size_t n_incidents;         /* failures + slowdowns */
+    size_t n_incidents;         /* failures + slowdowns + relapses */
+    int64_t relapses;           /* faults that came back because they were not found */
+    int64_t outside;            /* failures of nodes that were not in the job */
+    int64_t called;             /* interruptions that needed a person */
+    int64_t condemned;          /* healthy nodes that were evicted */
+    int64_t listed;             /* nodes put on the blocklist */
+    int64_t by_channel[N_CHANNELS]; /* interruptions by what noticed them */
     nanos bin;                  /* width of the series */
     struct ledger_bin *series;  /* [n_series]; the last bin may be shorter */
     size_t n_series;
     bool ended_waiting;  /* at the horizon too many nodes were down ... */
     nanos waiting_since; /* ... since then */
+    nanos next_repair;   /* ... and the next node comes back then; NEVER: none does */
 };
 
 /* Replay a trace, whose nodes must be below options->nodes. The trace must outlive the incidents. Mistakes in the options are

@@ -1,0 +1,53 @@
+#include "sim/checkpoint_cost.h"
+
+#include <math.h>
+
+#include "model/cost/footprint.h"
+#include "model/cost/precision_bytes.h"
+
+#define UNKNOWN_STORAGE 10e9 /* B/s; an assumption for a cluster that does not say */
+enum { GPUS_PER_PCIE_SWITCH = 2 };
+
+/* What the optimizer keeps of one parameter in fp32: a master copy and its moments. */
+static double optimizer_bytes(enum optimizer optimizer)
+{
+    return optimizer == OPTIMIZER_SGD ? 4 + 4 : 4 + 8;
+}
+
+static double node_rate(const struct cluster *cluster)
+{
+    double rate = cluster->nics_per_node * cluster->nic_rate * cluster->net_fraction;
+    return rate > 0 ? rate : cluster->gpu.pcie_rate;
+}
+
+void checkpoint_cost_of(const struct layout *layout, const struct setting *setting, double storage_rate,
+                        struct checkpoint_cost *cost)
+{
+    const struct cluster *cluster = setting->cluster;
+    struct parameter_count count;
+    struct footprint memory;
+    transformer_parameters(setting->model, &count);
+    footprint_peak(layout, setting, &memory, NULL);
+    double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
+    double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
+    double node_gpus = fmin(cluster->gpus_per_node, setting->gpus);
+    *cost = (struct checkpoint_cost){.total_bytes = count.total * (precision_bytes(setting->job->precision) +
+                                                                   optimizer_bytes(setting->job->optimizer)),
+                                     .rank_bytes = memory.weights + memory.optimizer};
+    storage = fmin(storage, nodes * node_rate(cluster));
+    double pcie = cluster->gpu.pcie_rate / GPUS_PER_PCIE_SWITCH;
+    cost->snapshot_s = cost->rank_bytes / pcie;
+    cost->storage_s = cost->total_bytes / storage;
+    cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);
+    cost->load_all_s = cost->rank_bytes * setting->gpus / storage + cost->snapshot_s;
+    cost->load_broadcast_s = cost->storage_s + cost->neighbour_s + cost->snapshot_s;
+    cost->load_memory_s = cost->neighbour_s + cost->snapshot_s;
+}
+
+void checkpoint_cost_apply(const struct checkpoint_cost *cost, struct checkpoint_policy *policy)
+{
+    double block = policy->kind == CHECKPOINT_BLOCKING ? fmax(cost->snapshot_s, cost->storage_s) : cost->snapshot_s;
+    policy->block = nanos_from_seconds(block);
+    policy->persist = nanos_from_seconds(policy->kind == CHECKPOINT_TWO_STAGE ? cost->storage_s : cost->neighbour_s);
+    policy->write = nanos_from_seconds(cost->storage_s);
+}
