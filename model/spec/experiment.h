@@ -7,6 +7,7 @@
  *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto
  *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
  * horizon: 54d}
+ *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
  *
  * Overrides ("job.global_batch=6144") reach any key and win over the file.
  */
@@ -26,6 +27,9 @@ struct layout_request {
 
 struct faults_request {
     char trace[256];              /* name or path; "" none */
+    char model[256];              /* fault model to draw from instead, name or path; "" none */
+    char policy[256];             /* of recovery: a name or path; "" the plain rules */
+    char checkpoint[32];          /* kind of checkpoint; "" blocking */
     double horizon_s;             /* 0: the trace's length */
     double checkpoint_interval_s; /* of useful work; 0: not given */
     int64_t checkpoint_steps;     /* the same in steps; 0: not given */

@@ -85,6 +85,9 @@ const struct schema job_schema = SCHEMA("job", job_rows);
 
 static const struct field faults_rows[] = {
     TEXT("trace", struct faults_request, trace, UNSET, "a shipped trace or a file"),
+    TEXT("model", struct faults_request, model, UNSET, "a fault model to draw from instead: a shipped one or a file"),
+    TEXT("policy", struct faults_request, policy, UNSET, "how faults are found and repaired: a shipped one or a file"),
+    TEXT("checkpoint", struct faults_request, checkpoint, UNSET, "blocking, two-stage, memory or step"),
     QUANTITY("horizon", struct faults_request, horizon_s, DIM_TIME, 1, 3e9, UNSET,
              "how long to look; the trace's length when left out"),
     QUANTITY("checkpoint_interval", struct faults_request, checkpoint_interval_s, DIM_TIME, 1e-3, 3e9, UNSET,

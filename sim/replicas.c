@@ -1,0 +1,165 @@
+#include "sim/replicas.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+
+/* --- one replica --- */
+
+static void keep_outcome(const struct run_result *result, struct replica_outcome *outcome)
+{
+    *outcome = (struct replica_outcome){
+        .done = 1,
+        .failures = result->failures,
+        .interruptions = result->interruptions,
+        .called = result->called,
+        .relapses = result->relapses,
+        .condemned = result->condemned,
+        .checkpoints = result->checkpoints,
+        .slowdowns = result->slowdowns,
+        .ended_waiting = result->ended_waiting,
+    };
+    memcpy(outcome->use, result->use, sizeof outcome->use);
+}
+
+static enum status run_one(const struct replicas_request *request, int64_t replica, struct replica_outcome *outcome,
+                           struct diags *diags)
+{
+    uint64_t seed = faults_replica_seed(request->seed, (uint64_t)replica);
+    struct run_options options = *request->options;
+    struct run_robust robust = {0};
+    struct fault_trace drawn = {0};
+    struct run_result result;
+    options.lean = true;
+    if (options.robust) {
+        robust = *options.robust;
+        robust.seed = seed;
+        options.robust = &robust;
+    }
+    if (request->model && request->poisson)
+        faults_generate_poisson(request->model, options.nodes, options.horizon, seed, &drawn);
+    else if (request->model)
+        faults_generate(request->model, options.nodes, options.horizon, seed, &drawn);
+    enum status status = run_simulate(&options, request->model ? &drawn : request->trace, &result, diags);
+    if (status == STATUS_OK) {
+        keep_outcome(&result, outcome);
+        run_result_free(&result);
+    }
+    fault_trace_free(&drawn);
+    return status;
+}
+
+/* --- many --- */
+
+struct crew {
+    const struct replicas_request *request;
+    struct replica_outcome *outcomes;
+    atomic_llong next;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* of status, diags and the callback */
+    enum status status;
+    struct diags *diags;
+};
+
+static void report(struct crew *crew, int64_t replica, enum status status, const struct diags *said)
+{
+    const struct replicas_request *request = crew->request;
+    pthread_mutex_lock(&crew->lock);
+    if (status != STATUS_OK && crew->status == STATUS_OK) {
+        crew->status = status;
+        for (size_t i = 0; i < said->n_items; i++)
+            diag_error(crew->diags, (struct place){0}, "%s", said->items[i].text);
+    }
+    bool go_on = status == STATUS_OK;
+    if (go_on && request->finished)
+        go_on = request->finished(request->context, replica, &crew->outcomes[replica]);
+    if (!go_on)
+        atomic_store(&crew->stop, true);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void *work(void *data)
+{
+    struct crew *crew = data;
+    int64_t stride = crew->request->stride > 0 ? crew->request->stride : 1;
+    while (!atomic_load(&crew->stop)) {
+        int64_t replica = crew->request->first + stride * atomic_fetch_add(&crew->next, 1);
+        if (replica >= crew->request->n)
+            break;
+        if (crew->outcomes[replica].done)
+            continue;
+        struct diags said = {0};
+        enum status status = run_one(crew->request, replica, &crew->outcomes[replica], &said);
+        report(crew, replica, status, &said);
+        diags_free(&said);
+    }
+    return NULL;
+}
+
+enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes, struct diags *diags)
+{
+    enum { MAX_THREADS = 256 };
+    pthread_t threads[MAX_THREADS];
+    struct crew crew = {.request = request, .outcomes = outcomes, .diags = diags};
+    int n = 0, wanted = request->threads < MAX_THREADS ? request->threads : MAX_THREADS;
+    pthread_mutex_init(&crew.lock, NULL);
+    while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &crew) == 0)
+        n++;
+    work(&crew); /* this thread is one of them */
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&crew.lock);
+    return crew.status;
+}
+
+/* --- statistics --- */
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double quantile(const double *x, size_t n, double q)
+{
+    double at = q * (double)(n - 1);
+    size_t low = (size_t)at;
+    return low + 1 < n ? x[low] + (at - (double)low) * (x[low + 1] - x[low]) : x[low];
+}
+
+struct estimate estimate_of(double *x, size_t n)
+{
+    struct estimate e = {0};
+    if (n == 0)
+        return e;
+    qsort(x, n, sizeof *x, compare_doubles); /* equal numbers are alike */
+    for (size_t i = 0; i < n; i++)
+        e.mean += x[i];
+    e.mean /= (double)n;
+    for (size_t i = 0; i < n; i++)
+        e.deviation += (x[i] - e.mean) * (x[i] - e.mean);
+    e.deviation = n > 1 ? sqrt(e.deviation / (double)(n - 1)) : 0;
+    if (n > 1)
+        e.half_width = gsl_cdf_tdist_Pinv(0.975, (double)(n - 1)) * e.deviation / sqrt((double)n);
+    e.low = x[0];
+    e.high = x[n - 1];
+    e.p05 = quantile(x, n, 0.05);
+    e.median = quantile(x, n, 0.5);
+    e.p95 = quantile(x, n, 0.95);
+    return e;
+}
+
+double outcome_goodput(const struct replica_outcome *outcome, nanos horizon)
+{
+    return (double)outcome->use[USE_TRAINING] / (double)horizon;
+}
+
+double outcome_ettr(const struct replica_outcome *outcome, nanos horizon)
+{
+    return (double)(outcome->use[USE_TRAINING] + outcome->use[USE_DEGRADED]) / (double)horizon;
+}

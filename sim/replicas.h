@@ -1,0 +1,53 @@
+/*
+ * replicas.h - the same run many times, each with its own luck: distributions instead of one number.
+ *
+ * Replica r draws its faults and its recoveries from streams named by (seed, r), so replica r is the same in any batch, on any
+ * thread or process, and under any policy (common random numbers: differences between policies have far less noise than the
+ * answers themselves). Outcomes stand in an array by r and are only added up in that order, in integers where they are times: the
+ * summary has the same bytes however the work was divided.
+ *
+ * Confidence intervals of means are Student's at 95 %: mean +- t(0.975, n - 1) s / sqrt(n).
+ */
+#ifndef MSIM_SIM_REPLICAS_H
+#define MSIM_SIM_REPLICAS_H
+
+#include "sim/faults.h"
+#include "sim/run.h"
+
+struct replica_outcome {
+    int64_t done; /* 1: the rest is filled */
+    nanos use[N_TIME_USES];
+    int64_t failures, interruptions, called, relapses, condemned, checkpoints, slowdowns, ended_waiting;
+};
+enum { OUTCOME_WORDS = sizeof(struct replica_outcome) / sizeof(int64_t) };
+
+struct replicas_request {
+    const struct run_options *options; /* robust->seed is the replica's own */
+    const struct fault_model *model;   /* NULL: `trace` every time */
+    const struct fault_trace *trace;
+    bool poisson; /* memoryless arrivals at the model's rate */
+    uint64_t seed;
+    int64_t n;
+    int64_t first, stride; /* this process does first, first + stride, ...; 0: stride 1 */
+    int threads;           /* at least 1 */
+    /* Called after each one, by one thread at a time; NULL none. False: stop. */
+    bool (*finished)(void *context, int64_t replica, const struct replica_outcome *outcome);
+    void *context;
+};
+
+/* Fills the outcomes [n] of this process that are not done yet. */
+MUST_CHECK enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes, struct diags *diags);
+
+/* --- what they say together --- */
+
+struct estimate {
+    double mean, half_width; /* of the 95 % confidence interval of the mean */
+    double deviation, low, p05, median, p95, high;
+};
+/* n numbers, sorted in passing. */
+struct estimate estimate_of(double *x, size_t n);
+
+double outcome_ettr(const struct replica_outcome *outcome, nanos horizon);
+double outcome_goodput(const struct replica_outcome *outcome, nanos horizon);
+
+#endif
