@@ -1,211 +1,27 @@
 /*
  * msim run - weeks of training with failures.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/experiment_options.h"
-#include "cli/layout_choice.h"
 #include "cli/result.h"
-#include "cli/run_report.h"
-#include "sim/fault_statistics.h"
-#include "sim/step.h"
+#include "cli/run_many.h"
+#include "cli/run_setup.h"
+#include "model/base/memory.h"
 
-static const struct place nowhere = {0};
 #define DAY_S 86400.0
 
-/* Everything one call holds. */
-struct session {
-    struct experiment experiment;
-    struct fault_trace trace;
-    struct run_options options;
-    struct run_result result;
-    struct run_report report;
-    struct layout layout;
-    char layout_text[256];
-};
-
-/* --- what is asked -----------------------------------------------------------------------------------------------------------
- */
-
-/* Flags win over the experiment file. */
-static enum status apply_flags(struct invocation *call, struct faults_request *faults)
-{
-    const char *trace = option_text(call, "faults");
-    if (option_given(call, "checkpoint-interval") && option_given(call, "checkpoint-steps")) {
-        diag_error(&call->diags, nowhere, "--checkpoint-interval and --checkpoint-steps say the same thing; keep one");
-        return STATUS_USAGE;
-    }
-    if (trace && strlen(trace) >= sizeof faults->trace) {
-        diag_error(&call->diags, nowhere, "--faults: a name of at most %zu characters", sizeof faults->trace - 1);
-        return STATUS_USAGE;
-    }
-    if (trace)
-        snprintf(faults->trace, sizeof faults->trace, "%s", trace);
-    if (option_given(call, "horizon"))
-        faults->horizon_s = option_quantity(call, "horizon");
-    if (option_given(call, "checkpoint-interval") || option_given(call, "checkpoint-steps")) {
-        faults->checkpoint_interval_s = option_quantity(call, "checkpoint-interval");
-        faults->checkpoint_steps = option_count(call, "checkpoint-steps");
-    }
-    if (option_given(call, "checkpoint-block"))
-        faults->checkpoint_block_s = option_quantity(call, "checkpoint-block");
-    if (option_given(call, "detect"))
-        faults->detect_s = option_quantity(call, "detect");
-    if (option_given(call, "restart"))
-        faults->restart_s = option_quantity(call, "restart");
-    if (option_given(call, "spares"))
-        faults->spares = (int)option_count(call, "spares");
-    return STATUS_OK;
-}
-
-static void assume(struct run_report *report, const char *text)
-{
-    report->assumptions[report->n_assumptions++] = text;
-}
-
-/* What neither the file nor a flag said. Each default is told in the report. */
-static void fill_defaults(struct invocation *call, struct session *s)
-{
-    struct faults_request *faults = &s->experiment.faults;
-    if (!faults->trace[0]) {
-        snprintf(faults->trace, sizeof faults->trace, "llama3-54d");
-        assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
-    }
-    if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0) {
-        faults->checkpoint_interval_s = 1800;
-        assume(&s->report, "checkpoint interval 30 min");
-    }
-    if (faults->checkpoint_block_s <= 0 && !option_given(call, "checkpoint-block"))
-        assume(&s->report, "checkpoints block training for no time");
-    if (faults->detect_s <= 0 && !option_given(call, "detect"))
-        assume(&s->report, "failures are noticed at once");
-    if (faults->restart_s < 0) {
-        faults->restart_s = 900;
-        assume(&s->report, "restart 15 min");
-    }
-    if (faults->spares < 0) {
-        faults->spares = 4;
-        assume(&s->report, "4 spare nodes");
-    }
-}
-
-/* --- the trace ---------------------------------------------------------------------------------------------------------------
- */
-
-static int32_t job_nodes(const struct experiment *e)
-{
-    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
-}
-
-static void note_outside(struct invocation *call, const struct session *s, bool shipped)
-{
-    if (s->trace.n_outside > 0)
-        diag_note(&call->diags, nowhere, "%zu faults of %s are on nodes %s (it uses %" PRId32 ") and are left out",
-                  s->trace.n_outside, s->experiment.faults.trace, shipped ? "beyond the job's" : "that the job does not use",
-                  s->options.nodes);
-}
-
-static enum status read_trace(struct invocation *call, struct session *s)
-{
-    char *path;
-    bool shipped;
-    enum status status = fault_trace_find(s->experiment.faults.trace, &path, &shipped, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    int32_t with_spares = s->options.nodes + s->experiment.faults.spares;
-    int32_t known = s->experiment.cluster.nodes > with_spares ? s->experiment.cluster.nodes : with_spares;
-    struct fault_trace_limits limits = {.keep = s->options.nodes, .known = known, .drop = shipped};
-    status = fault_trace_read(path, limits, &s->trace, &call->diags);
-    free(path);
-    if (status == STATUS_OK)
-        note_outside(call, s, shipped);
-    return status;
-}
-
-/* --- the step ----------------------------------------------------------------------------------------------------------------
- */
-
-static void step_given(struct invocation *call, struct session *s)
-{
-    const struct setting setting = experiment_setting(&s->experiment);
-    double peak = setting.cluster->gpu.peak_flops[setting.job->precision] * setting.gpus;
-    s->report.step_time_s = option_quantity(call, "step-time");
-    if (peak > 0)
-        s->report.step_mfu = model_flops_per_step(&setting, setting.job->features, FLOPS_FULL) / (s->report.step_time_s * peak);
-}
-
-static void check_memory(struct invocation *call, const struct session *s, const struct footprint *memory)
-{
-    double capacity = footprint_capacity(&s->experiment.cluster);
-    if (memory->total > capacity)
-        diag_warning(&call->diags, nowhere, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB", memory->total / 0x1p30,
-                     capacity / 0x1p30);
-}
-
-static enum status step_simulated(struct invocation *call, struct session *s)
-{
-    const struct setting setting = experiment_setting(&s->experiment);
-    enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    struct step_options options = {.detail = DETAIL_CHUNK};
-    struct step_result step;
-    status = step_simulate(&s->layout, &setting, &options, &step, NULL, NULL, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    check_memory(call, s, &step.memory);
-    s->report.layout = layout_format(&s->layout, s->layout_text, sizeof s->layout_text);
-    s->report.step_time_s = step.step_time_s;
-    s->report.step_mfu = step.mfu;
-    if (!s->experiment.layout.given)
-        assume(&s->report, "the layout that is best by the closed form");
-    return STATUS_OK;
-}
-
-static enum status find_step(struct invocation *call, struct session *s)
-{
-    if (!option_given(call, "step-time"))
-        return step_simulated(call, s);
-    step_given(call, s);
-    return STATUS_OK;
-}
-
-/* --- the run -----------------------------------------------------------------------------------------------------------------
- */
-
-static nanos series_width(const struct invocation *call, double horizon_s)
-{
-    if (option_given(call, "series"))
-        return nanos_from_seconds(option_quantity(call, "series"));
-    return nanos_from_seconds(horizon_s > 4 * DAY_S ? DAY_S : DAY_S / 24);
-}
-
-static void set_options(struct invocation *call, struct session *s)
-{
-    struct faults_request *faults = &s->experiment.faults;
-    if (faults->horizon_s <= 0)
-        faults->horizon_s = (double)fault_trace_horizon(&s->trace) / 1e9;
-    double interval_s = faults->checkpoint_interval_s;
-    if (faults->checkpoint_steps > 0)
-        interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
-    s->options.horizon = nanos_from_seconds(faults->horizon_s);
-    s->options.bin = series_width(call, faults->horizon_s);
-    s->options.checkpoint.interval = nanos_from_seconds(interval_s);
-    s->options.checkpoint.block = nanos_from_seconds(faults->checkpoint_block_s);
-    s->options.recovery.detect = nanos_from_seconds(faults->detect_s);
-    s->options.recovery.restart = nanos_from_seconds(faults->restart_s);
-    s->options.recovery.spares = faults->spares;
-}
-
-static enum status write_report(struct invocation *call, struct session *s)
+static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
     s->report.trace = &s->trace;
     s->report.options = &s->options;
     s->report.result = &s->result;
+    s->report.policy = s->has_policy ? &s->policy : NULL;
+    s->report.startup = s->has_policy ? &s->startup : NULL;
+    s->report.cost = s->has_cost && s->experiment.faults.checkpoint[0] ? &s->cost : NULL;
+    s->report.gpu_price = option_text(call, "gpu-price") ? strtod(option_text(call, "gpu-price"), NULL) : 0;
     s->report.memoryless = run_closed_form(&s->options, s->result.failures);
     const char *incidents = option_text(call, "incidents");
     FILE *out = incidents ? output_open(call, incidents) : NULL;
@@ -216,33 +32,27 @@ static enum status write_report(struct invocation *call, struct session *s)
     return run_report_write(call, &s->report);
 }
 
-static enum status simulate(struct invocation *call, struct session *s)
+static enum status simulate(struct invocation *call, struct run_session *s)
 {
-    s->options.nodes = job_nodes(&s->experiment);
-    enum status traced = read_trace(call, s);
-    enum status stepped = find_step(call, s);
-    if (traced != STATUS_OK || stepped != STATUS_OK)
-        return traced != STATUS_OK ? traced : stepped;
-    set_options(call, s);
+    if (option_text(call, "optimise"))
+        return run_optimise(call, s);
+    if (option_text(call, "sweep"))
+        return run_sweep(call, s);
+    if (option_given(call, "replicas"))
+        return run_replicas(call, s);
     enum status status = run_simulate(&s->options, &s->trace, &s->result, &call->diags);
     return status == STATUS_OK ? write_report(call, s) : status;
 }
 
 static enum status run(struct invocation *call)
 {
-    struct session *s = calloc(1, sizeof *s);
-    if (!s)
-        return STATUS_FAILED;
-    struct experiment_flags flags = experiment_flags_of(call);
-    enum status status = experiment_load(&flags, &s->experiment, &call->diags);
+    struct run_session *s = memory_new(1, sizeof *s);
+    enum status status = run_session_load(call, s);
     if (status == STATUS_OK)
-        status = apply_flags(call, &s->experiment.faults);
-    if (status == STATUS_OK) {
-        fill_defaults(call, s);
+        status = run_session_prepare(call, s);
+    if (status == STATUS_OK)
         status = simulate(call, s);
-    }
-    run_result_free(&s->result);
-    fault_trace_free(&s->trace);
+    run_session_free(s);
     free(s);
     return status;
 }
@@ -252,6 +62,21 @@ static enum status run(struct invocation *call)
 
 #define CENTURY_S   (100 * 365.25 * DAY_S)
 #define TIME_OPTION .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME, .high = CENTURY_S
+
+static enum status check_price(const char *text, char *why, size_t size)
+{
+    char *end;
+    double price = strtod(text, &end);
+    if (end != text && !*end && price > 0 && price < 1e6)
+        return STATUS_OK;
+    snprintf(why, size, "'%.40s' is not a price; write money per GPU and hour, such as 2.5", text);
+    return STATUS_BAD_INPUT;
+}
+
+static const char *const loads[] = {"all", "broadcast", NULL};
+static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
+static const char *const degraded[] = {"auto", "factor", "step", NULL};
+static const char *const optimised[] = {"checkpoint-interval", "spares", NULL};
 
 static const struct option_row options[] = {
     {.name = "faults",
@@ -294,6 +119,87 @@ static const struct option_row options[] = {
      .low = 60,
      .help = "width of the time series; a day, or an hour for horizons up to 4 days",
      .group = "Run"},
+    {.name = "fault-model",
+     .argument = "NAME|FILE",
+     .type = OPTION_TEXT,
+     .help =
+         "draw faults from a model instead of replaying a trace: delta, lanl, llama3, megascale, rsc-1, rsc-2, titan or a file",
+     .group = "Recovery"},
+    {.name = "policy",
+     .argument = "NAME|FILE",
+     .type = OPTION_TEXT,
+     .help = "how faults are noticed, found and repaired: replay (fixed times), megascale, byterobust, manual or a file",
+     .group = "Recovery"},
+    {.name = "checkpoint",
+     .argument = "KIND",
+     .type = OPTION_TEXT,
+     .help = "blocking, two-stage, memory (of a neighbour) or step (every one, to memory): with times from sizes and rates",
+     .group = "Recovery"},
+    {.name = "storage-rate",
+     .argument = "RATE",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_RATE,
+     .help = "of the checkpoint store; the cluster's when left out",
+     .group = "Recovery"},
+    {.name = "load",
+     .argument = "HOW",
+     .type = OPTION_CHOICE,
+     .choices = loads,
+     .initial = "broadcast",
+     .help = "everybody reads a checkpoint (all), or one of each group does and broadcasts it",
+     .group = "Recovery"},
+    {.name = "store",
+     .argument = "NAME",
+     .type = OPTION_CHOICE,
+     .choices = stores,
+     .initial = "ordered",
+     .help = "how communicators are made: tcp, redis or ordered (groups without global barriers)",
+     .group = "Recovery"},
+    {.name = "degraded",
+     .argument = "HOW",
+     .type = OPTION_CHOICE,
+     .choices = degraded,
+     .initial = "auto",
+     .help = "speed with slow nodes: the trace's factor, or the step simulation; auto: step for models and policies",
+     .group = "Recovery"},
+    {.name = "replicas",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 2,
+     .high = 1e7,
+     .help = "run so often, each with its own luck; means with 95 % confidence intervals",
+     .group = "Many runs"},
+    {.name = "threads",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 256,
+     .help = "for replicas; all cores when left out. The result does not depend on it",
+     .group = "Many runs"},
+    {.name = "resume",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "keep finished replicas in this file, and go on from it",
+     .group = "Many runs"},
+    {.name = "optimise",
+     .argument = "WHAT,...",
+     .type = OPTION_LIST,
+     .choices = optimised,
+     .help = "what makes a trained token cheapest, on the same luck: checkpoint-interval, spares",
+     .group = "Many runs"},
+    {.name = "sweep",
+     .argument = "KEY=A:B:N",
+     .type = OPTION_TEXT,
+     .help =
+         "N values of gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block or spares from A to B, as 5min:1h:8; "
+         "A:B:N:log for even ratios",
+     .group = "Many runs"},
+    {.name = "gpu-price",
+     .argument = "X",
+     .type = OPTION_TEXT,
+     .check = check_price,
+     .help = "money per GPU and hour, such as 2.5: adds the cost per token, spares included",
+     .group = "Many runs"},
     {.name = "incidents", .argument = "FILE", .type = OPTION_TEXT, .help = "also write every fault as CSV", .group = "Run"},
     {0},
 };
@@ -304,6 +210,12 @@ static const struct example examples[] = {
     {"msim run experiment.yaml --faults lanl.csv.gz --horizon 974d --checkpoint-interval 30min --checkpoint-block 30s --restart "
      "15min --spares 2 --format json -o run.json",
      "a trace of one's own, for programs"},
+    {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --fault-model megascale --policy "
+     "megascale "
+     "--checkpoint two-stage --replicas 1000",
+     "a month with MegaScale's robust training, a thousand times: what is delivered, and how certain that is"},
+    {"msim run experiment.yaml --fault-model llama3 --sweep restart=1min:30min:8 --replicas 50 --format json -o sweep.json",
+     "goodput against restart time, to be drawn by msim plot"},
     {0},
 };
 
@@ -316,7 +228,10 @@ const struct command command_run = {
         "than there are spares, and the job has restarted. Stragglers and slow links slow training down to the slowest.\n\n"
         "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
-        "to one use.",
+        "to one use.\n\n"
+        "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
+        "and restart as MegaScale's robust training does. --replicas, --optimise and --sweep run many times over threads and MPI "
+        "ranks (mpirun -n N msim run ...), with the same bytes out for any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/result.h"
+#include "cli/world.h"
 
 static int usage_error(const char *what, const char *name, const char *near)
 {
@@ -53,7 +54,7 @@ static int run_command(const struct command *command, int argc, char **argv)
         status = outputs_open(&call, option_text(&call, "output"));
         if (status == STATUS_OK)
             status = command->run(&call);
-        enum status closed = outputs_close(&call, status == STATUS_OK || status == STATUS_CHECK);
+        enum status closed = outputs_close(&call, world_rank() == 0 && (status == STATUS_OK || status == STATUS_CHECK));
         status = closed != STATUS_OK ? closed : status;
     }
     if (call.verbosity < 0)
@@ -111,5 +112,8 @@ int main(int argc, char **argv)
     const struct command *command = command_find(argv[1], &near);
     if (!command)
         return usage_error("command", argv[1], near);
-    return run_command(command, argc - 1, argv + 1);
+    world_open();
+    int status = run_command(command, argc - 1, argv + 1);
+    world_close((enum status)status);
+    return status;
 }

@@ -12,28 +12,47 @@ static double seconds(nanos time)
 
 static nanos idle_time(const nanos *use)
 {
-    return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART];
+    return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART] + use[USE_DIAGNOSIS] + use[USE_HUMAN];
 }
 
-static json_t *uses_json(const nanos *use, bool exact)
+static json_t *uses_json(const struct run_report *report, const nanos *use, bool exact)
 {
     json_t *uses = json_object();
-    for (int i = 0; i < N_TIME_USES; i++)
+    for (int i = 0; i < report_uses(report); i++)
         json_object_set_new(uses, time_use_name((enum time_use)i), exact ? json_integer(use[i]) : json_real(seconds(use[i])));
     return uses;
+}
+
+static void add_verdict(json_t *object, const struct run_report *report, const struct incident *incident)
+{
+    const struct verdict *verdict = &incident->verdict;
+    bool found_by_test = verdict->found_by >= 0 && verdict->found && !verdict->called;
+    if (verdict->detect == 0)
+        return;
+    json_object_set_new(object, "noticed_by", json_string(channel_name(verdict->channel)));
+    json_object_set_new(object, "found_by",
+                        found_by_test ? json_string(report->policy->tests.items[verdict->found_by].name)
+                                      : json_string(verdict->called ? "a person" : "nobody"));
+    json_object_set_new(object, "detection_s", json_real(seconds(verdict->detect)));
+    json_object_set_new(object, "diagnosis_s", json_real(seconds(verdict->diagnose)));
+    json_object_set_new(object, "human_s", json_real(seconds(verdict->human)));
+    json_object_set_new(object, "relapse", json_boolean(incident->relapse));
+    json_object_set_new(object, "condemned", json_integer(verdict->n_condemned));
 }
 
 static json_t *incident_json(const struct run_report *report, const struct incident *incident)
 {
     json_t *object = json_object();
     const struct fault *fault = incident->fault;
-    json_object_set_new(object, "time_s", json_real(seconds(fault->time)));
+    json_object_set_new(object, "time_s", json_real(seconds(incident->time)));
     json_object_set_new(object, "node", json_integer(fault->node));
     json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
     json_object_set_new(object, "detail", json_string(fault_trace_detail(report->trace, fault)));
     json_object_set_new(object, "down_s", json_real(seconds(fault->down)));
     if (fault->kind != FAULT_NODE)
         json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
+    if (report->policy)
+        add_verdict(object, report, incident);
     json_object_set_new(object, "interrupted", json_boolean(incident->interrupted));
     json_object_set_new(object, "nodes_down", json_integer(incident->n_down));
     json_object_set_new(object, "lost_s", json_real(seconds(incident->lost)));
@@ -68,7 +87,7 @@ static json_t *series_json(const struct run_report *report)
         json_object_set_new(bin, "goodput", json_real(goodput));
         if (report->step_mfu > 0)
             json_object_set_new(bin, "mfu_pct", json_real(100 * goodput * report->step_mfu));
-        json_object_set_new(bin, "breakdown", uses_json(use, false));
+        json_object_set_new(bin, "breakdown", uses_json(report, use, false));
         json_array_append_new(series, bin);
     }
     return series;
@@ -84,6 +103,20 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_object_set_new(policy, "checkpoint_block_s", json_real(seconds(options->checkpoint.block)));
     json_object_set_new(policy, "detect_s", json_real(seconds(options->recovery.detect)));
     json_object_set_new(policy, "restart_s", json_real(seconds(options->recovery.restart)));
+    json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
+    if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
+        json_object_set_new(policy, "checkpoint_persist_s", json_real(seconds(options->checkpoint.persist)));
+    if (report->policy) {
+        char *text = robust_policy_to_json(report->policy);
+        json_object_set_new(policy, "recovery", json_loads(text, 0, NULL));
+        free(text);
+    }
+    if (report->startup)
+        json_object_set_new(policy, "startup",
+                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "scheduling_s", report->startup->scheduling_s, "image_s",
+                                      report->startup->image_s, "process_s", report->startup->process_s, "communicators_s",
+                                      report->startup->communicators_s, "loading_s", report->startup->loading_s, "warm_up_s",
+                                      report->startup->warm_up_s));
     json_object_set_new(root, "policy", policy);
 }
 
@@ -101,13 +134,22 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
     json_object_set_new(root, "interruptions", json_integer(result->interruptions));
     json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
+    if (report->policy) {
+        json_object_set_new(root, "relapses", json_integer(result->relapses));
+        json_object_set_new(root, "called", json_integer(result->called));
+        json_object_set_new(root, "condemned", json_integer(result->condemned));
+        json_object_set_new(root, "blocklisted", json_integer(result->listed));
+        json_object_set_new(root, "outside", json_integer(result->outside));
+    }
+    if (report->gpu_price > 0)
+        json_object_set_new(root, "cost_per_million_tokens", json_real(report_token_cost(report)));
     json_object_set_new(root, "useful_s", json_real(seconds(use[USE_TRAINING])));
     json_object_set_new(root, "degraded_s", json_real(seconds(use[USE_DEGRADED])));
     json_object_set_new(root, "lost_s", json_real(seconds(use[USE_LOST])));
     json_object_set_new(root, "checkpoint_s", json_real(seconds(use[USE_CHECKPOINT])));
     json_object_set_new(root, "idle_s", json_real(seconds(idle_time(use))));
-    json_object_set_new(root, "breakdown", uses_json(use, false));
-    json_object_set_new(root, "breakdown_ns", uses_json(use, true));
+    json_object_set_new(root, "breakdown", uses_json(report, use, false));
+    json_object_set_new(root, "breakdown_ns", uses_json(report, use, true));
     json_object_set_new(root, "waiting_since_s", result->ended_waiting ? json_real(seconds(result->waiting_since)) : json_null());
 }
 
@@ -130,7 +172,8 @@ enum status run_report_json(struct invocation *call, const struct run_report *re
     char *config = experiment_to_json(report->experiment);
     json_t *root = result_create(call, config);
     free(config);
-    json_object_set_new(root, "trace", json_string(report->experiment->faults.trace));
+    const struct faults_request *faults = &report->experiment->faults;
+    json_object_set_new(root, "trace", json_string(faults->model[0] ? faults->model : faults->trace));
     add_policy(root, report);
     add_answers(root, report);
     add_step(root, report);
@@ -143,7 +186,7 @@ void run_report_series_csv(const struct run_report *report, FILE *out)
 {
     const struct run_result *result = report->result;
     fputs("start_s,length_s,ettr,goodput,mfu_pct", out);
-    for (int i = 0; i < N_TIME_USES; i++)
+    for (int i = 0; i < report_uses(report); i++)
         fprintf(out, ",%s_s", time_use_name((enum time_use)i));
     fputc('\n', out);
     for (size_t i = 0; i < result->n_series; i++) {
@@ -157,7 +200,7 @@ void run_report_series_csv(const struct run_report *report, FILE *out)
             csv_write_number(out, false, 100 * goodput * report->step_mfu);
         else
             csv_write_cell(out, false, "");
-        for (int j = 0; j < N_TIME_USES; j++)
+        for (int j = 0; j < report_uses(report); j++)
             csv_write_number(out, false, seconds(use[j]));
         fputc('\n', out);
     }
@@ -169,7 +212,7 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out)
     fputs("time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s\n", out);
     for (size_t i = 0; i < result->n_incidents; i++) {
         const struct incident *incident = &result->incidents[i];
-        csv_write_number(out, true, seconds(incident->fault->time));
+        csv_write_number(out, true, seconds(incident->time));
         csv_write_integer(out, false, incident->fault->node);
         csv_write_cell(out, false, fault_kind_name(incident->fault->kind));
         csv_write_cell(out, false, fault_trace_detail(report->trace, incident->fault));

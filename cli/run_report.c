@@ -20,11 +20,24 @@ double report_tokens(const struct run_report *report)
     return steps * (double)job->global_batch * (double)job->seq_len;
 }
 
+double report_token_cost(const struct run_report *report)
+{
+    const struct experiment *e = report->experiment;
+    double tokens = report_tokens(report), hours = seconds(report->result->horizon) / 3600;
+    double gpus = e->gpus + (double)report->options->recovery.spares * e->cluster.gpus_per_node;
+    return tokens > 0 ? report->gpu_price * gpus * hours / tokens * 1e6 : 0;
+}
+
+int report_uses(const struct run_report *report)
+{
+    return report->policy ? N_TIME_USES : N_PLAIN_USES;
+}
+
 /* From the fault to the moment training went on. */
 static nanos stopped_time(const struct run_result *result, const struct incident *incident)
 {
     nanos until = incident->resumed < result->horizon ? incident->resumed : result->horizon;
-    return until - incident->fault->time;
+    return until - incident->time;
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------------------
@@ -90,7 +103,8 @@ static void write_head(const struct invocation *call, const struct run_report *r
     const struct experiment *e = report->experiment;
     char step[32], interval[32], block[32], restart[32], detect[32];
     fprintf(call->out, "%s on %d x %s (%" PRId32 " nodes of %s), %.6g d of %s\n", e->model.name, e->gpus, e->cluster.gpu.name,
-            report->options->nodes, e->cluster.name, seconds(report->result->horizon) / 86400, e->faults.trace);
+            report->options->nodes, e->cluster.name, seconds(report->result->horizon) / 86400,
+            e->faults.model[0] ? e->faults.model : e->faults.trace);
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
@@ -99,6 +113,48 @@ static void write_head(const struct invocation *call, const struct run_report *r
             duration_text(report->options->checkpoint.block, block, sizeof block),
             duration_text(report->options->recovery.detect, detect, sizeof detect),
             duration_text(report->options->recovery.restart, restart, sizeof restart), report->options->recovery.spares);
+}
+
+static void write_costs(const struct invocation *call, const struct run_report *report)
+{
+    const struct startup *up = report->startup;
+    const struct checkpoint_cost *cost = report->cost;
+    if (cost)
+        fprintf(call->out, "checkpoint %s: %.3g TB, snapshot %.3g s, storage %.3g s, neighbour %.3g s\n",
+                checkpoint_kind_name(report->options->checkpoint.kind), cost->total_bytes / 1e12, cost->snapshot_s,
+                cost->storage_s, cost->neighbour_s);
+    if (up)
+        fprintf(call->out,
+                "policy %s; restart: scheduling %.3g s, image %.3g s, process %.3g s, communicators %.3g s, loading %.3g s, "
+                "warm-up %.3g s\n",
+                report->policy->name, up->scheduling_s, up->image_s, up->process_s, up->communicators_s, up->loading_s,
+                up->warm_up_s);
+    if (cost || up)
+        fputc('\n', call->out);
+}
+
+static void write_robust_answers(struct table *table, const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    if (!report->policy)
+        return;
+    double share = result->interruptions > 0 ? 1 - (double)result->called / (double)result->interruptions : 1;
+    answer_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
+    if (result->relapses > 0)
+        answer_row(table, "relapses", "faults that were not found and came back", "%" PRId64, result->relapses);
+    if (result->condemned > 0)
+        answer_row(table, "condemned", "healthy nodes that diagnosis evicted", "%" PRId64, result->condemned);
+    if (result->listed > 0)
+        answer_row(table, "blocklisted", "nodes that failed too often", "%" PRId64, result->listed);
+    for (int i = 0; i < N_CHANNELS; i++)
+        if (result->by_channel[i] > 0)
+            answer_row(table,
+                       i == CHANNEL_HEARTBEAT ? "by heartbeat"
+                       : i == CHANNEL_LOG     ? "by log"
+                       : i == CHANNEL_TRAFFIC ? "by traffic"
+                       : i == CHANNEL_TIMEOUT ? "by timeout"
+                                              : "by numbers",
+                       "faults noticed so", "%" PRId64, result->by_channel[i]);
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)
@@ -126,6 +182,9 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     answer_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
     if (report->memoryless.best_interval_s > 0)
         answer_row(&table, "Young/Daly interval", "best one to first order", "%.3g min", report->memoryless.best_interval_s / 60);
+    write_robust_answers(&table, report);
+    if (report_token_cost(report) > 0)
+        answer_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));
     table_write(&table, call);
     table_free(&table);
 }
@@ -138,7 +197,7 @@ static void write_uses(struct invocation *call, const struct run_report *report)
     table_column(&table, "time", "h", ALIGN_RIGHT);
     table_column(&table, "share", "%", ALIGN_RIGHT);
     table_column(&table, "", NULL, ALIGN_LEFT);
-    for (int i = 0; i < N_TIME_USES; i++) {
+    for (int i = 0; i < report_uses(report); i++) {
         table_cell(&table, "%s", time_use_name((enum time_use)i));
         table_cell(&table, "%.2f", seconds(result->use[i]) / 3600);
         table_cell(&table, "%.3f", 100.0 * (double)result->use[i] / (double)result->horizon);
@@ -231,16 +290,27 @@ static void write_worst(struct invocation *call, const struct run_report *report
     free(costs);
 }
 
+static void write_waiting(const struct invocation *call, const struct run_result *result)
+{
+    fprintf(call->out, "\nat the horizon the job had been waiting for nodes since day %.3f\n",
+            seconds(result->waiting_since) / 86400);
+    if (result->next_repair == NEVER)
+        fputs("the run never ends: no spare is left and no repair is under way\n", call->out);
+    else if (result->next_repair >= 2 * result->horizon)
+        fprintf(call->out, "the run never ends in any reasonable time: the next node is back on day %.4g\n",
+                seconds(result->next_repair) / 86400);
+}
+
 static void write_text(struct invocation *call, const struct run_report *report)
 {
     write_head(call, report);
+    write_costs(call, report);
     write_answers(call, report);
     write_uses(call, report);
     write_series(call, report);
     write_worst(call, report);
     if (report->result->ended_waiting)
-        fprintf(call->out, "\nat the horizon the job had been waiting for nodes since day %.3f\n",
-                seconds(report->result->waiting_since) / 86400);
+        write_waiting(call, report->result);
     for (int i = 0; i < report->n_assumptions; i++)
         fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
                 report->assumptions[i]);

@@ -6,7 +6,9 @@
 
 #include "cli/command.h"
 #include "model/spec/experiment.h"
+#include "sim/checkpoint_cost.h"
 #include "sim/run.h"
+#include "sim/startup.h"
 
 enum { MAX_ASSUMPTIONS = 12 };
 
@@ -18,12 +20,20 @@ struct run_report {
     struct run_closed_form memoryless;
     const char *layout; /* text; NULL when the step time was given */
     double step_time_s;
-    double step_mfu; /* fraction; 0 unknown */
+    double step_mfu;                    /* fraction; 0 unknown */
+    const struct robust_policy *policy; /* NULL: the plain rules */
+    const struct startup *startup;      /* NULL: a given restart time */
+    const struct checkpoint_cost *cost; /* NULL: a given block */
+    double gpu_price;                   /* money per GPU-hour; 0: not given */
     const char *assumptions[MAX_ASSUMPTIONS];
     int n_assumptions;
 };
 
 double report_tokens(const struct run_report *report);
+/* Money per million tokens, spares included; 0 without a price or tokens. */
+double report_token_cost(const struct run_report *report);
+/* Uses of time that the report shows: those of the plain rules, or all. */
+int report_uses(const struct run_report *report);
 
 /* To call->out, in the call's format: text; JSON; CSV of the time series. */
 MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);

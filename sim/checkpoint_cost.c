@@ -31,9 +31,9 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
     double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
     double node_gpus = fmin(cluster->gpus_per_node, setting->gpus);
-    *cost = (struct checkpoint_cost){.total_bytes = count.total * (precision_bytes(setting->job->precision) +
-                                                                   optimizer_bytes(setting->job->optimizer)),
-                                     .rank_bytes = memory.weights + memory.optimizer};
+    *cost = (struct checkpoint_cost){
+        .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
+        .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
     double pcie = cluster->gpu.pcie_rate / GPUS_PER_PCIE_SWITCH;
     cost->snapshot_s = cost->rank_bytes / pcie;

@@ -1,9 +1,9 @@
 /*
  * checkpoint_cost.h - how large checkpoints are, and how long they take to leave a device and to come back.
  *
- * Size. What has to be kept is weights and optimizer state. Of P parameters it is P (b + 12) bytes once, b the bytes of a weight in
- * training precision (Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB measured). A rank holds the share
- * that the memory model gives it: weights + optimizer of its footprint.
+ * Size. What has to be kept is weights and optimizer state. Of P parameters it is P (b + 12) bytes once, b the bytes of a weight
+ * in training precision (Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB measured). A rank holds the
+ * share that the memory model gives it: weights + optimizer of its footprint.
  *
  * Taking one, per kind (sim/checkpoint.h):
  *

@@ -6,8 +6,9 @@
  *
  * Work done since the last safe checkpoint is pending: nobody knows yet whether it will count. A checkpoint commits it (training,
  * and the time by which it took longer on degraded hardware), a failure turns all of it into lost time. Pending amounts are kept
- * per bin, so both find their way into the bins in which the time was spent. They are kept by level, as a checkpoint becomes safer
- * in stages: fresh work; staged (copied off the device, on its way); held (in the memory of a neighbour); being written to storage.
+ * per bin, so both find their way into the bins in which the time was spent. They are kept by level, as a checkpoint becomes
+ * safer in stages: fresh work; staged (copied off the device, on its way); held (in the memory of a neighbour); being written to
+ * storage.
  *
  * Cost: O(1) per booking; a commit or loss visits the bins that pending work spans. Memory: 136 bytes per bin.
  */

@@ -49,12 +49,8 @@ static void notice(const struct robust_policy *policy, const struct fault_case *
         verdict->channel = CHANNEL_HEARTBEAT;
         seconds = policy->heartbeat_timeout_s - phase * fmin(policy->heartbeat_s, policy->heartbeat_timeout_s);
         break;
-    case SYMPTOM_HANG:
-        seconds = hang_s(policy, verdict) + phase * policy->heartbeat_s;
-        break;
-    default:
-        verdict->channel = CHANNEL_NUMBERS;
-        seconds = -policy->silent_detect_s * log(phase);
+    case SYMPTOM_HANG: seconds = hang_s(policy, verdict) + phase * policy->heartbeat_s; break;
+    default: verdict->channel = CHANNEL_NUMBERS; seconds = -policy->silent_detect_s * log(phase);
     }
     verdict->detect = to_millisecond(seconds);
 }

@@ -37,19 +37,19 @@ const char *channel_name(enum channel channel);
 struct fault_case {
     enum component component;
     enum symptom symptom;
-    bool broken;     /* a node has to leave: without it the fault comes back */
-    int32_t nodes;   /* that the suite runs on */
-    int attempt;     /* 0: the first time this fault shows */
+    bool broken;   /* a node has to leave: without it the fault comes back */
+    int32_t nodes; /* that the suite runs on */
+    int attempt;   /* 0: the first time this fault shows */
 };
 
 struct verdict {
     enum channel channel; /* that noticed it */
     nanos detect, diagnose, human;
-    int found_by;     /* test, -1 none */
-    bool found;       /* the node is known and leaves; also when a person found it */
-    bool called;      /* a person was */
-    int n_condemned;  /* healthy nodes that leave too */
-    nanos relapse;    /* when broken and not found: from training on until it is back */
+    int found_by;    /* test, -1 none */
+    bool found;      /* the node is known and leaves; also when a person found it */
+    bool called;     /* a person was */
+    int n_condemned; /* healthy nodes that leave too */
+    nanos relapse;   /* when broken and not found: from training on until it is back */
 };
 
 struct verdict recovery_machine_run(const struct robust_policy *policy, const struct fault_case *fault,

@@ -10,9 +10,9 @@
  *   numbers      silent corruption shows in loss or gradient norm after an exponential time of mean `silent_detect`
  * It then suspends the job and runs the tests of its diagnostic suite in order, until one finds the node. A test finds a fault of
  * a component with the probability given for it, and condemns each healthy node with probability `false_positive`. Found nodes
- * are evicted and replaced by spares. When the suite finds nothing the job is restarted where it is: right, if nothing was broken;
- * otherwise the fault is back an exponential time of mean `relapse` after training went on, up to `attempts` times, after which
- * a person looks for it (lognormal time), as one does at once for the share of faults that is not handled automatically.
+ * are evicted and replaced by spares. When the suite finds nothing the job is restarted where it is: right, if nothing was
+ * broken; otherwise the fault is back an exponential time of mean `relapse` after training went on, up to `attempts` times, after
+ * which a person looks for it (lognormal time), as one does at once for the share of faults that is not handled automatically.
  *
  * Which of these numbers a source prints and which are assumptions is said in the policy's file.
  */
@@ -26,8 +26,8 @@ enum { MAX_TESTS = 12 };
 struct diagnostic_test {
     char name[CAUSE_SIZE];
     double seconds;
-    double false_positive;        /* per healthy node and run */
-    double finds[N_COMPONENTS];   /* probability */
+    double false_positive;      /* per healthy node and run */
+    double finds[N_COMPONENTS]; /* probability */
 };
 
 struct diagnostic_suite {

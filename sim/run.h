@@ -92,29 +92,29 @@ struct incident {
     nanos lost;                /* training undone */
     nanos resumed;             /* when training went on; NEVER: not before the horizon. The fault's time when it did not stop */
     /* With a robust policy: */
-    bool relapse;            /* the fault was met before and not found; `fault` is that one, `time` when it came back */
-    nanos time;              /* of this incident: the fault's, or the relapse's */
-    struct verdict verdict;  /* all zero when nothing stopped */
+    bool relapse;           /* the fault was met before and not found; `fault` is that one, `time` when it came back */
+    nanos time;             /* of this incident: the fault's, or the relapse's */
+    struct verdict verdict; /* all zero when nothing stopped */
 };
 
 struct run_result {
     nanos horizon;
-    nanos use[N_TIME_USES];     /* adds up to horizon */
-    double ettr, goodput;       /* fractions */
-    int64_t failures;           /* node outages before the horizon */
-    int64_t slowdowns;          /* stragglers and slow links before the horizon */
-    int64_t interruptions;      /* of training */
-    int64_t checkpoints;        /* completed */
-    struct incident *incidents; /* [n_incidents] */
-    size_t n_incidents;         /* failures + slowdowns + relapses */
-    int64_t relapses;           /* faults that came back because they were not found */
-    int64_t outside;            /* failures of nodes that were not in the job */
-    int64_t called;             /* interruptions that needed a person */
-    int64_t condemned;          /* healthy nodes that were evicted */
-    int64_t listed;             /* nodes put on the blocklist */
+    nanos use[N_TIME_USES];         /* adds up to horizon */
+    double ettr, goodput;           /* fractions */
+    int64_t failures;               /* node outages before the horizon */
+    int64_t slowdowns;              /* stragglers and slow links before the horizon */
+    int64_t interruptions;          /* of training */
+    int64_t checkpoints;            /* completed */
+    struct incident *incidents;     /* [n_incidents] */
+    size_t n_incidents;             /* failures + slowdowns + relapses */
+    int64_t relapses;               /* faults that came back because they were not found */
+    int64_t outside;                /* failures of nodes that were not in the job */
+    int64_t called;                 /* interruptions that needed a person */
+    int64_t condemned;              /* healthy nodes that were evicted */
+    int64_t listed;                 /* nodes put on the blocklist */
     int64_t by_channel[N_CHANNELS]; /* interruptions by what noticed them */
-    nanos bin;                  /* width of the series */
-    struct ledger_bin *series;  /* [n_series]; the last bin may be shorter */
+    nanos bin;                      /* width of the series */
+    struct ledger_bin *series;      /* [n_series]; the last bin may be shorter */
     size_t n_series;
     bool ended_waiting;  /* at the horizon too many nodes were down ... */
     nanos waiting_since; /* ... since then */

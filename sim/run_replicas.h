@@ -1,5 +1,5 @@
 /*
- * replicas.h - the same run many times, each with its own luck: distributions instead of one number.
+ * run_replicas.h - the same run many times, each with its own luck: distributions instead of one number.
  *
  * Replica r draws its faults and its recoveries from streams named by (seed, r), so replica r is the same in any batch, on any
  * thread or process, and under any policy (common random numbers: differences between policies have far less noise than the
@@ -8,8 +8,8 @@
  *
  * Confidence intervals of means are Student's at 95 %: mean +- t(0.975, n - 1) s / sqrt(n).
  */
-#ifndef MSIM_SIM_REPLICAS_H
-#define MSIM_SIM_REPLICAS_H
+#ifndef MSIM_SIM_RUN_REPLICAS_H
+#define MSIM_SIM_RUN_REPLICAS_H
 
 #include "sim/faults.h"
 #include "sim/run.h"
@@ -36,7 +36,8 @@ struct replicas_request {
 };
 
 /* Fills the outcomes [n] of this process that are not done yet. */
-MUST_CHECK enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes, struct diags *diags);
+MUST_CHECK enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes,
+                                    struct diags *diags);
 
 /* --- what they say together --- */
 

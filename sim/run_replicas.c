@@ -1,4 +1,4 @@
-#include "sim/replicas.h"
+#include "sim/run_replicas.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

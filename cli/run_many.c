@@ -1,0 +1,137 @@
+#include "cli/run_many.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+#include "cli/world.h"
+#include "model/base/memory.h"
+
+/* What the workers share with this file. */
+struct batch {
+    struct journal journal;
+    struct progress progress;
+    int64_t n, done;
+    int failed; /* errno of the journal */
+};
+
+static bool finished(void *context, int64_t replica, const struct replica_outcome *outcome)
+{
+    struct batch *batch = context;
+    progress_update(&batch->progress, (double)++batch->done * world_size(), (double)batch->n);
+    if (batch->journal.fd < 0 || journal_append(&batch->journal, replica, outcome))
+        return true;
+    batch->failed = errno;
+    return false;
+}
+
+static int thread_count(const struct invocation *call)
+{
+    if (option_given(call, "threads"))
+        return (int)option_count(call, "threads");
+    long cores = sysconf(_SC_NPROCESSORS_ONLN) / world_size();
+    return cores < 1 ? 1 : cores > 256 ? 256 : (int)cores;
+}
+
+int64_t run_replica_count(const struct invocation *call, int64_t otherwise)
+{
+    return option_given(call, "replicas") ? option_count(call, "replicas") : otherwise;
+}
+
+/* Every rank keeps what is its own, and then has all. A rank that failed is known to all before they wait for one another. */
+static bool share(struct replica_outcome *outcomes, int64_t n, bool good)
+{
+    int64_t bad = !good;
+    world_sum(&bad, 1);
+    if (bad > 0)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (i % world_size() != world_rank())
+            outcomes[i] = (struct replica_outcome){0};
+    world_sum((int64_t *)outcomes, (size_t)n * OUTCOME_WORDS);
+    return true;
+}
+
+static enum status work(struct invocation *call, const struct run_session *s, struct batch *batch,
+                        struct replica_outcome *outcomes)
+{
+    struct replicas_request request = {
+        .options = &s->options,
+        .model = s->has_model ? &s->model : NULL,
+        .trace = &s->trace,
+        .seed = call->seed,
+        .n = batch->n,
+        .first = world_rank(),
+        .stride = world_size(),
+        .threads = thread_count(call),
+        .finished = finished,
+        .context = batch,
+    };
+    enum status status = replicas_run(&request, outcomes, &call->diags);
+    if (status == STATUS_OK && batch->failed) {
+        diag_error(&call->diags, (struct place){.file = option_text(call, "resume")},
+                   "cannot be written: %s; what it holds is kept, and --resume goes on from there", strerror(batch->failed));
+        return STATUS_FAILED;
+    }
+    return status;
+}
+
+enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, const char *journal,
+                      struct replica_outcome *outcomes)
+{
+    struct batch batch = {.journal = {.fd = -1}, .n = n};
+    enum status status = STATUS_OK;
+    if (journal)
+        status = journal_open(call, journal, journal_fingerprint(call, s), outcomes, n, &batch.journal);
+    if (status == STATUS_OK) {
+        batch.progress = progress_begin(call, "replicas");
+        status = work(call, s, &batch, outcomes);
+        progress_end(&batch.progress);
+    }
+    journal_close(&batch.journal);
+    if (!share(outcomes, n, status == STATUS_OK) && status == STATUS_OK)
+        status = STATUS_FAILED;
+    return status;
+}
+
+/* --- estimates --- */
+
+struct estimate run_estimate(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n, outcome_function *f)
+{
+    double *x = memory_new((size_t)n, sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = f(s, &outcomes[i]);
+    struct estimate estimate = estimate_of(x, (size_t)n);
+    free(x);
+    return estimate;
+}
+
+double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    return 100 * outcome_goodput(outcome, s->options.horizon);
+}
+
+double outcome_ettr_pct(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    return 100 * outcome_ettr(outcome, s->options.horizon);
+}
+
+enum status run_replicas(struct invocation *call, struct run_session *s)
+{
+    int64_t n = run_replica_count(call, 0);
+    if (!s->has_model && !s->has_policy) {
+        diag_error(
+            &call->diags, (struct place){0},
+            "--replicas: a trace replayed by fixed rules is the same every time; draw faults with --fault-model, or recover "
+            "with --policy");
+        return STATUS_USAGE;
+    }
+    struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
+    enum status status = run_batch(call, s, n, option_text(call, "resume"), outcomes);
+    if (status == STATUS_OK)
+        status = run_replicas_report(call, s, outcomes, n);
+    free(outcomes);
+    return status;
+}

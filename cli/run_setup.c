@@ -1,0 +1,374 @@
+/* From flags and files to a run that can begin. */
+#include "cli/run_setup.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/experiment_options.h"
+#include "cli/layout_choice.h"
+#include "sim/fault_statistics.h"
+#include "sim/faults.h"
+#include "sim/step.h"
+
+static const struct place nowhere = {0};
+#define DAY_S 86400.0
+
+/* --- what is asked -----------------------------------------------------------------------------------------------------------
+ */
+
+static void keep_name(const struct invocation *call, const char *option, char *name, size_t size)
+{
+    if (option_given(call, option))
+        snprintf(name, size, "%s", option_text(call, option));
+}
+
+/* Flags win over the experiment file. */
+static enum status apply_flags(struct invocation *call, struct faults_request *faults)
+{
+    const char *trace = option_text(call, "faults");
+    if (option_given(call, "checkpoint-interval") && option_given(call, "checkpoint-steps")) {
+        diag_error(&call->diags, nowhere, "--checkpoint-interval and --checkpoint-steps say the same thing; keep one");
+        return STATUS_USAGE;
+    }
+    if (trace && strlen(trace) >= sizeof faults->trace) {
+        diag_error(&call->diags, nowhere, "--faults: a name of at most %zu characters", sizeof faults->trace - 1);
+        return STATUS_USAGE;
+    }
+    if (trace)
+        snprintf(faults->trace, sizeof faults->trace, "%s", trace);
+    keep_name(call, "fault-model", faults->model, sizeof faults->model);
+    keep_name(call, "policy", faults->policy, sizeof faults->policy);
+    keep_name(call, "checkpoint", faults->checkpoint, sizeof faults->checkpoint);
+    if (trace && option_given(call, "fault-model")) {
+        diag_error(&call->diags, nowhere, "--faults replays a trace and --fault-model draws one; keep one");
+        return STATUS_USAGE;
+    }
+    if (trace)
+        faults->model[0] = '\0';
+    if (option_given(call, "horizon"))
+        faults->horizon_s = option_quantity(call, "horizon");
+    if (option_given(call, "checkpoint-interval") || option_given(call, "checkpoint-steps")) {
+        faults->checkpoint_interval_s = option_quantity(call, "checkpoint-interval");
+        faults->checkpoint_steps = option_count(call, "checkpoint-steps");
+    }
+    if (option_given(call, "checkpoint-block"))
+        faults->checkpoint_block_s = option_quantity(call, "checkpoint-block");
+    if (option_given(call, "detect"))
+        faults->detect_s = option_quantity(call, "detect");
+    if (option_given(call, "restart"))
+        faults->restart_s = option_quantity(call, "restart");
+    if (option_given(call, "spares"))
+        faults->spares = (int)option_count(call, "spares");
+    return STATUS_OK;
+}
+
+static void assume(struct run_report *report, const char *text)
+{
+    report->assumptions[report->n_assumptions++] = text;
+}
+
+/* A policy with stages of its own is asked for. */
+static bool has_stages(const struct faults_request *faults)
+{
+    return faults->policy[0] && strcmp(faults->policy, "replay") != 0;
+}
+
+/* What neither the file nor a flag said. Each default is told in the report. */
+static void fill_defaults(struct invocation *call, struct run_session *s)
+{
+    struct faults_request *faults = &s->experiment.faults;
+    if (faults->model[0]) {
+        faults->trace[0] = '\0';
+    } else if (!faults->trace[0]) {
+        snprintf(faults->trace, sizeof faults->trace, "llama3-54d");
+        assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
+    }
+    if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0) {
+        faults->checkpoint_interval_s = 1800;
+        assume(&s->report, "checkpoint interval 30 min");
+    }
+    if (faults->checkpoint_block_s <= 0 && !option_given(call, "checkpoint-block") && !faults->checkpoint[0])
+        assume(&s->report, "checkpoints block training for no time");
+    if (faults->detect_s <= 0 && !option_given(call, "detect") && !has_stages(faults))
+        assume(&s->report, "failures are noticed at once");
+    if (faults->restart_s < 0 && !has_stages(faults)) {
+        faults->restart_s = 900;
+        assume(&s->report, "restart 15 min");
+    }
+    if (faults->spares < 0) {
+        faults->spares = 4;
+        assume(&s->report, "4 spare nodes");
+    }
+}
+
+/* --- the trace ---------------------------------------------------------------------------------------------------------------
+ */
+
+int32_t run_job_nodes(const struct experiment *e)
+{
+    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
+}
+
+static void note_outside(struct invocation *call, const struct run_session *s, bool shipped)
+{
+    if (s->trace.n_outside > 0)
+        diag_note(&call->diags, nowhere, "%zu faults of %s are on nodes %s (it uses %" PRId32 ") and are left out",
+                  s->trace.n_outside, s->experiment.faults.trace, shipped ? "beyond the job's" : "that the job does not use",
+                  s->options.nodes);
+}
+
+static enum status read_faults(struct invocation *call, struct run_session *s)
+{
+    s->has_model = s->experiment.faults.model[0] != '\0';
+    if (s->has_model)
+        return fault_model_load(s->experiment.faults.model, &s->model, &call->diags);
+    char *path;
+    bool shipped;
+    enum status status = fault_trace_find(s->experiment.faults.trace, &path, &shipped, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    int32_t with_spares = s->options.nodes + s->experiment.faults.spares;
+    int32_t known = s->experiment.cluster.nodes > with_spares ? s->experiment.cluster.nodes : with_spares;
+    struct fault_trace_limits limits = {.keep = s->options.nodes, .known = known, .drop = shipped};
+    status = fault_trace_read(path, limits, &s->trace, &call->diags);
+    free(path);
+    if (status == STATUS_OK)
+        note_outside(call, s, shipped);
+    return status;
+}
+
+/* --- the step ----------------------------------------------------------------------------------------------------------------
+ */
+
+static void step_given(struct invocation *call, struct run_session *s)
+{
+    const struct setting setting = experiment_setting(&s->experiment);
+    double peak = setting.cluster->gpu.peak_flops[setting.job->precision] * setting.gpus;
+    s->report.step_time_s = option_quantity(call, "step-time");
+    if (peak > 0)
+        s->report.step_mfu = model_flops_per_step(&setting, setting.job->features, FLOPS_FULL) / (s->report.step_time_s * peak);
+}
+
+static void check_memory(struct invocation *call, const struct run_session *s, const struct footprint *memory)
+{
+    double capacity = footprint_capacity(&s->experiment.cluster);
+    if (memory->total > capacity)
+        diag_warning(&call->diags, nowhere, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB", memory->total / 0x1p30,
+                     capacity / 0x1p30);
+}
+
+static enum status step_simulated(struct invocation *call, struct run_session *s)
+{
+    const struct setting setting = experiment_setting(&s->experiment);
+    enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    struct step_options options = {.detail = DETAIL_CHUNK};
+    struct step_result step;
+    status = step_simulate(&s->layout, &setting, &options, &step, NULL, NULL, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    check_memory(call, s, &step.memory);
+    s->has_layout = true;
+    s->report.layout = layout_format(&s->layout, s->layout_text, sizeof s->layout_text);
+    s->report.step_time_s = step.step_time_s;
+    s->report.step_mfu = step.mfu;
+    if (!s->experiment.layout.given)
+        assume(&s->report, "the layout that is best by the closed form");
+    return STATUS_OK;
+}
+
+static enum status find_step(struct invocation *call, struct run_session *s)
+{
+    if (!option_given(call, "step-time"))
+        return step_simulated(call, s);
+    step_given(call, s);
+    if (!has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0])
+        return STATUS_OK;
+    enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
+    s->has_layout = status == STATUS_OK;
+    return status;
+}
+
+/* --- the run -----------------------------------------------------------------------------------------------------------------
+ */
+
+static nanos series_width(const struct invocation *call, double horizon_s)
+{
+    if (option_given(call, "series"))
+        return nanos_from_seconds(option_quantity(call, "series"));
+    return nanos_from_seconds(horizon_s > 4 * DAY_S ? DAY_S : DAY_S / 24);
+}
+
+static void set_options(struct invocation *call, struct run_session *s)
+{
+    struct faults_request *faults = &s->experiment.faults;
+    if (faults->horizon_s <= 0)
+        faults->horizon_s = s->has_model ? 30 * DAY_S : (double)fault_trace_horizon(&s->trace) / 1e9;
+    double interval_s = faults->checkpoint_interval_s;
+    if (faults->checkpoint_steps > 0)
+        interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
+    s->options.horizon = nanos_from_seconds(faults->horizon_s);
+    s->options.bin = series_width(call, faults->horizon_s);
+    s->options.checkpoint.interval = nanos_from_seconds(interval_s);
+    s->options.checkpoint.block = nanos_from_seconds(faults->checkpoint_block_s);
+    s->options.recovery.detect = nanos_from_seconds(faults->detect_s);
+    s->options.recovery.restart = nanos_from_seconds(faults->restart_s > 0 ? faults->restart_s : 0);
+    s->options.recovery.spares = faults->spares;
+}
+
+/* --- checkpoints, start-up, policy --------------------------------------------------------------------------------------------
+ */
+
+static const char *const checkpoint_names[] = {"blocking", "two-stage", "memory", "step"};
+enum { N_CHECKPOINT_NAMES = sizeof checkpoint_names / sizeof *checkpoint_names, CHECKPOINT_EVERY_STEP = N_CHECKPOINT_KINDS };
+
+static int checkpoint_parse(struct invocation *call, const char *name)
+{
+    for (int i = 0; i < N_CHECKPOINT_NAMES; i++)
+        if (strcmp(name, checkpoint_names[i]) == 0)
+            return i;
+    const char *near = nearest_name(name, checkpoint_names, N_CHECKPOINT_NAMES);
+    diag_error(&call->diags, nowhere, "unknown kind of checkpoint '%s'; %s%s", name,
+               near ? "did you mean " : "known are blocking, two-stage, memory and step", near ? near : "");
+    return -1;
+}
+
+static void find_costs(struct invocation *call, struct run_session *s)
+{
+    const struct setting setting = experiment_setting(&s->experiment);
+    struct startup_options startup = startup_usual();
+    checkpoint_cost_of(&s->layout, &setting, option_quantity(call, "storage-rate"), &s->cost);
+    int store = option_choice(call, "store");
+    startup.store = store >= 0 ? (enum store_kind)store : STORE_ORDERED;
+    double loading = option_choice(call, "load") == LOAD_ALL ? s->cost.load_all_s : s->cost.load_broadcast_s;
+    if (s->options.checkpoint.kind == CHECKPOINT_MEMORY)
+        loading = s->cost.load_memory_s;
+    s->startup = startup_of(&startup, &s->layout, &setting, 1, loading);
+    s->has_cost = true;
+}
+
+/* Every-step checkpoints go to memory; one an hour of work goes to storage too. */
+static void storage_every(struct checkpoint_policy *policy)
+{
+    nanos every = (3600 * NANOS_PER_SECOND + policy->interval - 1) / policy->interval;
+    policy->storage_every = every > 1 ? (every < 1000000 ? (int)every : 1000000) : 1;
+}
+
+static enum status set_checkpoint(struct invocation *call, struct run_session *s)
+{
+    struct checkpoint_policy *policy = &s->options.checkpoint;
+    const char *name = s->experiment.faults.checkpoint;
+    int kind = *name ? checkpoint_parse(call, name) : CHECKPOINT_BLOCKING;
+    if (kind < 0)
+        return STATUS_BAD_INPUT;
+    policy->kind = kind == CHECKPOINT_EVERY_STEP ? CHECKPOINT_MEMORY : (enum checkpoint_kind)kind;
+    if (kind == CHECKPOINT_EVERY_STEP)
+        policy->interval = nanos_from_seconds(s->report.step_time_s);
+    if (s->has_layout)
+        find_costs(call, s);
+    if (!*name || !s->has_cost)
+        return STATUS_OK;
+    nanos block = policy->block;
+    checkpoint_cost_apply(&s->cost, policy);
+    if (block > 0 || option_given(call, "checkpoint-block"))
+        policy->block = block;
+    if (policy->kind == CHECKPOINT_MEMORY)
+        storage_every(policy);
+    return STATUS_OK;
+}
+
+static void set_robust(struct invocation *call, struct run_session *s)
+{
+    double restart = s->experiment.faults.restart_s;
+    s->robust = (struct run_robust){
+        .policy = &s->policy,
+        .seed = call->seed,
+        .replicas = s->has_layout ? s->layout.dp : 1,
+        .restart = nanos_from_seconds(restart >= 0 ? restart : startup_total_s(&s->startup)),
+        .restart_hot = nanos_from_seconds(restart >= 0 ? restart : startup_hot_s(&s->startup)),
+    };
+    s->robust.nodes_per_replica = s->robust.replicas > 0 ? (s->options.nodes + s->robust.replicas - 1) / s->robust.replicas : 1;
+    s->options.robust = &s->robust;
+    s->options.recovery.restart = s->robust.restart;
+    if (s->experiment.faults.restart_s < 0)
+        s->experiment.faults.restart_s = startup_total_s(&s->startup);
+}
+
+static enum status set_policy(struct invocation *call, struct run_session *s)
+{
+    if (!has_stages(&s->experiment.faults))
+        return STATUS_OK;
+    enum status status = robust_policy_load(s->experiment.faults.policy, &s->policy, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    s->has_policy = true;
+    set_robust(call, s);
+    return STATUS_OK;
+}
+
+/* 0 auto, 1 factor, 2 step. */
+static enum status set_degraded(struct invocation *call, struct run_session *s)
+{
+    int how = option_choice(call, "degraded");
+    if (how == 1 || (how == 0 && !s->has_policy && !s->has_model) || !s->has_layout || option_given(call, "step-time"))
+        return STATUS_OK;
+    s->setting = experiment_setting(&s->experiment);
+    s->degraded = degraded_create(&s->layout, &s->setting, &call->diags);
+    if (!s->degraded)
+        return STATUS_BAD_INPUT;
+    s->degraded_speed = degraded_speed_of(s->degraded);
+    s->options.degraded = &s->degraded_speed;
+    return STATUS_OK;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------------
+ */
+
+enum status run_session_load(struct invocation *call, struct run_session *s)
+{
+    struct experiment_flags flags = experiment_flags_of(call);
+    enum status status = experiment_load(&flags, &s->experiment, &call->diags);
+    if (status == STATUS_OK)
+        status = apply_flags(call, &s->experiment.faults);
+    if (status == STATUS_OK)
+        fill_defaults(call, s);
+    return status;
+}
+
+static enum status draw_trace(struct invocation *call, struct run_session *s)
+{
+    double days = (double)s->options.horizon / 86400e9;
+    double expected = fault_model_total_rate(&s->model) * s->options.nodes * days;
+    if (expected > 1e7) {
+        diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+                   expected);
+        return STATUS_BAD_INPUT;
+    }
+    faults_generate(&s->model, s->options.nodes, s->options.horizon, call->seed, &s->trace);
+    return STATUS_OK;
+}
+
+enum status run_session_prepare(struct invocation *call, struct run_session *s)
+{
+    s->options.nodes = run_job_nodes(&s->experiment);
+    enum status faults = read_faults(call, s);
+    enum status stepped = find_step(call, s);
+    if (faults != STATUS_OK || stepped != STATUS_OK)
+        return faults != STATUS_OK ? faults : stepped;
+    set_options(call, s);
+    enum status status = set_checkpoint(call, s);
+    if (status == STATUS_OK)
+        status = set_policy(call, s);
+    if (status == STATUS_OK)
+        status = set_degraded(call, s);
+    return status == STATUS_OK && s->has_model ? draw_trace(call, s) : status;
+}
+
+void run_session_free(struct run_session *s)
+{
+    run_result_free(&s->result);
+    fault_trace_free(&s->trace);
+    degraded_destroy(s->degraded);
+}

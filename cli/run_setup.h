@@ -1,0 +1,47 @@
+/*
+ * run_setup.h - what `msim run` is asked, made ready: experiment, faults, policy, checkpoints, step.
+ */
+#ifndef MSIM_CLI_RUN_SETUP_H
+#define MSIM_CLI_RUN_SETUP_H
+
+#include "cli/run_report.h"
+#include "model/layout/layout.h"
+#include "sim/checkpoint_cost.h"
+#include "sim/degraded.h"
+#include "sim/fault_model.h"
+#include "sim/robust_policy.h"
+#include "sim/startup.h"
+
+/* Everything one call holds. */
+struct run_session {
+    struct experiment experiment;
+    bool has_model;
+    struct fault_model model;
+    struct fault_trace trace;
+    bool has_policy;
+    struct robust_policy policy;
+    struct run_robust robust;
+    struct setting setting; /* points into the experiment: do not copy the session */
+    struct degraded *degraded;
+    struct degraded_speed degraded_speed;
+    bool has_cost;
+    struct checkpoint_cost cost;
+    struct startup startup;
+    struct run_options options;
+    struct run_result result;
+    struct run_report report;
+    bool has_layout;
+    struct layout layout;
+    char layout_text[256];
+};
+
+/* The experiment with the flags laid over it, defaults filled in. */
+MUST_CHECK enum status run_session_load(struct invocation *call, struct run_session *s);
+/* Trace, step, costs, options: everything up to the run itself. */
+MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_session *s);
+void run_session_free(struct run_session *s);
+
+/* Nodes that the job of an experiment uses. */
+int32_t run_job_nodes(const struct experiment *experiment);
+
+#endif

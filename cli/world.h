@@ -1,0 +1,26 @@
+/*
+ * world.h - the processes that work on one command: one, or the ranks that mpirun or srun started.
+ *
+ * Every rank reads the same command line and does the same, except for the replicas that it takes; world_sum then gives every
+ * rank the whole. Only rank 0 writes. Built without MPI there is one process.
+ */
+#ifndef MSIM_CLI_WORLD_H
+#define MSIM_CLI_WORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/status.h"
+
+/* Joins the ranks when a launcher started this process as one of several; otherwise nothing. Ranks above 0 fall silent. */
+void world_open(void);
+/* Before the process ends with `status`. A rank that failed on its own takes the others with it. */
+void world_close(enum status status);
+
+int world_rank(void);
+int world_size(void);
+
+/* words[i] becomes the sum over all ranks. */
+void world_sum(int64_t *words, size_t n);
+
+#endif
