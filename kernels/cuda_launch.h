@@ -1,0 +1,38 @@
+/*
+ * cuda_launch.h - the operations of kernels.h on a CUDA device.
+ *
+ * A launch puts one or more kernels on a stream and returns; it never synchronises, allocates or prints. `void` operands are
+ * bf16, sums are fp32. Pointers are device memory; vectorised paths (16-byte accesses) are taken where widths are multiples of 8
+ * and pointers of 16 bytes, and slower paths otherwise. Results do not depend on the path beyond the order of sums.
+ *
+ * What one stream's launches share in scratch memory is the launch's workspace: partial sums and cuBLASLt's. Two streams need
+ * two.
+ *
+ * Errors: STATUS_FAILED with the operation, CUDA's or cuBLASLt's text and code in `diags`; the sticky error is cleared. What
+ * fails inside a kernel shows when the stream is synchronised.
+ */
+#ifndef MSIM_KERNELS_CUDA_LAUNCH_H
+#define MSIM_KERNELS_CUDA_LAUNCH_H
+
+#include "kernels/kernels.h"
+#include "model/base/diag.h"
+
+struct CUstream_st; /* cudaStream_t is a pointer to it */
+struct gemm_library;
+
+enum { CUDA_WORKSPACE_BYTES = 64 << 20 }; /* cuBLASLt wants 32 MiB on sm_90 (cuBLAS documentation); as much for partial sums */
+
+struct cuda_launch {
+    struct CUstream_st *stream;
+    void *workspace; /* device memory of this stream, aligned to 256 bytes */
+    size_t workspace_bytes;
+    int multiprocessors;       /* of the device */
+    struct gemm_library *gemm; /* of the device; NULL: linear layers are refused */
+};
+
+enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags) MUST_CHECK;
+
+/* Bytes of attention_call.workspace on a CUDA device: one float per row and head, backward only. */
+size_t attention_cuda_workspace(const struct attention_call *call, bool backward);
+
+#endif

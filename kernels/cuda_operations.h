@@ -1,0 +1,36 @@
+/*
+ * cuda_operations.h - one launcher per operation, for kernel_cuda.cu; see cuda_launch.h for what they promise.
+ *
+ * Each returns CUDA's error code (0: none) with the sticky error cleared; cudaErrorInvalidValue for shapes it cannot do.
+ */
+#ifndef MSIM_KERNELS_CUDA_OPERATIONS_H
+#define MSIM_KERNELS_CUDA_OPERATIONS_H
+
+#include "kernels/cuda_launch.h"
+
+int norm_forward_cuda(const struct cuda_launch *launch, const struct norm_forward_call *call);
+int norm_backward_cuda(const struct cuda_launch *launch, const struct norm_backward_call *call);
+int rotary_cuda(const struct cuda_launch *launch, const struct rotary_call *call);
+int attention_forward_cuda(const struct cuda_launch *launch, const struct attention_call *call);
+int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call);
+int activation_forward_cuda(const struct cuda_launch *launch, const struct activation_call *call);
+int activation_backward_cuda(const struct cuda_launch *launch, const struct activation_call *call);
+int add_cuda(const struct cuda_launch *launch, const struct add_call *call);
+int dropout_forward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
+int dropout_backward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
+int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_call *call);
+int embedding_forward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
+int embedding_backward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
+int logits_max_cuda(const struct cuda_launch *launch, const struct logits_call *call);
+int logits_sum_cuda(const struct cuda_launch *launch, const struct logits_call *call);
+int logits_loss_cuda(const struct cuda_launch *launch, const struct logits_call *call);
+int logits_backward_cuda(const struct cuda_launch *launch, const struct logits_call *call);
+int square_sum_cuda(const struct cuda_launch *launch, const struct square_sum_call *call);
+int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call);
+int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call);
+int cast_cuda(const struct cuda_launch *launch, const struct cast_call *call);
+
+/* sum[i] += the sum over `parts` rows of partial[parts, n], in their order: the second half of every sum over rows. */
+int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t n, float *sum);
+
+#endif

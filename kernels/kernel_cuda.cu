@@ -1,0 +1,65 @@
+/*
+ * kernel_cuda.cu - which launcher does which operation, and errors in words.
+ */
+#include "kernels/vector.cuh"
+
+extern "C" {
+#include "kernels/gemm_library.h"
+}
+
+static cudaError_t zero_cuda(const struct cuda_launch *launch, const struct zero_call *call)
+{
+    return cudaMemsetAsync(call->at, 0, call->bytes, launch->stream);
+}
+
+static cudaError_t copy_cuda(const struct cuda_launch *launch, const struct copy_call *call)
+{
+    return cudaMemcpyAsync(call->to, call->from, call->bytes, cudaMemcpyDeviceToDevice, launch->stream);
+}
+
+static int launch_operation(const struct cuda_launch *launch, const struct kernel_call *call)
+{
+    switch (call->kernel) {
+    case KERNEL_NORM_FORWARD: return norm_forward_cuda(launch, &call->norm_forward);
+    case KERNEL_NORM_BACKWARD: return norm_backward_cuda(launch, &call->norm_backward);
+    case KERNEL_ROTARY: return rotary_cuda(launch, &call->rotary);
+    case KERNEL_ATTENTION_FORWARD: return attention_forward_cuda(launch, &call->attention);
+    case KERNEL_ATTENTION_BACKWARD: return attention_backward_cuda(launch, &call->attention);
+    case KERNEL_ACTIVATION_FORWARD: return activation_forward_cuda(launch, &call->activation);
+    case KERNEL_ACTIVATION_BACKWARD: return activation_backward_cuda(launch, &call->activation);
+    case KERNEL_ADD: return add_cuda(launch, &call->add);
+    case KERNEL_DROPOUT_FORWARD: return dropout_forward_cuda(launch, &call->dropout);
+    case KERNEL_DROPOUT_BACKWARD: return dropout_backward_cuda(launch, &call->dropout);
+    case KERNEL_COLUMN_SUM: return column_sum_cuda(launch, &call->column_sum);
+    case KERNEL_EMBEDDING_FORWARD: return embedding_forward_cuda(launch, &call->embedding);
+    case KERNEL_EMBEDDING_BACKWARD: return embedding_backward_cuda(launch, &call->embedding);
+    case KERNEL_LOGITS_MAX: return logits_max_cuda(launch, &call->logits);
+    case KERNEL_LOGITS_SUM: return logits_sum_cuda(launch, &call->logits);
+    case KERNEL_LOGITS_LOSS: return logits_loss_cuda(launch, &call->logits);
+    case KERNEL_LOGITS_BACKWARD: return logits_backward_cuda(launch, &call->logits);
+    case KERNEL_SQUARE_SUM: return square_sum_cuda(launch, &call->square_sum);
+    case KERNEL_ADAM: return adam_cuda(launch, &call->adam);
+    case KERNEL_LAMB: return lamb_cuda(launch, &call->lamb);
+    case KERNEL_ZERO: return zero_cuda(launch, &call->zero);
+    case KERNEL_COPY: return copy_cuda(launch, &call->copy);
+    case KERNEL_CAST: return cast_cuda(launch, &call->cast);
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags)
+{
+    const struct place nowhere = {};
+    if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
+        call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
+        return linear_cuda(launch, call->kernel, &call->linear, diags);
+    const cudaError_t error = (cudaError_t)launch_operation(launch, call);
+    if (error == cudaSuccess)
+        return STATUS_OK;
+    (void)cudaGetLastError();
+    if (error == cudaErrorInvalidValue)
+        diag_error(diags, nowhere, "%s: this shape or alignment cannot be done on a CUDA device", kernel_name(call->kernel));
+    else
+        diag_error(diags, nowhere, "%s: %s (CUDA error %d)", kernel_name(call->kernel), cudaGetErrorString(error), (int)error);
+    return STATUS_FAILED;
+}

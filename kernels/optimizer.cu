@@ -1,0 +1,208 @@
+/*
+ * optimizer.cu - sum of squares (gradient norm), Adam and LAMB on fp32 states.
+ *
+ * Variants: 16-byte accesses where pointers are aligned, one element at a time otherwise.
+ * Bytes per element: square sum 4; Adam 28 (reads p m v g, writes p m v), 30 with the bf16 copy; LAMB 32 in its first kernel and
+ * 12 or 14 in its second. FLOPs: about 15, a square root and two divisions. Limiter: memory bandwidth. Sums go through one
+ * partial per block, added by one block in order: the same bits each run.
+ */
+#include "kernels/vector.cuh"
+
+enum { OPTIMIZER_THREADS = 256 };
+
+struct adam_rates {
+    float beta1, beta2, inverse_c1, inverse_c2, epsilon, decay, gradient_scale;
+    /* Moves the moments; the step that Adam and LAMB take of them, before the rate. */
+    __device__ float update(float p, float &m, float &v, float g) const
+    {
+        g *= gradient_scale;
+        m = beta1 * m + (1 - beta1) * g;
+        v = beta2 * v + (1 - beta2) * g * g;
+        return m * inverse_c1 / (sqrtf(v * inverse_c2) + epsilon) + decay * p;
+    }
+};
+
+static float inverse_correction(float beta, int64_t step)
+{
+    return (float)(1 / (1 - pow((double)beta, (double)step)));
+}
+
+struct adam_elements {
+    float *p, *m, *v;
+    const float *g;
+    bf16 *compute;
+    float rate;
+    adam_rates rates;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        float pi[V], mi[V], vi[V], gi[V];
+        load<V>(pi, p + i);
+        load<V>(mi, m + i);
+        load<V>(vi, v + i);
+        load<V>(gi, g + i);
+        for (int j = 0; j < V; j++)
+            pi[j] -= rate * rates.update(pi[j], mi[j], vi[j], gi[j]);
+        store<V>(p + i, pi);
+        store<V>(m + i, mi);
+        store<V>(v + i, vi);
+        if (compute)
+            store<V>(compute + i, pi);
+    }
+};
+
+int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call)
+{
+    adam_rates rates = {call->beta1,
+                        call->beta2,
+                        inverse_correction(call->beta1, call->step),
+                        inverse_correction(call->beta2, call->step),
+                        call->epsilon,
+                        call->decay,
+                        call->gradient_scale};
+    adam_elements op = {call->p, call->m, call->v, call->g, (bf16 *)call->compute, call->rate, rates};
+    bool vector = aligned(op.p) && aligned(op.m) && aligned(op.v) && aligned(op.g) && aligned(op.compute);
+    return launch_each(launch, call->n, vector, op);
+}
+
+/* --- sums of squares */
+
+template <int V> __device__ static inline float squares(const float *x, int64_t i)
+{
+    float item[V], sum = 0;
+    load<V>(item, x + i);
+    for (int j = 0; j < V; j++)
+        sum += item[j] * item[j];
+    return sum;
+}
+
+template <int V> __global__ void __launch_bounds__(OPTIMIZER_THREADS) square_sum_kernel(square_sum_call call, float *partial)
+{
+    __shared__ float scratch[WARP];
+    const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (int64_t)gridDim.x * blockDim.x;
+    float sum = 0;
+    for (int64_t i = thread; i < call.n / V; i += threads)
+        sum += squares<V>(call.x, i * V);
+    if (call.n / V * V + thread < call.n)
+        sum += squares<1>(call.x, call.n / V * V + thread);
+    sum = block_sum(sum, scratch);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = sum;
+}
+
+/* sum[blockIdx] (+)= the sum of partial[parts * blockIdx ...], in a fixed order. */
+__global__ void __launch_bounds__(OPTIMIZER_THREADS) gather_partials(const float *partial, int parts, float *sum, bool add)
+{
+    __shared__ double scratch[WARP];
+    double total = 0;
+    for (int i = threadIdx.x; i < parts; i += OPTIMIZER_THREADS)
+        total += (double)partial[(int64_t)blockIdx.x * parts + i];
+    total = block_sum(total, scratch);
+    if (threadIdx.x == 0)
+        sum[blockIdx.x] = (add ? sum[blockIdx.x] : 0) + (float)total;
+}
+
+int square_sum_cuda(const struct cuda_launch *launch, const struct square_sum_call *call)
+{
+    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
+    float *partial = (float *)launch->workspace;
+    if (call->n <= 0)
+        return cudaSuccess;
+    if (launch->workspace_bytes < blocks * sizeof(float))
+        return cudaErrorInvalidValue;
+    cudaError_t error = launch_kernel(aligned(call->x) ? square_sum_kernel<VECTOR> : square_sum_kernel<1>, dim3(blocks),
+                                      dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, partial);
+    if (error != cudaSuccess)
+        return error;
+    return launch_kernel(gather_partials, dim3(1), dim3(OPTIMIZER_THREADS), 0, launch->stream, (const float *)partial,
+                         (int)blocks, call->sum, true);
+}
+
+/* --- LAMB */
+
+struct lamb_sums {
+    float p, u;
+};
+
+template <int V>
+__device__ static inline void lamb_update(const lamb_call &call, const adam_rates &rates, int64_t i, lamb_sums &sums)
+{
+    float p[V], m[V], v[V], g[V];
+    load<V>(p, call.p + i);
+    load<V>(m, call.m + i);
+    load<V>(v, call.v + i);
+    load<V>(g, call.g + i);
+    for (int j = 0; j < V; j++) {
+        g[j] = rates.update(p[j], m[j], v[j], g[j]);
+        sums.p += p[j] * p[j];
+        sums.u += g[j] * g[j];
+    }
+    store<V>(call.m + i, m);
+    store<V>(call.v + i, v);
+    store<V>(call.update + i, g);
+}
+
+template <int V>
+__global__ void __launch_bounds__(OPTIMIZER_THREADS) lamb_update_kernel(lamb_call call, adam_rates rates, float *partial)
+{
+    __shared__ float scratch[WARP];
+    const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (int64_t)gridDim.x * blockDim.x;
+    lamb_sums sums = {0, 0};
+    for (int64_t i = thread; i < call.n / V; i += threads)
+        lamb_update<V>(call, rates, i * V, sums);
+    if (call.n / V * V + thread < call.n)
+        lamb_update<1>(call, rates, call.n / V * V + thread, sums);
+    sums.p = block_sum(sums.p, scratch);
+    sums.u = block_sum(sums.u, scratch);
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = sums.p;
+        partial[gridDim.x + blockIdx.x] = sums.u;
+    }
+}
+
+struct lamb_apply {
+    float *p;
+    const float *update, *norms;
+    bf16 *compute;
+    float rate;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        const float p_square = norms[0], u_square = norms[1];
+        const float trust = p_square > 0 && u_square > 0 ? sqrtf(p_square / u_square) : 1;
+        float pi[V], ui[V];
+        load<V>(pi, p + i);
+        load<V>(ui, update + i);
+        for (int j = 0; j < V; j++)
+            pi[j] -= rate * trust * ui[j];
+        store<V>(p + i, pi);
+        if (compute)
+            store<V>(compute + i, pi);
+    }
+};
+
+int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
+{
+    adam_rates rates = {call->beta1,
+                        call->beta2,
+                        inverse_correction(call->beta1, call->step),
+                        inverse_correction(call->beta2, call->step),
+                        call->epsilon,
+                        call->decay,
+                        call->gradient_scale};
+    const bool vector = aligned(call->p) && aligned(call->m) && aligned(call->v) && aligned(call->g) && aligned(call->update) &&
+                        aligned(call->compute);
+    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
+    float *partial = (float *)launch->workspace;
+    if (call->n <= 0)
+        return cudaSuccess;
+    if (launch->workspace_bytes < 2 * blocks * sizeof(float))
+        return cudaErrorInvalidValue;
+    cudaError_t error = launch_kernel(vector ? lamb_update_kernel<VECTOR> : lamb_update_kernel<1>, dim3(blocks),
+                                      dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, rates, partial);
+    if (error == cudaSuccess)
+        error = launch_kernel(gather_partials, dim3(2), dim3(OPTIMIZER_THREADS), 0, launch->stream, (const float *)partial,
+                              (int)blocks, call->norms, false);
+    if (error != cudaSuccess)
+        return error;
+    return launch_each(launch, call->n, vector,
+                       lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
+}

@@ -1,0 +1,158 @@
+/*
+ * vector.cuh - loads and stores of V elements at once (16 bytes of bf16 at V = 8), sums over a block, loops over elements.
+ */
+#ifndef MSIM_KERNELS_VECTOR_CUH
+#define MSIM_KERNELS_VECTOR_CUH
+
+extern "C" {
+#include "kernels/cuda_operations.h"
+}
+#include "kernels/primitives.cuh"
+
+enum { VECTOR = 8, WARP = 32 };
+
+__device__ static inline float bf16_to_float(bf16 value)
+{
+    return float_from_bits((uint32_t)value.bits << 16);
+}
+
+__device__ static inline bf16 bf16_from_float(float value)
+{
+    bf16 result = {(uint16_t)bf16_pair(value, 0)};
+    return result;
+}
+
+template <int V> __device__ static inline void load(float values[V], const bf16 *from)
+{
+    if (V == 8) {
+        uint4 packed = *(const uint4 *)from;
+        const uint32_t pairs[4] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+        for (int i = 0; i < V / 2; i++) {
+            values[2 * i] = float_from_bits(pairs[i] << 16);
+            values[2 * i + 1] = float_from_bits(pairs[i] & 0xffff0000u);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            values[i] = bf16_to_float(from[i]);
+    }
+}
+
+template <int V> __device__ static inline void load(float values[V], const float *from)
+{
+    if (V % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < V / 4; i++) {
+            float4 part = ((const float4 *)from)[i];
+            values[4 * i] = part.x, values[4 * i + 1] = part.y, values[4 * i + 2] = part.z, values[4 * i + 3] = part.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            values[i] = from[i];
+    }
+}
+
+template <int V> __device__ static inline void store(bf16 *to, const float values[V])
+{
+    if (V == 8) {
+        uint4 packed;
+        packed.x = bf16_pair(values[0], values[1 % V]), packed.y = bf16_pair(values[2 % V], values[3 % V]);
+        packed.z = bf16_pair(values[4 % V], values[5 % V]), packed.w = bf16_pair(values[6 % V], values[7 % V]);
+        *(uint4 *)to = packed;
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            to[i] = bf16_from_float(values[i]);
+    }
+}
+
+template <int V> __device__ static inline void store(float *to, const float values[V])
+{
+    if (V % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < V / 4; i++) {
+            float4 part = {values[(4 * i) % V], values[(4 * i + 1) % V], values[(4 * i + 2) % V], values[(4 * i + 3) % V]};
+            ((float4 *)to)[i] = part;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            to[i] = values[i];
+    }
+}
+
+template <class Number> __device__ static inline Number warp_sum(Number value)
+{
+#pragma unroll
+    for (int mask = WARP / 2; mask > 0; mask /= 2)
+        value += shuffle_xor(value, mask);
+    return value;
+}
+
+/* The sum over the block, for every thread; `scratch` is WARP numbers of shared memory. Blocks are multiples of WARP. */
+template <class Number> __device__ static inline Number block_sum(Number value, Number *scratch)
+{
+    int warps = blockDim.x / WARP, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    value = warp_sum(value);
+    if (warps == 1)
+        return value;
+    __syncthreads(); /* scratch may still be read from the time before */
+    if (lane == 0)
+        scratch[warp] = value;
+    __syncthreads();
+    return warp_sum(lane < warps ? scratch[lane] : (Number)0);
+}
+
+__device__ static inline float block_max(float value, float *scratch)
+{
+    int warps = blockDim.x / WARP, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int mask = WARP / 2; mask > 0; mask /= 2)
+        value = fmaxf(value, shuffle_xor(value, mask));
+    __syncthreads();
+    if (lane == 0)
+        scratch[warp] = value;
+    __syncthreads();
+    value = scratch[lane < warps ? lane : 0];
+#pragma unroll
+    for (int mask = WARP / 2; mask > 0; mask /= 2)
+        value = fmaxf(value, shuffle_xor(value, mask));
+    return value;
+}
+
+/* op.run<V>(i) for every i in [0, n) that V divides, op.run<1>(i) for the rest. */
+template <int V, class Operation> __global__ void __launch_bounds__(256) each_element(int64_t n, Operation op)
+{
+    int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = thread; i < n / V; i += threads)
+        op.template run<V>(i * V);
+    if (V > 1 && n / V * V + thread < n)
+        op.template run<1>(n / V * V + thread);
+}
+
+static inline bool aligned(const void *a)
+{
+    return (uintptr_t)a % 16 == 0; /* NULL is */
+}
+
+/* Blocks for `n` threads' work: enough to fill the device eight times over, no more. */
+static inline unsigned blocks_for(const struct cuda_launch *launch, int64_t n, int threads)
+{
+    int64_t needed = (n + threads - 1) / threads, most = (int64_t)launch->multiprocessors * 8;
+    return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
+}
+
+template <class Operation> static cudaError_t launch_each(const struct cuda_launch *launch, int64_t n, bool vector, Operation op)
+{
+    enum { THREADS = 256 };
+    if (n <= 0)
+        return cudaSuccess;
+    if (vector)
+        return launch_kernel(each_element<VECTOR, Operation>, blocks_for(launch, (n + VECTOR - 1) / VECTOR, THREADS), THREADS, 0,
+                             launch->stream, n, op);
+    return launch_kernel(each_element<1, Operation>, blocks_for(launch, n, THREADS), THREADS, 0, launch->stream, n, op);
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* The coroutines behind emulation.cuh. One grid at a time, on one thread of the machine. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <vector>
+
+#include "tests/kernels/emulation.cuh"
+
+namespace emulation
+{
+dim3 thread, block, block_size, grid_size;
+unsigned char *shared;
+
+enum { STACK_BYTES = 128 * 1024, MOST_SHARED = 256 * 1024 };
+
+/* A warp, or the block: who is in it, who waits, how often it went on. */
+struct meeting {
+    int members, waiting;
+    unsigned generation;
+    unsigned char slots[2][LANES][SLOT_BYTES];
+    bool any[3];
+};
+
+struct pending_copy {
+    void *to;
+    const void *from; /* NULL: zeros */
+    int group;
+};
+
+struct coroutine {
+    ucontext_t context;
+    std::vector<pending_copy> copies;
+    int group;          /* copies begun belong to it */
+    unsigned exchanges; /* parity chooses the slots */
+    unsigned votes;
+    meeting *at;         /* waits there, NULL: runnable */
+    unsigned generation; /* until the meeting's differs */
+    bool done;
+};
+
+static std::vector<coroutine> coroutines;
+static std::vector<meeting> warps;
+static meeting whole;
+static ucontext_t scheduler;
+static unsigned current;
+static void (*body_now)(void *);
+static void *argument_now;
+static unsigned char *stacks;
+
+void fail(const char *what)
+{
+    fprintf(stderr, "emulation: block %u %u %u thread %u: %s\n", block.x, block.y, block.z, current, what);
+    exit(EXIT_FAILURE);
+}
+
+static meeting *my_warp(void)
+{
+    return &warps[current / LANES];
+}
+
+static void go_on_if_complete(meeting *m)
+{
+    if (m->waiting > 0 && m->waiting == m->members) {
+        m->waiting = 0;
+        m->generation++;
+    }
+}
+
+static void wait_at(meeting *m)
+{
+    coroutine *self = &coroutines[current];
+    self->at = m;
+    self->generation = m->generation;
+    m->waiting++;
+    go_on_if_complete(m);
+    swapcontext(&self->context, &scheduler);
+}
+
+void block_wait(void)
+{
+    wait_at(&whole);
+}
+
+void warp_wait(void)
+{
+    wait_at(my_warp());
+}
+
+const unsigned char *warp_exchange(const void *mine, size_t bytes)
+{
+    meeting *m = my_warp();
+    unsigned parity = coroutines[current].exchanges++ % 2;
+    memcpy(m->slots[parity][current % LANES], mine, bytes);
+    wait_at(m);
+    return m->slots[parity][0];
+}
+
+bool block_or(bool condition)
+{
+    unsigned vote = coroutines[current].votes++ % 3;
+    whole.any[vote] |= condition;
+    wait_at(&whole);
+    bool any = whole.any[vote];
+    whole.any[(vote + 2) % 3] = false; /* the vote before: everybody has read it, or would not be here */
+    return any;
+}
+
+void copy_begin(void *to, const void *from)
+{
+    coroutines[current].copies.push_back({to, from, coroutines[current].group});
+}
+
+void copy_commit(void)
+{
+    coroutines[current].group++;
+}
+
+void copy_wait(int pending)
+{
+    coroutine *self = &coroutines[current];
+    size_t left = 0;
+    for (const pending_copy &copy : self->copies) {
+        if (copy.group >= self->group - pending) {
+            self->copies[left++] = copy;
+            continue;
+        }
+        if (copy.from)
+            memcpy(copy.to, copy.from, 16);
+        else
+            memset(copy.to, 0, 16);
+    }
+    self->copies.resize(left);
+}
+
+static void coroutine_main(void)
+{
+    body_now(argument_now);
+    coroutine *self = &coroutines[current];
+    self->done = true;
+    whole.members--;
+    my_warp()->members--;
+    go_on_if_complete(&whole);
+    go_on_if_complete(my_warp());
+    swapcontext(&self->context, &scheduler);
+}
+
+static void start_block(unsigned threads)
+{
+    coroutines.assign(threads, coroutine());
+    warps.assign((threads + LANES - 1) / LANES, meeting());
+    whole = meeting();
+    whole.members = (int)threads;
+    memset(shared, 0xff, MOST_SHARED); /* NaN */
+    for (unsigned i = 0; i < threads; i++) {
+        warps[i / LANES].members++;
+        getcontext(&coroutines[i].context);
+        coroutines[i].context.uc_stack.ss_sp = stacks + (size_t)i * STACK_BYTES;
+        coroutines[i].context.uc_stack.ss_size = STACK_BYTES;
+        coroutines[i].context.uc_link = &scheduler;
+        makecontext(&coroutines[i].context, coroutine_main, 0);
+    }
+}
+
+static bool runnable(const coroutine &c)
+{
+    return !c.done && (!c.at || c.at->generation != c.generation);
+}
+
+static void run_block(unsigned threads)
+{
+    start_block(threads);
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (current = 0; current < threads; current++) {
+            coroutine *next = &coroutines[current];
+            if (!runnable(*next))
+                continue;
+            next->at = NULL;
+            thread = dim3(current, 0, 0);
+            progress = true;
+            swapcontext(&scheduler, &next->context);
+        }
+    }
+    if (whole.members > 0)
+        fail("some threads wait for others that never come");
+}
+
+void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), void *argument)
+{
+    static const size_t stack_bytes = (size_t)1024 * STACK_BYTES;
+    if (!stacks) {
+        stacks = (unsigned char *)malloc(stack_bytes);
+        shared = (unsigned char *)aligned_alloc(1024, MOST_SHARED);
+    }
+    if (!stacks || !shared || shared_bytes > MOST_SHARED)
+        fail("no memory");
+    body_now = body;
+    argument_now = argument;
+    grid_size = grid;
+    block_size = block_dim;
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                block = dim3(x, y, z);
+                run_block(block_dim.x);
+            }
+}
+} // namespace emulation

@@ -1,0 +1,235 @@
+/*
+ * emulation.cuh - kernels/primitives.cuh for a machine without a GPU: the kernels' own source, executed thread by thread on the
+ * CPU.
+ *
+ * Put before a .cu file with -include, it takes the place of primitives.cuh. Blocks run one after the other; the threads of a
+ * block are coroutines that run until they wait for their warp or block. What it shows: indices, fragment layouts, masks, tails,
+ * barriers that not all threads reach, asynchronous copies that are used before they are waited for (a copy happens when it is
+ * waited for and no earlier). What it cannot show: data races that the order of coroutines hides, memory consistency, speed.
+ */
+#ifndef MSIM_TESTS_KERNELS_EMULATION_CUH
+#define MSIM_TESTS_KERNELS_EMULATION_CUH
+#define MSIM_KERNELS_PRIMITIVES_CUH
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <tuple>
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(...)
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned nx = 1, unsigned ny = 1, unsigned nz = 1) : x(nx), y(ny), z(nz)
+    {
+    }
+};
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct bf16 {
+    uint16_t bits;
+};
+
+typedef int cudaError_t;
+typedef struct CUstream_st *cudaStream_t;
+enum { cudaSuccess, cudaErrorInvalidValue, cudaMemcpyDeviceToDevice };
+
+namespace emulation
+{
+extern dim3 thread, block, block_size, grid_size;
+extern unsigned char *shared;
+
+void run(dim3 grid, dim3 block, size_t shared_bytes, void (*body)(void *), void *argument);
+void block_wait(void);
+void warp_wait(void);
+/* Every lane brings `bytes`; the 32 lanes' in return, SLOT_BYTES apart, until the next exchange but one. */
+enum { SLOT_BYTES = 32, LANES = 32 };
+const unsigned char *warp_exchange(const void *mine, size_t bytes);
+bool block_or(bool condition);
+void copy_begin(void *to, const void *from);
+void copy_commit(void);
+void copy_wait(int pending);
+[[noreturn]] void fail(const char *what);
+} // namespace emulation
+
+#define threadIdx emulation::thread
+#define blockIdx  emulation::block
+#define blockDim  emulation::block_size
+#define gridDim   emulation::grid_size
+
+static inline void __syncthreads(void)
+{
+    emulation::block_wait();
+}
+
+static inline void warp_barrier(void)
+{
+    emulation::warp_wait();
+}
+
+static inline bool any_thread(bool condition)
+{
+    return emulation::block_or(condition);
+}
+
+static inline cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+static inline const char *cudaGetErrorString(cudaError_t)
+{
+    return "emulated";
+}
+
+static inline cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t)
+{
+    memset(at, value, bytes);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int, cudaStream_t)
+{
+    memmove(to, from, bytes);
+    return cudaSuccess;
+}
+
+template <class... Parameters> struct launch_record {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> arguments;
+    static void call(void *record)
+    {
+        launch_record *self = (launch_record *)record;
+        std::apply(self->kernel, self->arguments);
+    }
+};
+
+template <class... Parameters, class... Arguments>
+static cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
+                                 Arguments... arguments)
+{
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x > 1024)
+        return cudaErrorInvalidValue;
+    launch_record<Parameters...> record = {kernel, std::tuple<Parameters...>(arguments...)};
+    emulation::run(grid, block, shared_bytes, launch_record<Parameters...>::call, &record);
+    return cudaSuccess;
+}
+
+template <class... Parameters> static cudaError_t allow_shared(void (*)(Parameters...), size_t bytes)
+{
+    return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue; /* what an sm_80 block may have */
+}
+
+static inline unsigned char *dynamic_shared(void)
+{
+    return emulation::shared;
+}
+
+static inline float float_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t bf16_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fff;
+    return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+}
+
+static inline uint32_t bf16_pair(float low, float high)
+{
+    return bf16_bits(low) | bf16_bits(high) << 16;
+}
+
+static inline float exp2_fast(float x)
+{
+    return exp2f(x);
+}
+
+template <class Number> static inline Number shuffle_xor(Number value, int mask)
+{
+    const unsigned char *lanes = emulation::warp_exchange(&value, sizeof value);
+    memcpy(&value, lanes + ((threadIdx.x % 32) ^ (unsigned)mask) * emulation::SLOT_BYTES, sizeof value);
+    return value;
+}
+
+static inline float half_of(const unsigned char *lanes, int lane, int reg, int half)
+{
+    uint32_t pair;
+    memcpy(&pair, lanes + lane * emulation::SLOT_BYTES + 4 * reg, sizeof pair);
+    return float_from_bits(half ? pair & 0xffff0000u : pair << 16);
+}
+
+static inline void mma_16x8x16(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+    const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    const unsigned char *lanes = emulation::warp_exchange(mine, sizeof mine);
+    const int g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    for (int i = 0; i < 4; i++) {
+        const int row = g + i / 2 * 8, column = 2 * q + i % 2;
+        for (int k = 0; k < 16; k++)
+            d[i] += half_of(lanes, row % 8 * 4 + k % 8 / 2, row / 8 + k / 8 * 2, k % 2) *
+                    half_of(lanes, column * 4 + k % 8 / 2, 4 + k / 8, k % 2);
+    }
+}
+
+static inline const uint16_t *matrix_row(const unsigned char *lanes, int lane)
+{
+    const uint16_t *row;
+    memcpy(&row, lanes + lane * emulation::SLOT_BYTES, sizeof row);
+    return row;
+}
+
+static inline void load_matrices(uint32_t r[4], const void *row)
+{
+    if ((uintptr_t)row % 16)
+        emulation::fail("ldmatrix: a row is not aligned to 16 bytes");
+    const unsigned char *lanes = emulation::warp_exchange(&row, sizeof row);
+    const int g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    for (int m = 0; m < 4; m++) {
+        const uint16_t *from = matrix_row(lanes, 8 * m + g);
+        r[m] = from[2 * q] | (uint32_t)from[2 * q + 1] << 16;
+    }
+}
+
+static inline void load_matrices_transposed(uint32_t r[4], const void *row)
+{
+    if ((uintptr_t)row % 16)
+        emulation::fail("ldmatrix: a row is not aligned to 16 bytes");
+    const unsigned char *lanes = emulation::warp_exchange(&row, sizeof row);
+    const int g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    for (int m = 0; m < 4; m++)
+        r[m] = matrix_row(lanes, 8 * m + 2 * q)[g] | (uint32_t)matrix_row(lanes, 8 * m + 2 * q + 1)[g] << 16;
+}
+
+static inline void copy_async(void *to, const void *from, bool valid)
+{
+    if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
+        emulation::fail("cp.async: not aligned to 16 bytes");
+    emulation::copy_begin(to, valid ? from : NULL);
+}
+
+static inline void copy_async_commit(void)
+{
+    emulation::copy_commit();
+}
+
+template <int pending> static inline void copy_async_wait(void)
+{
+    emulation::copy_wait(pending);
+}
+
+#endif

@@ -1,0 +1,106 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "tests/kernels/kernel_device.h"
+
+enum { GUARD_PATTERN = 0xa5 };
+
+static size_t device_bytes(const struct operand *operand)
+{
+    return operand->count * operand_element_bytes(operand, true);
+}
+
+/* Guard, elements as the device holds them, guard. */
+static void pack(const struct operand *operand, char *block)
+{
+    size_t bytes = device_bytes(operand);
+    memset(block, GUARD_PATTERN, GUARD_BYTES);
+    memset(block + GUARD_BYTES + bytes, GUARD_PATTERN, GUARD_BYTES);
+    if (operand->role == ROLE_OUT) {
+        memset(block + GUARD_BYTES, 0xff, bytes);
+    } else if (operand->type == OPERAND_ACTIVATION) {
+        uint16_t *to = (uint16_t *)(block + GUARD_BYTES);
+        for (size_t i = 0; i < operand->count; i++)
+            to[i] = bf16_of_float(((const float *)operand_data(operand))[i]);
+    } else {
+        memcpy(block + GUARD_BYTES, operand_data(operand), bytes);
+    }
+}
+
+void kernel_run_prepare(struct kernel_run *run, const struct kernel_case *c, const struct kernel_device *device)
+{
+    void *buffers[MAX_OPERANDS];
+    memset(run, 0, sizeof *run);
+    run->device = device;
+    run->c = c;
+    for (int i = 0; i < c->n_operands; i++) {
+        size_t bytes = device_bytes(&c->operands[i]) + 2 * GUARD_BYTES;
+        run->fetched[i] = memory_new(1, bytes);
+        run->blocks[i] = device->memory_new(bytes);
+        pack(&c->operands[i], run->fetched[i]);
+        device->copy_in(run->blocks[i], run->fetched[i], bytes);
+        buffers[i] = (char *)run->blocks[i] + GUARD_BYTES;
+    }
+    kernel_case_bind(c, &run->call, buffers);
+}
+
+void kernel_run_fetch(struct kernel_run *run)
+{
+    for (int i = 0; i < run->c->n_operands; i++)
+        run->device->copy_out(run->fetched[i], run->blocks[i], device_bytes(&run->c->operands[i]) + 2 * GUARD_BYTES);
+}
+
+static bool guarded(const struct operand *operand, const char *block)
+{
+    const unsigned char *before = (const unsigned char *)block, *after = before + GUARD_BYTES + device_bytes(operand);
+    for (int i = 0; i < GUARD_BYTES; i++)
+        if (before[i] != GUARD_PATTERN || after[i] != GUARD_PATTERN)
+            return false;
+    return true;
+}
+
+bool kernel_run_check(const struct kernel_run *run, char *why, size_t size)
+{
+    for (int i = 0; i < run->c->n_operands; i++) {
+        const struct operand *operand = &run->c->operands[i];
+        if (!guarded(operand, run->fetched[i])) {
+            snprintf(why, size, "wrote beside %s", operand->name);
+            return false;
+        }
+        double error = operand_error(operand, run->fetched[i] + GUARD_BYTES);
+        double allowed = operand->role == ROLE_IN ? 0 : kernel_tolerance(run->c->call.kernel);
+        if (!(error <= allowed)) {
+            snprintf(why, size, "%s is off by %.2e, allowed %.0e", operand->name, error, allowed);
+            return false;
+        }
+    }
+    return true;
+}
+
+double kernel_run_error(const struct kernel_run *run)
+{
+    double most = 0;
+    for (int i = 0; i < run->c->n_operands; i++) {
+        double error = operand_error(&run->c->operands[i], run->fetched[i] + GUARD_BYTES);
+        most = error > most ? error : most;
+    }
+    return most;
+}
+
+bool kernel_run_equal(const struct kernel_run *a, const struct kernel_run *b)
+{
+    for (int i = 0; i < a->c->n_operands; i++)
+        if (memcmp(a->fetched[i], b->fetched[i], device_bytes(&a->c->operands[i]) + 2 * GUARD_BYTES) != 0)
+            return false;
+    return true;
+}
+
+void kernel_run_free(struct kernel_run *run)
+{
+    for (int i = 0; i < run->c->n_operands; i++) {
+        run->device->memory_free(run->blocks[i]);
+        free(run->fetched[i]);
+    }
+}

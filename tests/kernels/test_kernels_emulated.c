@@ -1,0 +1,84 @@
+/*
+ * The CUDA kernels' source on the CPU (emulation.cuh) against the references: values within each kernel's tolerance, every output
+ * element written, nothing beside them, the same bits twice. Matrix products are cuBLASLt's and are not here.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda_launch.h"
+#include "kernels/gemm_library.h"
+#include "tests/kernels/kernel_case.h"
+#include "tests/kernels/kernel_device.h"
+
+/* What the dispatcher would call for matrix products: cuBLASLt is not emulated. */
+enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
+{
+    (void)launch, (void)kernel, (void)call, (void)diags;
+    return STATUS_MISSING;
+}
+
+static void *host_new(size_t bytes)
+{
+    void *memory = NULL;
+    ck_assert_int_eq(posix_memalign(&memory, 256, bytes), 0);
+    return memory;
+}
+
+static void host_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+static const struct kernel_device host = {
+    .memory_new = host_new, .memory_free = free, .copy_in = host_copy, .copy_out = host_copy};
+
+static void run_once(struct kernel_case *c, struct kernel_run *result)
+{
+    static char workspace[1 << 20] __attribute__((aligned(256)));
+    memset(workspace, 0xff, sizeof workspace);
+    struct cuda_launch launch = {.workspace = workspace, .workspace_bytes = sizeof workspace, .multiprocessors = 2};
+    struct diags diags = {0};
+    kernel_run_prepare(result, c, &host);
+    ck_assert_msg(kernel_cuda_launch(&launch, &result->call, &diags) == STATUS_OK, "%s %s: %s", kernel_name(c->call.kernel),
+                  c->text, diags.n_items ? diags.items[0].text : "failed");
+    kernel_run_fetch(result);
+}
+
+START_TEST(emulated)
+{
+    enum kernel kernel = (enum kernel)_i;
+    bool attention = kernel == KERNEL_ATTENTION_FORWARD || kernel == KERNEL_ATTENTION_BACKWARD;
+    if (kernel == KERNEL_LINEAR_FORWARD || kernel == KERNEL_LINEAR_BACKWARD_INPUT || kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
+        return;
+    for (uint64_t seed = 0; seed < (attention ? 4 : 8); seed++) {
+        struct random_stream random = random_stream_named(seed, 11, (uint64_t)kernel);
+        struct kernel_case c;
+        struct kernel_run first, second;
+        kernel_case_draw(&c, kernel, &random, attention ? 70 : seed % 2 ? 40 : 150);
+        run_once(&c, &first);
+        run_once(&c, &second);
+        kernel_case_reference(&c);
+        char why[200] = "";
+        ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
+        ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", kernel_name(kernel), c.text);
+        kernel_run_free(&first);
+        kernel_run_free(&second);
+        kernel_case_free(&c);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("CUDA kernels, emulated");
+    TCase *tcase = tcase_create("against references");
+    tcase_set_timeout(tcase, 200);
+    tcase_add_loop_test(tcase, emulated, 0, N_KERNELS);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
