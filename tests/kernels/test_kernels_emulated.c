@@ -51,11 +51,11 @@ START_TEST(emulated)
     bool attention = kernel == KERNEL_ATTENTION_FORWARD || kernel == KERNEL_ATTENTION_BACKWARD;
     if (kernel == KERNEL_LINEAR_FORWARD || kernel == KERNEL_LINEAR_BACKWARD_INPUT || kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return;
-    for (uint64_t seed = 0; seed < (attention ? 4 : 8); seed++) {
+    for (uint64_t seed = 0; seed < (attention ? 3 : 6); seed++) {
         struct random_stream random = random_stream_named(seed, 11, (uint64_t)kernel);
         struct kernel_case c;
         struct kernel_run first, second;
-        kernel_case_draw(&c, kernel, &random, attention ? 70 : seed % 2 ? 40 : 150);
+        kernel_case_draw(&c, kernel, &random, attention ? 70 : seed % 2 ? 40 : 110);
         run_once(&c, &first);
         run_once(&c, &second);
         kernel_case_reference(&c);
