@@ -3,7 +3,10 @@
 #include <math.h>
 
 /* NCCL's tuning constants (src/graph/tuning.cc, 2.28): microseconds per network hop of the Simple protocol, ring and tree. */
-#define NET_HOP_S      14e-6
+#define NET_HOP_S 14e-6
+/* The same table's NVLink hop of a ring in the Simple protocol: what a local step costs in a ring that also crosses the network
+ * and so cannot use the protocols for short messages. */
+#define LOCAL_HOP_S    3.4e-6
 #define TREE_BANDWIDTH 0.92           /* ring bandwidth a tree reaches, ibid. */
 #define NET_CHUNK      (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
 
@@ -49,10 +52,8 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
     double rate = network_rate(cluster, span);
-    /* Steps are pipelined over chunks: a hop's latency is exposed once per step only while a rank's slice is shorter than a chunk
-     * in flight. */
     return (struct cost){
-        .latency_s = gpu->nccl_base_s + local_steps * gpu->nccl_hop_s + net_steps * network_hop(cluster, span),
+        .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
         .bandwidth_s = bytes * (n - 1) / n * passes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
     };
 }
