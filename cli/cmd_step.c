@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/fabric_options.h"
 #include "cli/result.h"
+#include "cli/step_flow.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
 
@@ -33,7 +35,18 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = network_choices,
      .initial = "analytic",
-     .help = "closed-form transfer times, or flows that share links"},
+     .help = "closed-form transfer times, or flows that share links (every rank is simulated)"},
+    FABRIC_OPTION_ROWS,
+    {.name = "placement",
+     .argument = "HOW",
+     .type = OPTION_CHOICE,
+     .choices = placement_choices,
+     .initial = "data_first",
+     .help = "which hosts the ranks sit on, with --network flow"},
+    {.name = "link-map",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "write what every link carried as CSV, with --network flow"},
     {.name = "explain", .type = OPTION_FLAG, .help = "print the cost of each kernel and exchange by parts"},
     {.name = "trace", .argument = "FILE", .type = OPTION_TEXT, .help = "write a Chrome trace (opens in ui.perfetto.dev)"},
     {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write every operation's start and end as CSV"},
@@ -136,6 +149,7 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                           const struct step_result *result, const struct program *program)
 {
     struct step_report report = {.setup = setup,
+                                 .flow = how->seen_context,
                                  .result = result,
                                  .stages = how->stages,
                                  .program = option_flag(call, "explain") ? program : NULL,
@@ -172,12 +186,9 @@ static enum status run(struct invocation *call)
     struct job_setup setup;
     struct breakdown stages = {0};
     int *ranks, n_ranks;
-    bool all = option_choice(call, "ranks") == RANKS_ALL;
+    bool flows = option_choice(call, "network") == NETWORK_FLOW;
+    bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
 
-    if (option_choice(call, "network") == NETWORK_FLOW) {
-        diag_error(&call->diags, NOWHERE, "--network flow: this build simulates no flows; --network analytic is there");
-        return STATUS_MISSING;
-    }
     enum status status = job_setup_load(call, &setup);
     if (status != STATUS_OK)
         return status;
@@ -190,9 +201,13 @@ static enum status run(struct invocation *call)
                                .verify = !all,
                                .stages = &stages};
     struct step_files files;
+    struct step_flow flow = {0};
     status = files_open(call, &files);
+    if (status == STATUS_OK && flows)
+        status = step_flow_load(call, &setup, &flow, &how);
     if (status == STATUS_OK)
         status = simulate(call, &setup, &how, &files);
+    step_flow_free(&flow);
     free(ranks);
     return status;
 }

@@ -79,7 +79,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "ranks of one stage behave alike: no stragglers, no jitter; one rank per stage is simulated");
     else
         assume(report, "all GPUs and links are equally fast: no stragglers, no jitter");
-    assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    if (report->flow != NULL)
+        assume(report, "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
+    else
+        assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
     if (report->detail == DETAIL_KERNEL && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
@@ -241,6 +244,8 @@ static void write_text(const struct step_report *report, const struct invocation
     if (call->verbosity > 0)
         write_stages(report, call);
     write_memory(report, call);
+    if (report->flow != NULL)
+        step_flow_write(report->flow, call);
     if (report->program != NULL)
         step_explain(report->setup, report->program, call);
     write_end(report, call->out);
@@ -309,7 +314,10 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "fits", json_boolean(report_fits(report)));
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
     json_object_set_new(result, "stages", stages_json(report));
-    json_object_set_new(result, "network", json_string("analytic"));
+    if (report->flow != NULL)
+        step_flow_json(report->flow, result);
+    else
+        json_object_set_new(result, "network", json_string("analytic"));
     json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
     json_object_set_new(result, "events", json_integer((json_int_t)r->events));
     json_object_set_new(result, "seconds", json_real(r->seconds));

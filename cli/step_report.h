@@ -5,12 +5,14 @@
 #define MSIM_CLI_STEP_REPORT_H
 
 #include "cli/job_setup.h"
+#include "cli/step_flow.h"
 #include "sim/step.h"
 
 struct step_report {
     const struct job_setup *setup;
     const struct step_result *result;
     const struct breakdown *stages;
+    const struct step_flow *flow;  /* NULL: the analytic network */
     const struct program *program; /* explained when given */
     enum detail detail;
     bool folded;

@@ -8,13 +8,14 @@
  *   otherwise asked once per transfer, with the ranks; a fabric with degraded links, say.
  *
  * In both cases transfers do not slow one another down, so an operation's end is known when it starts. A network with
- * contention changes the end of transfers already under way; it belongs behind the same table with the executor in time
- * order (step_executor.h), and will add its own begin and end to it.
+ * contention changes the end of transfers already under way: it has the four functions at the end of the table besides, and the
+ * executor then runs in time order (step_executor.h), tells it when transfers begin and asks it which have ended.
  */
 #ifndef MSIM_SIM_NETWORK_H
 #define MSIM_SIM_NETWORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "model/base/units.h"
 #include "model/cost/work.h"
@@ -27,6 +28,15 @@ struct network {
     /* Over a group of `kind`; `group` is its index in the program, -1 when a uniform network is asked; bytes of the full
      * buffer. */
     nanos (*collective)(void *state, enum collective collective, enum group_kind kind, int group, double bytes);
+
+    /* With contention; otherwise NULL. Both ends are ready `now` and the transfer begins; `what` is the executor's word. */
+    void (*begin_message)(void *state, nanos now, int from, int to, double bytes, uint64_t what);
+    void (*begin_collective)(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
+                             uint64_t what);
+    /* When the next transfer leaves the links if nothing else begins; INT64_MAX: none is under way. */
+    nanos (*next)(void *state);
+    /* A transfer that leaves the links `now`: its word, and how much later it has ended (latency). False: no more. */
+    bool (*take)(void *state, nanos now, uint64_t *what, nanos *latency);
 };
 
 #endif

@@ -88,13 +88,21 @@ static enum status program_run(const struct layout *layout, const struct setting
 {
     struct machine machine = machine_of(layout, setting);
     struct network network = network_analytic(&machine);
+    struct network_flow *flow = NULL;
     struct step_costs costs;
     struct execution execution;
 
     if (!trace_ranks_exist(options, program, diags))
         return STATUS_BAD_INPUT;
+    enum status status = STATUS_OK;
+    if (options->flow != NULL)
+        status = network_flow_create(&machine, program, options->flow, &flow, diags);
+    if (status != STATUS_OK)
+        return status;
+    if (flow != NULL)
+        network = network_flow_table(flow);
     step_costs_create(program, &machine, &network, &costs);
-    enum status status = program_execute(program, &costs, &network, options->time_order, &execution, diags);
+    status = program_execute(program, &costs, &network, options->time_order, &execution, diags);
     if (status == STATUS_OK) {
         double stands_for = (double)setting->gpus / program->n_ranks;
         result_fill(result, layout, setting, &execution, step_costs_flops(program, &costs, stands_for));
@@ -102,8 +110,13 @@ static enum status program_run(const struct layout *layout, const struct setting
             record_ranks(&execution, options, timeline);
         if (options->stages != NULL)
             stages_move(&execution, options->stages);
+        if (flow != NULL && options->seen != NULL)
+            options->seen(options->seen_context, flow, result);
         execution_free(&execution);
     }
+    if (status == STATUS_OK && flow != NULL)
+        status = network_flow_status(flow, diags);
+    network_flow_destroy(flow);
     step_costs_free(&costs);
     return status;
 }

@@ -24,15 +24,23 @@
 #include "model/base/diag.h"
 #include "model/cost/footprint.h"
 #include "sim/breakdown.h"
+#include "sim/network_flow.h"
 #include "traces/timeline.h"
+
+struct step_result;
 
 struct step_options {
     bool all_ranks; /* simulate every rank, fold nothing */
     enum detail detail;
-    const int *trace_ranks;   /* whose spans go into the timeline (folded: stages) */
-    int n_trace_ranks;        /* -1: all ranks */
-    bool verify;              /* run program_verify first */
-    bool time_order;          /* execute through the event queue instead of by data flow: slower, the same times */
+    const int *trace_ranks; /* whose spans go into the timeline (folded: stages) */
+    int n_trace_ranks;      /* -1: all ranks */
+    bool verify;            /* run program_verify first */
+    bool time_order;        /* execute through the event queue instead of by data flow: slower, the same times */
+    /* NULL: the analytic network. Otherwise flows on this fabric, every rank simulated (all_ranks must be set); `seen` (may be
+     * NULL) looks at the network after the run. */
+    const struct network_flow_options *flow;
+    void (*seen)(void *context, struct network_flow *network, const struct step_result *result);
+    void *seen_context;
     struct breakdown *stages; /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
 };
 

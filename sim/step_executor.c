@@ -8,7 +8,20 @@
 static const struct place NOWHERE;
 
 /* Classes of events of one time: completions of operations before those of collectives. */
-enum { EVENT_OP, EVENT_COLLECTIVE };
+enum {
+    EVENT_OP,
+    EVENT_COLLECTIVE,
+    EVENT_NETWORK, /* transfers leave the links; the word is none, or one that has arrived */
+    EVENT_SETTLED  /* all that begins at this time has begun */
+};
+#define NO_WORD UINT64_MAX
+
+/* A transfer that a network with contention carries. */
+struct carriage {
+    int32_t from, to;       /* of a message; a collective: -1, group */
+    uint32_t send, receive; /* operations; send NO_OP: it has ended before. A collective: ordinal in `receive` */
+    uint32_t next_free;
+};
 
 /* One rank. */
 struct actor {
@@ -37,6 +50,13 @@ struct executor {
     struct engine *engine;         /* NULL: data flow */
     struct actor *actors;
     struct meeting *meetings;
+    bool contended;
+    struct carriage *carriages; /* pool */
+    size_t n_carriages, carriage_capacity;
+    uint32_t free_carriage; /* NO_OP none */
+    bool settling;          /* an EVENT_SETTLED is pending */
+    nanos wake;             /* time of the last EVENT_NETWORK scheduled */
+    uint32_t send;          /* of a sender looking whether its receiver is ready; NO_OP otherwise */
     int32_t *queue; /* actors to advance, last in first out: a pipeline's ranks follow one another while they are in cache */
     size_t n_queued;
     struct execution *out;
@@ -86,6 +106,38 @@ static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
     engine_schedule(x->engine, end, EVENT_OP, (uint64_t)rank << 32 | i);
 }
 
+/* ---- transfers of a network with contention */
+
+static uint64_t carriage_new(struct executor *x, struct carriage carriage)
+{
+    uint32_t i = x->free_carriage;
+
+    if (i != NO_OP) {
+        x->free_carriage = x->carriages[i].next_free;
+    } else {
+        if (x->n_carriages == x->carriage_capacity)
+            x->carriages = memory_grow(x->carriages, &x->carriage_capacity, x->n_carriages + 1, sizeof *x->carriages);
+        i = (uint32_t)x->n_carriages++;
+    }
+    x->carriages[i] = carriage;
+    if (!x->settling)
+        engine_schedule(x->engine, engine_now(x->engine), EVENT_SETTLED, NO_WORD);
+    x->settling = true;
+    return i;
+}
+
+/* The end of a message at one of its ends; what it took on the compute stream is known only now. */
+static void message_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
+{
+    struct actor *actor = &x->actors[rank];
+    const struct step_op *op = &actor->ops[i];
+
+    if (op->stream == STREAM_COMPUTE)
+        actor_account(x, actor)->ns[op->class] += end - actor->times[i].start;
+    op_complete(x, actor, i, end);
+    actor_wake(x, rank, 0);
+}
+
 /* ---- collectives */
 
 static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
@@ -131,6 +183,13 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
         meeting->latest = ready;
     if (++meeting->entered < x->program->groups[group].n_members)
         return;
+    if (x->contended) {
+        const struct op *source = &x->tables->scripts[x->program->ranks[rank].script].source[i];
+        uint64_t word = carriage_new(x, (struct carriage){.from = -1, .to = group, .receive = op->ordinal});
+        x->network->begin_collective(x->network->state, meeting->latest, source->collective, op->role, group, source->bytes,
+                                     word);
+        return;
+    }
     nanos end = meeting->latest + collective_time(x, rank, op, i);
     if (x->engine == NULL)
         meeting_end(x, group, op->ordinal, meeting->latest, end);
@@ -140,9 +199,11 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
 
 /* ---- messages */
 
+static bool stream_advance(struct executor *x, int32_t rank, unsigned stream);
+
 static nanos message_time(const struct executor *x, int32_t from, int32_t to, const struct step_op *op, double bytes)
 {
-    return x->network == NULL ? op->duration : x->network->message(x->network->state, from, to, bytes);
+    return x->network == NULL || x->contended ? op->duration : x->network->message(x->network->state, from, to, bytes);
 }
 
 /* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
@@ -156,6 +217,40 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
     receiver->times[receive].start = start;
     if (receiver->head[stream] == receive)
         actor_wake(x, to, 1u << stream);
+}
+
+/* With contention: a message whose receiver is ready begins now, and both ends have it until it ends. One whose receiver comes
+ * later leaves its sender after the time it takes alone: it lies in buffers then. */
+static void send_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
+{
+    struct actor *actor = &x->actors[rank];
+    int32_t to = x->program->ranks[rank].peers[actor->ops[i].role];
+    const struct actor *receiver = &x->actors[to];
+    uint32_t receive = actor->match[i];
+    unsigned stream = receiver->ops[receive].stream;
+
+    actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
+    message_deliver(x, rank, i, start);
+    if (receiver->head[stream] == receive && to != rank) {
+        x->send = i;
+        stream_advance(x, to, stream);
+        if (x->send == NO_OP)
+            return;
+        x->send = NO_OP;
+    }
+    engine_schedule(x->engine, start + actor->ops[i].duration, EVENT_OP, (uint64_t)rank << 32 | i);
+}
+
+static void receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
+{
+    struct actor *actor = &x->actors[rank];
+    const struct program_rank *at = &x->program->ranks[rank];
+    int32_t from = at->peers[actor->ops[i].role];
+    uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = x->send, .receive = i});
+
+    actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
+    x->send = NO_OP;
+    x->network->begin_message(x->network->state, start, from, rank, x->tables->scripts[at->script].source[i].bytes, word);
 }
 
 /* ---- the start of an operation */
@@ -228,10 +323,18 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         if (stream == STREAM_COMPUTE) {
             struct class_nanos *by = actor_account(x, actor);
             by->ns[op->wait_class] += start - ready;
-            by->ns[op->class] += duration;
+            by->ns[op->class] += x->contended ? 0 : duration;
         }
     }
     actor->times[i].start = start;
+    if (x->contended && op->kind == OP_SEND) {
+        send_begin(x, rank, i, start);
+        return true;
+    }
+    if (x->contended && op->kind == OP_RECV) {
+        receive_begin(x, rank, i, start);
+        return true;
+    }
     if (op->kind == OP_SEND)
         message_deliver(x, rank, i, start);
     op_end_at(x, rank, i, start + duration);
@@ -253,13 +356,58 @@ static void actors_advance(struct executor *x)
     }
 }
 
+/* A transfer has arrived. */
+static void carriage_end(struct executor *x, uint64_t word, nanos end)
+{
+    struct carriage done = x->carriages[word];
+
+    x->carriages[word].next_free = x->free_carriage;
+    x->free_carriage = (uint32_t)word;
+    if (done.from < 0) {
+        meeting_end(x, done.to, done.receive, x->meetings[x->tables->group_cell[done.to] + done.receive].latest, end);
+        return;
+    }
+    if (done.send != NO_OP)
+        message_end_at(x, done.from, done.send, end);
+    message_end_at(x, done.to, done.receive, end);
+}
+
+static void network_event(struct executor *x, const struct event *event)
+{
+    const struct network *network = x->network;
+    uint64_t word;
+    nanos latency, next;
+
+    if (event->priority == EVENT_NETWORK && event->what != NO_WORD) {
+        carriage_end(x, event->what, event->time);
+        return;
+    }
+    if (event->priority == EVENT_SETTLED)
+        x->settling = false;
+    while ((next = network->next(network->state)) <= event->time)
+        while (network->take(network->state, event->time, &word, &latency))
+            engine_schedule(x->engine, event->time + latency, EVENT_NETWORK, word);
+    if (next == INT64_MAX || (next == x->wake && event->time < x->wake))
+        return;
+    x->wake = next;
+    engine_schedule(x->engine, next, EVENT_NETWORK, NO_WORD);
+}
+
 static void event_handle(struct executor *x, const struct event *event)
 {
     int32_t who = (int32_t)(event->what >> 32);
     uint32_t what = (uint32_t)event->what;
 
+    if (event->priority >= EVENT_NETWORK) {
+        network_event(x, event);
+        return;
+    }
     if (event->priority == EVENT_COLLECTIVE) {
         meeting_end(x, who, what, x->meetings[x->tables->group_cell[who] + what].latest, event->time);
+        return;
+    }
+    if (x->contended && x->actors[who].ops[what].kind == OP_SEND) {
+        message_end_at(x, who, what, event->time);
         return;
     }
     op_complete(x, &x->actors[who], what, event->time);
@@ -402,14 +550,18 @@ enum status program_execute(const struct program *program, const struct step_cos
 {
     struct step_tables tables;
     struct execution out = {.program = program};
+    bool contended = network != NULL && network->begin_message != NULL;
     enum status status = step_tables_create(program, costs->ops, &tables, diags);
 
     if (status != STATUS_OK)
         return status;
     struct executor x = {.program = program,
                          .tables = &tables,
-                         .network = network != NULL && !network->uniform ? network : NULL,
-                         .engine = time_order ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL,
+                         .network = network != NULL && (contended || !network->uniform) ? network : NULL,
+                         .contended = contended,
+                         .free_carriage = NO_OP,
+                         .send = NO_OP,
+                         .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL,
                          .out = &out};
     actors_create(&x);
     executor_run(&x);
@@ -424,6 +576,7 @@ enum status program_execute(const struct program *program, const struct step_cos
     free(x.actors);
     free(x.queue);
     free(x.meetings);
+    free(x.carriages);
     step_tables_free(&tables);
     return status;
 }

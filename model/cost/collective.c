@@ -100,6 +100,13 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     return cost_seconds(tree) < cost_seconds(ring) ? tree : ring;
 }
 
+bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    return span.domains > 1 && bytes > 0 &&
+           cost_seconds(network_tree(cluster, span, bytes)) <
+               cost_seconds(network_ring(cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
+}
+
 struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain)
 {
     const struct gpu *gpu = &cluster->gpu;

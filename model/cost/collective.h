@@ -28,6 +28,8 @@
 #include "model/cost/work.h"
 
 struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);
+/* Does an all-reduce over this group take the tree? */
+bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes);
 /* One message of a rank to another one, in the same NVLink domain or not. */
 struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain);
 

@@ -11,8 +11,8 @@
  *
  *     2 layers   every ToR has U_t / J cables to each of J aggregation switches (spines)
  *     3 layers   ToRs are divided into pods of R; in a pod every ToR has U_t / J cables to each of its J aggregation switches;
- *                aggregation switch a has U_a uplinks to the core switches of group a mod G, of U_a / q switches, q cables to
- * each. G = 1 when U_a cables reach every core switch; else G times U_a / q is their number.
+ *                aggregation switch a has U_a uplinks to the core switches of group a mod G, of U_a / q switches, q cables
+ *                to each. G = 1 when U_a cables reach every core switch; else G times U_a / q is their number.
  *
  * Counts (closed forms, tested): ToRs P ceil(H / S) T / P, uplinks U_t each, aggregation J P per pod, core
  * (aggregation switches * U_a) / K with K the ports of a core switch. MegaScale's 12,288 GPUs: 1,536 hosts of 8 NICs, S = 64,
@@ -20,8 +20,7 @@
  *
  * One string says it all; the same string comes back from fabric_format:
  *
- *     clos hosts:1536 gpus:8 nics:8x200Gbps tor:64x200Gbps/32x400Gbps agg:32x400Gbps/32x400Gbps core:64x400Gbps tors:8
- * latency:3us/0.7us
+ *     clos hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G
  *
  *     fabric   = "clos" word...            words in any order, each once, between blanks
  *     word     = "hosts:" count            hosts (default: as many as one ToR set, or one pod, or a full core can serve)

@@ -91,6 +91,7 @@ uint64_t flows_what(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
 /* The connections now using a link, up to `size` of them in order; returns how many there are. */
 size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
+bool flows_crosses(const struct flows *flows, uint32_t flow, uint32_t link);
 /* Bytes that ended transfers have carried over a link. */
 double flows_carried(const struct flows *flows, uint32_t link);
 /* Nanoseconds for which a link was saturated by at least two transfers, up to now. */

@@ -78,6 +78,16 @@ size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, 
     return n;
 }
 
+bool flows_crosses(const struct flows *flows, uint32_t which, uint32_t link)
+{
+    const struct flow *flow = &flows->items[which];
+
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++)
+        if (flows->hops[h].link == link)
+            return true;
+    return false;
+}
+
 double flows_carried(const struct flows *flows, uint32_t link)
 {
     return flows->uses[link].carried;

@@ -7,8 +7,10 @@ enum { TIER_TOR = 1, TIER_AGG, TIER_CORE, TIER_AGG_DOWN };
 struct search {
     const struct router *router;
     const struct fabric *f;
-    uint64_t key; /* of the 5-tuple */
-    uint32_t d;   /* number of the destination on its rail */
+    uint64_t key;    /* of the 5-tuple */
+    uint32_t d;      /* number of the destination on its rail */
+    uint32_t e;      /* number of its ToR in the pod */
+    uint32_t member; /* of the aggregation switch going up, among those of its core group in its pod */
     int plane, to_tor, to_pod;
     bool careful; /* links are down: look before choosing */
 };
@@ -193,7 +195,7 @@ static bool choose_uplink(const struct search *s, int tor, int pod, int *port)
 static bool choose_agg_uplink(const struct search *s, int agg, int group, int *port)
 {
     int n = s->f->shape.agg_up, best = -1;
-    int first = preferred(s, TIER_AGG, agg, n, s->d / (uint32_t)s->f->shape.tor_up);
+    int first = preferred(s, TIER_AGG, agg, n, s->e);
     uint32_t best_load = UINT32_MAX;
 
     for (int i = 0; i < n; i++) {
@@ -217,7 +219,7 @@ static bool choose_core_down(const struct search *s, int group, int core, uint32
 {
     struct members members = group_members(s->f, s->to_pod, group);
     int n = members.n * s->f->core_cables, best = -1;
-    int first = preferred(s, TIER_CORE, group * s->f->cores_per_group + core, n, s->d / (uint32_t)s->f->shape.tor_up);
+    int first = preferred(s, TIER_CORE, group * s->f->cores_per_group + core, n, s->member);
     uint32_t best_load = UINT32_MAX;
 
     for (int i = 0; i < n && best_load > 0; i++) {
@@ -263,7 +265,7 @@ static void path_add(struct path *path, uint32_t link)
     path->links[path->n++] = link;
 }
 
-static bool route_switches(const struct search *s, int from_tor, struct path *path)
+static bool route_switches(struct search *s, int from_tor, struct path *path)
 {
     const struct fabric *f = s->f;
     int pod = fabric_pod_of_tor(f, from_tor), u, v, index;
@@ -279,6 +281,7 @@ static bool route_switches(const struct search *s, int from_tor, struct path *pa
     path->switches = 3;
     if (pod != s->to_pod) {
         int agg = fabric_agg(f, s->plane, pod, index), group = group_of(f, pod, index);
+        s->member = (uint32_t)(index / f->core_groups);
         if (!choose_agg_uplink(s, agg, group, &v) || !choose_core_down(s, group, v / f->core_cables, &link, &index))
             return false;
         path_add(path, agg_link(f, LAYER_AGG_UP, agg, v));
@@ -302,6 +305,7 @@ static bool ports_join(const struct router *router, int from, int to, uint32_t q
         .key = mix(((uint64_t)(uint32_t)from << 32 | (uint32_t)to) + UINT64_C(0x9E3779B97F4A7C15) * (queue_pair + 1)),
         .d = (uint32_t)(to / f->shape.tors_per_set),
         .plane = fabric_plane_of_tor(f, to_tor),
+        .e = (uint32_t)(fabric_tor_in_plane(f, to_tor) % f->tors_per_pod),
         .to_tor = to_tor,
         .to_pod = fabric_pod_of_tor(f, to_tor),
         .careful = f->n_down > 0,

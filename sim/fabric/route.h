@@ -7,11 +7,13 @@
  * destination can no longer be reached, are left out, as routing protocols withdraw them. Who chooses among the rest:
  *
  *   ECMP       a hash of the 5-tuple (source, destination, queue pair; ports and protocol are constant for RoCE) and of a number
- * of the switch. With `polarised` all switches hash alike: those that a ToR sends to one uplink stay together at the next switch,
- * which uses a fraction of its ports. static     by destination (D-mod-K; Zahavi, Johnson, Kerbyson, Lang, Concurrency and
- * Computation 2010): uplink d mod U_t, then (d / U_t) mod U_a, d the number of the destination on its rail. Shift patterns do not
- * collide. adaptive   the least loaded candidate, by transfers on it and, as switches that signal congestion downstream do, on
- * the links down to the destination; ties by the hash. The caller keeps the loads.
+ *              of the switch. With `polarised` all switches hash alike: those that a ToR sends to one uplink stay together at the
+ *              next switch, which uses a fraction of its ports.
+ *   static     by destination (D-mod-K; Zahavi, Johnson, Kerbyson, Lang, Concurrency and Computation 2010): uplink d mod U_t with
+ *              d the number of the destination on its rail, then uplink e mod U_a with e the number of its ToR in the pod, and
+ * down to the aggregation switch at the place that the one going up has in its core group. Shifts do not collide. adaptive   the
+ * least loaded candidate, by transfers on it and, as switches that signal congestion downstream do, on the links down to the
+ * destination; ties by the hash. The caller keeps the loads.
  *
  * Between GPUs: in one NVLink domain, over NVLink. Otherwise from the NIC near the source to the NIC near the destination; with
  * `rail_aware`, and where the two are in different planes, through the GPU of the source's host (NVLink) whose NIC is on the

@@ -1,0 +1,64 @@
+#include "cli/fabric_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const routing_choices[] = {"ecmp", "static", "adaptive", NULL};
+
+static const char *const cables[] = {"nvlink", "pcie", "nic", "tor", "agg"};
+enum { N_CABLES = sizeof cables / sizeof cables[0] };
+
+/* LAYER:NUMBER=SPEED; both directions of the cable. */
+static bool link_apply(struct invocation *call, const char *text, struct fabric *fabric)
+{
+    const char *colon = strchr(text, ':'), *equals = strchr(text, '=');
+    char *end;
+
+    for (int c = 0; c < N_CABLES && colon != NULL && equals != NULL; c++) {
+        if (strncmp(text, cables[c], (size_t)(colon - text)) != 0 || cables[c][colon - text] != '\0')
+            continue;
+        enum fabric_layer out = (enum fabric_layer)(2 * c);
+        long number = strtol(colon + 1, &end, 10);
+        if (end != equals || number < 0 || number >= (long)fabric_layer_links(fabric, out)) {
+            diag_error(&call->diags, (struct place){0}, "--link %s: there are %u %s cables, numbered from 0", text,
+                       fabric_layer_links(fabric, out), cables[c]);
+            return false;
+        }
+        double speed = strtod(equals + 1, &end);
+        if (end == equals + 1 || *end != '\0' || !(speed >= 0 && speed <= 1)) {
+            diag_error(&call->diags, (struct place){0}, "--link %s: a speed lies between 0 (down) and 1", text);
+            return false;
+        }
+        fabric_set_speed(fabric, fabric->first[out] + (uint32_t)number, speed);
+        fabric_set_speed(fabric, fabric->first[out + 1] + (uint32_t)number, speed);
+        return true;
+    }
+    diag_error(&call->diags, (struct place){0}, "--link %s: write LAYER:NUMBER=SPEED, the layer nvlink, pcie, nic, tor or agg",
+               text);
+    return false;
+}
+
+enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric)
+{
+    const char *text = option_text(call, "fabric");
+    int n;
+    const char *const *links = option_list(call, "link", &n);
+    enum status status = text != NULL ? fabric_parse(text, (struct place){.file = "--fabric", .column = 1}, fabric, &call->diags)
+                                      : fabric_create(cluster, fabric, &call->diags);
+
+    for (int i = 0; i < n && status == STATUS_OK; i++)
+        if (!link_apply(call, links[i], fabric)) {
+            fabric_free(fabric);
+            status = STATUS_USAGE;
+        }
+    return status;
+}
+
+struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric)
+{
+    return (struct router){.fabric = fabric,
+                           .routing = (enum routing)option_choice(call, "routing"),
+                           .polarised = option_flag(call, "polarised"),
+                           .rail_aware = option_flag(call, "rail-aware"),
+                           .seed = call->seed};
+}

@@ -1,0 +1,42 @@
+/*
+ * fabric_options.h - the options that describe a fabric, how it routes and what is wrong with it; shared by step and fabric.
+ */
+#ifndef MSIM_CLI_FABRIC_OPTIONS_H
+#define MSIM_CLI_FABRIC_OPTIONS_H
+
+#include "cli/command.h"
+#include "sim/fabric/route.h"
+
+extern const char *const routing_choices[];
+
+#define FABRIC_OPTION_ROWS                                                                                                       \
+    {.name = "fabric",                                                                                                           \
+     .argument = "TEXT",                                                                                                         \
+     .type = OPTION_TEXT,                                                                                                        \
+     .help = "the fabric in one line, 'clos hosts:... tor:...'; otherwise what the cluster entry says"},                         \
+        {.name = "routing",                                                                                                      \
+         .argument = "HOW",                                                                                                      \
+         .type = OPTION_CHOICE,                                                                                                  \
+         .choices = routing_choices,                                                                                             \
+         .initial = "ecmp",                                                                                                      \
+         .help = "by a hash of the connection, by destination, or least loaded"},                                                \
+        {.name = "queue-pairs",                                                                                                  \
+         .argument = "N",                                                                                                        \
+         .type = OPTION_COUNT,                                                                                                   \
+         .low = 1,                                                                                                               \
+         .high = 64,                                                                                                             \
+         .initial = "1",                                                                                                         \
+         .help = "queue pairs of a connection, each with its own hash"},                                                         \
+        {.name = "polarised", .type = OPTION_FLAG, .help = "every switch hashes alike"},                                         \
+        {.name = "rail-aware", .type = OPTION_FLAG, .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},    \
+    {                                                                                                                            \
+        .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT,                                                         \
+        .help = "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, pcie, nic, tor or agg"                              \
+    }
+
+/* The fabric of --fabric, or of `cluster`, with the cables of --link. */
+MUST_CHECK enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric);
+/* The router of the options; adaptive routing still needs loads. */
+struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric);
+
+#endif

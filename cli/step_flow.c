@@ -1,0 +1,217 @@
+#include "cli/step_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/fabric_options.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "model/base/memory.h"
+#include "sim/placement.h"
+
+const char *const placement_choices[] = {"data_first", "pipeline_first", "random", "fragmented", NULL};
+
+/* ---- after the run */
+
+static void layers_measure(struct step_flow *flow, struct flows *links, double seconds)
+{
+    const struct fabric *fabric = &flow->fabric;
+
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
+        struct layer_use *use = &flow->layers[layer];
+        *use = (struct layer_use){.links = fabric_layer_links(fabric, (enum fabric_layer)layer)};
+        for (uint32_t l = fabric->first[layer]; l < fabric->first[layer + 1]; l++) {
+            double share = flows_carried(links, l) / (fabric->rates[l] * seconds);
+            use->mean += share / use->links;
+            use->most = share > use->most ? share : use->most;
+        }
+    }
+}
+
+static void map_write(const struct step_flow *flow, struct flows *links, double seconds)
+{
+    const struct fabric *fabric = &flow->fabric;
+    char name[96];
+
+    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", flow->map);
+    for (uint32_t l = 0; l < fabric_links(fabric); l++) {
+        enum fabric_layer layer = fabric_layer_of(fabric, l);
+        fprintf(flow->map, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
+                flows_carried(links, l) / (fabric->rates[l] * seconds), (double)flows_contended(links, l) * 1e-9,
+                flows_most(links, l), fabric_link_name(fabric, l, name, sizeof name));
+    }
+}
+
+static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
+{
+    struct step_flow *flow = context;
+    struct flows *links = network_flow_links(network);
+
+    flow->n_hot = network_flow_hottest(network, HOT_LINKS, flow->hot);
+    flow->counts = flows_counts(links);
+    layers_measure(flow, links, result->step_time_s);
+    if (flow->map != NULL)
+        map_write(flow, links, result->step_time_s);
+}
+
+/* ---- before it */
+
+enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
+                           struct step_options *how)
+{
+    const char *map = option_text(call, "link-map");
+    enum placement placement = (enum placement)option_choice(call, "placement");
+
+    *flow = (struct step_flow){.call = call};
+    enum status status = fabric_options_load(call, setup->setting.cluster, &flow->fabric);
+    if (status != STATUS_OK)
+        return status;
+    if (flow->fabric.n_gpus < setup->setting.gpus) {
+        diag_error(&call->diags, (struct place){0}, "the fabric has %d GPUs, the job needs %d", flow->fabric.n_gpus,
+                   setup->setting.gpus);
+        fabric_free(&flow->fabric);
+        return STATUS_BAD_INPUT;
+    }
+    flow->map = map != NULL ? output_open(call, map) : NULL;
+    if (map != NULL && flow->map == NULL) {
+        fabric_free(&flow->fabric);
+        return STATUS_FAILED;
+    }
+    flow->placement = memory_new((size_t)setup->setting.gpus, sizeof *flow->placement);
+    placement_fill(placement, &setup->layout, &flow->fabric, call->seed, flow->placement);
+    struct router router = fabric_options_router(call, &flow->fabric);
+    flow->options = (struct network_flow_options){.fabric = &flow->fabric,
+                                                  .routing = router.routing,
+                                                  .polarised = router.polarised,
+                                                  .rail_aware = router.rail_aware,
+                                                  .queue_pairs = (int)option_count(call, "queue-pairs"),
+                                                  .seed = call->seed,
+                                                  .placement = flow->placement};
+    how->flow = &flow->options;
+    how->all_ranks = true;
+    how->seen = network_seen;
+    how->seen_context = flow;
+    return STATUS_OK;
+}
+
+void step_flow_free(struct step_flow *flow)
+{
+    fabric_free(&flow->fabric);
+    free(flow->placement);
+    flow->placement = NULL;
+}
+
+/* ---- reports */
+
+static void users_text(const struct hot_link *hot, char *buffer, size_t size)
+{
+    size_t used = 0;
+
+    buffer[0] = '\0';
+    if (hot->messages > 0)
+        used += (size_t)snprintf(buffer, size, "%u pp", hot->messages);
+    for (int kind = 0; kind < N_GROUP_KINDS && used < size; kind++)
+        if (hot->collectives[kind] > 0)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%u %s", used > 0 ? ", " : "", hot->collectives[kind],
+                                     group_kind_name((enum group_kind)kind));
+}
+
+static void write_layers(const struct step_flow *flow, const struct invocation *call)
+{
+    struct table table = {0};
+
+    table_column(&table, "layer", NULL, ALIGN_LEFT);
+    table_column(&table, "links", NULL, ALIGN_RIGHT);
+    table_column(&table, "mean use", "%", ALIGN_RIGHT);
+    table_column(&table, "most", "%", ALIGN_RIGHT);
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
+        if (flow->layers[layer].links == 0)
+            continue;
+        table_cell(&table, "%s", fabric_layer_name((enum fabric_layer)layer));
+        table_cell(&table, "%u", flow->layers[layer].links);
+        table_cell(&table, "%.2f", 100 * flow->layers[layer].mean);
+        table_cell(&table, "%.2f", 100 * flow->layers[layer].most);
+    }
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+}
+
+static void write_hot(const struct step_flow *flow, const struct invocation *call)
+{
+    struct table table = {0};
+    char text[160];
+
+    table_column(&table, "contended link", NULL, ALIGN_LEFT);
+    table_column(&table, "contended", "ms", ALIGN_RIGHT);
+    table_column(&table, "at once", NULL, ALIGN_RIGHT);
+    table_column(&table, "routed over it", NULL, ALIGN_LEFT);
+    for (int i = 0; i < flow->n_hot; i++) {
+        const struct hot_link *hot = &flow->hot[i];
+        table_cell(&table, "%s", fabric_link_name(&flow->fabric, hot->link, text, sizeof text));
+        table_cell(&table, "%.2f", (double)hot->contended * 1e-6);
+        table_cell(&table, "%u", hot->most);
+        users_text(hot, text, sizeof text);
+        table_cell(&table, "%s", text);
+    }
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+}
+
+void step_flow_write(const struct step_flow *flow, const struct invocation *call)
+{
+    fputs("\nfabric\n", call->out);
+    write_layers(flow, call);
+    fputc('\n', call->out);
+    if (flow->n_hot > 0)
+        write_hot(flow, call);
+    else
+        fputs("no link was shared to its limit\n", call->out);
+}
+
+static json_t *layers_json(const struct step_flow *flow)
+{
+    json_t *layers = json_object();
+
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
+        const struct layer_use *use = &flow->layers[layer];
+        if (use->links > 0)
+            json_object_set_new(layers, fabric_layer_name((enum fabric_layer)layer),
+                                json_pack("{s:I, s:f, s:f}", "links", (json_int_t)use->links, "mean_utilisation_pct",
+                                          100 * use->mean, "max_utilisation_pct", 100 * use->most));
+    }
+    return layers;
+}
+
+static json_t *hot_json(const struct step_flow *flow)
+{
+    json_t *list = json_array();
+    char name[96];
+
+    for (int i = 0; i < flow->n_hot; i++) {
+        const struct hot_link *hot = &flow->hot[i];
+        json_t *users = json_object();
+        json_object_set_new(users, "messages", json_integer(hot->messages));
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            if (hot->collectives[kind] > 0)
+                json_object_set_new(users, group_kind_name((enum group_kind)kind), json_integer(hot->collectives[kind]));
+        fabric_link_name(&flow->fabric, hot->link, name, sizeof name);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:f, s:f, s:i, s:o}", "link", name, "contended_s", (double)hot->contended * 1e-9,
+                                        "bytes", hot->carried, "transfers_at_once", (int)hot->most, "users", users));
+    }
+    return list;
+}
+
+void step_flow_json(const struct step_flow *flow, json_t *result)
+{
+    char text[512];
+
+    json_object_set_new(result, "network", json_string("flow"));
+    json_object_set_new(result, "fabric", json_string(fabric_format(&flow->fabric, text, sizeof text)));
+    json_object_set_new(result, "routing", json_string(routing_name(flow->options.routing)));
+    json_object_set_new(result, "layers", layers_json(flow));
+    json_object_set_new(result, "contended_links", hot_json(flow));
+    json_object_set_new(result, "flows",
+                        json_pack("{s:I, s:I, s:I}", "transfers", (json_int_t)flow->counts.transfers, "solves",
+                                  (json_int_t)flow->counts.solves, "rates_changed", (json_int_t)flow->counts.changed));
+}

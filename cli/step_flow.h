@@ -1,0 +1,43 @@
+/*
+ * step_flow.h - the step on a fabric: its options, and what the links saw.
+ */
+#ifndef MSIM_CLI_STEP_FLOW_H
+#define MSIM_CLI_STEP_FLOW_H
+
+#include <jansson.h>
+
+#include "cli/job_setup.h"
+#include "sim/step.h"
+
+enum { HOT_LINKS = 10 };
+
+/* Utilisation of the links of one layer: bytes carried over what they could have in the step. */
+struct layer_use {
+    uint32_t links;
+    double mean, most;
+};
+
+struct step_flow {
+    struct invocation *call;
+    struct fabric fabric;
+    struct network_flow_options options;
+    int *placement;
+    FILE *map; /* NULL: no table of links wanted */
+    /* After the run. */
+    struct hot_link hot[HOT_LINKS];
+    int n_hot;
+    struct layer_use layers[N_FABRIC_LAYERS];
+    struct flows_counts counts;
+};
+
+extern const char *const placement_choices[];
+
+/* Fabric, routing and placement of the options; sets how->flow and how->seen. Release with step_flow_free. */
+MUST_CHECK enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
+                                      struct step_options *how);
+void step_flow_free(struct step_flow *flow);
+
+void step_flow_write(const struct step_flow *flow, const struct invocation *call);
+void step_flow_json(const struct step_flow *flow, json_t *result);
+
+#endif

@@ -1,0 +1,205 @@
+#include "sim/collective_flows.h"
+
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+/* ---- how a group lies */
+
+static int domain_of(const struct fabric *fabric, int gpu)
+{
+    return fabric->shape.nvlink_domain > 1 ? gpu / fabric->shape.nvlink_domain : gpu;
+}
+
+static int set_of(const struct fabric *fabric, int gpu)
+{
+    return gpu / fabric->shape.gpus_per_host / fabric->hosts_per_set;
+}
+
+static int pod_of(const struct fabric *fabric, int gpu)
+{
+    return fabric_pod_of_tor(fabric, set_of(fabric, gpu) * fabric->shape.tors_per_set);
+}
+
+static int int_compare(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Distinct values among values[n], which are sorted on the way; *most of one value. */
+static int distinct(int *values, int n, int *most)
+{
+    int n_distinct = 0, run = 0;
+
+    qsort(values, (size_t)n, sizeof *values, int_compare);
+    *most = 0;
+    for (int i = 0; i < n; i++) {
+        bool fresh = i == 0 || values[i] != values[i - 1];
+        n_distinct += fresh;
+        run = fresh ? 1 : run + 1;
+        *most = run > *most ? run : *most;
+    }
+    return n_distinct;
+}
+
+struct group_span collective_span(const struct fabric *fabric, const int *gpus, int n)
+{
+    struct group_span span = {.ranks = n, .sharing = 1};
+    int *values = memory_new((size_t)n, sizeof *values), most;
+
+    for (int i = 0; i < n; i++)
+        values[i] = domain_of(fabric, gpus[i]);
+    span.domains = distinct(values, n, &span.ranks_per_domain);
+    for (int i = 0; i < n; i++)
+        values[i] = set_of(fabric, gpus[i]);
+    span.leaves = distinct(values, n, &most);
+    for (int i = 0; i < n; i++)
+        values[i] = pod_of(fabric, gpus[i]);
+    span.pods = distinct(values, n, &most);
+    free(values);
+    return span;
+}
+
+enum collective_shape collective_shape_of(const struct cluster *cluster, enum collective collective, struct group_span span,
+                                          double bytes)
+{
+    if (span.domains <= 1)
+        return SHAPE_NONE;
+    if (collective == COLLECTIVE_ALL_TO_ALL)
+        return SHAPE_ALL_TO_ALL;
+    return collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes) ? SHAPE_TREE : SHAPE_RING;
+}
+
+/* ---- members by domain */
+
+struct membership {
+    int n_domains, per_domain;
+    int *first; /* [n_domains + 1]: in `gpus` */
+    int *gpus;  /* by domain in order of appearance, group order within */
+};
+
+static struct membership membership_of(const struct fabric *fabric, const int *gpus, int n)
+{
+    struct membership m = {.first = memory_new((size_t)n + 1, sizeof *m.first), .gpus = memory_new((size_t)n, sizeof *m.gpus)};
+    int *place = memory_new((size_t)fabric->n_gpus, sizeof *place); /* domain -> 1 + its number here */
+    int *of = memory_new((size_t)n, sizeof *of), *filled;
+
+    for (int i = 0; i < n; i++) {
+        int domain = domain_of(fabric, gpus[i]);
+        if (place[domain] == 0)
+            place[domain] = ++m.n_domains;
+        of[i] = place[domain] - 1;
+        m.first[of[i] + 1]++;
+    }
+    for (int d = 0; d < m.n_domains; d++) {
+        m.per_domain = m.first[d + 1] > m.per_domain ? m.first[d + 1] : m.per_domain;
+        m.first[d + 1] += m.first[d];
+    }
+    filled = memory_new((size_t)m.n_domains, sizeof *filled);
+    for (int i = 0; i < n; i++)
+        m.gpus[m.first[of[i]] + filled[of[i]]++] = gpus[i];
+    free(place);
+    free(of);
+    free(filled);
+    return m;
+}
+
+static int member(const struct membership *m, int domain, int channel)
+{
+    return m->gpus[m->first[domain] + channel % (m->first[domain + 1] - m->first[domain])];
+}
+
+static void edge_add(struct collective_plan *plan, int from, int to)
+{
+    plan->edges[plan->n_edges++] = (struct collective_edge){from, to};
+}
+
+/* ---- shapes */
+
+static void ring_plan(const struct membership *m, struct collective_plan *plan)
+{
+    plan->edges = memory_new((size_t)m->n_domains * (size_t)m->per_domain, sizeof *plan->edges);
+    plan->share = 1;
+    for (int channel = 0; channel < m->per_domain; channel++)
+        for (int d = 0; d < m->n_domains; d++)
+            edge_add(plan, member(m, d, channel), member(m, (d + 1) % m->n_domains, channel));
+}
+
+/* Parent of node x in NCCL's first tree over n nodes, -1 the root: clear the lowest set bit and set the next one. */
+static int tree_parent(int n, int x)
+{
+    int bit = 1;
+
+    while (bit < n && !(bit & x))
+        bit <<= 1;
+    if (x == 0)
+        return -1;
+    int up = (x ^ bit) | (bit << 1);
+    return up < n ? up : x ^ bit;
+}
+
+/* The second tree is the first one shifted by a node (mirrored when n is even), so that leaves and inner nodes change places. */
+static int second_tree_node(int n, int x)
+{
+    return n % 2 ? (x + 1) % n : n - 1 - x;
+}
+
+static void tree_plan(const struct membership *m, struct collective_plan *plan)
+{
+    int n = m->n_domains;
+
+    plan->edges = memory_new(4 * (size_t)n * (size_t)m->per_domain, sizeof *plan->edges);
+    plan->share = 0.25;
+    for (int channel = 0; channel < m->per_domain; channel++)
+        for (int x = 1; x < n; x++) {
+            int parent = tree_parent(n, x);
+            for (int tree = 0; tree < 2; tree++) {
+                int low = member(m, tree ? second_tree_node(n, x) : x, channel);
+                int high = member(m, tree ? second_tree_node(n, parent) : parent, channel);
+                edge_add(plan, low, high);
+                edge_add(plan, high, low);
+            }
+        }
+}
+
+static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n, const struct membership *m,
+                            struct collective_plan *plan)
+{
+    int outside = n - m->per_domain, partners = outside < ALL_TO_ALL_PARTNERS ? outside : ALL_TO_ALL_PARTNERS;
+
+    plan->edges = memory_new((size_t)n * (size_t)partners, sizeof *plan->edges);
+    plan->share = 1.0 / partners;
+    for (int i = 0; i < n; i++)
+        for (int p = 0, sent = 0; p < outside && sent < partners; p++) {
+            /* The p-th of those at equal strides around the group, moved on until it lies outside the domain. */
+            int to = (i + m->per_domain + (int)((int64_t)p * outside / partners)) % n;
+            for (int moved = 0; moved < n && domain_of(fabric, gpus[to]) == domain_of(fabric, gpus[i]); moved++)
+                to = (to + 1) % n;
+            edge_add(plan, gpus[i], gpus[to]);
+            sent++;
+        }
+}
+
+void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n,
+                            struct collective_plan *plan)
+{
+    *plan = (struct collective_plan){.shape = shape};
+    if (shape == SHAPE_NONE)
+        return;
+    struct membership m = membership_of(fabric, gpus, n);
+    if (shape == SHAPE_RING)
+        ring_plan(&m, plan);
+    else if (shape == SHAPE_TREE)
+        tree_plan(&m, plan);
+    else
+        all_to_all_plan(fabric, gpus, n, &m, plan);
+    free(m.first);
+    free(m.gpus);
+}
+
+void collective_plan_free(struct collective_plan *plan)
+{
+    free(plan->edges);
+    *plan = (struct collective_plan){0};
+}

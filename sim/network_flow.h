@@ -1,0 +1,63 @@
+/*
+ * network_flow.h - the network of flows: every message and every edge of a collective is a transfer over the links of a fabric,
+ * and transfers share links max-min fairly (sim/fabric/flows.h).
+ *
+ * The times are those of the closed forms with one term replaced: the bandwidth term (ramp included) becomes bytes on links, so
+ * it grows where links are shared or slow; base, hop and network latencies and the pipelining of the first chunk stay and
+ * follow the transfer. On links that it has for itself a transfer takes what the analytic network says, to the nanosecond. The
+ * share that groups of ranks take of one another's NICs, and over-subscription, are not assumed here: they happen.
+ *
+ * Links carry net_fraction of their rate: what NCCL sustains, headers and all.
+ *
+ * What stays inside an NVLink domain: messages use the GPUs' NVLink; collectives take the closed form's time.
+ *
+ * A connection between two ranks keeps its route, as a queue pair does. Collectives of a group meet the same links every time.
+ */
+#ifndef MSIM_SIM_NETWORK_FLOW_H
+#define MSIM_SIM_NETWORK_FLOW_H
+
+#include "model/cost/machine.h"
+#include "model/program/program.h"
+#include "sim/fabric/flows.h"
+#include "sim/fabric/route.h"
+#include "sim/network.h"
+
+struct network_flow;
+
+struct network_flow_options {
+    const struct fabric *fabric;
+    enum routing routing;
+    bool polarised, rail_aware;
+    int queue_pairs;      /* per connection; 0: 1 */
+    uint64_t seed;        /* of the hash */
+    const int *placement; /* [ranks] the GPU of each rank; NULL: rank r on GPU r */
+};
+
+/* For a program with all its ranks. `machine`, `program` and what `options` points to must outlive the network. Refused: more
+ * ranks than the fabric has GPUs. */
+MUST_CHECK enum status network_flow_create(const struct machine *machine, const struct program *program,
+                                           const struct network_flow_options *options, struct network_flow **network,
+                                           struct diags *diags);
+void network_flow_destroy(struct network_flow *network); /* NULL is allowed */
+
+/* The table for the executor. */
+struct network network_flow_table(struct network_flow *network);
+
+/* STATUS_FAILED with a diagnostic when two ranks had no way to one another. */
+MUST_CHECK enum status network_flow_status(const struct network_flow *network, struct diags *diags);
+
+/* After a run: what the links have carried, and the transfers' books. Belongs to the network. */
+struct flows *network_flow_links(struct network_flow *network);
+
+/* The links that were saturated by several transfers the longest, longest first; fewer than n when fewer were. */
+struct hot_link {
+    uint32_t link;
+    nanos contended;                     /* time in which at least two transfers shared all of it */
+    double carried;                      /* bytes */
+    uint32_t most;                       /* transfers at once */
+    uint32_t messages;                   /* connections of messages that are routed over it ... */
+    uint32_t collectives[N_GROUP_KINDS]; /* ... and edges of groups */
+};
+int network_flow_hottest(struct network_flow *network, int n, struct hot_link *hottest);
+
+#endif

@@ -1,0 +1,300 @@
+/* The network of flows: alone it is the closed form, exactly; collectives' edges; what faults and placements do to a step. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "model/spec/catalog.h"
+#include "sim/collective_flows.h"
+#include "sim/placement.h"
+#include "sim/step.h"
+
+static const struct place NOWHERE;
+
+struct job_case {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct setting setting;
+    struct layout layout;
+    struct fabric fabric;
+};
+
+/* MegaScale's machines with so many nodes; the layout from its text. */
+static void job_create(struct job_case *c, int nodes, int batch, const char *layout)
+{
+    struct diags diags = {0};
+    *c =
+        (struct job_case){.job = {.global_batch = batch,
+                                  .seq_len = 2048,
+                                  .precision = PRECISION_BF16,
+                                  .gradient_precision = PRECISION_FP32,
+                                  .optimizer = OPTIMIZER_ADAM,
+                                  .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP)}};
+    ck_assert_int_eq(catalog_model("gpt-22b", &c->model, &diags), STATUS_OK);
+    ck_assert_int_eq(catalog_cluster("megascale-a100", &c->cluster, &diags), STATUS_OK);
+    c->cluster.nodes = nodes;
+    c->setting = (struct setting){.model = &c->model, .cluster = &c->cluster, .job = &c->job, .gpus = nodes * 8};
+    ck_assert_int_eq(layout_parse(layout, &c->layout, &diags), STATUS_OK);
+    layout_complete(&c->layout, &c->setting);
+    ck_assert_int_eq(layout_check(&c->layout, &c->setting, NULL, 0), LAYOUT_LEGAL);
+    ck_assert_int_eq(fabric_create(&c->cluster, &c->fabric, &diags), STATUS_OK);
+}
+
+static nanos step_of(struct job_case *c, const struct network_flow_options *flow)
+{
+    struct diags diags = {0};
+    struct step_options how = {.all_ranks = true, .flow = flow};
+    struct step_result result;
+    enum status status = step_simulate(&c->layout, &c->setting, &how, &result, NULL, NULL, &diags);
+    ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "");
+    return result.step;
+}
+
+/* ---- alone */
+
+/* One message, one collective at a time on an idle fabric: the closed form's time to the nanosecond. */
+START_TEST(alone_it_is_the_closed_form)
+{
+    struct job_case c;
+    struct diags diags = {0};
+    struct program program;
+    struct network_flow *flow;
+    job_create(&c, 16, 64, "tp=8,pp=4,dp=4,mb=1");
+    ck_assert_int_eq(program_build(&c.layout, &c.setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
+    struct machine machine = machine_of(&c.layout, &c.setting);
+    struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ADAPTIVE};
+    ck_assert_int_eq(network_flow_create(&machine, &program, &options, &flow, &diags), STATUS_OK);
+    struct network table = network_flow_table(flow);
+    nanos now = 0;
+    for (int i = 0; i < 40; i++) {
+        double bytes = 1000.0 * (1 << (i % 20));
+        int rank = 3 * i, kind = i % 2 ? GROUP_DP : GROUP_EMBEDDING, group = program.ranks[rank % 32].groups[kind];
+        enum collective collective = i % 4 == 1 ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+        bool message = i < 20 || group < 0;
+        nanos want = message ? nanos_from_seconds(cost_seconds(p2p_cost(&machine, bytes)))
+                             : nanos_from_seconds(cost_seconds(
+                                   collective_cost(&machine, collective, machine.spans[program.groups[group].kind], bytes)));
+        if (!message && machine.spans[kind].sharing > 1)
+            continue;
+        if (message)
+            table.begin_message(table.state, now, rank, rank + 32 < 128 ? rank + 32 : rank - 32, bytes, 7);
+        else
+            table.begin_collective(table.state, now, collective, (enum group_kind)kind, group, bytes, 7);
+        uint64_t word = 0;
+        nanos end, latency;
+        while (end = table.next(table.state), !table.take(table.state, end, &word, &latency))
+            ;
+        ck_assert_uint_eq(word, 7);
+        ck_assert_int_le(llabs(end - now + latency - want), 1); /* two roundings */
+        now = end + latency;
+    }
+    ck_assert_int_eq(network_flow_status(flow, &diags), STATUS_OK);
+    network_flow_destroy(flow);
+    program_free(&program);
+    fabric_free(&c.fabric);
+}
+END_TEST
+
+/* A step in which no two exchanges meet: the same in both networks, to a nanosecond per exchange in a row. */
+START_TEST(a_pipeline_alone_takes_the_analytic_time)
+{
+    struct job_case c;
+    job_create(&c, 2, 16, "tp=8,pp=2,dp=1,mb=1");
+    c.layout.features &= ~FEATURE_BIT(PP_OVERLAP);
+    struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
+    nanos analytic = step_of(&c, NULL), flow = step_of(&c, &options);
+    ck_assert_int_le(llabs(analytic - flow), 2000);
+    fabric_free(&c.fabric);
+}
+END_TEST
+
+/* ---- edges */
+
+START_TEST(edges_by_hand)
+{
+    struct diags diags = {0};
+    struct fabric fabric;
+    struct collective_plan plan;
+    const int gpus[] = {0, 1, 4, 5, 8, 9}; /* two in each of three hosts of four */
+    ck_assert_int_eq(fabric_parse("clos hosts:4 gpus:4 nics:4x100G tor:16x100G nvlink:4x300GB/s", NOWHERE, &fabric, &diags),
+                     STATUS_OK);
+    struct group_span span = collective_span(&fabric, gpus, 6);
+    ck_assert_int_eq(span.domains, 3);
+    ck_assert_int_eq(span.ranks_per_domain, 2);
+    ck_assert_int_eq(span.leaves, 1);
+    collective_plan_create(&fabric, SHAPE_RING, gpus, 6, &plan);
+    static const struct collective_edge ring[] = {{0, 4}, {4, 8}, {8, 0}, {1, 5}, {5, 9}, {9, 1}};
+    ck_assert_uint_eq(plan.n_edges, 6);
+    for (int e = 0; e < 6; e++) {
+        ck_assert_int_eq(plan.edges[e].from, ring[e].from);
+        ck_assert_int_eq(plan.edges[e].to, ring[e].to);
+    }
+    collective_plan_free(&plan);
+    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 6, &plan);
+    ck_assert_uint_eq(plan.n_edges, 6 * 4);
+    for (size_t e = 0; e < plan.n_edges; e++)
+        ck_assert_int_ne(plan.edges[e].from / 4, plan.edges[e].to / 4);
+    collective_plan_free(&plan);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* Double binary trees: every node has one parent in each tree but its root, at most two children, and no node carries more than
+ * four half-streams each way. */
+START_TEST(trees_are_trees)
+{
+    struct diags diags = {0};
+    struct fabric fabric;
+    ck_assert_int_eq(fabric_parse("clos hosts:64 tor:64x100G", NOWHERE, &fabric, &diags), STATUS_OK);
+    for (int n = 2; n <= 64; n++) {
+        struct collective_plan plan;
+        int gpus[64], out[64] = {0}, in[64] = {0};
+        for (int i = 0; i < n; i++)
+            gpus[i] = i;
+        collective_plan_create(&fabric, SHAPE_TREE, gpus, n, &plan);
+        ck_assert_uint_eq(plan.n_edges, 4 * (size_t)(n - 1));
+        for (size_t e = 0; e < plan.n_edges; e++) {
+            out[plan.edges[e].from]++;
+            in[plan.edges[e].to]++;
+        }
+        for (int i = 0; i < n; i++) {
+            ck_assert_int_eq(in[i], out[i]);
+            ck_assert_int_ge(out[i], n > 2 ? 1 : 2);
+            ck_assert_int_le(out[i], 4);
+        }
+        collective_plan_free(&plan);
+    }
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* ---- faults and placements */
+
+/* A NIC at a quarter of its rate slows the step; a failed uplink is routed around and costs at most a little; a NIC that is down
+ * is an error that says which ranks. */
+START_TEST(faults_on_the_fabric)
+{
+    struct job_case c;
+    struct diags diags = {0};
+    job_create(&c, 128, 256, "tp=8,pp=4,dp=32,mb=1");
+    struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ADAPTIVE};
+    nanos healthy = step_of(&c, &options);
+    uint32_t up = c.fabric.first[LAYER_NIC_UP] + 80, down = c.fabric.first[LAYER_NIC_DOWN] + 80;
+    fabric_set_speed(&c.fabric, up, 0.1);
+    fabric_set_speed(&c.fabric, down, 0.1);
+    nanos slow = step_of(&c, &options);
+    ck_assert_int_gt(slow, healthy + healthy / 100);
+    fabric_set_speed(&c.fabric, up, 1);
+    fabric_set_speed(&c.fabric, down, 1);
+    fabric_set_speed(&c.fabric, c.fabric.first[LAYER_TOR_UP] + 3, 0);
+    fabric_set_speed(&c.fabric, c.fabric.first[LAYER_TOR_DOWN] + 3, 0);
+    nanos rerouted = step_of(&c, &options);
+    ck_assert_int_lt(rerouted, healthy + healthy / 50);
+    fabric_set_speed(&c.fabric, up, 0);
+    struct step_options how = {.all_ranks = true, .flow = &options};
+    struct step_result result;
+    ck_assert_int_eq(step_simulate(&c.layout, &c.setting, &how, &result, NULL, NULL, &diags), STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    diags_free(&diags);
+    fabric_free(&c.fabric);
+}
+END_TEST
+
+static int host_ascending(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Whatever the order, every rank has a GPU of its own, and hosts keep their ranks together. */
+START_TEST(placements_are_permutations)
+{
+    struct job_case c;
+    job_create(&c, 128, 256, "tp=8,pp=4,dp=32,mb=1");
+    for (int p = 0; p < N_PLACEMENTS; p++) {
+        int gpus[1024], sorted[1024];
+        placement_fill((enum placement)p, &c.layout, &c.fabric, 3, gpus);
+        for (int r = 0; r < 1024; r++) {
+            sorted[r] = gpus[r];
+            ck_assert_int_eq(gpus[r] % 8, r % 8);
+            ck_assert_int_eq(gpus[r] / 8, gpus[r / 8 * 8] / 8);
+        }
+        qsort(sorted, 1024, sizeof sorted[0], host_ascending);
+        for (int r = 0; r < 1024; r++)
+            ck_assert_int_eq(sorted[r], r);
+    }
+    fabric_free(&c.fabric);
+}
+END_TEST
+
+/* Gradients of 64 replicas, all groups at once: the time until the last has them. */
+static nanos gradients_exchanged(struct job_case *c, enum placement placement, double bytes, uint64_t seed)
+{
+    struct diags diags = {0};
+    struct program program;
+    struct network_flow *flow;
+    int *gpus = memory_new((size_t)c->setting.gpus, sizeof *gpus);
+    ck_assert_int_eq(program_build(&c->layout, &c->setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
+    struct machine machine = machine_of(&c->layout, &c->setting);
+    placement_fill(placement, &c->layout, &c->fabric, seed, gpus);
+    struct network_flow_options options = {.fabric = &c->fabric, .routing = ROUTING_ECMP, .seed = seed, .placement = gpus};
+    ck_assert_int_eq(network_flow_create(&machine, &program, &options, &flow, &diags), STATUS_OK);
+    struct network table = network_flow_table(flow);
+    for (int g = 0; g < program.n_groups; g++)
+        if (program.groups[g].kind == GROUP_DP)
+            table.begin_collective(table.state, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP, g, bytes, (uint64_t)g);
+    nanos end = 0, next, latency;
+    uint64_t word;
+    while ((next = table.next(table.state)) != INT64_MAX)
+        while (table.take(table.state, next, &word, &latency))
+            end = next + latency > end ? next + latency : end;
+    network_flow_destroy(flow);
+    program_free(&program);
+    free(gpus);
+    return end;
+}
+
+/* MegaScale section 3.6: it schedules data-intensive nodes under the same ToRs, and forms data-parallel groups before pipelines,
+ * so that gradients do not cross uplinks. Here: groups of 64 under a set of 64 hosts take the closed form's time whatever the
+ * hash; where hosts come in runs from all over the fabric, or one by one, rings cross uplinks, collide there, and their slowest
+ * edge holds them up. */
+START_TEST(data_parallel_groups_belong_under_one_set_of_tors)
+{
+    struct job_case c;
+    job_create(&c, 256, 256, "tp=8,pp=4,dp=64,mb=1");
+    struct machine machine = machine_of(&c.layout, &c.setting);
+    double bytes = 1e9;
+    nanos alone =
+        nanos_from_seconds(cost_seconds(collective_cost(&machine, COLLECTIVE_REDUCE_SCATTER, machine.spans[GROUP_DP], bytes)));
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        nanos took[N_PLACEMENTS];
+        for (int p = 0; p < N_PLACEMENTS; p++)
+            took[p] = gradients_exchanged(&c, (enum placement)p, bytes, seed);
+        ck_assert_int_le(llabs(took[PLACEMENT_DATA_FIRST] - alone), 1);
+        ck_assert_int_ge(took[PLACEMENT_PIPELINE_FIRST], took[PLACEMENT_DATA_FIRST]);
+        ck_assert_int_gt(took[PLACEMENT_FRAGMENTED], took[PLACEMENT_DATA_FIRST] * 5 / 4);
+        ck_assert_int_gt(took[PLACEMENT_RANDOM], took[PLACEMENT_FRAGMENTED]);
+    }
+    fabric_free(&c.fabric);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("network_flow");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, alone_it_is_the_closed_form);
+    tcase_add_test(all, a_pipeline_alone_takes_the_analytic_time);
+    tcase_add_test(all, edges_by_hand);
+    tcase_add_test(all, trees_are_trees);
+    tcase_add_test(all, faults_on_the_fabric);
+    tcase_add_test(all, placements_are_permutations);
+    tcase_add_test(all, data_parallel_groups_belong_under_one_set_of_tors);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
