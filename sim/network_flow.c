@@ -198,6 +198,7 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
     int a = gpu_of(n, from), b = gpu_of(n, to), domain = n->options.fabric->shape.nvlink_domain;
     bool same_domain = a == b || (domain > 1 && a / domain == b / domain);
     struct cost cost = message_time(&n->cluster, bytes, same_domain);
+    cost.launch_s += p2p_cost(n->machine, bytes).launch_s; /* what the job's way of exchanging adds */
     nanos latency = nanos_from_seconds(cost_seconds(cost)) - nanos_from_seconds(cost.bandwidth_s);
     double carried = cost.bandwidth_s * (same_domain ? n->cluster.gpu.nccl_rate : n->nic_rate);
 
