@@ -7,8 +7,13 @@
 
 #include "cli/command.h"
 #include "cli/faults_report.h"
+#include "cli/result.h"
+#include "model/base/memory.h"
+#include "sim/fault_fit.h"
+#include "sim/fault_statistics.h"
 #include "sim/faults.h"
 #include "traces/lanl_trace.h"
+#include "traces/trace_convert.h"
 
 static const struct place nowhere = {0};
 
@@ -87,6 +92,62 @@ static enum status summarise(struct invocation *call)
     return status;
 }
 
+/* --- fit ---------------------------------------------------------------------------------------------------------------------
+ */
+
+static enum status read_named_trace(struct invocation *call, struct fault_trace *trace, int32_t *nodes, nanos *horizon)
+{
+    char *path;
+    bool shipped;
+    enum status status = fault_trace_find(call->operands[1], &path, &shipped, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    *nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0;
+    struct fault_trace_limits limits = {.keep = *nodes, .known = *nodes};
+    status = fault_trace_read(path, limits, trace, &call->diags);
+    free(path);
+    if (status != STATUS_OK)
+        return status;
+    *nodes = *nodes > 0 ? *nodes : fault_trace_nodes(trace);
+    *horizon = option_given(call, "horizon") ? nanos_from_seconds(option_quantity(call, "horizon")) : fault_trace_horizon(trace);
+    if (!option_given(call, "nodes"))
+        diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", *nodes);
+    return STATUS_OK;
+}
+
+static enum status write_model(struct invocation *call, const struct fault_model *model)
+{
+    const char *path = option_text(call, "model");
+    FILE *out = path ? output_open(call, path) : NULL;
+    if (path && !out)
+        return STATUS_FAILED;
+    if (out) {
+        char *text = fault_model_to_json(model);
+        fprintf(out, "%s\n", text);
+        free(text);
+    }
+    return STATUS_OK;
+}
+
+static enum status fit(struct invocation *call)
+{
+    struct fault_trace trace;
+    int32_t nodes;
+    nanos horizon;
+    enum status status = read_named_trace(call, &trace, &nodes, &horizon);
+    if (status != STATUS_OK)
+        return status;
+    struct fault_fit *fitted = memory_new(1, sizeof *fitted);
+    status = fault_fit(&trace, call->operands[1], nodes, horizon, fitted, &call->diags);
+    if (status == STATUS_OK)
+        status = write_model(call, &fitted->model);
+    if (status == STATUS_OK)
+        status = faults_report_fit(call, fitted);
+    free(fitted);
+    fault_trace_free(&trace);
+    return status;
+}
+
 /* --- convert -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -114,13 +175,30 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
     return true;
 }
 
+enum source { SOURCE_LANL, SOURCE_TITAN, SOURCE_JOBS, SOURCE_XID, SOURCE_SMI };
+
+static enum status read_source(struct invocation *call, struct fault_trace *trace)
+{
+    static enum status (*const readers[])(const char *, const struct convert_options *, struct fault_trace *,
+                                          struct diags *) = {[SOURCE_TITAN] = titan_trace_read,
+                                                             [SOURCE_JOBS] = job_trace_read,
+                                                             [SOURCE_XID] = xid_trace_read,
+                                                             [SOURCE_SMI] = smi_trace_read};
+    struct lanl_window window;
+    int source = option_choice(call, "source");
+    if (source != SOURCE_LANL) {
+        struct convert_options how = {.down = nanos_from_seconds(option_quantity(call, "down")),
+                                      .merge = nanos_from_seconds(option_quantity(call, "merge")),
+                                      .nodes = (int32_t)option_count(call, "nodes")};
+        return readers[source](call->operands[1], &how, trace, &call->diags);
+    }
+    return read_window(call, &window) ? lanl_trace_read(call->operands[1], &window, trace, &call->diags) : STATUS_USAGE;
+}
+
 static enum status convert(struct invocation *call)
 {
-    struct lanl_window window;
     struct fault_trace trace;
-    if (!read_window(call, &window))
-        return STATUS_USAGE;
-    enum status status = lanl_trace_read(call->operands[1], &window, &trace, &call->diags);
+    enum status status = read_source(call, &trace);
     if (status != STATUS_OK)
         return status;
     talk(call, 0, "%zu faults on %" PRId32 " nodes", trace.n_items, fault_trace_nodes(&trace));
@@ -144,6 +222,7 @@ static const struct action actions[] = {
     {"generate", 0, "no operand", generate},
     {"summary", 1, "one trace: a shipped name or a file", summarise},
     {"convert", 1, "one file to convert", convert},
+    {"fit", 1, "one trace: a shipped name or a file", fit},
 };
 
 static enum status run(struct invocation *call)
@@ -175,7 +254,7 @@ static enum status check_rate(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
-static const char *const sources[] = {"lanl", NULL};
+static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", NULL};
 
 static const struct option_row options[] = {
     {.name = "preset",
@@ -206,7 +285,23 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = sources,
      .initial = "lanl",
-     .help = "convert: what the file is: lanl (LA-UR-05-7318 outage records)"},
+     .help = "convert: what the file is: lanl (LA-UR-05-7318 outage records), titan (GPU events), jobs (a table of jobs, such as "
+             "Philly's or Acme's), xid (dmesg, syslog or DCGM), smi (nvidia-smi's CSV)"},
+    {.name = "down",
+     .argument = "TIME",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_TIME,
+     .high = 1e9,
+     .initial = "1h",
+     .help = "convert: how long a node is away where the source does not say"},
+    {.name = "merge",
+     .argument = "TIME",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_TIME,
+     .high = 1e9,
+     .initial = "5min",
+     .help = "convert: events of one node and cause closer than this are one"},
+    {.name = "model", .argument = "FILE", .type = OPTION_TEXT, .help = "fit: also write the model, for --preset and msim run"},
     {.name = "systems",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -223,6 +318,9 @@ static const struct example examples[] = {
     {"msim faults summary llama3-54d", "rates, bursts, repair times, causes and worst nodes of a trace"},
     {"msim faults convert lanl_failures.csv.gz --systems 18,20 --from 2003-01-01 --horizon 974d -o lanl.csv",
      "974 days of two LANL systems as one cluster"},
+    {"msim faults fit lanl.csv --nodes 1536 --horizon 974d --model mine.yaml",
+     "a fault model of one's own, with confidence intervals and goodness of fit"},
+    {"msim faults convert --source xid dmesg.txt -o faults.csv", "GPU errors of a kernel log"},
     {0},
 };
 
@@ -231,9 +329,11 @@ const struct command command_faults = {
     .summary = "generate, summarise, convert fault traces",
     .description =
         "generate writes a fault trace like those of a published fleet; the same seed gives the same bytes. summary tells what a "
-        "trace is like: how often, how bursty, how uneven, how long, and why. convert reads the records of other systems.\n\n"
+        "trace is like: how often, how bursty, how uneven, how long, and why. fit makes a model of it. convert reads the records "
+        "of other "
+        "systems.\n\n"
         "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail; msim run replays it.",
-    .operands = "generate | summary TRACE | convert FILE",
+    .operands = "generate | summary TRACE | fit TRACE | convert FILE",
     .min_operands = 1,
     .max_operands = 2,
     .options = options,

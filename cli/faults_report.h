@@ -5,6 +5,7 @@
 #define MSIM_CLI_FAULTS_REPORT_H
 
 #include "cli/command.h"
+#include "sim/fault_fit.h"
 #include "sim/fault_statistics.h"
 
 struct faults_report {
@@ -15,5 +16,8 @@ struct faults_report {
 
 /* To call->out: text, JSON, or the quantities as CSV. */
 MUST_CHECK enum status faults_report_write(struct invocation *call, const struct faults_report *report);
+
+/* A model fitted to a trace (faults_fit_report.c). */
+MUST_CHECK enum status faults_report_fit(struct invocation *call, const struct fault_fit *fit);
 
 #endif

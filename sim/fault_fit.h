@@ -1,0 +1,54 @@
+/*
+ * fault_fit.h - a fault model fitted to a trace: rates, unevenness, causes and repairs, with how sure one can be of them.
+ *
+ * Nodes. Each node's up times are a stationary renewal process with Weibull times between repair and failure (sim/faults.h); a
+ * share of the nodes are lemons with `factor` times the rate. The likelihood of a node with up times x_1 ... x_m, first failure
+ * after t0 and c since its last repair is, with scale s, shape k and mean up time u = s Gamma(1 + 1/k),
+ *
+ *     exp(-(t0/s)^k) / u * prod (k/s) (x/s)^(k-1) exp(-(x/s)^k) * exp(-(c/s)^k);        Q(1/k, (H/s)^k) when it never fails
+ *
+ * and that of the fleet the product over nodes of the mixture of both kinds. It is maximised by Nelder and Mead's simplex (GSL),
+ * with and without lemons; lemons are kept when Akaike's criterion says so. Confidence intervals (95 %) come from the curvature
+ * at the maximum (inverse of the observed information, on the logarithms); the rate's is Poisson's exact one, widened by the
+ * square root of the daily variance over mean where failures come in clusters. Up times below a minute count as one.
+ *
+ * Repairs. Lognormal by kind of repair, by mean and deviation of the logarithms, where at least 5 are known.
+ *
+ * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
+ * node's kind, given that they ended before the horizon. The p-values take the parameters as given, so they are too kind.
+ */
+#ifndef MSIM_SIM_FAULT_FIT_H
+#define MSIM_SIM_FAULT_FIT_H
+
+#include "sim/fault_model.h"
+#include "traces/fault_trace.h"
+
+struct interval_estimate {
+    double value, low, high;
+};
+
+struct repair_goodness {
+    size_t n;
+    struct interval_estimate mu, sigma;
+    double ks, p;
+};
+
+struct fault_fit {
+    struct fault_model model;
+    size_t n_failures, n_gaps;
+    struct interval_estimate rate, shape, lemon_share, lemon_factor;
+    bool lemons;
+    double log_likelihood, log_likelihood_plain; /* with and without lemons */
+    double ks, p;                                /* of up times */
+    struct repair_goodness repairs[N_REPAIR_KINDS];
+    double simultaneous; /* share of failures that share their second with another node's */
+};
+
+/* `nodes` above every node of the trace; fewer than 5 failures cannot be fitted (STATUS_BAD_INPUT, with a diagnostic). */
+MUST_CHECK enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon,
+                                 struct fault_fit *fit, struct diags *diags);
+
+/* Chance of a Kolmogorov-Smirnov distance this large or larger between n numbers and their own distribution. */
+double ks_p_value(double distance, size_t n);
+
+#endif

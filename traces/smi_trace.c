@@ -1,0 +1,171 @@
+/* nvidia-smi's CSV, queried again and again: errors that grow, clocks that fall. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "traces/csv.h"
+#include "traces/lanl_trace.h"
+#include "traces/trace_convert.h"
+
+/* Column names carry units in brackets: "clocks.current.sm [MHz]". */
+static int find(const struct csv_table *table, const char *prefix)
+{
+    for (int i = 0; i < table->n_columns; i++)
+        if (strncmp(table->header[i], prefix, strlen(prefix)) == 0)
+            return i;
+    return -1;
+}
+
+struct columns {
+    int time, host, gpu, ecc, clock, clock_max, throttle;
+};
+
+/* What is known of one GPU. */
+struct device {
+    double ecc;
+    bool seen, slow;
+    nanos slow_since, last;
+    double slowest;
+};
+
+struct reading {
+    const struct csv_table *table;
+    struct columns columns;
+    struct host_table hosts, gpus;
+    struct device *devices;
+    size_t capacity;
+    const struct convert_options *options;
+    struct fault_trace trace;
+    struct diags *diags;
+};
+
+/* "1980 MHz", "0", "[N/A]": the number, -1 none. */
+static double number_of(const struct reading *reading, size_t row, int column)
+{
+    const char *text = csv_cell(reading->table, row, column);
+    char *end;
+    double value = strtod(text, &end);
+    return end == text ? -1 : value;
+}
+
+/* "2024/03/03 12:01:02.345" */
+static bool time_of(const char *text, nanos *time)
+{
+    char date[24];
+    snprintf(date, sizeof date, "%.19s", text);
+    for (char *p = date; *p; p++)
+        if (*p == '/')
+            *p = '-';
+    return local_time_parse(date, time);
+}
+
+static struct device *device_of(struct reading *reading, size_t row, int32_t *node)
+{
+    char name[300];
+    const char *host = csv_cell(reading->table, row, reading->columns.host);
+    *node = host_number(&reading->hosts, host, strlen(host));
+    snprintf(name, sizeof name, "%.200s/%.80s", host, csv_cell(reading->table, row, reading->columns.gpu));
+    size_t gpu = (size_t)host_number(&reading->gpus, name, strlen(name)), before = reading->capacity;
+    reading->devices = memory_grow(reading->devices, &reading->capacity, gpu + 1, sizeof *reading->devices);
+    if (reading->capacity > before)
+        memset(reading->devices + before, 0, (reading->capacity - before) * sizeof *reading->devices);
+    return &reading->devices[gpu];
+}
+
+static void end_slow(struct reading *reading, struct device *device, int32_t node, nanos time)
+{
+    struct fault fault = {.time = device->slow_since, .down = time - device->slow_since, .node = node, .kind = FAULT_STRAGGLER};
+    fault.speed = (int32_t)(device->slowest * FULL_SPEED);
+    device->slow = false;
+    if (fault.down > 0 && fault.speed > 0)
+        fault_trace_add(&reading->trace, fault, "GPU clock throttled");
+}
+
+static void see_clock(struct reading *reading, struct device *device, size_t row, int32_t node, nanos time)
+{
+    double clock = number_of(reading, row, reading->columns.clock), top = number_of(reading, row, reading->columns.clock_max);
+    const char *why = csv_cell(reading->table, row, reading->columns.throttle);
+    bool throttled = strtoull(why, NULL, 0) > 1; /* bit 0: idle */
+    bool slow = throttled && clock > 0 && top > 0 && clock < 0.95 * top;
+    if (device->slow && !slow)
+        end_slow(reading, device, node, time);
+    if (slow && !device->slow)
+        *device = (struct device){device->ecc, device->seen, true, time, time, 1};
+    if (slow && clock / top < device->slowest)
+        device->slowest = clock / top;
+}
+
+static void read_row(struct reading *reading, size_t row)
+{
+    nanos time;
+    int32_t node;
+    const char *text = csv_cell(reading->table, row, reading->columns.time);
+    if (!time_of(text, &time)) {
+        diag_error(reading->diags, csv_place(reading->table, row, reading->columns.time),
+                   "'%.40s' is not a time; nvidia-smi writes 2024/03/03 12:01:02.345", text);
+        return;
+    }
+    struct device *device = device_of(reading, row, &node);
+    double ecc = number_of(reading, row, reading->columns.ecc);
+    if (device->seen && ecc > device->ecc)
+        fault_trace_add(&reading->trace,
+                        (struct fault){.time = time, .down = reading->options->down, .node = node, .speed = FULL_SPEED},
+                        "Uncorrected ECC error");
+    see_clock(reading, device, row, node, time);
+    if (ecc >= 0)
+        device->ecc = ecc;
+    device->seen = true;
+    device->last = time;
+}
+
+static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
+{
+    *columns = (struct columns){find(table, "timestamp"),
+                                find(table, "host"),
+                                find(table, "index"),
+                                find(table, "ecc.errors.uncorrected"),
+                                find(table, "clocks.current.sm"),
+                                find(table, "clocks.max.sm"),
+                                find(table, "clocks_throttle_reasons.active")};
+    if (columns->throttle < 0)
+        columns->throttle = find(table, "clocks_event_reasons.active");
+    if (columns->time < 0)
+        diag_error(diags, csv_header_place(table, 0), "no column timestamp; query it with --query-gpu=timestamp,index,...");
+    if (columns->ecc < 0 && columns->clock < 0)
+        diag_error(
+            diags, csv_header_place(table, 0),
+            "nothing to see faults by; query ecc.errors.uncorrected.aggregate.total, or clocks.current.sm with clocks.max.sm "
+            "and clocks_throttle_reasons.active");
+    return columns->time >= 0 && (columns->ecc >= 0 || columns->clock >= 0);
+}
+
+enum status smi_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
+                           struct diags *diags)
+{
+    struct csv_table table;
+    size_t errors = diags->n_errors;
+    enum status status = csv_table_read(path, &table, diags);
+    if (status != STATUS_OK)
+        return status;
+    struct reading reading = {.table = &table, .options = options, .diags = diags};
+    bool good = find_columns(&table, &reading.columns, diags);
+    for (size_t row = 0; good && row < table.n_rows; row++)
+        read_row(&reading, row);
+    for (size_t i = 0; i < reading.gpus.n; i++) {
+        const char *name = reading.gpus.names[i];
+        int32_t node = host_number(&reading.hosts, name, (size_t)(strrchr(name, '/') - name));
+        if (reading.devices[i].slow)
+            end_slow(&reading, &reading.devices[i], node, reading.devices[i].last);
+    }
+    host_table_free(&reading.hosts);
+    host_table_free(&reading.gpus);
+    free(reading.devices);
+    csv_table_free(&table);
+    if (!good || diags->n_errors > errors) {
+        fault_trace_free(&reading.trace);
+        return STATUS_BAD_INPUT;
+    }
+    convert_finish(&reading.trace, options, -1);
+    *trace = reading.trace;
+    return STATUS_OK;
+}

@@ -1,0 +1,176 @@
+/* Xid errors in kernel logs and in DCGM's metrics. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/file.h"
+#include "model/base/memory.h"
+#include "traces/lanl_trace.h"
+#include "traces/trace_convert.h"
+
+struct xid {
+    int number;
+    bool hardware;
+    const char *meaning;
+};
+
+/* NVIDIA's list of Xid errors; "hardware": the GPU or its host needs attention. */
+static const struct xid known[] = {
+    {13, false, "Xid 13: graphics engine exception (software)"},
+    {31, false, "Xid 31: GPU memory page fault (software)"},
+    {43, false, "Xid 43: GPU stopped processing (software)"},
+    {45, false, "Xid 45: preemptive cleanup (software)"},
+    {48, true, "Xid 48: double-bit ECC error"},
+    {61, true, "Xid 61: internal microcontroller breakpoint (GPU)"},
+    {62, true, "Xid 62: internal microcontroller halt (GPU)"},
+    {63, true, "Xid 63: row remap recorded (ECC)"},
+    {64, true, "Xid 64: row remap failed (ECC)"},
+    {74, true, "Xid 74: NVLink error"},
+    {79, true, "Xid 79: GPU has fallen off the bus"},
+    {92, true, "Xid 92: high single-bit ECC rate"},
+    {94, true, "Xid 94: contained ECC error"},
+    {95, true, "Xid 95: uncontained ECC error"},
+    {119, true, "Xid 119: GSP RPC timeout"},
+    {120, true, "Xid 120: GSP error"},
+    {140, true, "Xid 140: unrecovered ECC error"},
+};
+
+const char *xid_meaning(int number, bool *hardware)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].number == number) {
+            *hardware = known[i].hardware;
+            return known[i].meaning;
+        }
+    *hardware = true;
+    return NULL;
+}
+
+struct reading {
+    struct fault_trace trace;
+    struct host_table hosts;
+    const struct convert_options *options;
+    const char *name;
+    struct diags *diags;
+    bool dated; /* some line had a date: time 0 is its midnight */
+    nanos first;
+};
+
+/* "[12345.678901] NVRM", "Mar  3 12:01:02 host kernel:", "2024-03-03T12:01:02+00:00 host kernel:". */
+static bool line_time(struct reading *reading, const char *line, nanos *time, const char **rest)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char month[4], date[96];
+    int day, hour, minute, second, end = 0;
+    double boot;
+    while (isspace((unsigned char)*line))
+        line++;
+    if (sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0) {
+        *time = nanos_from_seconds(boot);
+        *rest = line + end;
+        return true;
+    }
+    reading->dated = true;
+    if (sscanf(line, "%3[A-Z a-z] %d %d:%d:%d%n", month, &day, &hour, &minute, &second, &end) == 5 && end > 0 &&
+        strstr(months, month)) { /* syslog names no year: all are of one, a leap year */
+        snprintf(date, sizeof date, "2024-%02d-%02dT%02d:%02d:%02d", (int)(strstr(months, month) - months) / 3 + 1, day % 100,
+                 hour % 100, minute % 100, second % 100);
+        *rest = line + end;
+        return local_time_parse(date, time);
+    }
+    if (strlen(line) < 19)
+        return false;
+    snprintf(date, sizeof date, "%.19s", line);
+    *rest = line + 19 + strcspn(line + 19, " \t");
+    return local_time_parse(date, time);
+}
+
+static void add(struct reading *reading, nanos time, int32_t node, int number)
+{
+    bool hardware;
+    char text[64];
+    const char *meaning = xid_meaning(number, &hardware);
+    snprintf(text, sizeof text, "Xid %d", number);
+    struct fault fault = {.time = time, .down = hardware ? reading->options->down : 0, .node = node, .speed = FULL_SPEED};
+    if (reading->trace.n_items == 0 || time < reading->first)
+        reading->first = time;
+    fault_trace_add(&reading->trace, fault, meaning ? meaning : text);
+}
+
+static void read_kernel_line(struct reading *reading, const char *line, int number_line)
+{
+    const char *xid = strstr(line, "NVRM: Xid"), *colon = xid ? strstr(xid, "): ") : NULL, *rest;
+    nanos time;
+    if (!xid)
+        return;
+    if (!colon || !isdigit((unsigned char)colon[3]) || !line_time(reading, line, &time, &rest)) {
+        diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line},
+                   "an Xid without a time or a number; write '[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, ...'");
+        return;
+    }
+    while (*rest == ' ')
+        rest++;
+    size_t host = strcspn(rest, " :");
+    bool named = rest < xid && host > 0 && strncmp(rest, "NVRM", 4) != 0 && strncmp(rest, "kernel", 6) != 0;
+    add(reading, time, named ? host_number(&reading->hosts, rest, host) : 0, (int)strtol(colon + 3, NULL, 10));
+}
+
+/* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000 */
+static void read_metric_line(struct reading *reading, const char *line, int number_line)
+{
+    const char *host = strstr(line, "Hostname=\""), *close = strchr(line, '}');
+    char *end = NULL;
+    double number = close ? strtod(close + 1, &end) : 0;
+    if (!close || end == close + 1) {
+        diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line}, "a metric without a value");
+        return;
+    }
+    if (number <= 0 || number > 1000)
+        return; /* 0: no error yet */
+    nanos time = (nanos)(strtod(end, NULL) * 1e6);
+    int32_t node = host ? host_number(&reading->hosts, host + 10, strcspn(host + 10, "\"")) : 0;
+    reading->dated = true;
+    add(reading, time, node, (int)number);
+}
+
+static void read_lines(struct reading *reading, char *bytes)
+{
+    int number = 1;
+    for (char *line = bytes; *line; number++) {
+        size_t length = strcspn(line, "\n");
+        bool more = line[length] == '\n';
+        line[length] = '\0';
+        if (strncmp(line, "DCGM_FI_DEV_XID_ERRORS{", 23) == 0)
+            read_metric_line(reading, line, number);
+        else
+            read_kernel_line(reading, line, number);
+        line += length + more;
+    }
+}
+
+enum status xid_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
+                           struct diags *diags)
+{
+    enum { LIMIT = 1 << 30 };
+    struct reading reading = {.options = options, .name = path, .diags = diags};
+    char *bytes;
+    size_t n, errors = diags->n_errors;
+    enum status status = file_read(path, LIMIT, &bytes, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    read_lines(&reading, bytes);
+    free(bytes);
+    host_table_free(&reading.hosts);
+    if (diags->n_errors == errors && reading.trace.n_items == 0)
+        diag_error(diags, (struct place){.file = path},
+                   "no line with an Xid: 'NVRM: Xid (PCI:...): NUMBER' or "
+                   "DCGM_FI_DEV_XID_ERRORS{...} NUMBER");
+    if (diags->n_errors > errors) {
+        fault_trace_free(&reading.trace);
+        return STATUS_BAD_INPUT;
+    }
+    convert_finish(&reading.trace, options, reading.dated ? -1 : reading.first);
+    *trace = reading.trace;
+    return STATUS_OK;
+}
