@@ -31,7 +31,8 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
                          enum pass pass)
 {
     int64_t each = e->rows / e->local > 0 ? e->rows / e->local : 1;
-    struct work_gemm gemm = {.m = each, .n = out, .k = in, .count = e->local, .precision = b->job->precision, .output_bytes = 2};
+    struct work_gemm gemm = {
+        .m = each, .n = out, .k = in, .count = e->local, .apart = true, .precision = b->job->precision, .output_bytes = 2};
     if (pass == PASS_BACKWARD_INPUT) {
         gemm.n = in;
         gemm.k = out;
