@@ -18,6 +18,16 @@ static char *format_text(const char *format, va_list args)
     return text;
 }
 
+/* Names and values come from files: what they hold must not move a terminal's cursor or begin another line. */
+static char *without_controls(char *text)
+{
+    for (char *c = text; c && *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    }
+    return text;
+}
+
 static void diag_add(struct diags *diags, enum severity severity, struct place at, const char *format, va_list args)
 {
     if (severity == SEVERITY_ERROR)
@@ -29,10 +39,10 @@ static void diag_add(struct diags *diags, enum severity severity, struct place a
     diags->items = memory_grow(diags->items, &diags->capacity, diags->n_items + 1, sizeof *diags->items);
     diags->items[diags->n_items++] = (struct diag){
         .severity = severity,
-        .file = at.file ? memory_copy_text(at.file) : NULL,
+        .file = at.file ? without_controls(memory_copy_text(at.file)) : NULL,
         .line = at.line,
         .column = at.column,
-        .text = format_text(format, args),
+        .text = without_controls(format_text(format, args)),
     };
 }
 

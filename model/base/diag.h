@@ -5,6 +5,8 @@
  * Format when printed:  file:line:column: error: text; hint
  * A place whose file is NULL has no position (a flag, say); line 0 or column 0 is left out.
  *
+ * Control characters in what is quoted from a file are printed as '?'.
+ *
  * A list keeps at most DIAGS_MAX entries and counts the rest. Strings are copied.
  */
 #ifndef MSIM_MODEL_BASE_DIAG_H

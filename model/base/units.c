@@ -238,6 +238,14 @@ static size_t edit_distance(const char *a, const char *b)
     return row[n];
 }
 
+static size_t common_prefix(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && tolower((unsigned char)a[n]) == tolower((unsigned char)b[n]))
+        n++;
+    return n;
+}
+
 const char *nearest_name(const char *text, const char *const *names, size_t n_names)
 {
     const char *best = NULL;
@@ -246,7 +254,10 @@ const char *nearest_name(const char *text, const char *const *names, size_t n_na
         best_distance = 64;
     for (size_t i = 0; i < n_names; i++) {
         size_t distance = edit_distance(text, names[i]);
-        if (distance < best_distance) {
+        bool closer = distance < best_distance;
+        if (!closer && best && distance == best_distance) /* slips are rarer in the first letters */
+            closer = common_prefix(text, names[i]) > common_prefix(text, best);
+        if (closer) {
             best_distance = distance;
             best = names[i];
         }

@@ -51,7 +51,8 @@ char *quantity_format(double value, enum dimension dimension, char *buffer, size
  * always suffice. */
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
-/* The nearest of n names within an edit distance that makes it a likely slip, or NULL. */
+/* The nearest of n names within an edit distance that makes it a likely slip, or NULL. Of equally near ones the first with the
+ * longest common beginning. */
 const char *nearest_name(const char *text, const char *const *names, size_t n_names);
 
 #endif

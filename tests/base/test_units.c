@@ -126,6 +126,8 @@ START_TEST(the_nearest_name_is_a_likely_slip)
     ck_assert_str_eq(nearest_name("PRECISION", names, 4), "precision");
     ck_assert_ptr_null(nearest_name("wombat", names, 4));
     ck_assert_ptr_null(nearest_name("", names, 4));
+    static const char *const degrees[] = {"tp", "cp", "pp", "vpp"};
+    ck_assert_str_eq(nearest_name("vp", degrees, 4), "vpp"); /* of the equally near, what begins alike */
     char longest[200];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
