@@ -56,7 +56,7 @@ static int read_precision(struct measurement_reading *reading)
     const char *names[N_PRECISIONS];
     for (int i = 0; i < N_PRECISIONS; i++)
         names[i] = precision_name((enum precision)i);
-    return reading_word(reading, COLUMN_PRECISION, names, N_PRECISIONS);
+    return reading_way(reading, COLUMN_PRECISION, names, N_PRECISIONS);
 }
 
 static void read_job(struct measurement_reading *reading, const struct measurement_shape *shape, int zero, struct job *job)
@@ -83,7 +83,7 @@ static enum recompute read_recompute(struct measurement_reading *reading)
     const char *names[N_RECOMPUTES];
     for (int i = 0; i < N_RECOMPUTES; i++)
         names[i] = recompute_name((enum recompute)i);
-    int value = reading_word(reading, COLUMN_RECOMPUTE, names, N_RECOMPUTES);
+    int value = reading_way(reading, COLUMN_RECOMPUTE, names, N_RECOMPUTES);
     return value < 0 ? RECOMPUTE_NONE : (enum recompute)value;
 }
 
@@ -92,15 +92,9 @@ static enum schedule read_schedule(struct measurement_reading *reading, int pp, 
     const char *names[N_SCHEDULES];
     for (int i = 0; i < N_SCHEDULES; i++)
         names[i] = schedule_name((enum schedule)i);
-    const char *text = reading_text(reading, COLUMN_SCHEDULE);
-    int value = schedule_parse(text);
+    int value = reading_way(reading, COLUMN_SCHEDULE, names, N_SCHEDULES);
     if (value >= 0)
         return (enum schedule)value;
-    if (*text) { /* a schedule of the future: its run cannot be predicted, but it is no mistake */
-        const char *near = nearest_name(text, names, N_SCHEDULES);
-        reading_skip(reading, COLUMN_SCHEDULE, "schedule '%.40s' is unknown%s%s%s", text, near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : "");
-    }
     return pp == 1 ? SCHEDULE_NONE : vpp == 1 ? SCHEDULE_1F1B : SCHEDULE_INTERLEAVED;
 }
 
@@ -125,7 +119,7 @@ static void read_world(struct measurement_reading *reading, struct layout *layou
     *gpus = (int)(model_ranks * dp);
 }
 
-static void read_layout(struct measurement_reading *reading, feature_set features, struct layout *layout, int *gpus)
+static void read_layout(struct measurement_reading *reading, int zero, feature_set features, struct layout *layout, int *gpus)
 {
     *layout = (struct layout){
         .tp = dimension(reading, COLUMN_TP),
@@ -133,7 +127,7 @@ static void read_layout(struct measurement_reading *reading, feature_set feature
         .pp = dimension(reading, COLUMN_PP),
         .vpp = dimension(reading, COLUMN_VPP),
         .ep = dimension(reading, COLUMN_EP),
-        .zero = (int)reading_whole(reading, COLUMN_ZERO, 0, 3, 0),
+        .zero = zero,
         .sequence_parallel = reading_whole(reading, COLUMN_SEQUENCE_PARALLEL, 0, 1, 0) == 1,
         .micro_batch = (int)reading_whole(reading, COLUMN_MICRO_BATCH, 1, MAX_BATCH, 1),
         .recompute = read_recompute(reading),
@@ -159,8 +153,6 @@ static void read_outcome(struct measurement_reading *reading, struct measurement
     row->oom = reading_word(reading, COLUMN_OUTCOME, outcomes, 2) == 1;
     row->step_s = reading_number(reading, COLUMN_STEP_TIME_S, 0, HUGE_VAL);
     row->mfu = reading_number(reading, COLUMN_MFU_PCT, 0, 100) / 100;
-    if (!row->oom && row->step_s <= 0)
-        reading_skip(reading, COLUMN_STEP_TIME_S, "no step time");
     if (row->oom)
         row->step_s = row->mfu = 0;
 }
@@ -222,7 +214,8 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     reading_model(reading, &shape, &row->model);
     read_job(reading, &shape, zero, &row->job);
     assume_window(row);
-    read_layout(reading, row->job.features, &row->layout, &row->gpus);
+    read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
+    reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     read_outcome(reading, row);
     return !reading->unusable;

@@ -11,19 +11,22 @@
  *
  *   model     A catalog name gives the details that columns cannot (norm, biases, experts); the shape columns that are there win
  *             over it. Of a mixture of experts only `layers` and `vocab` do: its widths are not one number. Without a known name
- * the shape columns must stand alone, and what they leave open is decided by kind: gated MLPs or grouped queries mean a
- *             LLaMA-like model (RMS norm, rotary positions, no biases, untied head), otherwise a GPT-like one (layer norm,
- * biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). defaults  ffn_hidden 4 h (gated: 8/3 h in steps of
- * 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000), gpus_per_node 8, tp pp vpp cp ep 1, zero 0, micro_batch 1, recompute
- * none, precision bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. job Adam.
- * Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under ZeRO-3, which is
- * what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default. features  between semicolons; a name nobody knows is warned
- * of once and left out.
+ *             the shape columns must stand alone, and what they leave open is decided by kind: gated MLPs or grouped queries mean
+ *             a LLaMA-like model (RMS norm, rotary positions, no biases, untied head), otherwise a GPT-like one (layer norm,
+ *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head).
+ *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
+ *             gpus_per_node 8, tp pp vpp cp ep 1, zero 0, micro_batch 1, recompute none, precision bf16, outcome ok;
+ *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
+ *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
+ *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
+ *   features  between semicolons; a name nobody knows is warned of once and left out.
  *
- * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown word) is an error with its line and column;
- * all are reported and no table comes back. A row that can be read but not be used (an unknown GPU or schedule, a model without
- * its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted; of an unknown GPU the first row speaks for
- * all.
+ * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
+ * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision
+ * or recomputation, a model without its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted; of an
+ * unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: schedules without the
+ * pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp x micro_batch (the
+ * next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H

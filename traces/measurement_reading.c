@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #include "model/base/units.h"
 
@@ -44,18 +45,42 @@ double reading_number(struct measurement_reading *reading, enum column column, d
     return value;
 }
 
+static int word_index(const char *text, const char *const *words, size_t n_words)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* "; did you mean 'full'?", or nothing. */
+static const char *word_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size)
+{
+    const char *near = nearest_name(text, words, n_words);
+    snprintf(hint, size, "%s%s%s", near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return hint;
+}
+
 int reading_word(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words)
 {
+    char hint[96];
     const char *text = reading_text(reading, column);
-    for (size_t i = 0; i < n_words; i++)
-        if (strcmp(text, words[i]) == 0)
-            return (int)i;
-    if (*text) {
-        const char *near = nearest_name(text, words, n_words);
-        diag_error(reading->diags, reading_place(reading, column), "%s '%.40s' is unknown%s%s%s",
-                   measurement_columns[column].name, text, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    }
-    return -1;
+    int word = word_index(text, words, n_words);
+    if (word < 0 && *text)
+        diag_error(reading->diags, reading_place(reading, column), "%s '%.40s' is unknown%s", measurement_columns[column].name,
+                   text, word_hint(text, words, n_words, hint, sizeof hint));
+    return word;
+}
+
+int reading_way(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words)
+{
+    char hint[96];
+    const char *text = reading_text(reading, column);
+    int word = word_index(text, words, n_words);
+    if (word < 0 && *text)
+        reading_skip(reading, column, "%s '%.40s' is unknown%s", measurement_columns[column].name, text,
+                     word_hint(text, words, n_words, hint, sizeof hint));
+    return word;
 }
 
 void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...)

@@ -92,8 +92,10 @@ struct place reading_place(const struct measurement_reading *reading, enum colum
 /* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell is reported and reads as if empty. */
 int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown);
 double reading_number(struct measurement_reading *reading, enum column column, double low, double high);
-/* One of n words by its index; -1 when the cell is empty or wrong (then reported). */
+/* One of n words, in any case, by its index; -1 when the cell is empty or wrong (then reported). */
 int reading_word(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+/* The same of a way to train: one that nobody here knows is no mistake, but its run cannot be predicted; the row is skipped. */
+int reading_way(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
 /* The current row can be read but not be used: a warning, unless an error of this row has told the cause. */
 void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
 
@@ -105,5 +107,7 @@ struct measurement_shape {
 struct measurement_shape reading_shape(struct measurement_reading *reading);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
 void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
+/* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */
+void reading_adapt(struct measurement_reading *reading, struct layout *layout, struct job *job);
 
 #endif

@@ -148,11 +148,9 @@ START_TEST(bad_cells)
         const char *part;
     } errors[] = {
         {2, 7, "hidden 'abc' is not a whole number"},
-        {2, 79, "recompute 'ful' is unknown; did you mean 'full'?"},
         {3, 17, "gated_mlp '2' is not a whole number from 0 to 1"},
         {3, 58, "tp '-2'"},
         {3, 71, "zero '4' is not a whole number from 0 to 3"},
-        {3, 86, "precision 'fp17' is unknown"},
         {3, 97, "outcome 'done' is unknown"},
         {3, 102, "step_time_s '-1'"},
         {3, 105, "mfu_pct '144' is not a number from 0 to 100"},
@@ -164,6 +162,7 @@ START_TEST(bad_cells)
                      diags.items[j].column == errors[i].column && strstr(diags.items[j].text, errors[i].part);
         ck_assert_msg(found, "%d:%d: %s", errors[i].line, errors[i].column, errors[i].part);
     }
+    ck_assert_uint_eq(diags.n_errors, sizeof errors / sizeof *errors); /* each once */
     ck_assert_ptr_null(table.items);
     diags_free(&diags);
 }
@@ -179,26 +178,76 @@ START_TEST(unusable_rows)
               "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-smx,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
               "b,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,33,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
               "c,secret,,,,,,,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
-              "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,,44,,\n"
+              "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,FP16,1F1B,,ok,,44,,\n"
               "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,warp;warp,ok,1,,,\n"
-              "f,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,zb-w,,ok,1,,,\n",
+              "f,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,zb-w,,ok,1,,,\n"
+              "g,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,ok,1,,,\n"
+              "h,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp17,1f1b,,ok,1,,,\n",
               &table, &diags),
         STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 2);
-    ck_assert_uint_eq(table.n_skipped, 5);
-    ck_assert_str_eq(table.items[1].name, "e");
-    ck_assert_int_eq(table.items[1].at.line, 7);
+    ck_assert_uint_eq(table.n_items, 3);
+    ck_assert_uint_eq(table.n_skipped, 6);
+    ck_assert_str_eq(table.items[1].name, "d"); /* nothing to compare with, but predicted; words in any case */
+    ck_assert_int_eq(table.items[1].layout.schedule, SCHEDULE_1F1B);
+    ck_assert_int_eq(table.items[1].job.precision, PRECISION_FP16);
+    ck_assert_double_eq(table.items[1].step_s, 0);
+    ck_assert_str_eq(table.items[2].name, "e");
+    ck_assert_int_eq(table.items[2].at.line, 7);
     ck_assert_uint_eq(diags.n_errors, 0);
     expect_diag(&diags, 0, SEVERITY_WARNING, 3, 36, "row skipped: ");
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "a100-80g-smx"));
     expect_diag(&diags, 1, SEVERITY_WARNING, 4, 49, "33 gpus, but tp 2 x pp 2 x cp 1 x dp 8 is 32");
     expect_diag(&diags, 2, SEVERITY_WARNING, 5, 3, "no model 'secret'");
-    expect_diag(&diags, 3, SEVERITY_WARNING, 6, 99, "no step time");
-    expect_diag(&diags, 4, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
-    expect_diag(&diags, 5, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown; did you mean 'zb-v'?");
-    ck_assert_uint_eq(diags.n_items, 6); /* the feature is warned of once */
+    expect_diag(&diags, 3, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
+    expect_diag(&diags, 4, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown; did you mean 'zb-v'?");
+    expect_diag(&diags, 5, SEVERITY_WARNING, 9, 80, "recompute 'ful' is unknown; did you mean 'full'?");
+    expect_diag(&diags, 6, SEVERITY_WARNING, 10, 85, "precision 'fp17' is unknown");
+    ck_assert_uint_eq(diags.n_items, 7); /* the feature is warned of once */
     measurement_table_free(&table);
     diags_free(&diags);
+}
+END_TEST
+
+/* The same run in other words. */
+START_TEST(adapted_rows)
+{
+    static const struct {
+        const char *cells; /* pp to schedule */
+        int dp, vpp, zero, batch;
+        enum schedule schedule;
+        int warnings;
+    } rows[] = {
+        {"1,1,1,16,1,0,0,1,512,full,fp16,1f1b", 16, 1, 0, 512, SCHEDULE_NONE, 0},
+        {"2,1,1,8,1,0,0,1,512,full,fp16,interleaved", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
+        {"2,3,1,8,1,0,0,1,512,full,fp16,1f1b", 8, 3, 0, 512, SCHEDULE_INTERLEAVED, 1},
+        {"2,,1,8,1,0,0,1,512,full,fp16,none", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
+        {"2,1,1,8,1,0,0,1,512,full,fp16,zb-v", 8, 2, 0, 512, SCHEDULE_ZBV, 0},
+        {"2,4,1,8,1,0,0,1,512,full,fp16,zb-2p", 8, 1, 0, 512, SCHEDULE_ZB2P, 1},
+        {"2,1,1,8,1,3,0,1,512,full,fp16,1f1b", 8, 1, 2, 512, SCHEDULE_1F1B, 1},
+        {"2,1,1,8,1,0,0,3,500,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 1},
+        {"2,1,1,8,1,0,0,3,504,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct measurement_table table;
+        struct diags diags = {0};
+        char text[1024];
+        snprintf(text, sizeof text, HEADER "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,%s,,ok,3.5,44,,\n",
+                 rows[i].cells);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_uint_eq(table.n_items, 1);
+        const struct measurement *row = &table.items[0];
+        int warnings = 0;
+        for (size_t j = 0; j < diags.n_items; j++)
+            warnings += diags.items[j].severity == SEVERITY_WARNING;
+        ck_assert_int_eq(row->layout.dp, rows[i].dp);
+        ck_assert_int_eq(row->layout.vpp, rows[i].vpp);
+        ck_assert_int_eq(row->layout.zero, rows[i].zero);
+        ck_assert_int_eq(row->layout.schedule, rows[i].schedule);
+        ck_assert_int_eq(row->job.global_batch, rows[i].batch);
+        ck_assert_int_eq(warnings, rows[i].warnings);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
 }
 END_TEST
 
@@ -262,6 +311,7 @@ int main(void)
     tcase_add_test(rows, catalog_row);
     tcase_add_test(rows, bad_cells);
     tcase_add_test(rows, unusable_rows);
+    tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, published_tables);
     tcase_add_test(rows, shared_tables);
