@@ -34,6 +34,7 @@ static const struct rename common_keys[] = {
     {"hidden_size", "hidden", true},
     {"num_attention_heads", "heads", true},
     {"vocab_size", "vocab", true},
+    {"max_sequence_length", "max_seq_len", false}, /* what the first LLaMA's files called it */
     {"max_position_embeddings", "max_seq_len", true},
     {"tie_word_embeddings", "tied_embeddings", false},
     {0},
@@ -138,7 +139,7 @@ static struct yaml_node *rename_keys(struct yaml_node *entry, const struct yaml_
             struct yaml_node named = *value;
             named.alias = r->theirs;
             entry = yaml_with(entry, r->ours, &named, arena);
-        } else if (r->required) {
+        } else if (r->required && !yaml_find(entry, r->ours)) {
             diag_error(diags, value ? value->at : config->at, "'%s' is missing; this model_type needs it", r->theirs);
         }
     }

@@ -7,8 +7,8 @@
 #include "model/spec/catalog.h"
 #include "tests/spec/said.h"
 
-static const char *const same[] = {"gpt2",       "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b",  "mixtral-8x7b",
-                                   "qwen2.5-7b", "qwen3-32b",    "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b"};
+static const char *const same[] = {"gpt2",       "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b",   "mixtral-8x7b",
+                                   "qwen2.5-7b", "qwen3-32b",    "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "llama-7b"};
 
 /* What must agree: everything but the texts, the sequence length (a checkpoint's is the longest) and the published counts. */
 static void level(struct transformer *m, const struct transformer *with)
