@@ -1,0 +1,363 @@
+/* msim fabric - the network of a cluster: what it is made of, whether it holds together, which way transfers go, what a load
+ * gets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/fabric_options.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "model/base/memory.h"
+#include "model/spec/catalog.h"
+#include "sim/fabric/load.h"
+
+static const char *const pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
+
+static const struct option_row options[] = {
+    {.name = "cluster", .argument = "NAME", .type = OPTION_TEXT, .help = "a catalog entry, or a file; or --fabric"},
+    FABRIC_OPTION_ROWS,
+    {.name = "pattern",
+     .argument = "PATTERN",
+     .type = OPTION_CHOICE,
+     .choices = pattern_choices,
+     .initial = "permutation",
+     .help = "of a load"},
+    {.name = "bytes",
+     .argument = "SIZE",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_BYTES,
+     .low = 1,
+     .initial = "100MB",
+     .help = "each GPU sends under a load"},
+    {.name = "jitter",
+     .argument = "FRACTION",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_FRACTION,
+     .high = 1,
+     .initial = "0",
+     .help = "sizes of a load are spread by so much"},
+    {.name = "gpus", .argument = "N", .type = OPTION_COUNT, .low = 2, .high = 1 << 20, .help = "the first N take part in a load"},
+    {.name = "link-map", .argument = "FILE", .type = OPTION_TEXT, .help = "write what every link carried under a load as CSV"},
+    {0}};
+
+/* ---- show, check */
+
+static json_t *counts_json(const struct fabric *fabric, const struct fabric_counts *c)
+{
+    json_t *links = json_object();
+
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
+        json_object_set_new(links, fabric_layer_name((enum fabric_layer)layer),
+                            json_integer((json_int_t)fabric_layer_links(fabric, (enum fabric_layer)layer)));
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:f, s:f, s:f, s:o}", "hosts", c->hosts, "gpus",
+                     c->gpus, "nics", c->nics, "nic_ports", c->ports, "tor_sets", c->sets, "tors", c->tors, "pods", c->pods,
+                     "aggs", c->aggs, "cores", c->cores, "links_down", fabric->n_down, "links", (json_int_t)c->links,
+                     "bisection_Bps", c->bisection, "tor_oversubscription", c->tor_oversubscription, "agg_oversubscription",
+                     c->agg_oversubscription, "layers", links);
+}
+
+static void count_row(struct table *table, const char *what, int count, int cables, double bandwidth, double over)
+{
+    char text[32];
+
+    table_cell(table, "%s", what);
+    table_cell(table, "%d", count);
+    if (cables > 0) {
+        table_cell(table, "%d", cables);
+        table_cell(table, "%s", quantity_format(bandwidth, DIM_RATE, text, sizeof text));
+    } else {
+        table_cell(table, "%s", "");
+        table_cell(table, "%s", "");
+    }
+    if (over > 0)
+        table_cell(table, "%.3g : 1", over);
+    else
+        table_cell(table, "%s", "");
+}
+
+static void show_text(struct invocation *call, const struct fabric *fabric)
+{
+    struct fabric_counts c = fabric_counts(fabric);
+    struct table table = {0};
+    char text[512];
+
+    fprintf(call->out, "%s\n\n", fabric_format(fabric, text, sizeof text));
+    table_column(&table, "tier", NULL, ALIGN_LEFT);
+    table_column(&table, "number", NULL, ALIGN_RIGHT);
+    table_column(&table, "cables up", NULL, ALIGN_RIGHT);
+    table_column(&table, "one way", NULL, ALIGN_RIGHT);
+    table_column(&table, "down : up", NULL, ALIGN_RIGHT);
+    count_row(&table, "GPUs", c.gpus, 0, 0, 0);
+    count_row(&table, "hosts", c.hosts, c.nic_cables, c.nic_bandwidth, 0);
+    count_row(&table, "ToR sets", c.sets, 0, 0, 0);
+    count_row(&table, "ToR switches", c.tors, c.tor_cables, c.tor_bandwidth, c.tor_oversubscription);
+    if (fabric->layers > 1)
+        count_row(&table, fabric->layers > 2 ? "aggregation switches" : "spine switches", c.aggs, c.agg_cables, c.agg_bandwidth,
+                  c.agg_oversubscription);
+    if (fabric->layers > 2)
+        count_row(&table, "core switches", c.cores, 0, 0, 0);
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+    fprintf(call->out, "\n%u directed links, %d down; bisection %s\n", c.links, fabric->n_down,
+            quantity_format(c.bisection, DIM_RATE, text, sizeof text));
+}
+
+static enum status show(struct invocation *call, const struct fabric *fabric)
+{
+    struct fabric_counts counts = fabric_counts(fabric);
+    char text[512];
+
+    if (call->format != FORMAT_JSON) {
+        show_text(call, fabric);
+        return STATUS_OK;
+    }
+    json_t *result = result_create(call, NULL);
+    json_object_set_new(result, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
+    json_object_set_new(result, "counts", counts_json(fabric, &counts));
+    return result_write(call, result);
+}
+
+static enum status check(struct invocation *call, const struct fabric *fabric)
+{
+    enum status status = fabric_check(fabric, &call->diags);
+
+    if (status == STATUS_OK)
+        fputs("the fabric holds together: ports, cables and counts agree\n", call->out);
+    return status;
+}
+
+/* ---- route */
+
+static bool gpu_parse(struct invocation *call, const char *text, int limit, int *gpu)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end == text || *end != '\0' || value < 0 || value >= limit) {
+        diag_error(&call->diags, (struct place){0}, "'%.40s' is not a GPU; they are 0 to %d", text, limit - 1);
+        return false;
+    }
+    *gpu = (int)value;
+    return true;
+}
+
+static void path_table(struct invocation *call, const struct fabric *fabric, const struct path *path, int queue_pair,
+                       struct table *table)
+{
+    char text[96];
+
+    for (int h = 0; h < path->n; h++) {
+        table_cell(table, "%d", queue_pair);
+        table_cell(table, "%s", fabric_layer_name(fabric_layer_of(fabric, path->links[h])));
+        table_cell(table, "%s", fabric_link_name(fabric, path->links[h], text, sizeof text));
+        table_cell(table, "%s", quantity_format(fabric_rate(fabric, path->links[h]), DIM_RATE, text, sizeof text));
+    }
+    (void)call;
+}
+
+static enum status route(struct invocation *call, const struct fabric *fabric)
+{
+    struct router router = fabric_options_router(call, fabric);
+    uint32_t *loads = memory_new(fabric_links(fabric), sizeof *loads);
+    struct table table = {0};
+    enum status status = STATUS_OK;
+    struct path path;
+    int from, to;
+
+    router.load = loads;
+    table_column(&table, "queue pair", NULL, ALIGN_RIGHT);
+    table_column(&table, "layer", NULL, ALIGN_LEFT);
+    table_column(&table, "link", NULL, ALIGN_LEFT);
+    table_column(&table, "rate", NULL, ALIGN_RIGHT);
+    if (!gpu_parse(call, call->operands[1], fabric->n_gpus, &from) || !gpu_parse(call, call->operands[2], fabric->n_gpus, &to))
+        status = STATUS_USAGE;
+    for (int q = 0; q < (int)option_count(call, "queue-pairs") && status == STATUS_OK; q++) {
+        if (route_gpus(&router, from, to, (uint32_t)q, &path)) {
+            path_table(call, fabric, &path, q, &table);
+            for (int h = 0; h < path.n; h++)
+                loads[path.links[h]]++;
+        } else {
+            diag_error(&call->diags, (struct place){0}, "there is no way from GPU %d to GPU %d", from, to);
+            status = STATUS_FAILED;
+        }
+    }
+    if (status == STATUS_OK)
+        table_write(&table, call);
+    table_free(&table);
+    free(loads);
+    return status;
+}
+
+/* ---- load */
+
+static const double quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
+static const char *const quantile_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best"};
+enum { N_QUANTILES = sizeof quantiles / sizeof quantiles[0] };
+
+static double mean_rate(const struct load_result *result)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < result->n_connections; i++)
+        sum += result->rates[i];
+    return result->n_connections > 0 ? sum / (double)result->n_connections : 0;
+}
+
+static void load_text(struct invocation *call, const struct load_result *result)
+{
+    char text[32], demand[32];
+    struct table table = {0};
+
+    fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n\n", result->n_transfers,
+            result->n_connections, quantity_format(result->seconds, DIM_TIME, text, sizeof text),
+            quantity_format(result->demand, DIM_RATE, demand, sizeof demand));
+    table_column(&table, "rate while all send", NULL, ALIGN_LEFT);
+    table_column(&table, "rate", NULL, ALIGN_RIGHT);
+    table_column(&table, "of demand", "%", ALIGN_RIGHT);
+    for (int i = 0; i <= N_QUANTILES; i++) {
+        double rate = i < N_QUANTILES ? load_quantile(result->rates, result->n_connections, quantiles[i]) : mean_rate(result);
+        table_cell(&table, "%s", i < N_QUANTILES ? quantile_names[i] : "mean");
+        table_cell(&table, "%s", quantity_format(rate, DIM_RATE, text, sizeof text));
+        table_cell(&table, "%.1f", 100 * rate / result->demand);
+    }
+    table_write_text(&table, call->out, call->colour);
+    table_free(&table);
+}
+
+static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
+                             const struct load_result *result)
+{
+    json_t *object = result_create(call, NULL), *rates = json_object();
+    char text[512];
+    static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best"};
+
+    for (int i = 0; i < N_QUANTILES; i++)
+        json_object_set_new(rates, keys[i], json_real(load_quantile(result->rates, result->n_connections, quantiles[i])));
+    json_object_set_new(rates, "mean", json_real(mean_rate(result)));
+    json_object_set_new(object, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
+    json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
+    json_object_set_new(object, "transfers", json_integer((json_int_t)result->n_transfers));
+    json_object_set_new(object, "seconds", json_real(result->seconds));
+    json_object_set_new(object, "demand_Bps", json_real(result->demand));
+    json_object_set_new(object, "rates_Bps", rates);
+    json_object_set_new(object, "solves", json_integer((json_int_t)result->counts.solves));
+    return result_write(call, object);
+}
+
+static void map_write(FILE *out, const struct fabric *fabric, const struct load_result *result)
+{
+    char name[96];
+
+    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", out);
+    for (uint32_t l = 0; l < fabric_links(fabric); l++) {
+        enum fabric_layer layer = fabric_layer_of(fabric, l);
+        fprintf(out, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
+                flows_carried(result->flows, l) / (fabric->rates[l] * result->seconds),
+                (double)flows_contended(result->flows, l) * 1e-9, flows_most(result->flows, l),
+                fabric_link_name(fabric, l, name, sizeof name));
+    }
+}
+
+static enum status load(struct invocation *call, const struct fabric *fabric)
+{
+    struct router router = fabric_options_router(call, fabric);
+    struct load what = {.pattern = (enum load_pattern)option_choice(call, "pattern"),
+                        .gpus = (int)option_count(call, "gpus"),
+                        .bytes = option_quantity(call, "bytes"),
+                        .jitter = option_quantity(call, "jitter"),
+                        .queue_pairs = (int)option_count(call, "queue-pairs"),
+                        .seed = call->seed};
+    struct load_result result;
+    const char *path = option_text(call, "link-map");
+    FILE *map = path != NULL ? output_open(call, path) : NULL;
+
+    if (path != NULL && map == NULL)
+        return STATUS_FAILED;
+    enum status status = load_run(&router, &what, &result, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    if (map != NULL)
+        map_write(map, fabric, &result);
+    if (call->format == FORMAT_JSON)
+        status = load_json(call, fabric, &what, &result);
+    else
+        load_text(call, &result);
+    load_result_free(&result);
+    return status;
+}
+
+/* ---- the command */
+
+static const struct verb {
+    const char *name;
+    int operands;
+    enum status (*run)(struct invocation *call, const struct fabric *fabric);
+} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, load}};
+enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
+
+static const struct verb *verb_find(struct invocation *call)
+{
+    const char *names[N_VERBS];
+
+    for (int i = 0; i < N_VERBS; i++) {
+        names[i] = verbs[i].name;
+        if (strcmp(call->operands[0], verbs[i].name) != 0)
+            continue;
+        if (call->n_operands == verbs[i].operands)
+            return &verbs[i];
+        diag_error(&call->diags, (struct place){0}, "msim fabric %s takes %s", verbs[i].name,
+                   verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000" : "no operands");
+        return NULL;
+    }
+    const char *near = nearest_name(call->operands[0], names, N_VERBS);
+    diag_error(&call->diags, (struct place){0}, "msim fabric: there is no '%.40s'; %s%s", call->operands[0],
+               near != NULL ? "did you mean " : "it is show, check, route or load", near != NULL ? near : "");
+    return NULL;
+}
+
+static enum status run(struct invocation *call)
+{
+    const struct verb *verb = verb_find(call);
+    const char *name = option_text(call, "cluster");
+    struct cluster cluster;
+    struct fabric fabric;
+
+    if (verb == NULL)
+        return STATUS_USAGE;
+    if (name == NULL && option_text(call, "fabric") == NULL) {
+        diag_error(&call->diags, (struct place){0}, "which fabric? --cluster NAME, or --fabric 'clos hosts:... tor:...'");
+        return STATUS_USAGE;
+    }
+    enum status status = name != NULL ? catalog_cluster(name, &cluster, &call->diags) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = fabric_options_load(call, &cluster, &fabric);
+    if (status != STATUS_OK)
+        return status;
+    status = verb->run(call, &fabric);
+    fabric_free(&fabric);
+    return status;
+}
+
+static const struct example examples[] = {
+    {"msim fabric show --cluster megascale-a100", "switches, cables and bisection of 12,288 GPUs"},
+    {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "the links between two GPUs"},
+    {"msim fabric load --fabric 'clos hosts:12288 tor:32x400G/32x400G agg:32x400G/32x400G core:12x400G'",
+     "a random permutation of 12,288 hosts, and what collisions leave of their rates"},
+    {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive", "around a failed uplink"},
+    {0}};
+
+const struct command command_fabric = {
+    .name = "fabric",
+    .summary = "the network of a cluster: its counts, the way between two GPUs, the rates that a load achieves",
+    .description =
+        "The fabric is that of a cluster entry, or one given in a line: 'clos' followed by words such as hosts:1536 gpus:8 "
+        "nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G.\n\n"
+        "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
+        "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "
+        "rates they get.",
+    .operands = "show|check|route A B|load",
+    .min_operands = 1,
+    .max_operands = 3,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};
