@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/result.h"
 #include "cli/world.h"
+#include "model/spec/catalog.h"
 
 static int usage_error(const char *what, const char *name, const char *near)
 {
@@ -50,6 +51,8 @@ static int run_command(const struct command *command, int argc, char **argv)
         help_command(command, stdout);
         return flushed();
     }
+    if (status == STATUS_OK)
+        status = data_path_check(&call.diags);
     if (status == STATUS_OK) {
         status = outputs_open(&call, option_text(&call, "output"));
         if (status == STATUS_OK)

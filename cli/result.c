@@ -58,11 +58,27 @@ static void signals_release(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* Of two results with one name the second would silently replace the first. */
+static bool is_taken(const struct outputs *outputs, const char *path)
+{
+    bool standard = strcmp(path, "-") == 0;
+    for (int i = 0; i < outputs->n_files; i++) {
+        const char *other = outputs->files[i].path;
+        if (other ? !standard && strcmp(other, path) == 0 : standard)
+            return true;
+    }
+    return false;
+}
+
 FILE *output_open(struct invocation *call, const char *path)
 {
     struct outputs *outputs = call->outputs;
     if (outputs->n_files == MAX_OUTPUTS) {
         diag_error(&call->diags, (struct place){.file = path}, "too many output files");
+        return NULL;
+    }
+    if (is_taken(outputs, path)) {
+        diag_error(&call->diags, (struct place){.file = path}, "two results cannot go to the same place; name another file");
         return NULL;
     }
     struct file_output *file = &outputs->files[outputs->n_files];

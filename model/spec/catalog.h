@@ -52,4 +52,8 @@ void catalog_names_free(char **names);
  * of the directories above; NULL when none does. The caller frees the path. */
 char *data_path(const char *relative);
 
+/* MSIM_DATA may lack files, which are then found elsewhere; a place that is not there is a mistake, to be told before anything is
+ * read. */
+MUST_CHECK enum status data_path_check(struct diags *diags);
+
 #endif

@@ -1,3 +1,5 @@
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,4 +59,17 @@ char *data_path(const char *relative)
     for (int place = 0; place < N_DATA_PLACES && !path; place++)
         path = data_path_in((enum data_place)place, relative);
     return path;
+}
+
+enum status data_path_check(struct diags *diags)
+{
+    const char *chosen = getenv("MSIM_DATA");
+    DIR *folder = chosen && *chosen ? opendir(chosen) : NULL;
+    if (!chosen || !*chosen || folder) {
+        if (folder)
+            closedir(folder);
+        return STATUS_OK;
+    }
+    diag_error(diags, (struct place){.file = chosen}, "MSIM_DATA names no folder that can be read: %s", strerror(errno));
+    return STATUS_BAD_INPUT;
 }
