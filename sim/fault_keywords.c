@@ -1,4 +1,5 @@
 /* What the name of a cause speaks of, as a filter over the logs would tell it. */
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,6 +26,7 @@ static const struct keyword keywords[] = {
     {"hang", COMPONENT_UNKNOWN, SYMPTOM_HANG},
     {"timeout", COMPONENT_UNKNOWN, SYMPTOM_HANG},
     {"hbm", COMPONENT_HBM, SYMPTOM_EXIT},
+    {"hbm3", COMPONENT_HBM, SYMPTOM_EXIT},
     {"ecc", COMPONENT_HBM, SYMPTOM_EXIT},
     {"dbe", COMPONENT_HBM, SYMPTOM_EXIT},
     {"row remap", COMPONENT_HBM, SYMPTOM_EXIT},
@@ -69,10 +71,24 @@ static const struct keyword keywords[] = {
     {"hardware", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
 };
 
+/* At the beginning of a word, and short ones as whole words: "maintenance" holds no NaN, and "storage" no ToR. */
+static bool speaks_of(const char *cause, const char *text)
+{
+    enum { SHORT = 3 };
+    size_t n = strlen(text);
+    for (const char *at = strcasestr(cause, text); at; at = strcasestr(at + 1, text)) {
+        bool begins = at == cause || !isalnum((unsigned char)at[-1]);
+        bool ends = n > SHORT || !isalpha((unsigned char)at[n]);
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
 static const struct keyword *find(const char *cause)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strcasestr(cause, keywords[i].text))
+        if (speaks_of(cause, keywords[i].text))
             return &keywords[i];
     return NULL;
 }

@@ -1,0 +1,428 @@
+/*
+ * Weeks with faults drawn from models, recovery in stages and checkpoints in stages.
+ *
+ * Oracles: the closed form for memoryless failures, Young's interval, MegaScale's start-up times, checkpoints by hand; the books
+ * balance in every run; one answer for any number of threads; a fit finds the parameters that made a trace.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "case.h"
+#include "sim/checkpoint_cost.h"
+#include "sim/fault_fit.h"
+#include "sim/run_replicas.h"
+#include "sim/startup.h"
+
+#define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
+
+static struct fault_model model_named(const char *name)
+{
+    struct fault_model model;
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
+    diags_free(&diags);
+    return model;
+}
+
+static struct robust_policy policy_named(const char *name)
+{
+    struct robust_policy policy;
+    struct diags diags = {0};
+    ck_assert_int_eq(robust_policy_load(name, &policy, &diags), STATUS_OK);
+    diags_free(&diags);
+    return policy;
+}
+
+static struct estimate ettr_of(const struct run_options *options, const struct fault_model *model, bool poisson, int64_t n,
+                               int threads)
+{
+    struct replica_outcome *outcomes = calloc((size_t)n, sizeof *outcomes);
+    double *ettr = calloc((size_t)n, sizeof *ettr);
+    struct diags diags = {0};
+    struct replicas_request request = {
+        .options = options, .model = model, .poisson = poisson, .seed = 11, .n = n, .threads = threads};
+    ck_assert_int_eq(replicas_run(&request, outcomes, &diags), STATUS_OK);
+    for (int64_t i = 0; i < n; i++) {
+        nanos sum = 0;
+        for (int use = 0; use < N_TIME_USES; use++)
+            sum += outcomes[i].use[use];
+        ck_assert_int_eq(sum, options->horizon);
+        ettr[i] = outcome_ettr(&outcomes[i], options->horizon);
+    }
+    struct estimate e = estimate_of(ettr, (size_t)n);
+    free(outcomes);
+    free(ettr);
+    diags_free(&diags);
+    return e;
+}
+
+/* --- closed forms ------------------------------------------------------------------------------------------------------------
+ */
+
+START_TEST(test_exponential_failures_give_the_closed_form)
+{
+    struct fault_model model = model_named("llama3");
+    static const struct {
+        double interval, block, restart;
+    } cases[] = {{1800, 0, 900}, {1800, 30, 900}, {600, 5, 300}, {7200, 60, 1800}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_options options = case_options(1536, 365 * 86400.0, cases[i].interval, cases[i].block, cases[i].restart, 1536);
+        struct estimate e = ettr_of(&options, &model, true, 100, 2);
+        double failures = model.rate * 1536 * 365;
+        double expected = run_closed_form(&options, llround(failures)).exponential;
+        ck_assert_msg(fabs(e.mean - expected) < e.half_width, "case %zu: %.6f +- %.6f, closed form %.6f", i, e.mean, e.half_width,
+                      expected);
+        ck_assert_double_lt(e.half_width, 0.002);
+    }
+}
+END_TEST
+
+/* Nowhere near Young's interval is anything better by more than a few parts in 10,000, and far from it everything is worse. */
+START_TEST(test_best_interval_is_youngs)
+{
+    struct fault_model model = model_named("llama3");
+    struct run_options options = case_options(1536, 180 * 86400.0, 1, 30, 300, 1536);
+    double young = run_closed_form(&options, llround(model.rate * 1536 * 180)).best_interval_s, at_young = 0, best = 0;
+    for (int i = -4; i <= 4; i++) {
+        options.checkpoint.interval = nanos_from_seconds(young * pow(1.35, i));
+        double mean = ettr_of(&options, &model, true, 40, 2).mean;
+        at_young = i == 0 ? mean : at_young;
+        best = fmax(best, mean);
+    }
+    ck_assert_double_lt(best - at_young, 5e-4);
+    options.checkpoint.interval = nanos_from_seconds(young / 4);
+    ck_assert_double_lt(ettr_of(&options, &model, true, 40, 2).mean, best - 0.01);
+    options.checkpoint.interval = nanos_from_seconds(young * 4);
+    ck_assert_double_lt(ettr_of(&options, &model, true, 40, 2).mean, best - 0.01);
+}
+END_TEST
+
+/* --- checkpoints in stages, by hand -------------------------------------------------------------------------------------------
+ */
+
+static struct run_options staged(enum checkpoint_kind kind)
+{
+    struct run_options options = case_options(4, 300, 100, 10, 20, 4);
+    options.checkpoint.kind = kind;
+    options.checkpoint.persist = SECONDS(30);
+    return options;
+}
+
+static void check_lost(const struct run_options *options, double at, double lost, double training)
+{
+    struct fault_trace trace = {0};
+    trace_outage(&trace, at, 0, 1000);
+    struct run_result result = case_run(options, &trace);
+    ck_assert_double_eq(seconds_of(&result, USE_LOST), lost);
+    ck_assert_double_eq(seconds_of(&result, USE_TRAINING), training);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+
+START_TEST(test_two_stages_by_hand)
+{
+    /* work 0-100, copied to the host until 110, in storage at 140 */
+    struct run_options options = staged(CHECKPOINT_TWO_STAGE);
+    check_lost(&options, 105, 100, 165);      /* 125-225, copy, 235-300 */
+    check_lost(&options, 139, 100 + 29, 131); /* on its way: lost. Then 159-259, copy, 269-300 */
+    check_lost(&options, 140, 30, 100 + 130); /* there: what came after it is lost; then 160-260, copy, 270-300 */
+    /* storage too slow for the interval: the second copy, due at 210, waits for the first until 250 */
+    options.checkpoint.persist = SECONDS(140);
+    struct fault_trace none = {0};
+    struct run_result result = case_run(&options, &none);
+    ck_assert_double_eq(seconds_of(&result, USE_CHECKPOINT), 10 + 40 + 10);
+    ck_assert_double_eq(seconds_of(&result, USE_TRAINING), 240);
+    run_result_free(&result);
+}
+END_TEST
+
+START_TEST(test_neighbours_by_hand)
+{
+    struct run_options options = staged(CHECKPOINT_MEMORY);
+    check_lost(&options, 139, 129, 131);
+    check_lost(&options, 140, 30, 230);
+    /* node 0 keeps its copy on node 2: when both are gone there is none, and storage has nothing */
+    struct fault_trace trace = {0};
+    trace_outage(&trace, 50, 2, 1000);
+    trace_outage(&trace, 270, 0, 1000);
+    struct run_result result = case_run(&options, &trace);
+    ck_assert_double_eq(seconds_of(&result, USE_LOST), 50 + 100 + 90);
+    run_result_free(&result);
+    /* with one checkpoint in storage (70-170, 180, held at 210, written by 220) only what came after is */
+    options.checkpoint.storage_every = 1;
+    options.checkpoint.write = SECONDS(10);
+    result = case_run(&options, &trace);
+    ck_assert_double_eq(seconds_of(&result, USE_LOST), 50 + 90);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+END_TEST
+
+/* Looking at the clock does not matter, whatever the kind. */
+START_TEST(test_series_width_does_not_matter_in_stages)
+{
+    struct fault_model model = model_named("megascale");
+    struct robust_policy policy = policy_named("megascale");
+    struct run_robust robust = {
+        .policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120), .seed = 5, .replicas = 8};
+    struct fault_trace trace;
+    faults_generate(&model, 512, DAYS(60), 3, &trace);
+    for (int kind = 0; kind < N_CHECKPOINT_KINDS; kind++) {
+        struct run_options options = case_options(512, 60 * 86400.0, 700, 1.5, 100, 2);
+        options.checkpoint.kind = (enum checkpoint_kind)kind;
+        options.checkpoint.persist = SECONDS(25);
+        options.checkpoint.storage_every = 4;
+        options.checkpoint.write = SECONDS(900);
+        options.robust = &robust;
+        struct run_result one, other;
+        struct diags diags = {0};
+        ck_assert_int_eq(run_simulate(&options, &trace, &one, &diags), STATUS_OK);
+        options.bin = SECONDS(4321);
+        ck_assert_int_eq(run_simulate(&options, &trace, &other, &diags), STATUS_OK);
+        for (int use = 0; use < N_TIME_USES; use++)
+            ck_assert_int_eq(one.use[use], other.use[use]);
+        for (size_t i = 0; i < other.n_series; i++) {
+            nanos sum = 0;
+            for (int use = 0; use < N_TIME_USES; use++)
+                sum += other.series[i].use[use];
+            ck_assert_int_eq(sum, run_bin_length(&other, i));
+        }
+        ck_assert_int_gt(one.use[USE_DIAGNOSIS], 0);
+        ck_assert_int_gt(one.use[USE_DEGRADED], 0);
+        run_result_free(&one);
+        run_result_free(&other);
+        diags_free(&diags);
+    }
+    fault_trace_free(&trace);
+}
+END_TEST
+
+/* --- start-up and the machine --------------------------------------------------------------------------------------------------
+ */
+
+START_TEST(test_communicators_as_published)
+{
+    struct layout small = {.tp = 8, .pp = 8, .dp = 32, .cp = 1, .ep = 1}, large = small;
+    large.dp = 192;
+    ck_assert_double_eq_tol(startup_communicators_s(&small, 2048, STORE_TCP), 1047, 0.5);
+    ck_assert_double_eq_tol(startup_communicators_s(&small, 2048, STORE_REDIS), 361, 0.5);
+    ck_assert_double_lt(startup_communicators_s(&small, 2048, STORE_ORDERED), 5);
+    ck_assert_double_lt(startup_communicators_s(&large, 12288, STORE_ORDERED), 30);
+}
+END_TEST
+
+START_TEST(test_machine_notices_and_finds)
+{
+    enum { N = 4000 };
+    struct robust_policy policy = policy_named("megascale");
+    size_t automatic = 0, found = 0;
+    double noticed = 0, diagnosed = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        struct random_stream random = random_stream_named(1, 2, i);
+        struct fault_case c = {.component = COMPONENT_GPU, .symptom = (enum symptom)(i % 3), .broken = true, .nodes = 1536};
+        struct verdict v = recovery_machine_run(&policy, &c, &random);
+        static const double longest[] = {15, 60, 70};
+        ck_assert_double_le((double)v.detect / 1e9, longest[c.symptom] + 0.001);
+        ck_assert_int_ge(v.detect, 0);
+        automatic += !v.called;
+        found += v.found_by >= 0;
+        noticed += (double)v.detect / 1e9 / N;
+        diagnosed += (double)v.diagnose / 1e9 / N;
+        ck_assert(v.found || v.relapse > 0);
+    }
+    /* 1 - 0.7 * 0.1 * 0.4 of GPU faults are found (the second test does not look for them); below 10 min together */
+    ck_assert_double_eq_tol((double)found / N, 0.972, 4 * sqrt(0.972 * 0.028 / N));
+    ck_assert_double_gt((double)automatic / N, 0.90);
+    ck_assert_double_lt(noticed + diagnosed, 600);
+}
+END_TEST
+
+START_TEST(test_causes_are_understood)
+{
+    static const struct {
+        const char *cause;
+        enum component component;
+        enum symptom symptom;
+    } rows[] = {{"Unplanned host maintenance", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
+                {"Silent data corruption", COMPONENT_SILENT, SYMPTOM_SILENT},
+                {"storage", COMPONENT_STORAGE, SYMPTOM_EXIT},
+                {"Code change", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE},
+                {"NaN", COMPONENT_SILENT, SYMPTOM_SILENT},
+                {"Network switch/cable", COMPONENT_SWITCH, SYMPTOM_HANG},
+                {"NCCL watchdog timeout", COMPONENT_UNKNOWN, SYMPTOM_HANG},
+                {"GPU HBM3 memory", COMPONENT_HBM, SYMPTOM_EXIT},
+                {"", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_msg(component_of_text(rows[i].cause) == rows[i].component, "%s: %s", rows[i].cause,
+                      component_name(component_of_text(rows[i].cause)));
+        ck_assert_msg(symptom_of_text(rows[i].cause) == rows[i].symptom, "%s", rows[i].cause);
+    }
+}
+END_TEST
+
+/* A node that is not found comes back to haunt the job, then a person finds it. */
+START_TEST(test_faults_that_are_not_found_come_back)
+{
+    struct robust_policy policy = policy_named("megascale");
+    for (int i = 0; i < policy.tests.n; i++)
+        memset(policy.tests.items[i].finds, 0, sizeof policy.tests.items[i].finds);
+    policy.automatic = 1;
+    policy.attempts = 3;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
+    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
+    options.robust = &robust;
+    struct fault_trace trace = {0};
+    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .down = SECONDS(3600), .node = 3, .speed = FULL_SPEED}, "Faulty GPU");
+    struct run_result result;
+    struct diags diags = {0};
+    ck_assert_int_eq(run_simulate(&options, &trace, &result, &diags), STATUS_OK);
+    ck_assert_int_eq(result.interruptions, 3);
+    ck_assert_int_eq(result.relapses, 2);
+    ck_assert_int_eq(result.called, 1);
+    ck_assert_int_gt(result.use[USE_HUMAN], 0);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(test_elastic_goes_on_where_others_wait)
+{
+    struct robust_policy policy = policy_named("megascale");
+    policy.drift_per_day = 0;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1, .replicas = 8};
+    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 0);
+    options.robust = &robust;
+    struct fault_trace trace = {0};
+    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .down = DAYS(5), .node = 3, .speed = FULL_SPEED}, "Power supply");
+    struct run_result waits, goes_on;
+    struct diags diags = {0};
+    ck_assert_int_eq(run_simulate(&options, &trace, &waits, &diags), STATUS_OK);
+    policy.elastic = true;
+    ck_assert_int_eq(run_simulate(&options, &trace, &goes_on, &diags), STATUS_OK);
+    ck_assert_double_eq_tol((double)waits.use[USE_WAITING] / 86400e9, 5, 0.1);
+    ck_assert_int_eq(goes_on.use[USE_WAITING], 0);
+    /* one replica of eight is missing for five days */
+    ck_assert_double_eq_tol((double)goes_on.use[USE_DEGRADED] / 86400e9, 5 / 8.0, 0.03);
+    run_result_free(&waits);
+    run_result_free(&goes_on);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(test_no_spares_and_no_repair_is_told)
+{
+    struct run_options options = case_options(4, 100, 50, 0, 20, 0);
+    struct fault_trace trace = {0};
+    trace_outage(&trace, 60, 0, 3e9);
+    struct run_result result = case_run(&options, &trace);
+    ck_assert(result.ended_waiting);
+    ck_assert_int_eq(result.waiting_since, SECONDS(60));
+    ck_assert_int_gt(result.next_repair, 1000 * result.horizon);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+END_TEST
+
+/* --- replicas and fits ---------------------------------------------------------------------------------------------------------
+ */
+
+START_TEST(test_threads_do_not_matter)
+{
+    enum { N = 24 };
+    struct fault_model model = model_named("megascale");
+    struct robust_policy policy = policy_named("megascale");
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120)};
+    struct run_options options = case_options(1536, 30 * 86400.0, 1800, 1, 0, 4);
+    options.robust = &robust;
+    static struct replica_outcome outcomes[3][N];
+    for (int i = 0; i < 3; i++) {
+        struct diags diags = {0};
+        struct replicas_request request = {.options = &options, .model = &model, .seed = 7, .n = N, .threads = 1 + 3 * i};
+        ck_assert_int_eq(replicas_run(&request, outcomes[i], &diags), STATUS_OK);
+        diags_free(&diags);
+    }
+    ck_assert_mem_eq(outcomes[0], outcomes[1], sizeof outcomes[0]);
+    ck_assert_mem_eq(outcomes[0], outcomes[2], sizeof outcomes[0]);
+    ck_assert_int_ne(outcomes[0][0].use[USE_LOST], outcomes[0][1].use[USE_LOST]);
+}
+END_TEST
+
+static void check_inside(const char *what, struct interval_estimate e, double truth)
+{
+    double width = e.high - e.low; /* once more the interval on either side: about five standard errors */
+    ck_assert_msg(e.low - width < truth && truth < e.high + width, "%s: %g in [%g, %g]", what, truth, e.low, e.high);
+    ck_assert_msg(width < 1.2 * e.value, "%s: [%g, %g] says nothing", what, e.low, e.high);
+}
+
+START_TEST(test_a_fit_recovers_its_model)
+{
+    struct fault_model model = model_named("llama3");
+    model.lemon_share = 0.03;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct fault_trace trace;
+        struct fault_fit fit;
+        struct diags diags = {0};
+        faults_generate(&model, 2048, DAYS(700), seed, &trace);
+        ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+        check_inside("rate", fit.rate, model.rate);
+        check_inside("shape", fit.shape, model.shape);
+        check_inside("lemon share", fit.lemon_share, model.lemon_share);
+        check_inside("lemon factor", fit.lemon_factor, model.lemon_factor);
+        ck_assert(fit.lemons);
+        ck_assert_double_gt(fit.p, 0.001);
+        ck_assert_double_eq_tol(fit.repairs[REPAIR_NETWORK].mu.value, 0.032, 0.2);
+        ck_assert_double_eq_tol(fit.repairs[REPAIR_NETWORK].sigma.value, 1.595, 0.2);
+        fault_trace_free(&trace);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+START_TEST(test_a_fit_sees_no_lemons_where_none_are)
+{
+    struct fault_model model = model_named("llama3");
+    struct fault_trace trace = {0};
+    struct fault_fit fit;
+    struct diags diags = {0};
+    model.lemon_share = 0;
+    model.shape = 1;
+    faults_generate(&model, 2048, DAYS(700), 9, &trace);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(fit.shape.value, 1, 0.05);
+    ck_assert(!fit.lemons || fit.lemon_factor.value < 2);
+    fault_trace_free(&trace);
+    ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), &fit, &diags), STATUS_BAD_INPUT);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("weeks");
+    TCase *all = tcase_create("weeks");
+    tcase_set_timeout(all, 120);
+    tcase_add_test(all, test_exponential_failures_give_the_closed_form);
+    tcase_add_test(all, test_best_interval_is_youngs);
+    tcase_add_test(all, test_two_stages_by_hand);
+    tcase_add_test(all, test_neighbours_by_hand);
+    tcase_add_test(all, test_series_width_does_not_matter_in_stages);
+    tcase_add_test(all, test_communicators_as_published);
+    tcase_add_test(all, test_causes_are_understood);
+    tcase_add_test(all, test_machine_notices_and_finds);
+    tcase_add_test(all, test_faults_that_are_not_found_come_back);
+    tcase_add_test(all, test_elastic_goes_on_where_others_wait);
+    tcase_add_test(all, test_no_spares_and_no_repair_is_told);
+    tcase_add_test(all, test_threads_do_not_matter);
+    tcase_add_test(all, test_a_fit_recovers_its_model);
+    tcase_add_test(all, test_a_fit_sees_no_lemons_where_none_are);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
