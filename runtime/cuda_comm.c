@@ -1,0 +1,519 @@
+#include "runtime/cuda_comm.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <nccl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/memory.h"
+#include "runtime/cuda_device.h"
+#include "runtime/cuda_meeting.h"
+
+static const struct place nowhere = {0};
+
+#define NCCL_FUNCTIONS(X)                                                                                                        \
+    X(ncclGetVersion)                                                                                                            \
+    X(ncclGetUniqueId)                                                                                                           \
+    X(ncclGetErrorString)                                                                                                        \
+    X(ncclGetLastError)                                                                                                          \
+    X(ncclCommInitRankConfig)                                                                                                    \
+    X(ncclCommSplit)                                                                                                             \
+    X(ncclCommGetAsyncError)                                                                                                     \
+    X(ncclCommAbort)                                                                                                             \
+    X(ncclCommDestroy)                                                                                                           \
+    X(ncclGroupStart)                                                                                                            \
+    X(ncclGroupEnd)                                                                                                              \
+    X(ncclSend)                                                                                                                  \
+    X(ncclRecv)                                                                                                                  \
+    X(ncclAllReduce)                                                                                                             \
+    X(ncclAllGather)                                                                                                             \
+    X(ncclReduceScatter)                                                                                                         \
+    X(ncclBroadcast)
+
+#define FIELD(name) __typeof__(name) *name;
+struct nccl {
+    void *handle;
+    NCCL_FUNCTIONS(FIELD)
+};
+
+enum { TIMEOUT_S = 60, PENDING = 64, LOOK_NS = 20000000, FIRST_SWITCHED = 23000 /* NCCL 2.30.0 as ncclGetVersion says it */ };
+
+/* An exchange on its way: what, and an event behind it. */
+struct pending {
+    enum exchange exchange;
+    const char *what;
+    cudaEvent_t behind;
+};
+
+struct cuda_communicator {
+    struct communicator base;
+    ncclComm_t comm;                 /* NULL for one member, and after an abort */
+    struct pending pending[PENDING]; /* ring; when it is full the oldest are forgotten */
+    uint64_t enqueued, completed;
+};
+
+struct cuda_world {
+    struct world base;
+    struct nccl nccl;
+    struct device *device;
+    struct device_stream *stream; /* of barriers and of connecting */
+    void *scratch;
+    size_t scratch_bytes;
+    struct cuda_meeting meeting;
+    struct cuda_communicator *all; /* of all ranks */
+    struct cuda_communicator **communicators;
+    size_t n_communicators, capacity;
+    uint64_t completed; /* exchanges, of all communicators, when last looked */
+    nanos quiet_since;  /* of the wait under way */
+    nanos looked;
+    bool joined, broken;
+};
+
+/* --- NCCL's answers */
+
+static enum status report(const struct cuda_world *world, const char *what, ncclResult_t result, struct diags *diags)
+{
+    const char *more = world->nccl.ncclGetLastError(NULL);
+    (void)cudaGetLastError();
+    diag_error(diags, nowhere, "rank %d: %s: %s (NCCL error %d)%s%s", world->base.rank, what,
+               world->nccl.ncclGetErrorString(result), (int)result, more && *more ? "; " : "", more ? more : "");
+    return STATUS_FAILED;
+}
+
+static nanos host_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+}
+
+/* Communicators do not block the host: an answer may be "in progress". Waits for the real one, at most the timeout. */
+static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_t result, const char *what, struct diags *diags)
+{
+    const struct timespec nap = {.tv_nsec = 20000};
+    const nanos began = host_now();
+    char why[MEETING_REASON];
+    while (result == ncclInProgress && host_now() - began < world->base.timeout) {
+        ncclResult_t asked = world->nccl.ncclCommGetAsyncError(comm, &result);
+        if (asked != ncclSuccess)
+            result = asked;
+        if (result == ncclInProgress)
+            nanosleep(&nap, NULL);
+    }
+    if (result == ncclSuccess)
+        return STATUS_OK;
+    if (result != ncclInProgress)
+        return report(world, what, result, diags);
+    if (meeting_abandoned(&world->meeting, why))
+        diag_error(diags, nowhere, "rank %d: %s: given up: %s", world->base.rank, what, why);
+    else
+        diag_error(diags, nowhere, "rank %d: %s: another rank did not come within %g s", world->base.rank, what,
+                   (double)world->base.timeout * 1e-9);
+    return STATUS_FAILED;
+}
+
+static enum status nccl_load(struct nccl *nccl, struct diags *diags)
+{
+    nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!nccl->handle) {
+        diag_error(diags, nowhere, "cannot load NCCL (%s); install it or set LD_LIBRARY_PATH", dlerror());
+        return STATUS_MISSING;
+    }
+#define LOOK_UP(name) *(void **)&nccl->name = dlsym(nccl->handle, #name);
+    NCCL_FUNCTIONS(LOOK_UP)
+#define IS_MISSING(name) || !nccl->name
+    if (false NCCL_FUNCTIONS(IS_MISSING)) {
+        diag_error(diags, nowhere, "the NCCL that was found is too old; 2.19 or later is needed");
+        return STATUS_MISSING;
+    }
+    return STATUS_OK;
+}
+
+/* --- watching over waits */
+
+static bool advanced(struct cuda_world *world)
+{
+    uint64_t completed = 0;
+    for (size_t i = 0; i < world->n_communicators; i++) {
+        struct cuda_communicator *c = world->communicators[i];
+        while (c->completed < c->enqueued && cudaEventQuery(c->pending[c->completed % PENDING].behind) == cudaSuccess)
+            c->completed++;
+        completed += c->completed;
+    }
+    (void)cudaGetLastError(); /* "not ready" is no error */
+    bool news = completed != world->completed;
+    world->completed = completed;
+    return news;
+}
+
+static void abort_all(struct cuda_world *world)
+{
+    for (size_t i = 0; i < world->n_communicators; i++)
+        if (world->communicators[i]->comm) {
+            (void)world->nccl.ncclCommAbort(world->communicators[i]->comm);
+            world->communicators[i]->comm = NULL;
+        }
+    world->broken = true;
+}
+
+/* The exchange that has waited longest. */
+static const struct pending *oldest_pending(const struct cuda_world *world)
+{
+    for (size_t i = 0; i < world->n_communicators; i++) {
+        const struct cuda_communicator *c = world->communicators[i];
+        if (c->completed < c->enqueued)
+            return &c->pending[c->completed % PENDING];
+    }
+    return NULL;
+}
+
+static enum status give_up(struct cuda_world *world, const char *why, struct diags *diags)
+{
+    const struct pending *pending = oldest_pending(world);
+    char gone[160];
+    meeting_gone(&world->meeting, gone, sizeof gone);
+    diag_error(diags, nowhere, "rank %d: %s %s: %s%s%s", world->base.rank, pending ? exchange_name(pending->exchange) : "compute",
+               pending ? pending->what : "", why, *gone ? "; " : "", gone);
+    world->base.api->abandon(&world->base, diags->n_items ? diags->items[diags->n_items - 1].text : why);
+    abort_all(world);
+    return STATUS_FAILED;
+}
+
+static enum status look(void *context, nanos waited, struct diags *diags)
+{
+    struct cuda_world *world = context;
+    char why[MEETING_REASON + 64];
+    if (world->broken)
+        return STATUS_FAILED;
+    if (waited < world->looked) /* a new wait */
+        world->looked = world->quiet_since = 0;
+    if (waited - world->looked < LOOK_NS)
+        return STATUS_OK;
+    world->looked = waited;
+    if (advanced(world))
+        world->quiet_since = waited;
+    for (size_t i = 0; i < world->n_communicators; i++) {
+        ncclResult_t result = ncclSuccess;
+        if (world->communicators[i]->comm)
+            (void)world->nccl.ncclCommGetAsyncError(world->communicators[i]->comm, &result);
+        if (result != ncclSuccess && result != ncclInProgress)
+            return give_up(world, world->nccl.ncclGetErrorString(result), diags);
+    }
+    if (meeting_abandoned(&world->meeting, why))
+        return give_up(world, why, diags);
+    if (oldest_pending(world) && waited - world->quiet_since > world->base.timeout) {
+        snprintf(why, sizeof why, "nothing was exchanged for %g s", (double)world->base.timeout * 1e-9);
+        return give_up(world, why, diags);
+    }
+    return STATUS_OK;
+}
+
+/* --- exchanges */
+
+static ncclDataType_t type_of(enum element element)
+{
+    switch (element) {
+    case ELEMENT_BF16: return ncclBfloat16;
+    case ELEMENT_FP64: return ncclFloat64;
+    case ELEMENT_INT32: return ncclInt32;
+    default: return ncclFloat32;
+    }
+}
+
+static ncclResult_t all_to_all(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                               cudaStream_t stream)
+{
+    const size_t part = (size_t)call->count * element_bytes(call->element);
+    ncclResult_t result = nccl->ncclGroupStart();
+    for (int peer = 0; peer < c->base.n && result == ncclSuccess; peer++) {
+        result = nccl->ncclSend((const char *)call->in + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
+        if (result == ncclSuccess)
+            result = nccl->ncclRecv((char *)call->out + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
+    }
+    ncclResult_t ended = nccl->ncclGroupEnd();
+    return result == ncclSuccess ? ended : result;
+}
+
+static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                             cudaStream_t stream)
+{
+    const size_t count = (size_t)call->count;
+    const ncclDataType_t type = type_of(call->element);
+    const ncclRedOp_t op = call->reduction == REDUCTION_MAX ? ncclMax : ncclSum;
+    switch (call->exchange) {
+    case EXCHANGE_SEND: return nccl->ncclSend(call->in, count, type, call->peer, c->comm, stream);
+    case EXCHANGE_RECV: return nccl->ncclRecv(call->out, count, type, call->peer, c->comm, stream);
+    case EXCHANGE_ALL_REDUCE: return nccl->ncclAllReduce(call->in, call->out, count, type, op, c->comm, stream);
+    case EXCHANGE_ALL_GATHER: return nccl->ncclAllGather(call->in, call->out, count, type, c->comm, stream);
+    case EXCHANGE_REDUCE_SCATTER: return nccl->ncclReduceScatter(call->in, call->out, count, type, op, c->comm, stream);
+    case EXCHANGE_ALL_TO_ALL: return all_to_all(nccl, c, call, stream);
+    case EXCHANGE_BROADCAST: return nccl->ncclBroadcast(call->in, call->out, count, type, call->peer, c->comm, stream);
+    case N_EXCHANGES: break;
+    }
+    return ncclInvalidArgument;
+}
+
+/* One member: what is in goes out. */
+static enum status exchange_alone(const struct cuda_world *world, const struct exchange_call *call, cudaStream_t stream,
+                                  struct diags *diags)
+{
+    const size_t bytes = (size_t)call->count * element_bytes(call->element);
+    cudaError_t error = cudaSuccess;
+    if (call->in && call->out && call->in != call->out)
+        error = cudaMemcpyAsync(call->out, call->in, bytes, cudaMemcpyDeviceToDevice, stream);
+    if (error == cudaSuccess)
+        return STATUS_OK;
+    (void)cudaGetLastError();
+    diag_error(diags, nowhere, "rank %d: %s %s: %s (CUDA error %d)", world->base.rank, exchange_name(call->exchange), call->what,
+               cudaGetErrorString(error), (int)error);
+    return STATUS_FAILED;
+}
+
+static void remember(struct cuda_communicator *c, const struct exchange_call *call, cudaStream_t stream)
+{
+    struct pending *pending = &c->pending[c->enqueued % PENDING];
+    if (!pending->behind && cudaEventCreateWithFlags(&pending->behind, cudaEventDisableTiming) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return;
+    }
+    pending->exchange = call->exchange;
+    pending->what = call->what ? call->what : "";
+    (void)cudaEventRecord(pending->behind, stream);
+    c->enqueued++;
+    if (c->enqueued - c->completed > PENDING)
+        c->completed = c->enqueued - PENDING;
+}
+
+static enum status cuda_enqueue(struct communicator *base, struct device_stream *stream, const struct exchange_call *call,
+                                struct diags *diags)
+{
+    struct cuda_communicator *c = (struct cuda_communicator *)base;
+    struct cuda_world *world = (struct cuda_world *)base->world;
+    char what[96];
+    if (base->n == 1)
+        return exchange_alone(world, call, cuda_device_stream(stream), diags);
+    snprintf(what, sizeof what, "%s %s", exchange_name(call->exchange), call->what ? call->what : "");
+    if (world->broken || !c->comm) {
+        diag_error(diags, nowhere, "rank %d: %s: the exchange was given up after an earlier failure", world->base.rank, what);
+        return STATUS_FAILED;
+    }
+    enum status status = settle(world, c->comm, exchange(&world->nccl, c, call, cuda_device_stream(stream)), what, diags);
+    if (status == STATUS_OK)
+        remember(c, call, cuda_device_stream(stream));
+    return status;
+}
+
+static enum status cuda_group_begin(struct world *base, struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    ncclResult_t result = world->nccl.ncclGroupStart();
+    return result == ncclSuccess ? STATUS_OK : report(world, "ncclGroupStart", result, diags);
+}
+
+static enum status cuda_group_end(struct world *base, struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    ncclResult_t result = world->nccl.ncclGroupEnd();
+    enum status status =
+        result == ncclSuccess || result == ncclInProgress ? STATUS_OK : report(world, "ncclGroupEnd", result, diags);
+    for (size_t i = 0; result == ncclInProgress && i < world->n_communicators && status == STATUS_OK; i++)
+        if (world->communicators[i]->comm)
+            status = settle(world, world->communicators[i]->comm, ncclInProgress, "ncclGroupEnd", diags);
+    return status;
+}
+
+/* --- communicators */
+
+static struct cuda_communicator *communicator_add(struct cuda_world *world, int n, int me, ncclComm_t comm)
+{
+    struct cuda_communicator *c = memory_new(1, sizeof *c);
+    c->base = (struct communicator){.world = &world->base, .n = n, .me = me};
+    c->comm = comm;
+    world->communicators =
+        memory_grow(world->communicators, &world->capacity, world->n_communicators + 1, sizeof *world->communicators);
+    world->communicators[world->n_communicators++] = c;
+    return c;
+}
+
+/* Pairs connect at their first message and wait for one another then; so they exchange one now. */
+static enum status connect_pairs(struct cuda_world *world, struct cuda_communicator *c, struct diags *diags)
+{
+    if (2 * (size_t)c->base.n * sizeof(float) > world->scratch_bytes)
+        return STATUS_OK; /* too many to be a channel */
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_TO_ALL,
+                                 .element = ELEMENT_FP32,
+                                 .in = world->scratch,
+                                 .out = (float *)world->scratch + c->base.n,
+                                 .count = 1,
+                                 .what = "connecting"};
+    enum status status = cuda_enqueue(&c->base, world->stream, &call, diags);
+    return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
+}
+
+static enum status cuda_communicator_new(struct world *base, const int *members, int n, struct communicator **communicator,
+                                         struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+    int me = -1;
+    config.blocking = 0;
+    for (int i = 0; i < n; i++)
+        me = members[i] == base->rank ? i : me;
+    if (n == 1) { /* nothing to split off: everybody knows that everybody knows */
+        *communicator = me < 0 ? NULL : &communicator_add(world, 1, 0, NULL)->base;
+        return STATUS_OK;
+    }
+    enum status status =
+        settle(world, world->all->comm,
+               world->nccl.ncclCommSplit(world->all->comm, me < 0 ? NCCL_SPLIT_NOCOLOR : 0, me < 0 ? 0 : me, &comm, &config),
+               "splitting a communicator", diags);
+    if (status != STATUS_OK)
+        return status;
+    if (me < 0) {
+        *communicator = NULL;
+        return STATUS_OK;
+    }
+    status = settle(world, comm, ncclInProgress, "splitting a communicator", diags);
+    struct cuda_communicator *made = communicator_add(world, n, me, comm); /* the world frees it, also after a failure */
+    if (status == STATUS_OK)
+        status = connect_pairs(world, made, diags);
+    if (status == STATUS_OK)
+        *communicator = &made->base;
+    return status;
+}
+
+/* --- the world */
+
+static void cuda_abandon(struct world *base, const char *why)
+{
+    meeting_abandon(&((struct cuda_world *)base)->meeting, why);
+}
+
+/* An all-reduce of one number ends everywhere within microseconds; the epoch is right behind it on the device. */
+static enum status cuda_barrier(struct world *base, bool clock, struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    enum status status = STATUS_OK;
+    if (base->n_ranks > 1) {
+        struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                     .element = ELEMENT_FP32,
+                                     .in = world->scratch,
+                                     .out = world->scratch,
+                                     .count = 1,
+                                     .what = "barrier"};
+        status = cuda_enqueue(&world->all->base, world->stream, &call, diags);
+    }
+    if (status == STATUS_OK && clock)
+        status = cuda_device_mark_epoch(world->device, world->stream, diags);
+    return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
+}
+
+static void cuda_close(struct world *base)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    if (!world)
+        return;
+    cuda_device_set_watch(world->device, (struct cuda_device_watch){0});
+    for (size_t i = world->n_communicators; i-- > 0;) { /* those that were split off first */
+        struct cuda_communicator *c = world->communicators[i];
+        if (c->comm) /* who never met the others would wait for them */
+            (void)(world->joined ? world->nccl.ncclCommDestroy(c->comm) : world->nccl.ncclCommAbort(c->comm));
+        for (int j = 0; j < PENDING; j++)
+            if (c->pending[j].behind)
+                (void)cudaEventDestroy(c->pending[j].behind);
+        free(c);
+    }
+    free(world->communicators);
+    world->device->api->stream_free(world->stream);
+    world->device->api->memory_free(world->device, world->scratch, world->scratch_bytes);
+    (void)cudaGetLastError(); /* NCCL stays loaded: its threads may outlive an abort */
+    free(world);
+}
+
+static const struct comm_api cuda_comm_api = {.name = "nccl",
+                                              .close = cuda_close,
+                                              .communicator_new = cuda_communicator_new,
+                                              .enqueue = cuda_enqueue,
+                                              .group_begin = cuda_group_begin,
+                                              .group_end = cuda_group_end,
+                                              .barrier = cuda_barrier,
+                                              .abandon = cuda_abandon};
+
+/* NCCL reads its variables once, before its first communicator; what the user has set stays. */
+static void set_variables(const struct cuda_comm_options *options, int version)
+{
+    char host[32];
+    snprintf(host, sizeof host, "msim-rank-%d", options->rank);
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0); /* connect when a communicator is made */
+    if (!options->shared_gpu)
+        return;
+    setenv("NCCL_MAX_CTAS", "2", 0); /* all ranks' kernels must fit the GPU together */
+    if (version >= FIRST_SWITCHED) {
+        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+        return;
+    }
+    setenv("NCCL_HOSTID", host, 0);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+    setenv("NCCL_IB_DISABLE", "1", 0);
+    setenv("NCCL_MNNVL_ENABLE", "0", 0);
+}
+
+static enum status join(struct cuda_world *world, const struct cuda_comm_options *options, int version, struct diags *diags)
+{
+    char versions[MEETING_VERSIONS];
+    ncclUniqueId id;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+    int cuda = 0;
+    (void)cudaRuntimeGetVersion(&cuda);
+    snprintf(versions, sizeof versions, "NCCL %d with CUDA %d", version, cuda);
+    memset(&id, 0, sizeof id);
+    ncclResult_t result = options->rank == 0 ? world->nccl.ncclGetUniqueId(&id) : ncclSuccess;
+    if (result != ncclSuccess)
+        return report(world, "ncclGetUniqueId", result, diags);
+    enum status status = meeting_share(&world->meeting, versions, &id, sizeof id, diags);
+    if (status != STATUS_OK)
+        return status;
+    config.blocking = 0;
+    result = world->nccl.ncclCommInitRankConfig(&comm, options->n_ranks, id, options->rank, &config);
+    world->all = communicator_add(world, options->n_ranks, options->rank, comm);
+    return settle(world, comm, result, "joining the other ranks", diags);
+}
+
+enum status cuda_comm_open(const struct cuda_comm_options *options, struct device *device, struct world **world,
+                           struct diags *diags)
+{
+    struct cuda_world *made = memory_new(1, sizeof *made);
+    int version = 0;
+    made->base = (struct world){.api = &cuda_comm_api,
+                                .rank = options->rank,
+                                .n_ranks = options->n_ranks,
+                                .timeout = options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND};
+    made->device = device;
+    made->scratch_bytes = 1 << 16;
+    enum status status = device->api->memory_new(device, made->scratch_bytes, &made->scratch, diags);
+    if (status == STATUS_OK)
+        status = device->api->stream_new(device, true, &made->stream, diags);
+    if (status == STATUS_OK && options->n_ranks > 1) {
+        status = nccl_load(&made->nccl, diags);
+        if (status == STATUS_OK)
+            (void)made->nccl.ncclGetVersion(&version);
+        set_variables(options, version);
+        if (status == STATUS_OK)
+            status = meeting_enter(&made->meeting, options->folder, options->rank, options->n_ranks, made->base.timeout, diags);
+        if (status == STATUS_OK)
+            status = join(made, options, version, diags);
+        made->joined = status == STATUS_OK;
+        if (made->joined)
+            cuda_device_set_watch(device, (struct cuda_device_watch){look, made});
+    }
+    if (status != STATUS_OK) {
+        cuda_close(&made->base);
+        return status;
+    }
+    *world = &made->base;
+    return STATUS_OK;
+}

@@ -1,0 +1,428 @@
+#include "runtime/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/cuda_launch.h"
+#include "kernels/gemm_library.h"
+#include "model/base/memory.h"
+
+static const struct place nowhere = {0};
+
+enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000 };
+
+/* A page-locked buffer; free again once `passed` has. */
+struct staging {
+    void *memory;
+    cudaEvent_t passed;
+};
+
+struct cuda_device {
+    struct device base;
+    int gpu, multiprocessors;
+    size_t limit;
+    struct gemm_library *gemm;
+    cudaEvent_t epoch;
+    struct staging staging[STAGING_BUFFERS];
+    unsigned next_staging;
+    struct cuda_device_watch watch;
+    enum status failed; /* sticks */
+};
+
+struct cuda_stream {
+    struct device_stream base;
+    cudaStream_t stream;
+    void *workspace;
+};
+
+struct cuda_event {
+    struct device_event base;
+    cudaEvent_t event;
+    bool recorded;
+};
+
+static struct cuda_device *cuda_of(const struct device *device)
+{
+    return (struct cuda_device *)device;
+}
+
+static cudaStream_t stream_of(struct device_stream *stream)
+{
+    return ((struct cuda_stream *)stream)->stream;
+}
+
+struct CUstream_st *cuda_device_stream(struct device_stream *stream)
+{
+    return stream_of(stream);
+}
+
+/* --- errors: the sentence, and the sticky error cleared */
+
+static enum status report(const struct device *device, const char *what, cudaError_t error, struct diags *diags)
+{
+    (void)cudaGetLastError();
+    diag_error(diags, nowhere, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString(error), (int)error);
+    return STATUS_FAILED;
+}
+
+#define CUDA_RETURN(device, call)                                                                                                \
+    do {                                                                                                                         \
+        cudaError_t error_ = (call);                                                                                             \
+        if (error_ != cudaSuccess)                                                                                               \
+            return report(device, #call, error_, diags);                                                                         \
+    } while (0)
+
+#define CUDA_GOTO(device, call, label)                                                                                           \
+    do {                                                                                                                         \
+        cudaError_t error_ = (call);                                                                                             \
+        if (error_ != cudaSuccess) {                                                                                             \
+            (void)report(device, #call, error_, diags);                                                                          \
+            goto label;                                                                                                          \
+        }                                                                                                                        \
+    } while (0)
+
+/* --- memory */
+
+static enum status cuda_memory_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
+{
+    struct cuda_device *cuda = cuda_of(device);
+    void *block = NULL;
+    bool fits = !cuda->limit || device->in_use + bytes <= cuda->limit;
+    cudaError_t error = fits ? cudaMalloc(&block, bytes ? bytes : 1) : cudaErrorMemoryAllocation;
+    if (error == cudaErrorMemoryAllocation) {
+        size_t available = 0, total = 0;
+        (void)cudaGetLastError();
+        (void)cudaMemGetInfo(&available, &total);
+        diag_error(diags, nowhere, "rank %d: out of device memory: %zu bytes asked for, %zu in use, %zu of the GPU's %zu free%s",
+                   device->rank, bytes, device->in_use, available, total, fits ? "" : ", and a limit set");
+        return STATUS_FAILED;
+    }
+    if (error != cudaSuccess)
+        return report(device, "cudaMalloc", error, diags);
+    error = cudaMemset(block, 0, bytes);
+    if (error != cudaSuccess) {
+        cudaFree(block);
+        return report(device, "cudaMemset", error, diags);
+    }
+    device->in_use += bytes;
+    device->peak = device->in_use > device->peak ? device->in_use : device->peak;
+    *memory = block;
+    return STATUS_OK;
+}
+
+static void cuda_memory_free(struct device *device, void *memory, size_t bytes)
+{
+    if (!memory)
+        return;
+    device->in_use -= bytes;
+    if (cudaFree(memory) != cudaSuccess)
+        (void)cudaGetLastError();
+}
+
+static enum status staging_take(struct cuda_device *cuda, struct staging **result, struct diags *diags)
+{
+    struct staging *staging = &cuda->staging[cuda->next_staging++ % STAGING_BUFFERS];
+    if (!staging->memory) {
+        CUDA_RETURN(&cuda->base, cudaEventCreateWithFlags(&staging->passed, cudaEventDisableTiming));
+        CUDA_RETURN(&cuda->base, cudaMallocHost(&staging->memory, STAGING_BYTES));
+    } else {
+        CUDA_RETURN(&cuda->base, cudaEventSynchronize(staging->passed));
+    }
+    *result = staging;
+    return STATUS_OK;
+}
+
+static enum status cuda_copy_in(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags)
+{
+    struct cuda_device *cuda = cuda_of(stream->device);
+    for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
+        size_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+        struct staging *staging = NULL;
+        enum status status = staging_take(cuda, &staging, diags);
+        if (status != STATUS_OK)
+            return status;
+        memcpy(staging->memory, (const char *)host + at, part);
+        CUDA_RETURN(stream->device,
+                    cudaMemcpyAsync((char *)to + at, staging->memory, part, cudaMemcpyHostToDevice, stream_of(stream)));
+        CUDA_RETURN(stream->device, cudaEventRecord(staging->passed, stream_of(stream)));
+    }
+    return STATUS_OK;
+}
+
+/* To pageable memory this may wait for the stream; it is used after a step, for losses and gradients. */
+static enum status cuda_copy_out(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags)
+{
+    CUDA_RETURN(stream->device, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream_of(stream)));
+    return STATUS_OK;
+}
+
+/* --- streams */
+
+static void cuda_stream_free(struct device_stream *base)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    if (!stream)
+        return;
+    if (stream->workspace)
+        cudaFree(stream->workspace);
+    if (stream->stream)
+        cudaStreamDestroy(stream->stream);
+    (void)cudaGetLastError();
+    free(stream);
+}
+
+static enum status cuda_stream_new(struct device *device, bool urgent, struct device_stream **result, struct diags *diags)
+{
+    struct cuda_stream *stream = memory_new(1, sizeof *stream);
+    int least = 0, greatest = 0;
+    stream->base.device = device;
+    CUDA_GOTO(device, cudaDeviceGetStreamPriorityRange(&least, &greatest), failed);
+    CUDA_GOTO(device, cudaStreamCreateWithPriority(&stream->stream, cudaStreamNonBlocking, urgent ? greatest : least), failed);
+    CUDA_GOTO(device, cudaMalloc(&stream->workspace, CUDA_WORKSPACE_BYTES), failed);
+    *result = &stream->base;
+    return STATUS_OK;
+failed:
+    cuda_stream_free(&stream->base);
+    return STATUS_FAILED;
+}
+
+static nanos host_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+}
+
+static void wait_a_little(nanos waited)
+{
+    const struct timespec nap = {.tv_nsec = SLEEP_NS};
+    if (waited > SPIN_NS)
+        nanosleep(&nap, NULL);
+}
+
+static enum status cuda_stream_synchronise(struct device_stream *stream, struct diags *diags)
+{
+    struct cuda_device *cuda = cuda_of(stream->device);
+    const nanos began = host_now();
+    cudaError_t error;
+    while ((error = cudaStreamQuery(stream_of(stream))) == cudaErrorNotReady && cuda->failed == STATUS_OK) {
+        const nanos waited = host_now() - began;
+        if (cuda->watch.look)
+            cuda->failed = cuda->watch.look(cuda->watch.context, waited, diags);
+        wait_a_little(waited);
+    }
+    if (error != cudaSuccess && error != cudaErrorNotReady) {
+        cuda->failed = STATUS_FAILED;
+        return report(stream->device, "a kernel or copy failed", error, diags);
+    }
+    if (error == cudaSuccess && cuda->failed == STATUS_OK)
+        return STATUS_OK;
+    if (diags->n_errors == 0)
+        diag_error(diags, nowhere, "rank %d: an earlier failure ended the work on this device", stream->device->rank);
+    return STATUS_FAILED;
+}
+
+/* --- events */
+
+static enum status cuda_event_new(struct device *device, struct device_event **result, struct diags *diags)
+{
+    cudaEvent_t made;
+    CUDA_RETURN(device, cudaEventCreate(&made));
+    struct cuda_event *event = memory_new(1, sizeof *event);
+    event->base.device = device;
+    event->event = made;
+    *result = &event->base;
+    return STATUS_OK;
+}
+
+static void cuda_event_free(struct device_event *base)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    if (event && cudaEventDestroy(event->event) != cudaSuccess)
+        (void)cudaGetLastError();
+    free(event);
+}
+
+static enum status cuda_event_record(struct device_event *base, struct device_stream *stream, struct diags *diags)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    CUDA_RETURN(stream->device, cudaEventRecord(event->event, stream_of(stream)));
+    event->recorded = true;
+    return STATUS_OK;
+}
+
+static enum status cuda_event_wait(struct device_event *base, struct device_stream *stream, struct diags *diags)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    if (event->recorded)
+        CUDA_RETURN(stream->device, cudaStreamWaitEvent(stream_of(stream), event->event, 0));
+    return STATUS_OK;
+}
+
+static enum status cuda_event_time(struct device_event *base, nanos *time, struct diags *diags)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    float milliseconds = 0;
+    CUDA_RETURN(base->device, cudaEventElapsedTime(&milliseconds, cuda_of(base->device)->epoch, event->event));
+    *time = (nanos)((double)milliseconds * 1e6);
+    return STATUS_OK;
+}
+
+enum status cuda_device_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
+{
+    CUDA_RETURN(device, cudaEventRecord(cuda_of(device)->epoch, stream_of(stream)));
+    return STATUS_OK;
+}
+
+void cuda_device_set_watch(struct device *device, struct cuda_device_watch watch)
+{
+    cuda_of(device)->watch = watch;
+}
+
+/* --- kernels */
+
+static enum status cuda_launch_kernel(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
+{
+    const struct cuda_device *cuda = cuda_of(stream->device);
+    const struct cuda_launch launch = {.stream = stream_of(stream),
+                                       .workspace = ((struct cuda_stream *)stream)->workspace,
+                                       .workspace_bytes = CUDA_WORKSPACE_BYTES,
+                                       .multiprocessors = cuda->multiprocessors,
+                                       .gemm = cuda->gemm};
+    return kernel_cuda_launch(&launch, call, diags);
+}
+
+static size_t cuda_workspace(struct device *device, const struct attention_call *call, bool backward)
+{
+    (void)device;
+    return attention_cuda_workspace(call, backward);
+}
+
+static void CUDART_CB sleep_on_host(void *argument)
+{
+    nanos duration = (nanos)(intptr_t)argument;
+    const struct timespec nap = {.tv_sec = duration / NANOS_PER_SECOND, .tv_nsec = duration % NANOS_PER_SECOND};
+    nanosleep(&nap, NULL);
+}
+
+static enum status cuda_pause(struct device_stream *stream, nanos duration, struct diags *diags)
+{
+    CUDA_RETURN(stream->device, cudaLaunchHostFunc(stream_of(stream), sleep_on_host, (void *)(intptr_t)duration));
+    return STATUS_OK;
+}
+
+/* --- the device */
+
+static void cuda_close(struct device *device)
+{
+    struct cuda_device *cuda = cuda_of(device);
+    if (!cuda)
+        return;
+    for (int i = 0; i < STAGING_BUFFERS; i++) {
+        if (cuda->staging[i].memory)
+            cudaFreeHost(cuda->staging[i].memory);
+        if (cuda->staging[i].passed)
+            cudaEventDestroy(cuda->staging[i].passed);
+    }
+    if (cuda->epoch)
+        cudaEventDestroy(cuda->epoch);
+    gemm_library_free(cuda->gemm);
+    (void)cudaGetLastError();
+    free(cuda);
+}
+
+static const struct device_api cuda_api = {
+    .name = "cuda",
+    .close = cuda_close,
+    .memory_new = cuda_memory_new,
+    .memory_free = cuda_memory_free,
+    .copy_in = cuda_copy_in,
+    .copy_out = cuda_copy_out,
+    .stream_new = cuda_stream_new,
+    .stream_free = cuda_stream_free,
+    .stream_synchronise = cuda_stream_synchronise,
+    .event_new = cuda_event_new,
+    .event_free = cuda_event_free,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+    .event_time = cuda_event_time,
+    .launch = cuda_launch_kernel,
+    .attention_workspace = cuda_workspace,
+    .pause = cuda_pause,
+};
+
+int cuda_device_count(void)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return count;
+}
+
+static enum status check_gpu(int rank, int gpu, struct diags *diags)
+{
+    int count = 0, major = 0, minor = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    (void)cudaGetLastError();
+    if (error != cudaSuccess || count == 0) {
+        diag_error(diags, nowhere, "this machine has no usable NVIDIA GPU: %s",
+                   error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+        return STATUS_MISSING;
+    }
+    if (gpu < 0 || gpu >= count) {
+        diag_error(diags, nowhere, "rank %d: GPU %d is asked for, but this machine has %d", rank, gpu, count);
+        return STATUS_MISSING;
+    }
+    (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu);
+    (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu);
+    if (major >= OLDEST_MAJOR)
+        return STATUS_OK;
+    diag_error(diags, nowhere, "rank %d: GPU %d has compute capability %d.%d; the kernels need 8.0 (Ampere) or later", rank, gpu,
+               major, minor);
+    return STATUS_MISSING;
+}
+
+enum status cuda_device_open(int rank, int gpu, size_t limit, struct device **device, struct diags *diags)
+{
+    enum status status = check_gpu(rank, gpu, diags);
+    if (status != STATUS_OK)
+        return status;
+    struct cuda_device *cuda = memory_new(1, sizeof *cuda);
+    cuda->base = (struct device){.api = &cuda_api, .precision = PRECISION_BF16, .rank = rank};
+    cuda->gpu = gpu;
+    cuda->limit = limit;
+    status = STATUS_FAILED;
+    CUDA_GOTO(&cuda->base, cudaSetDevice(gpu), failed);
+    CUDA_GOTO(&cuda->base, cudaDeviceGetAttribute(&cuda->multiprocessors, cudaDevAttrMultiProcessorCount, gpu), failed);
+    CUDA_GOTO(&cuda->base, cudaEventCreate(&cuda->epoch), failed);
+    CUDA_GOTO(&cuda->base, cudaEventRecord(cuda->epoch, NULL), failed);
+    status = gemm_library_new(&cuda->gemm, diags);
+    if (status != STATUS_OK)
+        goto failed;
+    *device = &cuda->base;
+    return STATUS_OK;
+failed:
+    cuda_close(&cuda->base);
+    return status;
+}
+
+enum status cuda_device_facts(const struct device *device, struct cuda_device_facts *facts, struct diags *diags)
+{
+    struct cudaDeviceProp properties;
+    struct cuda_device_facts read = {0};
+    CUDA_RETURN(device, cudaGetDeviceProperties(&properties, cuda_of(device)->gpu));
+    CUDA_RETURN(device, cudaDriverGetVersion(&read.driver));
+    CUDA_RETURN(device, cudaRuntimeGetVersion(&read.runtime));
+    snprintf(read.name, sizeof read.name, "%s", properties.name);
+    read.major = properties.major;
+    read.minor = properties.minor;
+    read.multiprocessors = properties.multiProcessorCount;
+    read.memory_bytes = properties.totalGlobalMem;
+    read.l2_bytes = (size_t)properties.l2CacheSize;
+    *facts = read;
+    return STATUS_OK;
+}

@@ -1,0 +1,48 @@
+/*
+ * cuda_device.h - a CUDA GPU as a device (device.h): bf16 activations, streams and events of CUDA, kernels of
+ * kernels/cuda_launch.h.
+ *
+ * Memory is plain cudaMalloc, zeroed. Each stream has its own workspace, taken when the stream is made. Urgent streams get the
+ * highest priority the device offers, so that exchanges start while a long kernel's blocks drain.
+ *
+ * Host copies of ordinary memory go through a ring of page-locked buffers, so copy_in does not wait for the device.
+ *
+ * Waiting. stream_synchronise asks the stream again and again (spinning 200 us, then sleeping 50 us at a time) and in between
+ * lets a watch look after what else may end the wait: the communication backend sets it (cuda_comm.c).
+ *
+ * Time. event_time counts from the epoch mark (cuda_device_mark_epoch), with CUDA's resolution of about half a microsecond.
+ */
+#ifndef MSIM_RUNTIME_CUDA_DEVICE_H
+#define MSIM_RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/device.h"
+
+/* GPUs this process can use; 0 without a driver, or in a build without CUDA. */
+int cuda_device_count(void);
+
+/* `gpu` of cuda_device_count; `limit` bytes of memory_new, 0: none. STATUS_MISSING with a sentence where this build or this
+ * machine has no CUDA, where the GPU is older than sm_80, or where cuBLASLt cannot be loaded. */
+MUST_CHECK enum status cuda_device_open(int rank, int gpu, size_t limit, struct device **device, struct diags *diags);
+
+struct cuda_device_facts {
+    char name[256];
+    int major, minor, multiprocessors;
+    size_t memory_bytes, l2_bytes;
+    int driver, runtime; /* 13000: CUDA 13.0 */
+};
+MUST_CHECK enum status cuda_device_facts(const struct device *device, struct cuda_device_facts *facts, struct diags *diags);
+
+/* --- for the communication backend */
+
+struct CUstream_st;
+struct CUstream_st *cuda_device_stream(struct device_stream *stream);
+/* The epoch is where `stream` is now. */
+MUST_CHECK enum status cuda_device_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags);
+/* Called with `context` while a wait lasts; anything but STATUS_OK ends the wait and stays the device's answer. */
+struct cuda_device_watch {
+    enum status (*look)(void *context, nanos waited, struct diags *diags);
+    void *context;
+};
+void cuda_device_set_watch(struct device *device, struct cuda_device_watch watch);
+
+#endif

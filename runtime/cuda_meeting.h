@@ -1,0 +1,36 @@
+/*
+ * cuda_meeting.h - how processes of one job find each other: files in a folder that all of them see.
+ *
+ *   id           what rank 0 tells the others: a line of versions, then the bytes of the unique id
+ *   rank.N       host and process id of rank N
+ *   abandoned    "rank N: why": somebody gave up; the first one's sentence stays
+ *
+ * Files appear whole (written aside, then linked or renamed).
+ */
+#ifndef MSIM_RUNTIME_CUDA_MEETING_H
+#define MSIM_RUNTIME_CUDA_MEETING_H
+
+#include "model/base/diag.h"
+#include "model/base/units.h"
+
+enum { MEETING_PATH = 512, MEETING_VERSIONS = 96, MEETING_REASON = 320 };
+
+struct cuda_meeting {
+    char folder[MEETING_PATH];
+    int rank, n_ranks;
+    nanos timeout;
+};
+
+/* Leaves this rank's host and process id. */
+MUST_CHECK enum status meeting_enter(struct cuda_meeting *meeting, const char *folder, int rank, int n_ranks, nanos timeout,
+                                     struct diags *diags);
+/* Rank 0 gives `id`; on the others it is filled in when it is there. All must run the same `versions`. */
+MUST_CHECK enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes,
+                                     struct diags *diags);
+void meeting_abandon(const struct cuda_meeting *meeting, const char *why);
+/* Whether somebody gave up; `why` gets the sentence. */
+bool meeting_abandoned(const struct cuda_meeting *meeting, char why[MEETING_REASON]);
+/* "rank 3 (process 1234) is gone" for each rank of this host whose process has ended; "" when none has. */
+void meeting_gone(const struct cuda_meeting *meeting, char *text, size_t size);
+
+#endif

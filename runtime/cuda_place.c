@@ -1,0 +1,50 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "runtime/cuda_comm.h"
+
+static const struct place nowhere = {0};
+
+/* What each launcher calls them: Open MPI's environment, Slurm's srun, and by hand. */
+static const struct {
+    const char *launcher, *rank, *n_ranks, *local, *n_local;
+} launchers[] = {
+    {"MSIM_RANK", "MSIM_RANK", "MSIM_RANKS", "MSIM_LOCAL_RANK", "MSIM_LOCAL_RANKS"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+};
+
+/* A number of the environment, or `missing` when it is not set; -1 for what is no count. */
+static int variable(const char *name, int missing)
+{
+    const char *text = getenv(name);
+    if (!text)
+        return missing;
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno || end == text || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+enum status cuda_place_read(struct cuda_place *place, struct diags *diags)
+{
+    struct cuda_place read = {.rank = 0, .n_ranks = 1, .local = 0, .n_local = 1, .launcher = "none"};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (!getenv(launchers[i].rank) || !getenv(launchers[i].n_ranks))
+            continue;
+        read.launcher = launchers[i].launcher;
+        read.rank = variable(launchers[i].rank, -1);
+        read.n_ranks = variable(launchers[i].n_ranks, -1);
+        read.local = variable(launchers[i].local, read.rank);
+        read.n_local = variable(launchers[i].n_local, read.n_ranks);
+        break;
+    }
+    if (read.n_ranks < 1 || read.rank < 0 || read.rank >= read.n_ranks || read.local < 0 || read.n_local < 1) {
+        diag_error(diags, nowhere, "%s's variables contradict each other: rank %d of %d, %d of %d on this machine", read.launcher,
+                   read.rank, read.n_ranks, read.local, read.n_local);
+        return STATUS_BAD_INPUT;
+    }
+    *place = read;
+    return STATUS_OK;
+}
