@@ -1,0 +1,71 @@
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/gemm_library.h"
+#include "tests/kernels/gpu_memory.h"
+
+static void must(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return;
+    fprintf(stderr, "%s: %s (CUDA error %d)\n", what, cudaGetErrorString(error), (int)error);
+    exit(EXIT_FAILURE);
+}
+
+static void *gpu_new(size_t bytes)
+{
+    void *memory = NULL;
+    must(cudaMalloc(&memory, bytes), "cudaMalloc");
+    return memory;
+}
+
+static void gpu_free(void *memory)
+{
+    must(cudaFree(memory), "cudaFree");
+}
+
+static void gpu_in(void *device, const void *host, size_t bytes)
+{
+    must(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
+}
+
+/* Synchronises with every stream, so a kernel's failure shows here. */
+static void gpu_out(void *host, const void *device, size_t bytes)
+{
+    must(cudaDeviceSynchronize(), "a kernel");
+    must(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy from the device");
+}
+
+const struct kernel_device gpu_memory = {.memory_new = gpu_new, .memory_free = gpu_free, .copy_in = gpu_in, .copy_out = gpu_out};
+
+bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
+{
+    int count = 0;
+    struct cudaDeviceProp properties;
+    struct diags diags = {0};
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+        printf("skipped: this machine has no usable NVIDIA GPU\n");
+        return false;
+    }
+    must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES, .multiprocessors = properties.multiProcessorCount};
+    if (gemm_library_new(&made.gemm, &diags) != STATUS_OK) {
+        printf("skipped: %s\n", diags.items[0].text);
+        diags_free(&diags);
+        return false;
+    }
+    must(cudaStreamCreateWithFlags(&made.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    made.workspace = gpu_new(made.workspace_bytes);
+    snprintf(name, name_size, "%s (sm_%d%d, cuBLASLt %zu)", properties.name, properties.major, properties.minor,
+             gemm_library_version(made.gemm));
+    *launch = made;
+    return true;
+}
+
+void gpu_close(struct cuda_launch *launch)
+{
+    gpu_free(launch->workspace);
+    must(cudaStreamDestroy(launch->stream), "cudaStreamDestroy");
+    gemm_library_free(launch->gemm);
+}

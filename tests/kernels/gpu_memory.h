@@ -1,0 +1,16 @@
+/* gpu_memory.h - the GPU behind kernel_device.h, and what a test on it needs. Plain cudaMalloc; nothing is checked in a forked
+ * child. */
+#ifndef MSIM_TESTS_KERNELS_GPU_MEMORY_H
+#define MSIM_TESTS_KERNELS_GPU_MEMORY_H
+
+#include "kernels/cuda_launch.h"
+#include "tests/kernels/kernel_device.h"
+
+enum { EXIT_SKIPPED = 77 };
+
+/* False, with a sentence on stdout, where there is no GPU (or no cuBLASLt for it). */
+bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size);
+void gpu_close(struct cuda_launch *launch);
+extern const struct kernel_device gpu_memory;
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * kernel_time [REPEATS] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. Exit 77 without a GPU.
+ *
+ * Each repetition writes a buffer larger than the second-level cache first, so inputs come from memory. Data is random (zeros run
+ * faster). Times are of CUDA events around one launch, which adds one to two microseconds. `copy_fraction`: bytes moved per
+ * second over those of a large device-to-device copy (read and written bytes counted) measured at the beginning.
+ */
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/gemm_library.h"
+#include "model/base/random.h"
+#include "tests/kernels/gpu_memory.h"
+
+enum { MOST_REPEATS = 101, PATTERN_BYTES = 16 << 20, WARM_UP = 3 };
+static const size_t POOL_BYTES = (size_t)6 << 30, FLUSH_BYTES = (size_t)256 << 20;
+
+struct bench {
+    struct cuda_launch launch;
+    char *pool, *flush;
+    size_t used;
+    int repeats;
+    double copy_rate; /* bytes per second */
+    cudaEvent_t begin, end;
+    const char *gpu;
+};
+
+static void must(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return;
+    fprintf(stderr, "%s: %s (CUDA error %d)\n", what, cudaGetErrorString(error), (int)error);
+    exit(EXIT_FAILURE);
+}
+
+/* Random bf16 in (-1, 1); as fp32 they are numbers of the same size. */
+static void fill_pool(struct bench *bench)
+{
+    uint16_t *pattern = malloc(PATTERN_BYTES);
+    struct random_stream random = random_stream_named(1, 31, 0);
+    for (size_t i = 0; pattern && i < PATTERN_BYTES / 2; i++)
+        pattern[i] = bf16_of_float((float)(2 * random_uniform(&random) - 1));
+    for (size_t at = 0; pattern && at < POOL_BYTES; at += PATTERN_BYTES)
+        must(cudaMemcpy(bench->pool + at, pattern, PATTERN_BYTES, cudaMemcpyHostToDevice), "filling the pool");
+    free(pattern);
+}
+
+static void *take(struct bench *bench, size_t bytes)
+{
+    void *at = bench->pool + bench->used;
+    bench->used += (bytes + 255) / 256 * 256;
+    if (bench->used > POOL_BYTES) {
+        fprintf(stderr, "the pool of %zu bytes is too small\n", POOL_BYTES);
+        exit(EXIT_FAILURE);
+    }
+    return at;
+}
+
+static void *bf16s(struct bench *bench, int64_t n)
+{
+    return take(bench, (size_t)n * 2);
+}
+
+static float *floats(struct bench *bench, int64_t n)
+{
+    return take(bench, (size_t)n * 4);
+}
+
+static int32_t *indices(struct bench *bench, int64_t n, int64_t below)
+{
+    int32_t *at = take(bench, (size_t)n * 4), *host = malloc((size_t)n * 4);
+    struct random_stream random = random_stream_named(1, 32, (uint64_t)n);
+    for (int64_t i = 0; host && i < n; i++)
+        host[i] = (int32_t)random_below(&random, (uint64_t)below);
+    must(cudaMemcpy(at, host, (size_t)n * 4, cudaMemcpyHostToDevice), "indices");
+    free(host);
+    return at;
+}
+
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+typedef enum status launcher(const struct bench *bench, const void *call, struct diags *diags);
+
+static enum status launch_kernel_call(const struct bench *bench, const void *call, struct diags *diags)
+{
+    return kernel_cuda_launch(&bench->launch, call, diags);
+}
+
+static enum status launch_fused(const struct bench *bench, const void *call, struct diags *diags)
+{
+    return gemm_fused_cuda(&bench->launch, call, diags);
+}
+
+/* One row of the table; gives back the median in seconds. */
+static double time_call(struct bench *bench, const char *op, const char *sizes, launcher *run, const void *call, double bytes,
+                        double flops)
+{
+    float times[MOST_REPEATS];
+    struct diags diags = {0};
+    for (int i = -WARM_UP; i < bench->repeats; i++) {
+        must(cudaMemsetAsync(bench->flush, i & 0xff, FLUSH_BYTES, bench->launch.stream), "flush");
+        must(cudaEventRecord(bench->begin, bench->launch.stream), "event");
+        if (run(bench, call, &diags) != STATUS_OK) {
+            fprintf(stderr, "%s %s: %s\n", op, sizes, diags.n_items ? diags.items[0].text : "not launched");
+            diags_free(&diags);
+            return NAN;
+        }
+        must(cudaEventRecord(bench->end, bench->launch.stream), "event");
+        must(cudaEventSynchronize(bench->end), op);
+        if (i >= 0)
+            must(cudaEventElapsedTime(&times[i], bench->begin, bench->end), "elapsed");
+    }
+    qsort(times, (size_t)bench->repeats, sizeof *times, compare);
+    const double median = times[bench->repeats / 2] * 1e-3, low = times[bench->repeats / 10] * 1e-3,
+                 high = times[bench->repeats * 9 / 10] * 1e-3;
+    printf("\"%s\",%s,%s,%.0f,%.0f,%.3f,%.3f,%.3f,%.1f,%.1f,%.3f\n", bench->gpu, op, sizes, bytes, flops, median * 1e6, low * 1e6,
+           high * 1e6, bytes / median * 1e-9, flops / median * 1e-12,
+           bench->copy_rate > 0 ? bytes / median / bench->copy_rate : 1);
+    fflush(stdout);
+    bench->used = 0;
+    return median;
+}
+
+static void time_kernel(struct bench *bench, const char *sizes, const struct kernel_call *call, double bytes, double flops)
+{
+    (void)time_call(bench, kernel_name(call->kernel), sizes, launch_kernel_call, call, bytes, flops);
+}
+
+static void time_copy(struct bench *bench)
+{
+    const size_t bytes = (size_t)2 << 30;
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {bench->pool + bytes, bench->pool, bytes}};
+    double seconds = time_call(bench, "copy", "2 GiB", launch_kernel_call, &call, 2.0 * (double)bytes, 0);
+    bench->copy_rate = 2.0 * (double)bytes / seconds;
+}
+
+static void time_norms(struct bench *b, int64_t t, int64_t h)
+{
+    char sizes[64];
+    const double n = (double)t * (double)h;
+    for (int rms = 0; rms < 2; rms++) {
+        snprintf(sizes, sizeof sizes, "t=%lld h=%lld %s", (long long)t, (long long)h, rms ? "rms" : "layer");
+        struct norm_forward_call f = {
+            t, h, rms, 1e-5f, bf16s(b, t * h), bf16s(b, h), bf16s(b, h), bf16s(b, t * h), floats(b, t), floats(b, t)};
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_NORM_FORWARD, .norm_forward = f}, 4 * n, 8 * n);
+        struct norm_backward_call r = {t,
+                                       h,
+                                       rms,
+                                       bf16s(b, t * h),
+                                       bf16s(b, t * h),
+                                       bf16s(b, h),
+                                       floats(b, t),
+                                       floats(b, t),
+                                       bf16s(b, t * h),
+                                       bf16s(b, t * h),
+                                       floats(b, h),
+                                       floats(b, h)};
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_NORM_BACKWARD, .norm_backward = r}, 8 * n, 16 * n);
+    }
+}
+
+static void time_pointwise(struct bench *b, int64_t t, int64_t h)
+{
+    char sizes[64];
+    const double n = (double)t * (double)h;
+    snprintf(sizes, sizeof sizes, "t=%lld h=%lld", (long long)t, (long long)h);
+    struct kernel_call call = {.kernel = KERNEL_ADD, .add = {t * h, h, bf16s(b, t * h), bf16s(b, t * h), NULL, bf16s(b, t * h)}};
+    time_kernel(b, sizes, &call, 6 * n, n);
+    call = (struct kernel_call){.kernel = KERNEL_DROPOUT_FORWARD,
+                                .dropout = {.n = t * h,
+                                            .h = h,
+                                            .p = 0.1f,
+                                            .seed = 1,
+                                            .x = bf16s(b, t * h),
+                                            .bias = bf16s(b, h),
+                                            .residual = bf16s(b, t * h),
+                                            .y = bf16s(b, t * h)}};
+    time_kernel(b, sizes, &call, 6 * n, 3 * n);
+    call.kernel = KERNEL_DROPOUT_BACKWARD;
+    call.dropout.dy = bf16s(b, t * h), call.dropout.dx = bf16s(b, t * h);
+    time_kernel(b, sizes, &call, 4 * n, n);
+    call = (struct kernel_call){.kernel = KERNEL_COLUMN_SUM, .column_sum = {t, h, bf16s(b, t * h), floats(b, h)}};
+    time_kernel(b, sizes, &call, 2 * n, n);
+    call = (struct kernel_call){.kernel = KERNEL_CAST, .cast = {t * h, floats(b, t * h), bf16s(b, t * h), false}};
+    time_kernel(b, sizes, &call, 6 * n, 0);
+    for (int gated = 0; gated < 2; gated++) {
+        int64_t wide = t * h * (gated ? 2 : 1);
+        snprintf(sizes, sizeof sizes, "t=%lld f=%lld %s", (long long)t, (long long)h, gated ? "swiglu" : "gelu");
+        struct activation_call a = {t, h, gated, bf16s(b, wide), bf16s(b, t * h), bf16s(b, t * h), bf16s(b, wide)};
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_ACTIVATION_FORWARD, .activation = a}, (gated ? 6 : 4) * n,
+                    10 * n);
+        a = (struct activation_call){t, h, gated, bf16s(b, wide), bf16s(b, t * h), bf16s(b, t * h), bf16s(b, wide)};
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_ACTIVATION_BACKWARD, .activation = a}, (gated ? 10 : 6) * n,
+                    20 * n);
+    }
+}
+
+static void time_ends(struct bench *b, int64_t t, int64_t h, int64_t v)
+{
+    char sizes[64];
+    const double n = (double)t * (double)v, x = (double)t * (double)h;
+    snprintf(sizes, sizeof sizes, "t=%lld h=%lld v=%lld", (long long)t, (long long)h, (long long)v);
+    struct embedding_call e = {.t = t,
+                               .h = h,
+                               .seq_len = t,
+                               .count = v,
+                               .tokens = indices(b, t, v),
+                               .table = bf16s(b, v * h),
+                               .x = bf16s(b, t * h),
+                               .dx = bf16s(b, t * h),
+                               .dtable = floats(b, v * h)};
+    size_t used = b->used;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_EMBEDDING_FORWARD, .embedding = e}, 4 * x, 0);
+    b->used = used;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_EMBEDDING_BACKWARD, .embedding = e}, 10 * x, x);
+    struct logits_call l = {.t = t,
+                            .v = v,
+                            .targets = indices(b, t, v),
+                            .logits = bf16s(b, t * v),
+                            .max = floats(b, t),
+                            .sums = floats(b, 2 * t),
+                            .scale = 1,
+                            .loss = take(b, 8)};
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_MAX, .logits = l}, 2 * n, n);
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_SUM, .logits = l}, 2 * n, 3 * n);
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_BACKWARD, .logits = l}, 4 * n, 3 * n);
+}
+
+static void time_optimizers(struct bench *b, int64_t n)
+{
+    char sizes[64];
+    snprintf(sizes, sizeof sizes, "n=%lld", (long long)n);
+    struct adam_call a = {.n = n,
+                          .p = floats(b, n),
+                          .m = floats(b, n),
+                          .v = floats(b, n),
+                          .g = floats(b, n),
+                          .compute = bf16s(b, n),
+                          .rate = 1e-4f,
+                          .beta1 = 0.9f,
+                          .beta2 = 0.95f,
+                          .epsilon = 1e-8f,
+                          .gradient_scale = 1,
+                          .step = 10};
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_ADAM, .adam = a}, 30.0 * (double)n, 15.0 * (double)n);
+    struct lamb_call l = {.n = n,
+                          .p = floats(b, n),
+                          .m = floats(b, n),
+                          .v = floats(b, n),
+                          .g = floats(b, n),
+                          .update = floats(b, n),
+                          .norms = floats(b, 2),
+                          .compute = bf16s(b, n),
+                          .rate = 1e-4f,
+                          .beta1 = 0.9f,
+                          .beta2 = 0.95f,
+                          .epsilon = 1e-8f,
+                          .gradient_scale = 1,
+                          .step = 10};
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LAMB, .lamb = l}, 46.0 * (double)n, 20.0 * (double)n);
+    struct square_sum_call s = {n, floats(b, n), floats(b, 1)};
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SQUARE_SUM, .square_sum = s}, 4.0 * (double)n, 2.0 * (double)n);
+}
+
+static double pairs(int64_t s, int64_t window)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < s; i++)
+        sum += (double)(window > 0 && i + 1 > window ? window : i + 1);
+    return sum;
+}
+
+static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads, int kv, int d, int64_t window)
+{
+    char sizes[96];
+    const int64_t t = batch * s, row = (int64_t)(heads + 2 * kv) * d, out = (int64_t)heads * d;
+    const double flops = 4.0 * d * heads * (double)batch * pairs(s, window);
+    snprintf(sizes, sizeof sizes, "batch=%lld s=%lld heads=%d/%d d=%d window=%lld", (long long)batch, (long long)s, heads, kv, d,
+             (long long)window);
+    struct attention_call a = {.batch = batch,
+                               .seq_len = s,
+                               .window = window,
+                               .heads = heads,
+                               .kv_heads = kv,
+                               .head_dim = d,
+                               .qkv = bf16s(b, t * row),
+                               .out = bf16s(b, t * out),
+                               .log_sum_exp = floats(b, t * heads),
+                               .dout = bf16s(b, t * out),
+                               .dqkv = bf16s(b, t * row),
+                               .workspace = floats(b, t * heads)};
+    struct kernel_call call = {.kernel = KERNEL_ATTENTION_FORWARD, .attention = a};
+    time_kernel(b, sizes, &call, 2.0 * (double)(t * (row + out)), flops);
+    call.kernel = KERNEL_ATTENTION_BACKWARD; /* on what the forward pass left */
+    time_kernel(b, sizes, &call, 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
+}
+
+static void time_linear(struct bench *b, int64_t t, int64_t in, int64_t out)
+{
+    char sizes[96];
+    const double flops = 2.0 * (double)t * (double)in * (double)out;
+    struct linear_call l = {.t = t,
+                            .in = in,
+                            .out = out,
+                            .x = bf16s(b, t * in),
+                            .w = bf16s(b, out * in),
+                            .bias = bf16s(b, out),
+                            .y = bf16s(b, t * out),
+                            .dy = bf16s(b, t * out),
+                            .dx = bf16s(b, t * in),
+                            .dw = floats(b, out * in)};
+    const double bytes = 2.0 * (double)(t * in + out * in + t * out);
+    snprintf(sizes, sizeof sizes, "m=%lld n=%lld k=%lld", (long long)t, (long long)out, (long long)in);
+    for (int kernel = KERNEL_LINEAR_FORWARD; kernel <= KERNEL_LINEAR_BACKWARD_WEIGHT; kernel++)
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = (enum kernel)kernel, .linear = l}, bytes, flops);
+    float one = 1, *scale = floats(b, 1);
+    must(cudaMemcpy(scale, &one, sizeof one, cudaMemcpyHostToDevice), "scale");
+    struct gemm_fused_call g = {.m = t, .n = out, .k = in, .x = l.x, .w = l.w, .bias = l.bias, .y = l.y, .gelu = true};
+    (void)time_call(b, "linear_gelu", sizes, launch_fused, &g, bytes, flops);
+    g = (struct gemm_fused_call){
+        .m = t, .n = out, .k = in, .x = l.x, .w = l.w, .y = l.y, .fp8 = true, .x_scale = scale, .w_scale = scale};
+    (void)time_call(b, "linear_fp8", sizes, launch_fused, &g, bytes / 2, flops);
+}
+
+static void time_everything(struct bench *b)
+{
+    time_copy(b);
+    time_norms(b, 8192, 4096);
+    time_norms(b, 4096, 12288);
+    time_pointwise(b, 8192, 12288);
+    time_ends(b, 8192, 4096, 32000);
+    time_optimizers(b, (int64_t)128 << 20);
+    struct rotary_call r = {16384, 4096, 32, 8, 128, 10000, false, bf16s(b, (int64_t)16384 * 48 * 128)};
+    time_kernel(b, "t=16384 heads=32/8 d=128", &(struct kernel_call){.kernel = KERNEL_ROTARY, .rotary = r},
+                4.0 * 16384 * 40 * 128, 0);
+    for (int64_t s = 2048; s <= 8192; s *= 2) {
+        time_attention(b, 16384 / s, s, 16, 16, 128, 0);
+        time_attention(b, 16384 / s, s, 32, 32, 64, 0);
+    }
+    time_attention(b, 4, 4096, 32, 8, 128, 0);
+    time_attention(b, 4, 4096, 16, 16, 128, 1024);
+    time_linear(b, 8192, 8192, 8192);
+    time_linear(b, 2048, 12288, 4608);
+    time_linear(b, 2048, 1536, 12288);
+    time_linear(b, 2048, 12288, 6144);
+    time_linear(b, 2048, 6144, 12288);
+    time_linear(b, 4096, 4096, 14336);
+}
+
+int main(int argc, char **argv)
+{
+    char name[320];
+    struct bench bench = {.repeats = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 21};
+    if (!gpu_open(&bench.launch, name, sizeof name))
+        return EXIT_SKIPPED;
+    if (bench.repeats < 3 || bench.repeats > MOST_REPEATS) {
+        fprintf(stderr, "usage: kernel_time [REPEATS], 3 to %d\n", MOST_REPEATS);
+        return EXIT_FAILURE;
+    }
+    bench.gpu = name;
+    bench.pool = gpu_memory.memory_new(POOL_BYTES);
+    bench.flush = gpu_memory.memory_new(FLUSH_BYTES);
+    fill_pool(&bench);
+    must(cudaEventCreate(&bench.begin), "event");
+    must(cudaEventCreate(&bench.end), "event");
+    printf("gpu,op,sizes,bytes,flops,median_us,p10_us,p90_us,gigabytes_per_s,teraflops,copy_fraction\n");
+    time_everything(&bench);
+    must(cudaEventDestroy(bench.begin), "event");
+    must(cudaEventDestroy(bench.end), "event");
+    gpu_memory.memory_free(bench.pool);
+    gpu_memory.memory_free(bench.flush);
+    gpu_close(&bench.launch);
+    return EXIT_SUCCESS;
+}
