@@ -17,6 +17,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/collective.h"
+#include "model/cost/data_loading.h"
 #include "model/cost/footprint.h"
 #include "model/cost/machine.h"
 
@@ -324,6 +325,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
     e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters);
+    e.by_class.s[CLASS_HOST] += data_loading_seconds(l, setting);
     e.step_s = cost_by_class_total(&e.by_class);
     e.memory_bytes = closed_form_memory(form, l);
     *out = e;

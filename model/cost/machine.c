@@ -6,6 +6,7 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/collective.h"
+#include "model/cost/data_loading.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 
@@ -106,6 +107,7 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
     case WORK_COLLECTIVE: return collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes);
+    case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED: break;
     }
@@ -176,6 +178,7 @@ static double launches(const struct work_table *table, const struct work *work)
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return 1 + weight;
+    case WORK_DATA: return 0;
     case WORK_SEQUENCE: break;
     }
     double sum = 0;

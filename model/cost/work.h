@@ -36,6 +36,7 @@ enum work_kind {
     WORK_ATTENTION_BACKWARD,
     WORK_MEMORY_BOUND, /* bytes read + written by `count` kernels */
     WORK_COLLECTIVE,   /* bytes of the full buffer over a group */
+    WORK_DATA,         /* a step's batch on its way from the host */
     WORK_OVERLAPPED,   /* children [0] compute and [1] collective, pipelined with one another in chunks */
 };
 
@@ -65,6 +66,10 @@ struct work_collective {
     double bytes; /* of the full buffer, as nccl-tests counts it */
 };
 
+struct work_data {
+    double bytes, samples; /* of one replica */
+};
+
 struct work_sequence {
     int32_t first_child, n_children; /* in work_table.children */
     int32_t repeat;
@@ -85,6 +90,7 @@ struct work {
         struct work_attention attention;
         struct work_memory memory;
         struct work_collective collective;
+        struct work_data data;
         struct work_sequence sequence; /* WORK_SEQUENCE and WORK_OVERLAPPED */
     };
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/cost/data_loading.h"
 
 void waits_add(struct waits *waits, uint32_t op)
 {
@@ -220,6 +221,23 @@ static void emit_blocking(struct stage *stage)
     emit_exchange(stage, begin, n);
 }
 
+/* --- data: the stages that hold the ends of the model read tokens and labels before they begin */
+
+static void emit_data(struct stage *stage)
+{
+    const struct build *build = stage->build;
+    static const struct waits nothing = {.n = 0};
+    bool at_end = false;
+    for (int c = 0; c < build->layout->vpp; c++)
+        at_end = at_end || stage->chunks[c].whole.embedding || stage->chunks[c].whole.head;
+    if (!at_end || stage_has(stage, FEATURE_BIT(ASYNC_DATA)))
+        return;
+    struct op op = {.kind = OP_COMPUTE, .stream = STREAM_HOST, .pass = N_PASSES, .class = CLASS_HOST, .chunk = -1};
+    op.micro_batch = op.layer = -1;
+    op.work = work_add_data(&build->program->works, build->layout, build->setting);
+    waits_add(&stage->waits, stage_add(stage, op, &nothing));
+}
+
 /* --- the whole script */
 
 static void plan_chunks(struct stage *stage)
@@ -250,6 +268,7 @@ void stage_emit(struct stage *stage)
     schedule_slots(layout, stage->build->micro_batches, stage->index, &stage->slots);
     stage->ends = memory_new(stage->slots.n_items, sizeof *stage->ends);
     plan_chunks(stage);
+    emit_data(stage);
     replicas_begin(stage);
     /* Zero-bubble frameworks never let a weight-gradient pass wait for a message. */
     if (stage_has(stage, FEATURE_BIT(PP_OVERLAP)) || schedule_splits_backward(layout->schedule))

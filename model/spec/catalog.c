@@ -60,6 +60,7 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     c.nic_latency_s = 2.5e-6; /* the defaults of cluster_schema.c */
     c.hop_latency_s = 0.6e-6;
     c.net_fraction = 0.9;
+    c.data_sample_s = 1e-4;
     c.fabric_layers = nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
     c.leaf_oversubscription = c.pod_oversubscription = 1;
     c.nic_split = 1;

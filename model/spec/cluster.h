@@ -27,6 +27,7 @@ struct cluster {
     double leaf_oversubscription; /* down : up at the ToR layer, 1 = none */
     double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
     int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
+    double data_sample_s;         /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
     double storage_rate;          /* B/s of the whole checkpoint store; 0 unknown */
 };
 

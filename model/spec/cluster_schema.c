@@ -25,6 +25,8 @@ static const struct field cluster_rows[] = {
     QUANTITY("pod_oversubscription", struct cluster, pod_oversubscription, DIM_COUNT, 0.01, 1000, "1",
              "down : up at the aggregation layer"),
     INTEGER("nic_split", struct cluster, nic_split, 1, 16, "1", "links that one switch port is split into towards the hosts"),
+    QUANTITY("data_sample", struct cluster, data_sample_s, DIM_TIME, 0, 10, "0.1ms",
+             "the host's time per sample without async_data"),
     QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),
 };
 const struct schema cluster_schema = SCHEMA("cluster", cluster_rows);

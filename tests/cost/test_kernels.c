@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "model/cost/attention.h"
+#include "model/cost/data_loading.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "shapes.h"
@@ -103,6 +104,21 @@ START_TEST(memory_bound_is_bytes_over_bandwidth)
 }
 END_TEST
 
+/* 1,024 samples of 2,048 tokens over 16 replicas: 64 samples of 1 ms and 64 x 2,048 x 16 bytes over 1 MB/s; none with async_data.
+ */
+START_TEST(data_waits_for_samples_and_bytes)
+{
+    struct job job = {.global_batch = 1024, .seq_len = 2048};
+    struct cluster cluster = {.gpu = plain_gpu(), .data_sample_s = 1e-3};
+    cluster.gpu.pcie_rate = 1e6;
+    struct setting setting = {.cluster = &cluster, .job = &job};
+    struct layout layout = {.dp = 16, .cp = 1};
+    ck_assert_double_eq_tol(data_loading_seconds(&layout, &setting), 0.064 + 2.097152, 1e-12);
+    layout.features = FEATURE_BIT(ASYNC_DATA);
+    ck_assert_double_eq(data_loading_seconds(&layout, &setting), 0);
+}
+END_TEST
+
 Suite *suite_kernels(void)
 {
     Suite *suite = suite_create("kernels");
@@ -113,6 +129,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, gemm_grows_with_every_dimension);
     tcase_add_test(all, attention_counts_pairs_and_heads);
     tcase_add_test(all, memory_bound_is_bytes_over_bandwidth);
+    tcase_add_test(all, data_waits_for_samples_and_bytes);
     suite_add_tcase(suite, all);
     return suite;
 }

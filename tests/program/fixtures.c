@@ -29,7 +29,7 @@ struct fixture fixture_of(int layers, bool mixture)
                 .precision = PRECISION_BF16,
                 .gradient_precision = PRECISION_FP32,
                 .features = ~(feature_set)0},
-        .layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1},
+        .layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1, .features = FEATURE_BIT(ASYNC_DATA)},
     };
     for (int i = 0; i < N_PRECISIONS; i++)
         f.cluster.gpu.peak_flops[i] = 312e12;

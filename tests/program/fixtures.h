@@ -12,7 +12,8 @@ struct fixture {
     struct layout layout;
 };
 
-/* `layers` equal layers (a mixture of 8 experts each when `mixture`), no layout yet; all dimensions 1, schedule none. */
+/* `layers` equal layers (a mixture of 8 experts each when `mixture`), no layout yet; all dimensions 1, schedule none, its data
+ * there before the step (async_data). */
 struct fixture fixture_of(int layers, bool mixture);
 /* A pipeline of p stages with v chunks and m micro-batches, two layers per virtual stage, nothing else parallel. */
 struct fixture fixture_pipeline(enum schedule schedule, int p, int v, int m);

@@ -324,6 +324,34 @@ START_TEST(mirrored_gradients)
 }
 END_TEST
 
+/* Without async_data the stages at the ends of the model wait for the batch before their first pass; nobody else, and nothing but
+ * that pass, does. */
+START_TEST(data_before_the_first_pass)
+{
+    struct fixture f = fixture_pipeline(SCHEDULE_1F1B, 3, 1, 4);
+    for (int async = 0; async <= 1; async++) {
+        f.layout.features = async ? FEATURE_BIT(ASYNC_DATA) : 0;
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        for (int r = 0; r < 3; r++) {
+            uint32_t n, loads = 0, waiting = 0;
+            const struct op *ops = rank_ops(&program, r, &n);
+            for (uint32_t i = 0; i < n; i++) {
+                loads += ops[i].stream == STREAM_HOST;
+                for (int d = 0; d < OP_DEPS && ops[i].deps[d] != NO_OP; d++) {
+                    if (ops[ops[i].deps[d]].stream != STREAM_HOST)
+                        continue;
+                    ck_assert(ops[i].kind == OP_COMPUTE && ops[i].pass == PASS_FORWARD && ops[i].micro_batch == 0);
+                    waiting++;
+                }
+            }
+            ck_assert_uint_eq(loads, !async && r != 1);
+            ck_assert_uint_eq(waiting, loads);
+        }
+        program_free(&program);
+    }
+}
+END_TEST
+
 /* Groups of an unfolded program are the layout's; only those used are there. */
 START_TEST(ranks_and_groups)
 {
@@ -371,6 +399,7 @@ int main(void)
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, ranks_and_groups);
     tcase_add_test(tcase, mirrored_gradients);
+    tcase_add_test(tcase, data_before_the_first_pass);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -34,7 +34,7 @@ static struct fixture replicated(int p, int v, int zero, feature_set features, b
     f.layout.dp = 4;
     f.layout.ep = mixture ? 2 : 1;
     f.layout.zero = zero;
-    f.layout.features = features;
+    f.layout.features |= features;
     f.job.global_batch = 4 * (p > 1 ? 2 * p : 3);
     return f;
 }

@@ -13,7 +13,7 @@ static struct program healthy(void)
     f.layout.dp = 2;
     f.layout.zero = 1;
     f.job.global_batch = 8;
-    f.layout.features = FEATURE_BIT(PP_OVERLAP);
+    f.layout.features |= FEATURE_BIT(PP_OVERLAP);
     return fixture_build(&f, DETAIL_CHUNK, false);
 }
 
