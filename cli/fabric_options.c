@@ -8,34 +8,48 @@ const char *const routing_choices[] = {"ecmp", "static", "adaptive", NULL};
 static const char *const cables[] = {"nvlink", "pcie", "nic", "tor", "agg"};
 enum { N_CABLES = sizeof cables / sizeof cables[0] };
 
+bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
+                        uint32_t *out, uint32_t *back)
+{
+    const char *colon = strchr(text, ':'), *last = strchr(text, stop);
+    char *end;
+
+    for (int c = 0; c < N_CABLES && colon != NULL && last != NULL; c++) {
+        if (strncmp(text, cables[c], (size_t)(colon - text)) != 0 || cables[c][colon - text] != '\0')
+            continue;
+        enum fabric_layer layer = (enum fabric_layer)(2 * c);
+        long number = strtol(colon + 1, &end, 10);
+        if (end != last || number < 0 || number >= (long)fabric_layer_links(fabric, layer)) {
+            diag_error(&call->diags, (struct place){0}, "%s %s: there are %u %s cables, numbered from 0", option, text,
+                       fabric_layer_links(fabric, layer), cables[c]);
+            return false;
+        }
+        *out = fabric->first[layer] + (uint32_t)number;
+        *back = fabric->first[layer + 1] + (uint32_t)number;
+        return true;
+    }
+    diag_error(&call->diags, (struct place){0}, "%s %s: write LAYER:NUMBER%c..., the layer nvlink, pcie, nic, tor or agg", option,
+               text, stop);
+    return false;
+}
+
 /* LAYER:NUMBER=SPEED; both directions of the cable. */
 static bool link_apply(struct invocation *call, const char *text, struct fabric *fabric)
 {
-    const char *colon = strchr(text, ':'), *equals = strchr(text, '=');
+    uint32_t out, back;
     char *end;
 
-    for (int c = 0; c < N_CABLES && colon != NULL && equals != NULL; c++) {
-        if (strncmp(text, cables[c], (size_t)(colon - text)) != 0 || cables[c][colon - text] != '\0')
-            continue;
-        enum fabric_layer out = (enum fabric_layer)(2 * c);
-        long number = strtol(colon + 1, &end, 10);
-        if (end != equals || number < 0 || number >= (long)fabric_layer_links(fabric, out)) {
-            diag_error(&call->diags, (struct place){0}, "--link %s: there are %u %s cables, numbered from 0", text,
-                       fabric_layer_links(fabric, out), cables[c]);
-            return false;
-        }
-        double speed = strtod(equals + 1, &end);
-        if (end == equals + 1 || *end != '\0' || !(speed >= 0 && speed <= 1)) {
-            diag_error(&call->diags, (struct place){0}, "--link %s: a speed lies between 0 (down) and 1", text);
-            return false;
-        }
-        fabric_set_speed(fabric, fabric->first[out] + (uint32_t)number, speed);
-        fabric_set_speed(fabric, fabric->first[out + 1] + (uint32_t)number, speed);
-        return true;
+    if (!fabric_cable_parse(call, "--link", text, '=', fabric, &out, &back))
+        return false;
+    const char *value = strchr(text, '=') + 1;
+    double speed = strtod(value, &end);
+    if (end == value || *end != '\0' || !(speed >= 0 && speed <= 1)) {
+        diag_error(&call->diags, (struct place){0}, "--link %s: a speed lies between 0 (down) and 1", text);
+        return false;
     }
-    diag_error(&call->diags, (struct place){0}, "--link %s: write LAYER:NUMBER=SPEED, the layer nvlink, pcie, nic, tor or agg",
-               text);
-    return false;
+    fabric_set_speed(fabric, out, speed);
+    fabric_set_speed(fabric, back, speed);
+    return true;
 }
 
 enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric)

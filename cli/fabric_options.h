@@ -36,6 +36,10 @@ extern const char *const routing_choices[];
 
 /* The fabric of --fabric, or of `cluster`, with the cables of --link. */
 MUST_CHECK enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric);
+/* The first link of a cable written LAYER:NUMBER, up to the character `stop`; *back is its other direction. False, with a
+ * diagnostic that begins with `option`, when there is none. */
+bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
+                        uint32_t *out, uint32_t *back);
 /* The router of the options; adaptive routing still needs loads. */
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric);
 

@@ -56,6 +56,53 @@ static void network_seen(void *context, struct network_flow *network, const stru
 
 /* ---- before it */
 
+/* LINK@START+LENGTH. */
+static bool flap_parse(struct invocation *call, const char *text, const struct fabric *fabric, struct link_event *events)
+{
+    const char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
+    char start_text[32] = "", why[160];
+    uint32_t out, back;
+    double start, length;
+
+    if (!fabric_cable_parse(call, "--flap", text, '@', fabric, &out, &back))
+        return false;
+    if (plus != NULL && (size_t)(plus - at) < sizeof start_text)
+        memcpy(start_text, at + 1, (size_t)(plus - at - 1));
+    if (plus == NULL || quantity_parse(start_text, DIM_TIME, &start, why, sizeof why) != STATUS_OK ||
+        quantity_parse(plus + 1, DIM_TIME, &length, why, sizeof why) != STATUS_OK || start < 0 || length <= 0) {
+        diag_error(&call->diags, (struct place){0}, "--flap %s: write LINK@START+LENGTH, for example tor:17@2s+50ms", text);
+        return false;
+    }
+    nanos stall = retransmit_stall(nanos_from_seconds(length), (int)option_count(call, "retransmit-exponent"),
+                                   option_flag(call, "adaptive-retransmission"));
+    if (stall < 0) {
+        diag_error(&call->diags, (struct place){0},
+                   "--flap %s: the NICs' %d tries are used up before the link is back: the job fails", text, RETRANSMIT_TRIES);
+        return false;
+    }
+    nanos from = nanos_from_seconds(start) + STEP_EPOCH;
+    events[0] = (struct link_event){.at = from, .link = out, .speed = 0};
+    events[1] = (struct link_event){.at = from, .link = back, .speed = 0};
+    events[2] = (struct link_event){.at = from + stall, .link = out, .speed = 1};
+    events[3] = (struct link_event){.at = from + stall, .link = back, .speed = 1};
+    return true;
+}
+
+static enum status flaps_load(struct invocation *call, struct step_flow *flow)
+{
+    int n;
+    const char *const *texts = option_list(call, "flap", &n);
+
+    flow->events = memory_new(4 * (size_t)n, sizeof *flow->events);
+    for (int i = 0; i < n; i++)
+        if (!flap_parse(call, texts[i], &flow->fabric, flow->events + 4 * i))
+            return STATUS_USAGE;
+    qsort(flow->events, 4 * (size_t)n, sizeof *flow->events, link_event_compare);
+    flow->options.events = flow->events;
+    flow->options.n_events = 4 * n;
+    return STATUS_OK;
+}
+
 enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
                            struct step_options *how)
 {
@@ -91,14 +138,16 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     how->all_ranks = true;
     how->seen = network_seen;
     how->seen_context = flow;
-    return STATUS_OK;
+    return flaps_load(call, flow);
 }
 
 void step_flow_free(struct step_flow *flow)
 {
     fabric_free(&flow->fabric);
     free(flow->placement);
+    free(flow->events);
     flow->placement = NULL;
+    flow->events = NULL;
 }
 
 /* ---- reports */

@@ -22,6 +22,7 @@ struct step_flow {
     struct fabric fabric;
     struct network_flow_options options;
     int *placement;
+    struct link_event *events;
     FILE *map; /* NULL: no table of links wanted */
     /* After the run. */
     struct hot_link hot[HOT_LINKS];

@@ -58,6 +58,7 @@ struct network_flow {
     uint32_t free_transfer;
     uint32_t *ended; /* transfers that left the links and wait to be taken */
     size_t n_ended, ended_capacity;
+    int next_event;         /* of the options */
     int lost_from, lost_to; /* ranks without a way, -1 none */
 };
 
@@ -283,10 +284,33 @@ static void begin_collective(void *state, nanos now, enum collective collective,
 
 /* ---- ends */
 
+/* What NCCL gets through a link. */
+static double link_rate(const struct network_flow *n, const struct fabric *fabric, uint32_t link)
+{
+    return fabric_rate(fabric, link) * (link >= fabric->first[LAYER_PCIE_OUT] ? n->cluster.net_fraction : 1);
+}
+
 static nanos next_end(void *state)
 {
     struct network_flow *n = state;
-    return n->n_ended > 0 ? flows_now(n->flows) : flows_next(n->flows);
+
+    if (n->n_ended > 0)
+        return flows_now(n->flows);
+    nanos next = flows_next(n->flows);
+    if (n->next_event < n->options.n_events && n->options.events[n->next_event].at < next)
+        next = n->options.events[n->next_event].at;
+    return next;
+}
+
+/* Links whose time has come. */
+static void events_apply(struct network_flow *n, nanos now)
+{
+    const struct fabric *fabric = n->options.fabric;
+
+    for (; n->next_event < n->options.n_events && n->options.events[n->next_event].at <= now; n->next_event++) {
+        const struct link_event *event = &n->options.events[n->next_event];
+        flows_set_rate(n->flows, event->link, link_rate(n, fabric, event->link) * event->speed);
+    }
 }
 
 static void flow_ended(struct network_flow *n, uint32_t flow)
@@ -304,6 +328,7 @@ static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
     uint32_t flow;
 
     flows_advance(n->flows, now);
+    events_apply(n, now);
     while (n->n_ended == 0 && (flow = flows_take(n->flows)) != NO_FLOW)
         flow_ended(n, flow);
     if (n->n_ended == 0)
@@ -355,7 +380,7 @@ static void links_create(struct network_flow *n)
     double *rates = memory_new(n_links, sizeof *rates);
 
     for (uint32_t l = 0; l < n_links; l++)
-        rates[l] = fabric_rate(fabric, l) * (l >= fabric->first[LAYER_PCIE_OUT] ? n->cluster.net_fraction : 1);
+        rates[l] = link_rate(n, fabric, l);
     n->flows = flows_create(rates, n_links);
     free(rates);
 }

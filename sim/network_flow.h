@@ -20,6 +20,7 @@
 #include "model/program/program.h"
 #include "sim/fabric/flows.h"
 #include "sim/fabric/route.h"
+#include "sim/link_fault.h"
 #include "sim/network.h"
 
 struct network_flow;
@@ -28,9 +29,11 @@ struct network_flow_options {
     const struct fabric *fabric;
     enum routing routing;
     bool polarised, rail_aware;
-    int queue_pairs;      /* per connection; 0: 1 */
-    uint64_t seed;        /* of the hash */
-    const int *placement; /* [ranks] the GPU of each rank; NULL: rank r on GPU r */
+    int queue_pairs;                 /* per connection; 0: 1 */
+    uint64_t seed;                   /* of the hash */
+    const int *placement;            /* [ranks] the GPU of each rank; NULL: rank r on GPU r */
+    const struct link_event *events; /* [n_events] links that change during the step, in order (link_event_compare) */
+    int n_events;
 };
 
 /* For a program with all its ranks. `machine`, `program` and what `options` points to must outlive the network. Refused: more

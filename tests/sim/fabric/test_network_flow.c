@@ -200,6 +200,45 @@ START_TEST(faults_on_the_fabric)
 }
 END_TEST
 
+/* 4.096 us x 2^20 = 4.295 s a try: 10 ms cost as much as 4 s, 5 s two tries, 31 s more than seven. Adaptive: 1/128, 3/128, ... of
+ * it. */
+START_TEST(retransmission_by_hand)
+{
+    nanos t = retransmit_interval(20);
+    ck_assert_int_eq(t, 4294967296);
+    ck_assert_int_eq(retransmit_stall(10000000, 20, false), t);
+    ck_assert_int_eq(retransmit_stall(4000000000, 20, false), t);
+    ck_assert_int_eq(retransmit_stall(5000000000, 20, false), 2 * t);
+    ck_assert_int_eq(retransmit_stall(7 * t, 20, false), 7 * t);
+    ck_assert_int_eq(retransmit_stall(7 * t + 1, 20, false), -1);
+    ck_assert_int_eq(retransmit_stall(10000000, 20, true), t / 128);
+    ck_assert_int_eq(retransmit_stall(50000000, 20, true), 3 * (t / 128));
+    ck_assert_int_eq(retransmit_stall(31000000000, 20, true), -1);
+}
+END_TEST
+
+/* A flap in a step that uses the link: the step is longer by about the stall; after the step: not at all. */
+START_TEST(a_flap_stalls_the_step)
+{
+    struct job_case c;
+    job_create(&c, 4, 16, "tp=8,pp=4,dp=1,mb=1");
+    struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
+    nanos healthy = step_of(&c, &options);
+    nanos stall = 3 * healthy;
+    struct link_event events[] = {{healthy / 2, c.fabric.first[LAYER_NIC_UP] + 8, 0},
+                                  {healthy / 2 + stall, c.fabric.first[LAYER_NIC_UP] + 8, 1}};
+    options.events = events;
+    options.n_events = 2;
+    nanos flapped = step_of(&c, &options);
+    ck_assert_int_gt(flapped, healthy + stall / 2);
+    ck_assert_int_le(flapped, healthy + stall);
+    events[0].at = 10 * healthy;
+    events[1].at = 11 * healthy;
+    ck_assert_int_eq(step_of(&c, &options), healthy);
+    fabric_free(&c.fabric);
+}
+END_TEST
+
 static int host_ascending(const void *a, const void *b)
 {
     const int *x = a, *y = b;
@@ -289,6 +328,8 @@ int main(void)
     tcase_add_test(all, edges_by_hand);
     tcase_add_test(all, trees_are_trees);
     tcase_add_test(all, faults_on_the_fabric);
+    tcase_add_test(all, retransmission_by_hand);
+    tcase_add_test(all, a_flap_stalls_the_step);
     tcase_add_test(all, placements_are_permutations);
     tcase_add_test(all, data_parallel_groups_belong_under_one_set_of_tors);
     suite_add_tcase(suite, all);
