@@ -138,7 +138,7 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-static const char *const kinds[] = {"timeline", "breakdown", "run", "scatter", "errors", NULL};
+static const char *const kinds[] = {"timeline", "breakdown", "run", "scatter", "errors", "sweep", "replicas", "faults", NULL};
 
 static const struct option_row options[] = {
     {.name = "kind",
@@ -183,7 +183,8 @@ const struct command command_plot = {
         "Draws results that other commands wrote with --format json, and timelines as CSV, with gnuplot: in the terminal, or as "
         "PNG, SVG or PDF when -o names such a file.\n\n"
         "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over "
-        "time. scatter: predicted against measured. errors: mean error of every table.",
+        "time. scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of "
+        "many runs. faults: what a trace is made of.",
     .operands = "RESULT...",
     .min_operands = 1,
     .max_operands = -1,

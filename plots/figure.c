@@ -19,7 +19,8 @@ static const struct {
 } kinds[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = {"timeline", 1600, 800, 100, 30}, [FIGURE_BREAKDOWN] = {"breakdown", 1200, 800, 100, 30},
     [FIGURE_RUN] = {"run", 1600, 1000, 100, 40},          [FIGURE_SCATTER] = {"scatter", 1500, 1000, 100, 40},
-    [FIGURE_ERRORS] = {"errors", 1400, 900, 100, 34},
+    [FIGURE_ERRORS] = {"errors", 1400, 900, 100, 34},     [FIGURE_SWEEP] = {"sweep", 1400, 900, 100, 34},
+    [FIGURE_REPLICAS] = {"replicas", 1400, 900, 100, 34}, [FIGURE_FAULTS] = {"faults", 1400, 900, 100, 34},
 };
 
 const char *figure_name(enum figure_kind kind)
@@ -76,6 +77,12 @@ enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *
     const json_t *result = input->result;
     if (!result || json_is_array(json_object_get(result, "timeline")))
         return FIGURE_TIMELINE;
+    if (json_object_get(result, "sweep"))
+        return FIGURE_SWEEP;
+    if (json_is_array(json_object_get(result, "outcomes")))
+        return FIGURE_REPLICAS;
+    if (json_is_array(json_object_get(result, "top_nodes")))
+        return FIGURE_FAULTS;
     if (json_is_array(json_object_get(result, "series")))
         return FIGURE_RUN;
     if (json_is_array(json_object_get(result, "sources")))
@@ -191,6 +198,9 @@ static enum status write_data(const struct figure_options *options, const struct
     case FIGURE_RUN: return figure_data_run(&inputs[0], out, diags);
     case FIGURE_SCATTER: return figure_data_scatter(&inputs[0], out, diags);
     case FIGURE_ERRORS: return figure_data_errors(&inputs[0], out, diags);
+    case FIGURE_SWEEP: return figure_data_sweep(&inputs[0], out, diags);
+    case FIGURE_REPLICAS: return figure_data_replicas(&inputs[0], out, diags);
+    case FIGURE_FAULTS: return figure_data_faults(&inputs[0], out, diags);
     case N_FIGURE_KINDS: break;
     }
     return STATUS_USAGE;

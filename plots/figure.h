@@ -6,6 +6,9 @@
  *   run        MFU and goodput over a run, and what its time was spent on run results
  *   scatter    predicted against measured, with a band of 10 %            compare results
  *   errors     mean error of each table, with median, 90th percentile     compare results
+ *   sweep      goodput against what was swept, with the closed form       run --sweep results
+ *   replicas   how goodput is distributed                                 run --replicas results
+ *   faults     causes of failures and their repair times                  faults summary results
  *
  * A figure is a gnuplot file (NAME.gp beside this header, or share/msim/plots) that draws named blocks of data; figure_data.h
  * says what the blocks hold. Colours are told apart by colour-blind readers too (after Okabe and Ito).
@@ -18,7 +21,17 @@
 #include "model/base/diag.h"
 #include "traces/csv.h"
 
-enum figure_kind { FIGURE_TIMELINE, FIGURE_BREAKDOWN, FIGURE_RUN, FIGURE_SCATTER, FIGURE_ERRORS, N_FIGURE_KINDS };
+enum figure_kind {
+    FIGURE_TIMELINE,
+    FIGURE_BREAKDOWN,
+    FIGURE_RUN,
+    FIGURE_SCATTER,
+    FIGURE_ERRORS,
+    FIGURE_SWEEP,
+    FIGURE_REPLICAS,
+    FIGURE_FAULTS,
+    N_FIGURE_KINDS
+};
 const char *figure_name(enum figure_kind kind);
 
 enum figure_terminal { TERMINAL_TEXT, TERMINAL_PNG, TERMINAL_SVG, TERMINAL_PDF };

@@ -13,6 +13,9 @@
  *              $incidents time lost_h
  *   scatter    $points measured predicted group                    $groups group colour point-type text
  *   errors     $errors row mean median p90 bias n text
+ *   sweep      $points value goodput low high memoryless           percent
+ *   replicas   $bins   goodput count                               a histogram
+ *   faults     $causes row faults mean-repair-hours text
  */
 #ifndef MSIM_PLOTS_FIGURE_DATA_H
 #define MSIM_PLOTS_FIGURE_DATA_H
@@ -25,6 +28,10 @@ MUST_CHECK enum status figure_data_breakdown(const struct figure_input *inputs, 
 MUST_CHECK enum status figure_data_run(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_scatter(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_errors(const struct figure_input *input, FILE *out, struct diags *diags);
+
+MUST_CHECK enum status figure_data_sweep(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags);
 
 /* A text as one cell: no tabs, quotes or line ends. */
 void figure_write_text(FILE *out, const char *text);

@@ -219,11 +219,49 @@ START_TEST(wrong_result)
 }
 END_TEST
 
-static const char *const drawn[N_FIGURE_KINDS] = {[FIGURE_TIMELINE] = timeline_csv,
-                                                  [FIGURE_BREAKDOWN] = step_json,
-                                                  [FIGURE_RUN] = run_json,
-                                                  [FIGURE_SCATTER] = compare_json,
-                                                  [FIGURE_ERRORS] = compare_json};
+static const char sweep_json[] =
+    "{\"sweep\": {\"key\": \"restart\", \"unit\": \"s\", \"logarithmic\": false, \"replicas\": 8, \"points\": ["
+    "{\"value\": 300, \"goodput\": 0.9, \"ci95_low\": 0.89, \"ci95_high\": 0.91, \"memoryless\": 0.905},"
+    "{\"value\": 1800, \"goodput\": 0.8, \"ci95_low\": 0.79, \"ci95_high\": 0.81, \"memoryless\": 0.81}]}}";
+static const char replicas_json[] =
+    "{\"estimates\": {\"goodput_pct\": {\"mean\": 90, \"ci95_low\": 89, \"ci95_high\": 91, \"p05\": 88, \"p95\": 92}},"
+    "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
+static const char faults_json[] =
+    "{\"failures\": 3, \"mtbf_s\": 3600, \"per_node_day\": 0.1, \"gaps\": {\"shape\": 0.8}, \"top_nodes\": [],"
+    "\"causes\": [{\"detail\": \"GPU\", \"faults\": 2, \"mean_down_s\": 60}, {\"detail\": \"\", \"faults\": 1, \"mean_down_s\": "
+    "0}]}";
+
+/* Times get the unit that suits the axis; shares are percent. */
+START_TEST(weeks)
+{
+    static const struct {
+        const char *json, *part;
+        enum figure_kind kind;
+    } cases[] = {{sweep_json, "$points << EOD\n5\t90\t89\t91\t90.5\n30\t80\t79\t81\t81\nEOD\n", FIGURE_SWEEP},
+                 {sweep_json, "key = \"restart [min]\"\n", FIGURE_SWEEP},
+                 {replicas_json, "mean = 90\n", FIGURE_REPLICAS},
+                 {faults_json, "$causes << EOD\n0\t2\t0.0166667\tGPU\n1\t1\t0\tunknown\nEOD\n", FIGURE_FAULTS}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diags diags = {0};
+        struct figure_input input = input_of("x", cases[i].json);
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        ck_assert_int_eq(figure_kind_of(&input, &diags), cases[i].kind);
+        ck_assert_int_eq(figure_script(&(struct figure_options){.kind = cases[i].kind}, &input, 1, out, &diags), STATUS_OK);
+        fclose(out);
+        ck_assert_msg(strstr(text, cases[i].part), "%s", text);
+        free(text);
+        diags_free(&diags);
+        figure_input_free(&input);
+    }
+}
+END_TEST
+
+static const char *const drawn[N_FIGURE_KINDS] = {
+    [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
+    [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
+    [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json};
 
 /* Every kind in every format: the first and last bytes are those of the format, and it is not a blank. */
 START_TEST(drawing)
@@ -284,6 +322,7 @@ int main(void)
     tcase_add_test(data, run);
     tcase_add_test(data, scatter);
     tcase_add_test(data, errors);
+    tcase_add_test(data, weeks);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, wrong_result);
     tcase_add_test(data, palette);

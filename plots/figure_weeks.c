@@ -1,0 +1,113 @@
+/* Many runs: goodput along a sweep, its distribution over replicas; and what a fault trace is made of. */
+#include <math.h>
+#include <string.h>
+
+#include "plots/figure_data.h"
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static enum status nothing(const struct figure_input *input, const char *what, const char *command, struct diags *diags)
+{
+    diag_error(diags, (struct place){.file = input->name}, "this result has no %s; draw what '%s --format json' writes", what,
+               command);
+    return STATUS_BAD_INPUT;
+}
+
+/* --- sweep --- */
+
+/* Seconds as the unit in which the whole axis has handy numbers. */
+static double axis_unit(const json_t *sweep, double high, const char **name)
+{
+    *name = "";
+    if (strcmp(json_string_value(json_object_get(sweep, "unit")) ? json_string_value(json_object_get(sweep, "unit")) : "", "s") !=
+        0)
+        return 1;
+    *name = high > 2 * 86400 ? " [days]" : high > 2 * 3600 ? " [h]" : high > 120 ? " [min]" : " [s]";
+    return high > 2 * 86400 ? 86400 : high > 2 * 3600 ? 3600 : high > 120 ? 60 : 1;
+}
+
+enum status figure_data_sweep(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    const json_t *sweep = json_object_get(input->result, "sweep"), *points = json_object_get(sweep, "points");
+    size_t n = json_array_size(points), i;
+    const char *unit, *key = json_string_value(json_object_get(sweep, "key"));
+    json_t *point;
+    if (n < 2 || !key)
+        return nothing(input, "sweep", "msim run --sweep", diags);
+    double high = number_of(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
+    fputs("$points << EOD\n", out);
+    json_array_foreach((json_t *)points, i, point)
+    {
+        fprintf(out, "%.6g\t%.6g\t%.6g\t%.6g\t%.6g\n", number_of(point, "value") / scale, 100 * number_of(point, "goodput"),
+                100 * number_of(point, "ci95_low"), 100 * number_of(point, "ci95_high"), 100 * number_of(point, "memoryless"));
+    }
+    fprintf(out, "EOD\nlogarithmic = %d\nlow = %.6g\nhigh = %.6g\nreplicas = %.0f\nkey = \"",
+            json_is_true(json_object_get(sweep, "logarithmic")), number_of(json_array_get(points, 0), "value") / scale,
+            high / scale, number_of(sweep, "replicas"));
+    figure_write_text(out, key);
+    fprintf(out, "%s\"\n", unit);
+    return STATUS_OK;
+}
+
+/* --- replicas --- */
+
+enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    enum { BINS = 24 };
+    const json_t *outcomes = json_object_get(input->result, "outcomes");
+    const json_t *goodput = json_object_get(json_object_get(input->result, "estimates"), "goodput_pct");
+    size_t n = json_array_size(outcomes), i, counts[BINS] = {0};
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    json_t *outcome;
+    if (n == 0 || !goodput)
+        return nothing(input, "replicas", "msim run --replicas", diags);
+    json_array_foreach((json_t *)outcomes, i, outcome)
+    {
+        low = fmin(low, 100 * number_of(outcome, "goodput"));
+        high = fmax(high, 100 * number_of(outcome, "goodput"));
+    }
+    double width = high > low ? (high - low) / BINS : 1;
+    json_array_foreach((json_t *)outcomes, i, outcome)
+    {
+        int bin = (int)((100 * number_of(outcome, "goodput") - low) / width);
+        counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
+    }
+    fputs("$bins << EOD\n", out);
+    for (i = 0; i < BINS; i++)
+        fprintf(out, "%.6g\t%zu\n", low + ((double)i + 0.5) * width, counts[i]);
+    fprintf(out, "EOD\nbin_width = %.6g\nreplicas = %zu\nmean = %.6g\nci_low = %.6g\nci_high = %.6g\np05 = %.6g\np95 = %.6g\n",
+            width, n, number_of(goodput, "mean"), number_of(goodput, "ci95_low"), number_of(goodput, "ci95_high"),
+            number_of(goodput, "p05"), number_of(goodput, "p95"));
+    return STATUS_OK;
+}
+
+/* --- faults --- */
+
+enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    enum { SHOWN = 16 };
+    const json_t *causes = json_object_get(input->result, "causes");
+    size_t n = json_array_size(causes), i;
+    json_t *cause;
+    if (n == 0)
+        return nothing(input, "causes", "msim faults summary", diags);
+    fputs("$causes << EOD\n", out);
+    json_array_foreach((json_t *)causes, i, cause)
+    {
+        const char *detail = json_string_value(json_object_get(cause, "detail"));
+        if (i >= SHOWN)
+            break;
+        fprintf(out, "%zu\t%.0f\t%.6g\t", i, number_of(cause, "faults"), number_of(cause, "mean_down_s") / 3600);
+        figure_write_text(out, detail && *detail ? detail : "unknown");
+        fputc('\n', out);
+    }
+    const json_t *gaps = json_object_get(input->result, "gaps");
+    size_t shown = n < SHOWN ? n : SHOWN;
+    fprintf(out, "EOD\nn_rows = %zu\ntext_lines = %zu\nfailures = %.0f\nmtbf_h = %.6g\nshape = %.6g\nper_node_day = %.6g\n",
+            shown, shown + 6, number_of(input->result, "failures"), number_of(input->result, "mtbf_s") / 3600,
+            number_of(gaps, "shape"), number_of(input->result, "per_node_day"));
+    return STATUS_OK;
+}
