@@ -18,7 +18,11 @@
  *
  * Messages. Without pp_overlap a stage's sends and receives block it: what a pass made is sent and what the next one needs is
  * received between the two (interleaved: once per pair of a forward and a backward pass). With pp_overlap, and always in
- * zero-bubble schedules, they run beside computation and receives are posted one pass ahead.
+ * zero-bubble and bidirectional schedules, they run beside computation and receives are posted one pass ahead; DualPipe's pairs
+ * of a forward and a backward pass begin with what both need and send when both are done.
+ *
+ * Data. Without async_data the stages that hold the embedding or the head load the step's batch (host stream) before their first
+ * forward pass.
  *
  * Streams: compute; tensor/context/expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host.
  */
