@@ -1,0 +1,174 @@
+/* Processes find each other through a folder, notice other versions, who gave up and who is gone; launchers' variables. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/cuda_comm.h"
+#include "runtime/cuda_meeting.h"
+
+static char folder[] = "/tmp/msim-meeting-XXXXXX";
+
+static void setup(void)
+{
+    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    static const char *const names[] = {"id", "rank.0", "rank.1", "abandoned"};
+    char path[128];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        (void)unlink(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left */
+}
+
+static struct cuda_meeting entered(int rank, nanos timeout)
+{
+    struct cuda_meeting meeting;
+    struct diags diags = {0};
+    ck_assert_int_eq(meeting_enter(&meeting, folder, rank, 2, timeout, &diags), STATUS_OK);
+    return meeting;
+}
+
+START_TEST(others_get_what_rank_0_gives)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND), one = entered(1, NANOS_PER_SECOND);
+    struct diags diags = {0};
+    char given[128], got[128] = {0};
+    for (int i = 0; i < 128; i++)
+        given[i] = (char)(i * 7);
+    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", given, sizeof given, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", got, sizeof got, &diags), STATUS_OK);
+    ck_assert_int_eq(memcmp(given, got, sizeof got), 0);
+}
+END_TEST
+
+START_TEST(other_versions_are_refused)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND), one = entered(1, NANOS_PER_SECOND);
+    struct diags diags = {0};
+    char id[8] = "id";
+    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", id, sizeof id, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 2", id, sizeof id, &diags), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "rank 1 runs NCCL 2, but rank 0 runs NCCL 1"));
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(a_missing_rank_0_is_named_in_time)
+{
+    struct cuda_meeting one = entered(1, NANOS_PER_SECOND / 20);
+    struct diags diags = {0};
+    char id[8];
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", id, sizeof id, &diags), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "rank 0 did not come"));
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(the_first_to_give_up_is_remembered)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND), one = entered(1, NANOS_PER_SECOND);
+    char why[MEETING_REASON];
+    ck_assert(!meeting_abandoned(&zero, why));
+    meeting_abandon(&one, "rank 1: out of memory");
+    meeting_abandon(&zero, "rank 0: gone too");
+    ck_assert(meeting_abandoned(&zero, why));
+    ck_assert_str_eq(why, "rank 1: out of memory");
+}
+END_TEST
+
+START_TEST(a_process_that_ended_is_gone)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
+    char text[160];
+    pid_t child = fork();
+    if (child == 0) {
+        struct cuda_meeting one;
+        struct diags diags = {0};
+        _exit(meeting_enter(&one, folder, 1, 2, NANOS_PER_SECOND, &diags) == STATUS_OK ? 0 : 1);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    meeting_gone(&zero, text, sizeof text);
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank 1 (process %ld) is gone", (long)child);
+    ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+START_TEST(a_folder_that_is_not_there_is_said)
+{
+    struct cuda_meeting meeting;
+    struct diags diags = {0};
+    ck_assert_int_eq(meeting_enter(&meeting, "/nowhere/at/all", 0, 2, NANOS_PER_SECOND, &diags), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "/nowhere/at/all"));
+    diags_free(&diags);
+}
+END_TEST
+
+static const struct launch_case {
+    const char *names[4], *values[4], *launcher;
+    int rank, n_ranks, local, n_local;
+    bool good;
+} launch_cases[] = {
+    {{NULL}, {NULL}, "none", 0, 1, 0, 1, true},
+    {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+     {"9", "16", "1", "8"},
+     "mpirun",
+     9,
+     16,
+     1,
+     8,
+     true},
+    {{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}, {"3", "4", "3"}, "srun", 3, 4, 3, 4, true},
+    {{"MSIM_RANK", "MSIM_RANKS"}, {"1", "2"}, "MSIM_RANK", 1, 2, 1, 2, true},
+    {{"MSIM_RANK", "MSIM_RANKS"}, {"2", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},
+    {{"MSIM_RANK", "MSIM_RANKS"}, {"x", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},
+};
+
+START_TEST(launchers_say_who_we_are)
+{
+    const struct launch_case *launch = &launch_cases[_i];
+    struct cuda_place place = {0};
+    struct diags diags = {0};
+    for (int i = 0; i < 4 && launch->names[i]; i++)
+        setenv(launch->names[i], launch->values[i], 1);
+    enum status status = cuda_place_read(&place, &diags);
+    ck_assert_int_eq(status, launch->good ? STATUS_OK : STATUS_BAD_INPUT);
+    if (launch->good) {
+        ck_assert_str_eq(place.launcher, launch->launcher);
+        ck_assert_int_eq(place.rank, launch->rank);
+        ck_assert_int_eq(place.n_ranks, launch->n_ranks);
+        ck_assert_int_eq(place.local, launch->local);
+        ck_assert_int_eq(place.n_local, launch->n_local);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("processes with GPUs meet");
+    TCase *tcase = tcase_create("meeting");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, others_get_what_rank_0_gives);
+    tcase_add_test(tcase, other_versions_are_refused);
+    tcase_add_test(tcase, a_missing_rank_0_is_named_in_time);
+    tcase_add_test(tcase, the_first_to_give_up_is_remembered);
+    tcase_add_test(tcase, a_process_that_ended_is_gone);
+    tcase_add_test(tcase, a_folder_that_is_not_there_is_said);
+    tcase_add_loop_test(tcase, launchers_say_who_we_are, 0, sizeof launch_cases / sizeof *launch_cases);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
