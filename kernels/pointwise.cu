@@ -2,15 +2,15 @@
  * pointwise.cu - sums of tensors with a bias, dropout with bias and residual, casts.
  *
  * Variants: 16-byte accesses where pointers and the bias's width allow, one element at a time otherwise.
- * Bytes per element: add 6; dropout forward 6 with a residual, 4 without, backward 4; cast 6. FLOPs: a few; dropout draws its
- * mask by two 64-bit multiplications per element, which comes within a factor of about two of the memory time on Hopper
+ * Bytes per element: add 6 (fp32 12); dropout forward 6 with a residual, 4 without, backward 4; cast 6. FLOPs: a few; dropout
+ * draws its mask by two 64-bit multiplications per element, which comes within a factor of about two of the memory time on Hopper
  * (estimated). Limiter: memory bandwidth.
  */
 #include "kernels/vector.cuh"
 
-struct add_elements {
-    const bf16 *a, *b, *bias;
-    bf16 *y;
+template <class Element> struct add_elements {
+    const Element *a, *b, *bias;
+    Element *y;
     int64_t h;
     template <int V> __device__ void run(int64_t i) const
     {
@@ -28,11 +28,17 @@ struct add_elements {
     }
 };
 
-int add_cuda(const struct cuda_launch *launch, const struct add_call *call)
+template <class Element> static cudaError_t add(const struct cuda_launch *launch, const struct add_call *call)
 {
-    add_elements op = {(const bf16 *)call->a, (const bf16 *)call->b, (const bf16 *)call->bias, (bf16 *)call->y, call->h};
+    add_elements<Element> op = {(const Element *)call->a, (const Element *)call->b, (const Element *)call->bias,
+                                (Element *)call->y, call->h};
     bool vector = aligned(op.a) && aligned(op.b) && aligned(op.y) && aligned(op.bias) && (!op.bias || op.h % VECTOR == 0);
     return launch_each(launch, call->n, vector, op);
+}
+
+int add_cuda(const struct cuda_launch *launch, const struct add_call *call)
+{
+    return call->wide ? add<float>(launch, call) : add<bf16>(launch, call);
 }
 
 /* dropout_bits of kernels.h, which is a host function. */

@@ -45,13 +45,13 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
     struct cudaDeviceProp properties;
     struct diags diags = {0};
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-        printf("skipped: this machine has no usable NVIDIA GPU\n");
+        fprintf(stderr, "skipped: this machine has no usable NVIDIA GPU\n");
         return false;
     }
     must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
     struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES, .multiprocessors = properties.multiProcessorCount};
     if (gemm_library_new(&made.gemm, &diags) != STATUS_OK) {
-        printf("skipped: %s\n", diags.items[0].text);
+        fprintf(stderr, "skipped: %s\n", diags.items[0].text);
         diags_free(&diags);
         return false;
     }

@@ -8,7 +8,7 @@
 
 enum { EXIT_SKIPPED = 77 };
 
-/* False, with a sentence on stdout, where there is no GPU (or no cuBLASLt for it). */
+/* False, with a sentence on stderr, where there is no GPU (or no cuBLASLt for it). */
 bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size);
 void gpu_close(struct cuda_launch *launch);
 extern const struct kernel_device gpu_memory;

@@ -259,18 +259,19 @@ static void draw_activation(struct draw *d, enum kernel kernel)
 static void draw_add(struct draw *d)
 {
     struct add_call *call = &d->c->call.add;
-    *call = (struct add_call){.h = width(d)};
+    *call = (struct add_call){.h = width(d), .wide = coin(d)};
     call->n = call->h * between(d, 1, d->size);
+    const enum operand_type type = call->wide ? OPERAND_FLOAT : OPERAND_ACTIVATION;
     bool in_place = coin(d);
-    text(d, "n %lld h %lld%s", (long long)call->n, (long long)call->h, in_place ? " in place" : "");
-    IN("a", add.a, call->n);
-    IN("b", add.b, call->n);
+    text(d, "n %lld h %lld%s%s", (long long)call->n, (long long)call->h, call->wide ? " fp32" : "", in_place ? " in place" : "");
+    numbers(d, "a", type, ROLE_IN, SLOT(add.a), call->n, -1, 1);
+    numbers(d, "b", type, ROLE_IN, SLOT(add.b), call->n, -1, 1);
     if (coin(d))
-        IN("bias", add.bias, call->h);
+        numbers(d, "bias", type, ROLE_IN, SLOT(add.bias), call->h, -1, 1);
     if (in_place)
         alias(d, "b", SLOT(add.y));
     else
-        OUT("y", add.y, call->n);
+        numbers(d, "y", type, ROLE_OUT, SLOT(add.y), call->n, -1, 1);
 }
 
 static void draw_dropout(struct draw *d, enum kernel kernel)

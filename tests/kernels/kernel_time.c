@@ -171,7 +171,8 @@ static void time_pointwise(struct bench *b, int64_t t, int64_t h)
     char sizes[64];
     const double n = (double)t * (double)h;
     snprintf(sizes, sizeof sizes, "t=%lld h=%lld", (long long)t, (long long)h);
-    struct kernel_call call = {.kernel = KERNEL_ADD, .add = {t * h, h, bf16s(b, t * h), bf16s(b, t * h), NULL, bf16s(b, t * h)}};
+    struct kernel_call call = {.kernel = KERNEL_ADD,
+                               .add = {.n = t * h, .h = h, .a = bf16s(b, t * h), .b = bf16s(b, t * h), .y = bf16s(b, t * h)}};
     time_kernel(b, sizes, &call, 6 * n, n);
     call = (struct kernel_call){.kernel = KERNEL_DROPOUT_FORWARD,
                                 .dropout = {.n = t * h,

@@ -1,0 +1,206 @@
+#!/bin/bash
+# campaign.sh [FOLDER] - everything that needs a GPU, in one call of less than nine minutes: build, kernels against references, times,
+# NCCL among several ranks, a rank that leaves, validates, memory and race checks. Tables and logs go to FOLDER (default: $OUT, then
+# build-campaign/results), a summary to stdout. Runs what can be run: a stage that fails or is missing is said, and the next begins.
+#
+#   tests/gpu/campaign.sh results
+#   MSIM_BIN=bin tests/gpu/campaign.sh           with binaries built elsewhere (-DMSIM_STATIC_DEPS=ON; see the stage "build")
+#
+# Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are.
+set -u
+cd "$(dirname "$0")/../.."
+out=${1:-${OUT:-build-campaign/results}}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+bin=${MSIM_BIN:-}
+began=$SECONDS
+limit=${MSIM_CAMPAIGN_S:-520}
+failures=0
+
+left() {
+    echo $((limit - (SECONDS - began)))
+}
+
+# stage NAME SECONDS COMMAND... : at most so long and at most what is left; output to NAME.log. 77 means there was nothing to run on.
+stage() {
+    local name=$1 most=$2 rc
+    shift 2
+    [ "$(left)" -lt "$most" ] && most=$(left)
+    if [ "$most" -le 5 ]; then
+        printf '%-24s not run: out of time\n' "$name" | tee -a "$out/summary.txt"
+        return 1
+    fi
+    local at=$SECONDS
+    timeout -k 5 "$most" "$@" >"$out/$name.log" 2>&1
+    rc=$?
+    case $rc in
+    0) printf '%-24s ok, %d s\n' "$name" $((SECONDS - at)) ;;
+    77) printf '%-24s %s\n' "$name" "$(head -1 "$out/$name.log")" ;;
+    124 | 137) printf '%-24s FAILED: not done within %d s\n' "$name" "$most" ;;
+    *) printf '%-24s FAILED: exit %d: %s\n' "$name" "$rc" "$(tail -1 "$out/$name.log")" ;;
+    esac | tee -a "$out/summary.txt"
+    [ $rc -eq 0 ] || [ $rc -eq 77 ] || failures=$((failures + 1))
+    return $rc
+}
+
+# Libraries of CUDA and NCCL that are not on the loader's path, such as those that come with Python packages.
+find_libraries() {
+    local name folder
+    for name in libcublasLt.so.13 libnccl.so.2; do
+        ldconfig -p 2>/dev/null | grep -q "$name" && continue
+        folder=$(dirname "$(find /usr/local/cuda*/ /opt /usr/lib -name "$name" 2>/dev/null | head -1)" 2>/dev/null)
+        [ -n "$folder" ] && [ "$folder" != . ] && export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    done
+}
+
+machine() {
+    date -u +%Y-%m-%dT%H:%MZ
+    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.max.sm,clocks.mem,power.limit,temperature.gpu --format=csv
+    nvcc --version | tail -2
+    uname -r
+    nproc
+    echo "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
+}
+
+build() {
+    if cmake -S . -B build-campaign -G Ninja -DMSIM_CUDA=ON -DMSIM_CUDA_ARCHITECTURES=native; then
+        cmake --build build-campaign --target msim kernel_check kernel_time exchange_check
+        return
+    fi
+    echo "this machine lacks the libraries that msim needs; give MSIM_BIN with binaries built with -DMSIM_STATIC_DEPS=ON"
+    return 1
+}
+
+# several N COMMAND... : N processes of one job, on one machine.
+several() {
+    local n=$1 rank rc=0 pids=()
+    shift
+    for ((rank = 0; rank < n; rank++)); do
+        MSIM_RANK=$rank MSIM_RANKS=$n "$@" &
+        pids+=($!)
+    done
+    for rank in "${pids[@]}"; do
+        wait "$rank" || rc=$?
+    done
+    return $rc
+}
+export -f several
+
+exchanges() { # exchanges N FOLDER [TIMEOUT [LEAVER]]
+    rm -rf "$2"
+    mkdir -p "$2"
+    local n=$1
+    shift
+    several "$n" "$bin/exchange_check" "$@"
+}
+export -f exchanges
+
+# PyTorch's attention and matrix products on the same shapes, where there is one: what ours are held against.
+yardsticks() {
+    python3 - <<'EOF'
+import sys
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("skipped: no PyTorch here")
+    sys.exit(77)
+flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+def median_us(run, repeats=21):
+    times = []
+    for i in range(repeats + 3):
+        flush.fill_(i)
+        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        a.record(); run(); b.record(); b.synchronize()
+        if i >= 3:
+            times.append(a.elapsed_time(b) * 1e3)
+    return sorted(times)[len(times) // 2]
+print("op,library,sizes,median_us,teraflops")
+from torch.nn.attention import sdpa_kernel, SDPBackend
+for s in (2048, 4096, 8192):
+    for h, d in ((16, 128), (32, 64)):
+        b = 16384 // s
+        q, k, v = (torch.randn(b, h, s, d, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+        flops = 4.0 * d * h * b * s * (s + 1) / 2
+        for name, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
+            try:
+                with sdpa_kernel(backend):
+                    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+                    g = torch.randn_like(out)
+                    f = median_us(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))
+                    r = median_us(lambda: torch.autograd.grad(out, (q, k, v), g, retain_graph=True))
+                sizes = f"batch={b} s={s} heads={h} d={d}"
+                print(f"attention_forward,{name},{sizes},{f:.2f},{flops / f * 1e-6:.1f}")
+                print(f"attention_backward,{name},{sizes},{r:.2f},{2.5 * flops / r * 1e-6:.1f}")
+            except RuntimeError as error:
+                print(f"# {name}: {str(error).splitlines()[0]}")
+for m, n, k in ((8192, 8192, 8192), (2048, 4608, 12288), (2048, 12288, 1536), (4096, 14336, 4096)):
+    a, w = (torch.randn(*x, device="cuda", dtype=torch.bfloat16) for x in ((m, k), (n, k)))
+    t = median_us(lambda: F.linear(a, w))
+    print(f"linear_forward,cublas,m={m} n={n} k={k},{t:.2f},{2.0 * m * n * k / t * 1e-6:.1f}")
+EOF
+}
+export -f yardsticks
+
+validate() { # validate NAME ARGUMENTS... : where the command exists
+    local name=$1
+    shift
+    "$bin/msim" help validate >/dev/null 2>&1 || { echo "skipped: this msim has no validate"; return 77; }
+    "$bin/msim" validate --format json -o "$out/$name.json" "$@"
+}
+export -f validate
+
+probe() {
+    "$bin/msim" help probe >/dev/null 2>&1 || { echo "skipped: this msim has no probe"; return 77; }
+    "$bin/msim" probe -o "$out/probe.csv"
+}
+export -f probe
+
+sanitize() { # sanitize TOOL COMMAND...
+    command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer here"; return 77; }
+    compute-sanitizer --tool "$1" --error-exitcode 9 "${@:2}"
+}
+export -f sanitize
+
+if ! command -v nvidia-smi >/dev/null && [ -z "${MSIM_CAMPAIGN_DRY:-}" ]; then
+    echo "skipped: no nvidia-smi, so no GPU, on this machine"
+    exit 77
+fi
+: >"$out/summary.txt"
+find_libraries
+stage machine 20 bash -c "$(declare -f machine); machine"
+if [ -z "$bin" ]; then
+    stage build 240 bash -c "$(declare -f build); build" || exit 1
+    bin=$PWD/build-campaign/bin
+    mkdir -p "$bin"
+    cp build-campaign/msim build-campaign/tests/kernels/kernel_check build-campaign/tests/kernels/kernel_time \
+        build-campaign/tests/gpu/exchange_check "$bin"
+fi
+bin=$(cd "$bin" && pwd)
+export bin out
+meeting=$(mktemp -d)
+trap 'rm -rf "$meeting"' EXIT
+
+stage kernel_check 90 bash -c '"$bin/kernel_check" 12 300 >"$out/kernel_check.csv"'
+stage kernel_time 90 bash -c '"$bin/kernel_time" 21 >"$out/kernel_time.csv"'
+stage yardsticks 60 bash -c 'yardsticks >"$out/yardsticks.csv"'
+stage nccl_1_rank 30 bash -c "exchanges 1 $meeting/one 20"
+stage nccl_2_ranks 60 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $out/exchanges.csv"
+stage nccl_4_ranks 60 bash -c "exchanges 4 $meeting/four 40"
+stage nccl_rank_leaves 60 bash -c "exchanges 2 $meeting/leaves 10 1"
+stage probe 60 bash -c probe
+stage validate_tiny 40 bash -c 'validate validate_tiny'
+stage validate_stage 60 bash -c 'validate validate_stage --model gpt-175b-megascale --layout tp=8,pp=8,mb=1'
+stage memcheck 70 bash -c 'sanitize memcheck "$bin/kernel_check" 2 60'
+stage racecheck 70 bash -c 'sanitize racecheck "$bin/kernel_check" 1 40'
+stage synccheck 30 bash -c 'sanitize synccheck "$bin/kernel_check" 1 40'
+
+if [ -s "$out/kernel_time.csv" ]; then
+    echo
+    echo "memory-bound kernels: fraction of copy bandwidth (aim 0.85); products and attention: TFLOP/s"
+    awk -F, 'NR > 1 { printf "%-26s %-44s %10.1f us %8.1f TFLOP/s %6.2f\n", $2, $3, $6, $10, $11 }' "$out/kernel_time.csv"
+fi
+echo
+cat "$out/summary.txt"
+echo "$failures stages failed; $((SECONDS - began)) s; results in $out"
+[ $failures -eq 0 ]
