@@ -29,6 +29,11 @@ struct meeting {
     int n_arrived, n_done;        /* in this round */
     struct exchange_call **calls; /* [n] of those who are there, NULL: not yet */
     struct message *first, *last; /* sent, not yet received: of a channel */
+    uint64_t taken;               /* messages received */
+    uint64_t *enqueued;           /* [n] exchanges that a member has asked for so far */
+    int n_waiting;                /* members that wait for others, in the exchange below */
+    enum exchange exchange;
+    const char *what;
 };
 
 struct hub {
@@ -85,6 +90,7 @@ static void meeting_free(struct meeting *meeting)
     pthread_cond_destroy(&meeting->changed);
     free(meeting->members);
     free(meeting->calls);
+    free(meeting->enqueued);
     free(meeting);
 }
 
@@ -137,6 +143,7 @@ static struct meeting *meeting_new(struct hub *hub, const int *members, int n)
     meeting->members = memory_new((size_t)n, sizeof *meeting->members);
     memcpy(meeting->members, members, (size_t)n * sizeof *members);
     meeting->calls = memory_new((size_t)n, sizeof *meeting->calls);
+    meeting->enqueued = memory_new((size_t)n, sizeof *meeting->enqueued);
     pthread_mutex_init(&meeting->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -216,11 +223,44 @@ static void list_missing(const struct meeting *meeting, char *text, size_t size)
 enum wait_result { WAIT_DONE, WAIT_TIMEOUT, WAIT_BROKEN };
 
 /* Wait on the meeting (locked) until something changes. */
-static enum wait_result meeting_wait(struct meeting *meeting, const struct timespec *deadline)
+static enum wait_result meeting_wait(struct meeting *meeting, const struct exchange_call *call, const struct timespec *deadline)
 {
     if (meeting->hub->broken)
         return WAIT_BROKEN;
-    return pthread_cond_timedwait(&meeting->changed, &meeting->lock, deadline) ? WAIT_TIMEOUT : WAIT_DONE;
+    meeting->exchange = call->exchange;
+    meeting->what = call->what;
+    meeting->n_waiting++;
+    bool late = pthread_cond_timedwait(&meeting->changed, &meeting->lock, deadline) != 0;
+    meeting->n_waiting--;
+    return late ? WAIT_TIMEOUT : WAIT_DONE;
+}
+
+/* A member others wait for that has not even asked for the exchange; -1: all have, something else holds them up. */
+static int silent_member(const struct meeting *meeting)
+{
+    bool channel = meeting->exchange == EXCHANGE_RECV;
+    for (int m = 0; m < (channel ? 1 : meeting->n); m++)
+        if ((channel || !meeting->calls[m]) && meeting->enqueued[m] <= (channel ? meeting->taken : meeting->round))
+            return m;
+    return -1;
+}
+
+/* Ranks that wait for one another pass a silence on, so that whose patience ends first says little. This finds where it began: ";
+ * rank 2 never came to all_gather gradients", or nothing. No lock is held. */
+static void find_silence(struct hub *hub, char *text, size_t size)
+{
+    text[0] = '\0';
+    pthread_mutex_lock(&hub->lock);
+    for (size_t i = 0; i < hub->n_meetings && !text[0]; i++) {
+        struct meeting *meeting = hub->meetings[i];
+        pthread_mutex_lock(&meeting->lock);
+        int m = meeting->n_waiting ? silent_member(meeting) : -1;
+        if (m >= 0)
+            snprintf(text, size, "; rank %d never came to %s %s", meeting->members[m],
+                     meeting->exchange == EXCHANGE_RECV ? "send" : exchange_name(meeting->exchange), meeting->what);
+        pthread_mutex_unlock(&meeting->lock);
+    }
+    pthread_mutex_unlock(&hub->lock);
 }
 
 struct exchange_task {
@@ -231,7 +271,7 @@ struct exchange_task {
 _Static_assert(sizeof(struct exchange_task) <= CPU_TASK_BYTES, "an exchange fits a task");
 
 /* No lock is held. */
-static void fail_waiting(const struct exchange_task *task, const char *missing, enum wait_result result)
+static void fail_waiting(const struct exchange_task *task, const char *missing, enum wait_result result, const char *silence)
 {
     int rank = task->communicator->base.world->rank;
     const char *name = exchange_name(task->call.exchange);
@@ -242,9 +282,22 @@ static void fail_waiting(const struct exchange_task *task, const char *missing, 
         device_cpu_fail(task->device, "rank %d: %s %s: waited for %s; first failure: %s", rank, name, task->call.what, missing,
                         reason);
     } else {
-        device_cpu_fail(task->device, "rank %d: %s %s: %s did not arrive within %g s", rank, name, task->call.what, missing,
-                        seconds);
+        device_cpu_fail(task->device, "rank %d: %s %s: %s did not arrive within %g s%s", rank, name, task->call.what, missing,
+                        seconds, silence);
     }
+}
+
+/* End a wait that came to nothing; the meeting still counts this member among those who wait. */
+static void give_up(struct exchange_task *task, const char *missing, enum wait_result result)
+{
+    struct meeting *meeting = task->communicator->meeting;
+    char silence[LIST_SIZE] = "";
+    if (result == WAIT_TIMEOUT)
+        find_silence(meeting->hub, silence, sizeof silence);
+    pthread_mutex_lock(&meeting->lock);
+    meeting->n_waiting--;
+    pthread_mutex_unlock(&meeting->lock);
+    fail_waiting(task, missing, result, silence);
 }
 
 /* --- messages */
@@ -274,16 +327,18 @@ static struct message *take_message(struct exchange_task *task)
     enum wait_result result = WAIT_DONE;
     pthread_mutex_lock(&meeting->lock);
     while (!meeting->first && result == WAIT_DONE)
-        result = meeting_wait(meeting, &deadline);
+        result = meeting_wait(meeting, &task->call, &deadline);
     struct message *message = meeting->first;
     if (message) {
         meeting->first = message->next;
         meeting->last = meeting->first ? meeting->last : NULL;
+        meeting->taken++;
     }
+    meeting->n_waiting += !message; /* until the silence has been found */
     pthread_mutex_unlock(&meeting->lock);
     if (!message) {
         snprintf(missing, sizeof missing, "rank %d", meeting->members[task->call.peer]);
-        fail_waiting(task, missing, result);
+        give_up(task, missing, result);
     }
     return message;
 }
@@ -413,12 +468,13 @@ static enum wait_result arrive(struct exchange_task *task, char missing[LIST_SIZ
     if (++meeting->n_arrived == meeting->n)
         pthread_cond_broadcast(&meeting->changed);
     while (meeting->n_arrived < meeting->n && result == WAIT_DONE)
-        result = meeting_wait(meeting, &deadline);
+        result = meeting_wait(meeting, &task->call, &deadline);
     if (meeting->n_arrived == meeting->n)
         return WAIT_DONE;
     list_missing(meeting, missing, LIST_SIZE);
     meeting->calls[me] = NULL;
     meeting->n_arrived--;
+    meeting->n_waiting++; /* until the silence has been found */
     return result;
 }
 
@@ -452,7 +508,7 @@ static void run_collective(struct exchange_task *task)
     }
     pthread_mutex_unlock(&meeting->lock);
     if (result != WAIT_DONE)
-        fail_waiting(task, missing, result);
+        give_up(task, missing, result);
 }
 
 static void run_exchange(void *argument)
@@ -476,6 +532,10 @@ static enum status threads_enqueue(struct communicator *communicator, struct dev
 {
     (void)diags;
     struct exchange_task task = {(struct thread_communicator *)communicator, stream->device, *call};
+    struct meeting *meeting = task.communicator->meeting;
+    pthread_mutex_lock(&meeting->lock);
+    meeting->enqueued[communicator->me]++;
+    pthread_mutex_unlock(&meeting->lock);
     device_cpu_enqueue(stream, run_exchange, &task, sizeof task);
     return STATUS_OK;
 }

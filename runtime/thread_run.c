@@ -15,7 +15,7 @@ enum { TIMEOUT_S = 60 };
 
 struct worker {
     pthread_t thread;
-    const struct run_options *options;
+    const struct thread_run_options *options;
     const struct rank_options *rank_options;
     struct hub *hub;
     struct rank rank;
@@ -128,9 +128,9 @@ static enum status gather_failures(const struct worker *workers, int n, struct d
 
 /* --- results */
 
-static struct run_step step_of(const struct worker *workers, int n, const struct layout *layout, bool rolling, int s)
+static struct thread_run_step step_of(const struct worker *workers, int n, const struct layout *layout, bool rolling, int s)
 {
-    struct run_step step = {0};
+    struct thread_run_step step = {0};
     for (int i = 0; i < n; i++) {
         struct coordinates at = layout_coordinates(layout, i);
         const struct rank_timing *timing = &workers[i].timings[s];
@@ -146,7 +146,7 @@ static struct run_step step_of(const struct worker *workers, int n, const struct
 }
 
 /* The step with the (lower) median duration, the first aside. */
-static int median_step(const struct run_step *steps, int n)
+static int median_step(const struct thread_run_step *steps, int n)
 {
     int first = n > 1 ? 1 : 0, count = n - first;
     for (int i = first; i < n; i++) {
@@ -159,7 +159,7 @@ static int median_step(const struct run_step *steps, int n)
     return first;
 }
 
-static enum status collect(struct worker *workers, int n, const struct setting *setting, struct run_result *result)
+static enum status collect(struct worker *workers, int n, const struct setting *setting, struct thread_run *result)
 {
     struct model_map map = model_map_of(setting);
     result->n_gradients = map.total;
@@ -176,10 +176,10 @@ static enum status collect(struct worker *workers, int n, const struct setting *
 }
 
 static enum status summarise(struct worker *workers, const struct program *program, const struct setting *setting,
-                             const struct run_options *options, struct run_result *result)
+                             const struct thread_run_options *options, struct thread_run *result)
 {
     int n = program->n_ranks;
-    *result = (struct run_result){.n_steps = options->steps, .n_ranks = n};
+    *result = (struct thread_run){.n_steps = options->steps, .n_ranks = n};
     result->steps = memory_new((size_t)options->steps, sizeof *result->steps);
     result->memory_peak = memory_new((size_t)n, sizeof *result->memory_peak);
     for (int s = 0; s < options->steps; s++)
@@ -195,8 +195,8 @@ static enum status summarise(struct worker *workers, const struct program *progr
     return options->gradients ? collect(workers, n, setting, result) : STATUS_OK;
 }
 
-enum status run_on_threads(const struct program *program, const struct setting *setting, const struct run_options *options,
-                           struct run_result *result, struct diags *diags)
+enum status run_on_threads(const struct program *program, const struct setting *setting, const struct thread_run_options *options,
+                           struct thread_run *result, struct diags *diags)
 {
     int n = program->n_ranks;
     struct data_source data = {.seed = options->seed,
@@ -214,7 +214,7 @@ enum status run_on_threads(const struct program *program, const struct setting *
     }
     bool started = start_workers(workers, n, diags);
     enum status status = gather_failures(workers, n, diags);
-    struct run_result made = {0};
+    struct thread_run made = {0};
     if (started && status == STATUS_OK)
         status = summarise(workers, program, setting, options, &made);
     for (int i = 0; i < n; i++)
@@ -224,16 +224,16 @@ enum status run_on_threads(const struct program *program, const struct setting *
     if (status == STATUS_OK)
         *result = made;
     else
-        run_result_free(&made);
+        thread_run_free(&made);
     return status;
 }
 
-void run_result_free(struct run_result *result)
+void thread_run_free(struct thread_run *result)
 {
     free(result->steps);
     free(result->gradients);
     free(result->weights);
     free(result->memory_peak);
     timeline_free(&result->timeline);
-    *result = (struct run_result){0};
+    *result = (struct thread_run){0};
 }

@@ -13,7 +13,7 @@
 #include "runtime/executor.h"
 #include "traces/timeline.h"
 
-struct run_options {
+struct thread_run_options {
     int steps; /* at least 1 */
     uint64_t seed;
     float rate;                /* learning rate; 0: weights stay as they are */
@@ -25,14 +25,14 @@ struct run_options {
     bool gradients;                    /* of the last step, wanted */
 };
 
-struct run_step {
+struct thread_run_step {
     double loss;
     double gradient_norm; /* NAN where the program does not exchange it (rolling schedules) */
     nanos duration;       /* from the common beginning to the end of the last operation of any rank */
 };
 
-struct run_result {
-    struct run_step *steps;
+struct thread_run {
+    struct thread_run_step *steps;
     int n_steps;
     float *gradients, *weights; /* of the whole model (model_map) after the last step; NULL: not asked for */
     int64_t n_gradients;
@@ -43,9 +43,9 @@ struct run_result {
 };
 
 /* Execute. STATUS_MISSING when the runtime cannot execute such a program, STATUS_FAILED when a rank failed: diags have one line
- * per rank that did, the first cause among them. *result is written only on success; free it with run_result_free. */
+ * per rank that did, the first cause among them. *result is written only on success; free it with thread_run_free. */
 MUST_CHECK enum status run_on_threads(const struct program *program, const struct setting *setting,
-                                      const struct run_options *options, struct run_result *result, struct diags *diags);
-void run_result_free(struct run_result *result);
+                                      const struct thread_run_options *options, struct thread_run *result, struct diags *diags);
+void thread_run_free(struct thread_run *result);
 
 #endif

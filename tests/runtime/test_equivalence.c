@@ -6,10 +6,10 @@
 
 #include "tests/runtime/toys.h"
 
-static const struct run_options one_step = {.steps = 1, .seed = 7, .gradients = true};
+static const struct thread_run_options one_step = {.steps = 1, .seed = 7, .gradients = true};
 
 /* Largest difference of a tensor, relative to the largest gradient of the model it belongs to. */
-static void compare(const struct toy *toy, const struct run_result *one, const struct run_result *many)
+static void compare(const struct toy *toy, const struct thread_run *one, const struct thread_run *many)
 {
     char text[256], name[64];
     struct model_map map = model_map_of(&toy->setting);
@@ -35,7 +35,7 @@ static void compare(const struct toy *toy, const struct run_result *one, const s
 }
 
 /* One rank with the same model and batch; the block's form is part of the model. */
-static void run_one(enum toy_model model, bool parallel_block, struct run_result *result)
+static void run_one(enum toy_model model, bool parallel_block, struct thread_run *result)
 {
     struct toy toy;
     toy_make(&toy, model);
@@ -55,7 +55,7 @@ static void check_variants(enum toy_model model, const struct variant *variants,
     for (size_t i = 0; i < n; i++) {
         struct toy toy;
         struct diags diags = {0};
-        struct run_result one, many;
+        struct thread_run one, many;
         toy_make(&toy, model);
         ck_assert(layout_parse(variants[i].layout, &toy.layout, &diags) == STATUS_OK);
         toy.layout.features |= variants[i].features;
@@ -64,9 +64,9 @@ static void check_variants(enum toy_model model, const struct variant *variants,
         for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
             toy_run(&toy, (enum detail)detail, &one_step, &many, NULL);
             compare(&toy, &one, &many);
-            run_result_free(&many);
+            thread_run_free(&many);
         }
-        run_result_free(&one);
+        thread_run_free(&one);
         diags_free(&diags);
     }
 }

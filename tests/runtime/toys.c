@@ -64,8 +64,8 @@ char *toy_text(const struct toy *toy, char *buffer, size_t size)
     return buffer;
 }
 
-enum status toy_run(const struct toy *toy, enum detail detail, const struct run_options *options, struct run_result *result,
-                    struct diags *diags)
+enum status toy_run(const struct toy *toy, enum detail detail, const struct thread_run_options *options,
+                    struct thread_run *result, struct diags *diags)
 {
     struct diags own = {0}, *to = diags ? diags : &own;
     struct program program;

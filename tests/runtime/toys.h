@@ -29,7 +29,7 @@ void toy_complete(struct toy *toy);
 /* "tp=2,..." with features. Returns buffer. */
 char *toy_text(const struct toy *toy, char *buffer, size_t size);
 /* Build, verify and execute; ends the test on failure unless `diags` is given. */
-enum status toy_run(const struct toy *toy, enum detail detail, const struct run_options *options, struct run_result *result,
-                    struct diags *diags);
+enum status toy_run(const struct toy *toy, enum detail detail, const struct thread_run_options *options,
+                    struct thread_run *result, struct diags *diags);
 
 #endif

@@ -1,0 +1,239 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "cli/result.h"
+#include "cli/validating.h"
+#include "model/base/file.h"
+
+static const struct place NOWHERE;
+
+enum { TEXT_BYTES_MAX = 1 << 28 };
+
+/* ---- --inject */
+
+/* "kill:RANK", "hang:RANK", "slow:RANK:FACTOR"; with @STEP the step on which it begins. */
+static bool injection_parse(const char *text, struct injection *injection)
+{
+    static const char *const names[] = {[TROUBLE_KILLED] = "kill", [TROUBLE_HANGS] = "hang", [TROUBLE_SLOW] = "slow"};
+    size_t n = strcspn(text, ":");
+    char *end;
+    *injection = (struct injection){.step = 1, .factor = 2};
+    for (int t = TROUBLE_KILLED; t <= TROUBLE_SLOW; t++)
+        if (strlen(names[t]) == n && strncmp(text, names[t], n) == 0)
+            injection->trouble = (enum trouble)t;
+    if (!injection->trouble || text[n] != ':')
+        return false;
+    long rank = strtol(text + n + 1, &end, 10);
+    if (end == text + n + 1 || rank < 0 || rank > INT16_MAX)
+        return false;
+    injection->rank = (int)rank;
+    if (*end == ':' && injection->trouble == TROUBLE_SLOW)
+        injection->factor = strtod(end + 1, &end);
+    if (*end == '@')
+        injection->step = strtol(end + 1, &end, 10);
+    return *end == '\0' && injection->factor >= 1 && injection->factor <= 1000 && injection->step >= 0;
+}
+
+static enum status check_injection(const char *text, char *why, size_t size)
+{
+    struct injection injection;
+    if (injection_parse(text, &injection))
+        return STATUS_OK;
+    snprintf(why, size,
+             "'%.40s' is not TROUBLE:RANK; write kill:1, hang:1@2 (from the third step on) or slow:1:3 (three times "
+             "as slow)",
+             text);
+    return STATUS_BAD_INPUT;
+}
+
+static const struct option_row options[] = {
+    {.name = "steps",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 10000,
+     .initial = "4",
+     .help = "training steps to execute; the first warms up"},
+    {.name = "tolerance",
+     .argument = "PERCENT",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_FRACTION,
+     .low = 0,
+     .high = 100,
+     .help = "exit code 5 when the step's error is larger; without it only the numbers must hold"},
+    {.name = "rate", .argument = "X", .type = OPTION_TEXT, .initial = "0.001", .help = "learning rate of Adam"},
+    {.name = "text",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "train on the bytes of this file; made-up tokens otherwise"},
+    {.name = "timeout",
+     .argument = "TIME",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_TIME,
+     .low = 0.01,
+     .high = 86400,
+     .initial = "30s",
+     .help = "how long a rank waits for another one"},
+    {.name = "memory",
+     .argument = "BYTES",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_BYTES,
+     .low = 1,
+     .help = "device memory of a rank; more is refused"},
+    {.name = "inject",
+     .argument = "TROUBLE",
+     .type = OPTION_TEXT,
+     .help = "kill:RANK, hang:RANK or slow:RANK:FACTOR, with @STEP the step (from 0) it begins on",
+     .check = check_injection},
+    {.name = "trace",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "write both timelines as a Chrome trace (ui.perfetto.dev)"},
+    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write the measured timeline as CSV"},
+    {0}};
+
+/* ---- options */
+
+static enum status read_text(struct invocation *call, int64_t vocab, int64_t seq_len, char **text, struct thread_run_options *how)
+{
+    const char *path = option_text(call, "text");
+    if (!path)
+        return STATUS_OK;
+    if (vocab < 256) {
+        diag_error(&call->diags, NOWHERE, "--text: bytes need a vocabulary of 256, the model has %lld", (long long)vocab);
+        return STATUS_BAD_INPUT;
+    }
+    enum status status = file_read(path, TEXT_BYTES_MAX, text, &how->n_text, &call->diags);
+    if (status == STATUS_OK && how->n_text <= (size_t)seq_len) {
+        diag_error(&call->diags, NOWHERE, "--text: %s has %zu bytes; a sequence needs %lld", path, how->n_text,
+                   (long long)seq_len + 1);
+        return STATUS_BAD_INPUT;
+    }
+    how->text = (const unsigned char *)*text;
+    return status;
+}
+
+static enum status read_options(struct invocation *call, const struct job_setup *setup, struct injection *injection, char **text,
+                                struct thread_run_options *how)
+{
+    const char *rate = option_text(call, "rate"), *trouble = option_text(call, "inject");
+    char *end;
+    *how = (struct thread_run_options){.steps = (int)option_count(call, "steps"),
+                                       .seed = call->seed,
+                                       .timeout = nanos_from_seconds(option_quantity(call, "timeout")),
+                                       .memory_limit = (size_t)option_quantity(call, "memory")};
+    double value = strtod(rate, &end);
+    if (end == rate || *end || !(value >= 0 && value <= 10)) {
+        diag_error(&call->diags, NOWHERE, "--rate: '%.40s' is not a learning rate between 0 and 10", rate);
+        return STATUS_USAGE;
+    }
+    how->rate = (float)value;
+    if (trouble && injection_parse(trouble, injection))
+        how->injection = injection;
+    if (how->injection && injection->rank >= setup->experiment.gpus) {
+        diag_error(&call->diags, NOWHERE, "--inject: rank %d is not one of the %d ranks", injection->rank,
+                   setup->experiment.gpus);
+        return STATUS_USAGE;
+    }
+    return read_text(call, setup->experiment.model.vocab, setup->experiment.job.seq_len, text, how);
+}
+
+/* ---- the command */
+
+struct validate_files {
+    FILE *trace, *timeline;
+};
+
+static enum status files_open(struct invocation *call, struct validate_files *files)
+{
+    const char *trace = option_text(call, "trace"), *timeline = option_text(call, "timeline");
+    files->trace = trace ? output_open(call, trace) : NULL;
+    files->timeline = timeline ? output_open(call, timeline) : NULL;
+    return (trace && !files->trace) || (timeline && !files->timeline) ? STATUS_FAILED : STATUS_OK;
+}
+
+static enum status judge(struct invocation *call, const struct validation *v, bool injected)
+{
+    double tolerance = 100 * option_quantity(call, "tolerance");
+    if (!injected && !v->numerics.held) {
+        diag_error(&call->diags, NOWHERE, "numerics: %s differs by %.3g from one rank's", v->numerics.worst,
+                   v->numerics.max_rel_error);
+        return STATUS_CHECK;
+    }
+    if (!option_given(call, "tolerance") || fabs(v->error_pct) <= tolerance)
+        return STATUS_OK;
+    diag_error(&call->diags, NOWHERE, "the step's error of %+.1f %% is beyond the tolerance of %g %%", v->error_pct, tolerance);
+    return STATUS_CHECK;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum status deliver(struct invocation *call, const struct validation *v, const struct validate_files *files, bool injected)
+{
+    enum status status = validate_report(call, v);
+    if (status == STATUS_OK && files->timeline)
+        timeline_write_csv(&v->run.timeline, &v->program, files->timeline);
+    if (status == STATUS_OK && files->trace)
+        status = validate_trace(call, v, files->trace);
+    return status == STATUS_OK ? judge(call, v, injected) : status;
+}
+
+static enum status run(struct invocation *call)
+{
+    struct job_setup setup;
+    struct validation v = {.setup = &setup};
+    struct injection injection;
+    struct thread_run_options how;
+    struct validate_files files;
+    char *text = NULL;
+    double begin = seconds_now();
+    enum status status = validate_setup(call, &setup, &v.probed);
+    if (status == STATUS_OK)
+        status = read_options(call, &setup, &injection, &text, &how);
+    if (status == STATUS_OK)
+        status = files_open(call, &files);
+    if (status == STATUS_OK)
+        status = validate_run(call, &how, &v);
+    v.seconds = seconds_now() - begin;
+    if (status == STATUS_OK)
+        status = deliver(call, &v, &files, how.injection != NULL);
+    validation_free(&v);
+    free(text);
+    return status;
+}
+
+static const struct example examples[] = {
+    {"msim validate", "a toy model on four CPU ranks, tp=2 and pp=2"},
+    {"msim validate --layout tp=2,pp=2,vpp=2,schedule=interleaved --steps 20 --trace both.json", "both timelines for Perfetto"},
+    {"msim validate --layout dp=4,zero=3 --tolerance 15%", "exit code 5 when the prediction is further off"},
+    {"msim validate --inject hang:2 --timeout 2s", "what the others say when a rank falls silent"},
+    {0}};
+
+const struct command command_validate = {
+    .name = "validate",
+    .summary = "run the program on real devices and compare with the prediction, operation by operation",
+    .description =
+        "Builds the program of a training step as `msim step` does, predicts it, and executes that very program: real tensors, "
+        "real "
+        "kernels, real exchanges, several steps with Adam. Ranks are threads on this machine's CPU in single precision.\n\n"
+        "Three things are compared. Numbers: loss and every gradient against one rank that does everything alone. Times: by "
+        "class "
+        "of operation, by rank and in total, of the step with the median duration. Memory: of the fullest rank.\n\n"
+        "The machine is measured first with the kernels of this job (as `msim probe` does), all ranks at the same time, unless "
+        "--cluster or --gpu gives an entry. Without a model it is tiny-gpt, without a layout four ranks with tp=2 and pp=2; with "
+        "--gpus alone msim chooses the layout. The CPU backend leaves tp_overlap out.",
+    .operands = "[EXPERIMENT.yaml]",
+    .max_operands = 1,
+    .experiment = true,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

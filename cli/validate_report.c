@@ -1,0 +1,233 @@
+/* validate_report.c - predicted beside measured. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/layout_json.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "cli/validating.h"
+
+#define GIB 0x1p30
+
+static double error_of(double predicted, double measured)
+{
+    return measured > 0 ? 100 * (predicted - measured) / measured : 0;
+}
+
+/* --- tables */
+
+static void comparison_cells(struct table *table, double predicted, double measured)
+{
+    table_cell(table, "%.3f", predicted * 1e3);
+    table_cell(table, "%.3f", measured * 1e3);
+    table_tint(table, fabs(error_of(predicted, measured)) > 15 ? TINT_WARN : TINT_NONE);
+    table_cell(table, "%+.1f", error_of(predicted, measured));
+}
+
+static void comparison_columns(struct table *table, const char *first)
+{
+    table_column(table, first, NULL, ALIGN_LEFT);
+    table_column(table, "predicted", "ms", ALIGN_RIGHT);
+    table_column(table, "measured", "ms", ALIGN_RIGHT);
+    table_column(table, "error", "%", ALIGN_RIGHT);
+}
+
+static void classes_table(const struct validation *v, struct table *table)
+{
+    comparison_columns(table, "operations");
+    table_column(table, "share", "%", ALIGN_RIGHT);
+    double total = 0;
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        total += v->classes[c].measured_s;
+    for (int c = 0; c < N_WORK_CLASSES; c++) {
+        const struct class_comparison *class = &v->classes[c];
+        if (!class->operations)
+            continue;
+        table_cell(table, "%s", work_class_name((enum work_class)c));
+        comparison_cells(table, class->predicted_s, class->measured_s);
+        table_cell(table, "%.1f", total > 0 ? 100 * class->measured_s / total : 0);
+    }
+    table_cell(table, "step");
+    comparison_cells(table, v->predicted_s, v->measured_s);
+    table_cell(table, "%s", "");
+}
+
+static void ranks_table(const struct validation *v, struct table *table)
+{
+    comparison_columns(table, "rank");
+    table_column(table, "computing: predicted", "ms", ALIGN_RIGHT);
+    table_column(table, "measured", "ms", ALIGN_RIGHT);
+    for (int r = 0; r < v->program.n_ranks; r++) {
+        table_cell(table, "%d", r);
+        comparison_cells(table, v->ranks[r].predicted_s, v->ranks[r].measured_s);
+        table_cell(table, "%.3f", v->ranks[r].predicted_busy_s * 1e3);
+        table_cell(table, "%.3f", v->ranks[r].measured_busy_s * 1e3);
+    }
+}
+
+/* --- text */
+
+static void text_report(const struct invocation *call, const struct validation *v)
+{
+    char layout[192];
+    FILE *out = call->out;
+    struct table classes = {0}, ranks = {0};
+    fprintf(out, "%s, %s\n", v->setup->experiment.model.name, layout_format(&v->setup->layout, layout, sizeof layout));
+    fprintf(out, "%d ranks as threads on the CPU; %s\n\n", v->program.n_ranks, v->setup->experiment.cluster.gpu.source);
+    fprintf(out, "step       %.3f ms predicted, %.3f ms measured (median of %d), error %+.1f %%\n", v->predicted_s * 1e3,
+            v->measured_s * 1e3, v->run.n_steps > 1 ? v->run.n_steps - 1 : 1, v->error_pct);
+    if (v->numerics.max_rel_error > 0 || v->numerics.held)
+        fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
+                v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
+    fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
+            v->memory_measured / GIB);
+    fprintf(out, "loss       ");
+    for (int s = 0; s < v->run.n_steps; s++)
+        fprintf(out, "%s%.4f", s ? "  " : "", v->run.steps[s].loss);
+    fprintf(out, "\n\n");
+    classes_table(v, &classes);
+    table_write_text(&classes, out, call->colour);
+    table_free(&classes);
+    if (call->verbosity < 1)
+        return;
+    fprintf(out, "\n");
+    ranks_table(v, &ranks);
+    table_write_text(&ranks, out, call->colour);
+    table_free(&ranks);
+}
+
+/* --- JSON */
+
+static json_t *classes_json(const struct validation *v)
+{
+    json_t *classes = json_array();
+    for (int c = 0; c < N_WORK_CLASSES; c++) {
+        const struct class_comparison *class = &v->classes[c];
+        if (class->operations)
+            json_array_append_new(classes, json_pack("{s:s, s:f, s:f, s:f, s:I}", "name", work_class_name((enum work_class)c),
+                                                     "predicted_s", class->predicted_s, "measured_s", class->measured_s,
+                                                     "error_pct", error_of(class->predicted_s, class->measured_s), "operations",
+                                                     (json_int_t) class->operations));
+    }
+    return classes;
+}
+
+static json_t *ranks_json(const struct validation *v)
+{
+    json_t *ranks = json_array();
+    for (int r = 0; r < v->program.n_ranks; r++) {
+        const struct rank_comparison *rank = &v->ranks[r];
+        json_array_append_new(ranks, json_pack("{s:i, s:f, s:f, s:f, s:f, s:I}", "rank", r, "predicted_s", rank->predicted_s,
+                                               "measured_s", rank->measured_s, "predicted_busy_s", rank->predicted_busy_s,
+                                               "measured_busy_s", rank->measured_busy_s, "memory_bytes",
+                                               (json_int_t)v->run.memory_peak[r]));
+    }
+    return ranks;
+}
+
+static json_t *steps_json(const struct validation *v)
+{
+    json_t *steps = json_array();
+    for (int s = 0; s < v->run.n_steps; s++) {
+        const struct thread_run_step *step = &v->run.steps[s];
+        json_t *norm = isnan(step->gradient_norm) ? json_null() : json_real(step->gradient_norm);
+        json_array_append_new(steps, json_pack("{s:f, s:o, s:f}", "loss", step->loss, "gradient_norm", norm, "seconds",
+                                               (double)step->duration * 1e-9));
+    }
+    return steps;
+}
+
+static enum status json_report(struct invocation *call, const struct validation *v)
+{
+    char *config = experiment_to_json(&v->setup->experiment);
+    json_t *result = result_create(call, config);
+    free(config);
+    json_object_set_new(result, "layout", layout_json(&v->setup->layout));
+    json_object_set_new(result, "backend", json_string("cpu"));
+    json_object_set_new(result, "ranks_total", json_integer(v->program.n_ranks));
+    json_object_set_new(result, "predicted_s", json_real(v->predicted_s));
+    json_object_set_new(result, "measured_s", json_real(v->measured_s));
+    json_object_set_new(result, "error_pct", json_real(v->error_pct));
+    json_object_set_new(result, "classes", classes_json(v));
+    json_object_set_new(result, "ranks", ranks_json(v));
+    json_object_set_new(result, "steps", steps_json(v));
+    json_object_set_new(result, "numerics",
+                        json_pack("{s:f, s:f, s:f, s:s, s:b}", "max_rel_error", v->numerics.max_rel_error, "loss",
+                                  v->numerics.loss_error, "gradients", v->numerics.gradient_error, "worst", v->numerics.worst,
+                                  "held", (int)v->numerics.held));
+    json_object_set_new(
+        result, "memory",
+        json_pack("{s:f, s:f}", "predicted_gib", v->memory_predicted / GIB, "measured_gib", v->memory_measured / GIB));
+    json_object_set_new(result, "seconds", json_real(v->seconds));
+    return result_write(call, result);
+}
+
+enum status validate_report(struct invocation *call, const struct validation *v)
+{
+    if (call->format == FORMAT_JSON)
+        return json_report(call, v);
+    if (call->format == FORMAT_TEXT) {
+        text_report(call, v);
+        return STATUS_OK;
+    }
+    struct table classes = {0};
+    classes_table(v, &classes);
+    table_write(&classes, call);
+    table_free(&classes);
+    return STATUS_OK;
+}
+
+/* --- both timelines in one trace */
+
+enum { MEASURED_PIDS = 1000000 };
+
+static json_t *trace_events(const struct timeline *timeline, const struct program *program, const char *name, struct diags *diags)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    json_t *events = NULL;
+    if (!memory)
+        return NULL;
+    enum status status = timeline_write_chrome(timeline, program, name, memory, diags);
+    if (fclose(memory) == 0 && status == STATUS_OK) {
+        json_t *trace = json_loadb(text, size, 0, NULL);
+        events = json_incref(json_object_get(trace, "traceEvents"));
+        json_decref(trace);
+    }
+    free(text);
+    return events;
+}
+
+/* Measured rows stand below the predicted ones of their rank; arrows keep to their own timeline. */
+static void shift(json_t *event, bool measured)
+{
+    json_int_t pid = json_integer_value(json_object_get(event, "pid"));
+    json_t *arguments = json_object_get(event, "args"), *order = json_object_get(arguments, "sort_index");
+    json_t *id = json_object_get(event, "id");
+    bool of_rank = order && !json_object_get(event, "tid");
+    if (of_rank)
+        json_object_set_new(arguments, "sort_index", json_integer(2 * json_integer_value(order) + measured));
+    if (measured)
+        json_object_set_new(event, "pid", json_integer(pid + MEASURED_PIDS));
+    if (measured && json_is_integer(id))
+        json_object_set_new(event, "id", json_integer(json_integer_value(id) + INT32_MAX));
+}
+
+enum status validate_trace(struct invocation *call, const struct validation *v, FILE *out)
+{
+    json_t *both = json_array();
+    for (int measured = 0; measured < 2; measured++) {
+        json_t *events = trace_events(measured ? &v->run.timeline : &v->predicted, &v->program,
+                                      measured ? "measured" : "predicted", &call->diags);
+        size_t i;
+        json_t *event;
+        json_array_foreach(events, i, event) shift(event, measured);
+        json_array_extend(both, events);
+        json_decref(events);
+    }
+    json_t *trace = json_pack("{s:o}", "traceEvents", both);
+    int failed = json_dumpf(trace, out, JSON_COMPACT);
+    json_decref(trace);
+    return failed ? STATUS_FAILED : STATUS_OK;
+}

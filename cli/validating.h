@@ -1,0 +1,56 @@
+/*
+ * validating.h - one validation: a program, how long its operations were predicted to take, and how long they took.
+ */
+#ifndef MSIM_CLI_VALIDATING_H
+#define MSIM_CLI_VALIDATING_H
+
+#include "cli/job_setup.h"
+#include "runtime/thread_run.h"
+#include "sim/step.h"
+
+struct class_comparison {
+    double predicted_s, measured_s; /* mean over ranks of the time their operations of this class took */
+    uint64_t operations;
+};
+
+struct rank_comparison {
+    double predicted_s, measured_s;           /* end of its last operation */
+    double predicted_busy_s, measured_busy_s; /* of its compute stream */
+};
+
+struct numerics {
+    double loss_error;     /* relative */
+    double gradient_error; /* largest difference within a tensor over the tensor's largest gradient */
+    char worst[64];        /* the tensor */
+    double max_rel_error;  /* the larger one */
+    bool held;
+};
+
+struct validation {
+    struct job_setup *setup;
+    struct program program;
+    struct timeline predicted;
+    struct step_result step; /* the prediction */
+    struct thread_run run;
+    struct class_comparison classes[N_WORK_CLASSES];
+    struct rank_comparison *ranks; /* [program.n_ranks] */
+    struct numerics numerics;
+    double memory_predicted, memory_measured; /* bytes, of the fullest rank */
+    double predicted_s, measured_s, error_pct;
+    double seconds; /* this command took */
+    bool probed;    /* the entry was measured here */
+};
+
+/* A job for this machine's CPU: experiment and layout of the call with tiny-gpt and a small batch where it says nothing, the
+ * cluster measured unless one is given. `setup` must stay where it is. */
+MUST_CHECK enum status validate_setup(struct invocation *call, struct job_setup *setup, bool *probed);
+/* Predict, execute, compare. Free it with validation_free. */
+MUST_CHECK enum status validate_run(struct invocation *call, const struct thread_run_options *options,
+                                    struct validation *validation);
+void validation_free(struct validation *validation);
+
+MUST_CHECK enum status validate_report(struct invocation *call, const struct validation *validation);
+/* One Chrome trace with a row of what was predicted and one of what was measured for each rank. */
+MUST_CHECK enum status validate_trace(struct invocation *call, const struct validation *validation, FILE *out);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * probe_cases.h - what a probe runs (private to the runtime). The first case does nothing: it is what an operation costs at
+ * least.
+ */
+#ifndef MSIM_RUNTIME_PROBE_CASES_H
+#define MSIM_RUNTIME_PROBE_CASES_H
+
+#include "runtime/comm.h"
+#include "runtime/probe.h"
+
+enum { PROBE_BUFFERS = 8 };
+
+struct probe_case {
+    struct probe_row row;
+    bool is_exchange;
+    struct kernel_call call; /* without buffers */
+    struct exchange_call exchange;
+};
+
+struct probe_cases {
+    struct probe_case *items;
+    int n_items;
+    size_t capacity;
+    size_t buffer_bytes; /* the largest operand of any case */
+};
+
+void probe_cases_make(const struct probe_options *options, struct probe_cases *cases);
+void probe_cases_free(struct probe_cases *cases);
+/* Numbers in [-0.5, 0.5), the first buffer of tokens zero. */
+void probe_buffer_fill(void *buffer, size_t bytes, int which);
+/* Point the operands of a call to buffers. */
+void probe_case_place(struct kernel_call *call, void *const buffers[PROBE_BUFFERS]);
+
+#endif

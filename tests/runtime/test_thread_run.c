@@ -1,0 +1,243 @@
+/* Runs as such: same bits twice, gradients against finite differences, learning, order of completion, failures. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/runtime/toys.h"
+
+static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
+{
+    struct diags diags = {0};
+    toy_make(toy, model);
+    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
+    toy->layout.features |= features;
+    toy_complete(toy);
+    diags_free(&diags);
+}
+
+#define OVERLAPS (FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(TP_OVERLAP))
+
+START_TEST(two_runs_give_the_same_bits)
+{
+    struct toy toy;
+    struct thread_run a, b;
+    struct thread_run_options options = {.steps = 3, .seed = 3, .rate = 1e-2f, .gradients = true};
+    toy_laid_out(&toy, TOY_GPT, "tp=2,pp=2,dp=2,zero=1,sp=1,schedule=1f1b", OVERLAPS);
+    toy_run(&toy, DETAIL_KERNEL, &options, &a, NULL);
+    toy_run(&toy, DETAIL_KERNEL, &options, &b, NULL);
+    for (int s = 0; s < 3; s++)
+        ck_assert(a.steps[s].loss == b.steps[s].loss && a.steps[s].gradient_norm == b.steps[s].gradient_norm);
+    ck_assert(memcmp(a.gradients, b.gradients, (size_t)a.n_gradients * sizeof *a.gradients) == 0);
+    ck_assert(memcmp(a.weights, b.weights, (size_t)a.n_gradients * sizeof *a.weights) == 0);
+    thread_run_free(&a);
+    thread_run_free(&b);
+}
+END_TEST
+
+/* The gathered parameters of one step are what the next one computes with: losses of several steps agree with one rank's. */
+START_TEST(steps_follow_one_rank)
+{
+    static const char *const layouts[] = {"dp=2,zero=0", "dp=2,zero=1",           "dp=4,zero=2",
+                                          "dp=2,zero=3", "tp=2,sp=1,dp=2,zero=1", "pp=2,schedule=1f1b"};
+    struct toy one, many;
+    struct thread_run a, b;
+    struct thread_run_options options = {.steps = 4, .seed = 5, .rate = 1e-3f};
+    toy_laid_out(&one, TOY_GPT, "mb=1", 0);
+    toy_laid_out(&many, TOY_GPT, layouts[_i / 2], _i % 2 ? OVERLAPS : 0);
+    toy_run(&one, DETAIL_KERNEL, &options, &a, NULL);
+    toy_run(&many, DETAIL_CHUNK, &options, &b, NULL);
+    for (int s = 0; s < 4; s++)
+        ck_assert_msg(fabs(a.steps[s].loss - b.steps[s].loss) <= 1e-4 * a.steps[s].loss, "%s step %d: %.9g, one rank %.9g",
+                      layouts[_i / 2], s, b.steps[s].loss, a.steps[s].loss);
+    thread_run_free(&a);
+    thread_run_free(&b);
+}
+END_TEST
+
+/* Every sample is the same text, so the second step measures the loss where the first step's update led. Adam's first update is
+ * rate * sign(gradient): L(w - d) and L(w + d) for one d of every weight. Central difference, error O(rate^2). */
+START_TEST(gradients_are_finite_differences)
+{
+    static const unsigned char text[] = "\1\7\3\22\5\31\2\6\11\4\17\23\30\12\13\14\1"; /* 17 bytes: one sequence of 16 */
+    struct toy toy;
+    struct thread_run there, back, at[2];
+    const float rate = 2e-4f;
+    struct thread_run_options options = {.steps = 1, .seed = 11, .text = text, .n_text = 17, .gradients = true};
+    toy_laid_out(&toy, (enum toy_model)_i, "tp=2,sp=1", 0);
+    for (int sign = 0; sign < 2; sign++) {
+        options.rate = sign ? -rate : rate;
+        options.steps = 1;
+        toy_run(&toy, DETAIL_KERNEL, &options, sign ? &back : &there, NULL);
+        options.steps = 2;
+        toy_run(&toy, DETAIL_KERNEL, &options, &at[sign], NULL);
+    }
+    double expected = 0, measured = at[1].steps[1].loss - at[0].steps[1].loss;
+    for (int64_t i = 0; i < there.n_gradients; i++)
+        expected += (double)there.gradients[i] * ((double)back.weights[i] - (double)there.weights[i]);
+    ck_assert_msg(fabs(measured - expected) <= 0.02 * fabs(expected), "difference %.9g, gradients say %.9g", measured, expected);
+    thread_run_free(&there);
+    thread_run_free(&back);
+    thread_run_free(&at[0]);
+    thread_run_free(&at[1]);
+}
+END_TEST
+
+START_TEST(learns_a_text)
+{
+    static const char text[] = "the quick brown fox jumps over the lazy dog. the lazy dog sleeps. the quick brown fox does not. ";
+    struct toy toy;
+    struct thread_run run;
+    struct thread_run_options options = {
+        .steps = 40, .seed = 2, .rate = 1e-2f, .text = (const unsigned char *)text, .n_text = sizeof text - 1};
+    toy_make(&toy, TOY_LLAMA);
+    toy.model.vocab = 256;
+    toy.layout.dp = 2;
+    toy.layout.zero = 1;
+    toy_complete(&toy);
+    toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
+    ck_assert_double_eq_tol(run.steps[0].loss, log(256), 0.1);
+    ck_assert_double_lt(run.steps[39].loss, 2.0);
+    thread_run_free(&run);
+}
+END_TEST
+
+/* --- conformance: what happened respects what the program asks for */
+
+static const struct span *span_at(const struct thread_run *run, const size_t *first, int rank, uint32_t op)
+{
+    return &run->timeline.spans[first[rank] + op];
+}
+
+static void check_order(const struct program *program, const struct thread_run *run)
+{
+    size_t first[64] = {0};
+    for (int r = 1; r < program->n_ranks; r++)
+        first[r] = first[r - 1] + program->scripts[program->ranks[r - 1].script].n_ops;
+    for (int r = 0; r < program->n_ranks; r++) {
+        const struct script *script = &program->scripts[program->ranks[r].script];
+        const struct span *last[N_STREAMS] = {0};
+        for (uint32_t i = 0; i < script->n_ops; i++) {
+            const struct op *op = &program->ops[script->first_op + i];
+            const struct span *span = span_at(run, first, r, i);
+            ck_assert(span->rank == r && span->op == i && span->start <= span->end);
+            for (int d = 0; d < OP_DEPS; d++)
+                if (op->deps[d] != NO_OP)
+                    ck_assert_int_ge(span->start, span_at(run, first, r, op->deps[d])->end);
+            if (last[op->stream])
+                ck_assert_int_ge(span->start, last[op->stream]->end);
+            last[op->stream] = span;
+        }
+    }
+}
+
+START_TEST(order_respects_dependencies)
+{
+    static const char *const layouts[] = {"tp=2,sp=1,pp=2,schedule=1f1b", "pp=2,vpp=2,schedule=interleaved",
+                                          "pp=4,schedule=zb-1p", "dp=2,zero=3", "pp=2,dp=2,zero=2,schedule=gpipe"};
+    struct toy toy;
+    struct program program;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct thread_run_options options = {.steps = 2, .seed = 1};
+    toy_laid_out(&toy, TOY_GPT, layouts[_i], OVERLAPS);
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+    ck_assert(run_on_threads(&program, &toy.setting, &options, &run, &diags) == STATUS_OK);
+    check_order(&program, &run);
+    thread_run_free(&run);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
+/* --- failures */
+
+static bool mentions(const struct diags *diags, const char *text)
+{
+    for (size_t i = 0; i < diags->n_items; i++)
+        if (strstr(diags->items[i].text, text))
+            return true;
+    return false;
+}
+
+START_TEST(a_lost_rank_is_named)
+{
+    struct toy toy;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct injection injection = {.trouble = _i ? TROUBLE_HANGS : TROUBLE_KILLED, .rank = 2, .step = 1};
+    struct thread_run_options options = {
+        .steps = 3, .seed = 1, .timeout = 500 * (NANOS_PER_SECOND / 1000), .injection = &injection};
+    toy_laid_out(&toy, TOY_GPT, "tp=2,sp=1,pp=2,schedule=1f1b", OVERLAPS);
+    ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_items, 4); /* every rank ended, and says why */
+    ck_assert(mentions(&diags, _i ? "rank 2 hung on request" : "rank 2 was killed on request"));
+    if (_i) /* whoever's patience ends first says so */
+        ck_assert(mentions(&diags, "rank 2 never came to ") && mentions(&diags, "did not arrive within 0.5 s"));
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(a_slow_rank_changes_no_number)
+{
+    struct toy toy;
+    struct thread_run fast, slow;
+    struct injection injection = {.trouble = TROUBLE_SLOW, .rank = 1, .step = 1, .factor = 3};
+    struct thread_run_options options = {.steps = 3, .seed = 1, .rate = 1e-3f};
+    toy_laid_out(&toy, TOY_GPT, "dp=2,zero=1", OVERLAPS);
+    toy_run(&toy, DETAIL_KERNEL, &options, &fast, NULL);
+    options.injection = &injection;
+    toy_run(&toy, DETAIL_KERNEL, &options, &slow, NULL);
+    ck_assert(fast.steps[2].loss == slow.steps[2].loss);
+    thread_run_free(&fast);
+    thread_run_free(&slow);
+}
+END_TEST
+
+START_TEST(too_little_memory_is_refused)
+{
+    struct toy toy;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct thread_run_options options = {.steps = 1, .seed = 1, .memory_limit = 10000};
+    toy_laid_out(&toy, TOY_GPT, "dp=2,zero=1", 0);
+    ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_FAILED);
+    ck_assert(mentions(&diags, "out of memory"));
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(what_it_cannot_execute_is_refused)
+{
+    struct toy toy;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct thread_run_options options = {.steps = 1, .seed = 1};
+    toy_laid_out(&toy, TOY_LLAMA, "cp=2", 0);
+    ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
+    ck_assert_uint_eq(diags.n_items, 1);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("runtime run");
+    TCase *cases = tcase_create("runs");
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, two_runs_give_the_same_bits);
+    tcase_add_loop_test(cases, steps_follow_one_rank, 0, 12);
+    tcase_add_loop_test(cases, gradients_are_finite_differences, 0, N_TOY_MODELS);
+    tcase_add_test(cases, learns_a_text);
+    tcase_add_loop_test(cases, order_respects_dependencies, 0, 5);
+    tcase_add_loop_test(cases, a_lost_rank_is_named, 0, 2);
+    tcase_add_test(cases, a_slow_rank_changes_no_number);
+    tcase_add_test(cases, too_little_memory_is_refused);
+    tcase_add_test(cases, what_it_cannot_execute_is_refused);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
