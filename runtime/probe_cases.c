@@ -131,7 +131,7 @@ static void add_exchanges(struct probe_cases *cases, int ranks, int64_t elements
 
 static void add_ladder(struct probe_cases *cases, int ranks)
 {
-    static const int64_t widths[] = {64, 128, 256, 512, 1024};
+    static const int64_t widths[] = {64, 128, 256, 512};
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         int64_t w = widths[i];
         add_products(cases, 128, w, w);
