@@ -91,6 +91,8 @@ struct accuracy calibrating_accuracy(const struct calibrating *calibrating, size
 
 void calibrating_write_report(const struct calibrating *calibrating, struct invocation *call);
 MUST_CHECK enum status calibrating_write_json(const struct calibrating *calibrating, struct invocation *call);
+/* One line a row as CSV: what it was, measured, predicted before and after. */
+void calibrating_write_residuals(const struct calibrating *calibrating, FILE *out);
 void calibrating_write_entry(const struct calibrating *calibrating, const char *path, FILE *out);
 
 #endif

@@ -151,7 +151,13 @@ static void note_rows(const struct calibrating *c, struct diags *diags)
 
 static enum status write_all(const struct calibrating *c, struct invocation *call)
 {
-    const char *path = option_text(call, "output");
+    const char *path = option_text(call, "output"), *residuals = option_text(call, "residuals");
+    if (residuals) {
+        FILE *out = output_open(call, residuals);
+        if (!out)
+            return STATUS_FAILED;
+        calibrating_write_residuals(c, out);
+    }
     FILE *entry = option_given(call, "output") ? call->out : NULL;
     if (entry) {
         calibrating_write_entry(c, path, entry);
@@ -227,6 +233,10 @@ static const struct option_row options[] = {
      .high = 0.9,
      .initial = "0.5",
      .help = "of the cases that the fit does not see and is judged by; chosen by --seed"},
+    {.name = "residuals",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "every row with its time measured, predicted before and now, as CSV"},
     {.name = "with-cast",
      .type = OPTION_FLAG,
      .help = "fp8 and narrower GEMMs were timed with the cast of their first operand: fit that beside and leave it out"},
