@@ -12,6 +12,7 @@
 
 #define CAST_BYTES_START 6.0  /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
 #define CAST_FIXED_START 3e-6 /* a launch or two */
+enum { CAST_ALIGNMENT = 16 }; /* rows of A: others are padded before the cast */
 
 #define CAST_START                                                                                                               \
     6.0 /* bytes per element: a bf16 operand read for its largest value, read again, written in 8 bits, and some                 \
@@ -104,11 +105,13 @@ static void add_cast(struct calibrating *c, enum precision precision, enum cast_
     static const struct field rows[] = {
         [CAST_BYTES] = {.key = "bytes", .type = FIELD_QUANTITY, .dimension = DIM_BYTES, .min = 0.1, .max = 60},
         [CAST_FIXED] = {.key = "fixed", .type = FIELD_QUANTITY, .dimension = DIM_TIME, .min = 0, .max = 1e-3},
+        [CAST_PADDING] = {.key = "padding", .type = FIELD_QUANTITY, .dimension = DIM_TIME, .min = 0, .max = 1e-3},
     };
     if (c->n_parameters == CALIBRATED_MAX)
         return;
     struct calibrated_parameter *p = &c->parameters[c->n_parameters++];
-    double start = part == CAST_BYTES ? CAST_BYTES_START : CAST_FIXED_START;
+    static const double starts[] = {[CAST_BYTES] = CAST_BYTES_START, [CAST_FIXED] = CAST_FIXED_START, [CAST_PADDING] = 0};
+    double start = starts[part];
     *p = (struct calibrated_parameter){.cast = (int)precision, .part = part, .before = start, .after = start};
     p->entry.row = &rows[part];
     snprintf(p->entry.path, sizeof p->entry.path, "(cast.%s.%s)", precision_name(precision), rows[part].key);
@@ -211,7 +214,8 @@ static double gemm_seconds(const struct gpu *gpu, const struct work_gemm *gemm, 
 {
     double elements = gemm->count * (double)gemm->m * (double)gemm->k;
     struct work_memory streamed = {.bytes = cast[CAST_BYTES] * elements, .count = 0};
-    return cost_seconds(gemm_cost(gpu, gemm)) + cast[CAST_FIXED] + cost_seconds(memory_bound_cost(gpu, &streamed));
+    double fixed = cast[CAST_FIXED] + (gemm->m % CAST_ALIGNMENT ? cast[CAST_PADDING] : 0);
+    return cost_seconds(gemm_cost(gpu, gemm)) + fixed + cost_seconds(memory_bound_cost(gpu, &streamed));
 }
 
 /* Kernels are timed alone, at full clock. */

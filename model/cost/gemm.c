@@ -4,18 +4,19 @@
 
 #include "model/cost/precision_bytes.h"
 
-enum { K_STEP = 64 }; /* elements of k a main loop consumes at a time; shorter remainders cost a whole step */
+enum { MANY_WAVES = 16 }; /* there splitting k has nothing left to gain */
+enum { K_STEP = 64 };     /* elements of k a main loop consumes at a time; shorter remainders cost a whole step */
 
 #define DROOP_SECONDS                                                                                                            \
-    500e-6                /* arithmetic time at which half of the droop has set in: power control reacts in under a millisecond */
-#define SPLIT_SYNC_S 1e-6 /* a split needs one more pass over its partial sums, launched behind the main kernel */
+    500e-6 /* arithmetic time at which half of the droop has set in: power control reacts in under a millisecond */
 
 struct tile {
     int m, n;
     int halvings; /* below 256 x 128 */
 };
-static const struct tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {128, 128, 1}, {128, 64, 2}, {64, 128, 2}, {64, 64, 3}};
-static const int splits[] = {1, 2, 4};
+static const struct tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {256, 64, 1}, {128, 128, 1},
+                                    {64, 256, 1},  {128, 64, 2},  {64, 128, 2}, {64, 64, 3}};
+static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
 static double ceil_div(double a, double b)
 {
@@ -51,10 +52,11 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
             double waves = waves_of(n_tiles * split / gpu->sms, p->quantisation);
             double seconds = waves * (2.0 * tile->m * tile->n * depth / sm_rate + p->tile_overhead_s);
             if (split > 1) /* fp32 partial sums written and read again, half of it in cache */
-                seconds +=
-                    SPLIT_SYNC_S + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
+                seconds += p->split_s + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
             if (seconds < best)
                 best = seconds;
+            if (n_tiles * split > MANY_WAVES * gpu->sms)
+                break;
         }
     }
     double ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
@@ -84,7 +86,6 @@ struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
     double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[gemm->precision]);
     double bytes = gemm->count * ((m * k + k * n) * precision_bytes(gemm->precision) + m * n * gemm->output_bytes);
     double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
-    double a2 = arithmetic * arithmetic, m2 = memory * memory;
-    double both = sqrt(sqrt(a2 * a2 + m2 * m2));
+    double both = cbrt(arithmetic * arithmetic * arithmetic + memory * memory * memory);
     return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = arithmetic, .memory_s = both - arithmetic};
 }

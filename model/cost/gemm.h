@@ -4,14 +4,20 @@
  * Theory. The library cuts C into tiles of tm x tn, gives one to each streaming multiprocessor (SM), and works through the waves
  * of tiles. With x = ceil(m/tm) ceil(n/tn) split / SMs and q the quantisation,
  *
- *     waves = max(1, q ceil(x) + (1 - q) x)
- *     arithmetic = min over tiles and splits of  waves (2 tm tn ceil(k/split) / (peak / SMs * f(tile)) + overhead) +
- * reduction(split) memory = (mk + kn) element bytes + mn output bytes, over HBM bandwidth * memory_fraction time = fixed +
- * (arithmetic' ^4 + memory ^4) ^(1/4)
+ *     waves      = max(1, q ceil(x) + (1 - q) x)
+ *     arithmetic = min over tiles and splits of
+ *                  waves (2 tm tn ceil(k / split) / (peak / SMs * f(tile)) + overhead) + reduction(split)
+ *     reduction  = 0 for split 1, else split_s + 4 m n split / (HBM bandwidth * memory_fraction)
+ *     memory     = ((mk + kn) element bytes + mn output bytes) / (HBM bandwidth * memory_fraction)
+ *     time       = fixed + (arithmetic'^3 + memory^3)^(1/3)
  *
- * A split divides k among SMs when m n is too small to fill them and adds the traffic of its partial sums. arithmetic' is slowed
- * by up to `droop` as a kernel gets long (clocks fall under power). The fourth-power mean rounds the roofline's corner, where
- * neither limit is perfectly hidden behind the other.
+ * Tiles go from 256 x 128 and 128 x 256 down to 64 x 64, splits are 1, 2, 3, 4, 6, 8, 12, 16. A split divides k among SMs when m
+ * n is too small to fill them; split_s is its second kernel or barrier, and large where a library does not split at all (narrow
+ * formats on Blackwell). arithmetic' is slowed by up to `droop` as a kernel gets long (clocks fall under power). The cubic mean
+ * rounds the roofline's corner, where neither limit is perfectly hidden behind the other.
+ *
+ * What is left: the library's choice of a kernel is not always the best one (its heuristic switches at odd sizes), which spreads
+ * measured times of neighbouring shapes by 5 to 10 % without a rule.
  *
  * Parameters are fitted per GPU and precision to measured GEMMs; each catalog entry says how well. Validity: dense, row-major, m,
  * n, k >= 64; fp8 and narrower formats exclude the casts, which are memory-bound works of their own.

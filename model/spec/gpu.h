@@ -23,6 +23,7 @@ struct gemm_parameters {
     double smallest_tile_fraction; /* of 128 x 64 relative to 128 x 128, and of 64 x 64 relative to 128 x 64 */
     double quantisation;           /* 1: whole waves of tiles only; 0: the tail wave is shared out perfectly */
     double fixed_s;                /* start-up and drain of one kernel */
+    double split_s;                /* what dividing k among SMs costs beside the traffic of the partial sums */
     double memory_fraction;        /* of HBM bandwidth when the operands' traffic limits */
     double droop;                  /* relative slow-down of long kernels: clocks fall under sustained tensor-core load */
 };

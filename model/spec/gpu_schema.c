@@ -21,6 +21,7 @@ static const struct field gemm_precision_rows[] = {
     GEMM("smallest_tile_fraction", smallest_tile_fraction, DIM_FRACTION, 0.01, 1, "0.75", "each further halving of the tile"),
     GEMM("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.7", "1 whole waves of tiles only, 0 the tail wave is shared out"),
     GEMM("fixed", fixed_s, DIM_TIME, 0, 1e-3, "3us", "start-up and drain of one kernel"),
+    GEMM("split", split_s, DIM_TIME, 0, 1e-3, "1us", "what dividing k among SMs costs beside its partial sums"),
     GEMM("memory_fraction", memory_fraction, DIM_FRACTION, 0.01, 1, "0.85", "of HBM bandwidth when operand traffic limits"),
     GEMM("droop", droop, DIM_FRACTION, 0, 1, "0", "slow-down of long kernels as clocks fall"),
 };
