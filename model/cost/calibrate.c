@@ -11,13 +11,13 @@
 #include "model/base/memory.h"
 #include "model/cost/calibrate_fit.h"
 
-#define PROBE          1.0  /* of z: how far a parameter is moved to see which rows it touches */
-#define COLLINEAR      1e-3 /* smallest singular value over the largest */
-#define VAGUE          1.0  /* standard error of z */
-#define AS_GOOD        1.92 /* of the loss in units of s^2: half of chi-squared's 95 % quantile with one degree of freedom */
-#define START_ABOVE    1e-3 /* of the range, above the lower bound: where a parameter starts whose start is that bound */
-#define START_BELOW    1e-2 /* below the upper one */
-#define CLEARLY_WEAKER 0.5
+#define PROBE       1.0  /* of z: how far a parameter is moved to see which rows it touches */
+#define COLLINEAR   1e-3 /* smallest singular value over the largest */
+#define VAGUE       1.0  /* standard error of z */
+#define AS_GOOD     1.92 /* of the loss in units of s^2: half of chi-squared's 95 % quantile with one degree of freedom */
+#define START_ABOVE 1e-3 /* of the range, above the lower bound: where a parameter starts whose start is that bound */
+#define START_BELOW 1e-2 /* below the upper one */
+#define INVOLVED    0.5  /* in a combination: a part at least this much of the largest */
 enum { ACTIVE_MAX = 64 };
 
 const char *calibrate_outcome_name(enum calibrate_outcome outcome)
@@ -42,7 +42,7 @@ static double inside(const struct calibrate_parameter *p)
     double range = p->high - p->low, value = fmin(fmax(p->start, p->low), p->high);
     if (value - p->low < 1e-8 * range)
         return p->low + START_ABOVE * range;
-    return fmin(value, p->high - START_BELOW * range);
+    return p->high - value < 1e-8 * range ? p->high - START_BELOW * range : value;
 }
 
 static void probe(const struct calibrate_problem *problem, double *values, const size_t *rows, const double *base, double *moved,
@@ -160,17 +160,13 @@ static size_t find_collinear(const struct calibrate_fit *fit, const double *jaco
     gsl_vector *singular = gsl_vector_alloc(p);
     gsl_matrix *v = scaled_svd(fit, jacobian, singular);
     size_t held = p, with = p;
+    double largest = 0, strongest = -1;
     if (gsl_vector_get(singular, p - 1) < COLLINEAR * gsl_vector_get(singular, 0)) {
-        double weakest = INFINITY, strongest = -1;
-        for (size_t j = 0; j < p; j++) {
-            double part = fabs(gsl_matrix_get(v, j, p - 1)), s = sensitivity_of(fit, jacobian, j);
-            if (part < 0.1)
-                continue;
-            if (s < CLEARLY_WEAKER * weakest || s <= weakest / CLEARLY_WEAKER) { /* as weak or weaker: the later one */
-                weakest = s;
+        for (size_t j = 0; j < p; j++)
+            largest = fmax(largest, fabs(gsl_matrix_get(v, j, p - 1)));
+        for (size_t j = 0; j < p; j++)
+            if (fabs(gsl_matrix_get(v, j, p - 1)) >= INVOLVED * largest)
                 held = j;
-            }
-        }
         for (size_t j = 0; j < p; j++) {
             double part = fabs(gsl_matrix_get(v, j, p - 1));
             if (j != held && part > strongest) {
@@ -178,8 +174,6 @@ static size_t find_collinear(const struct calibrate_fit *fit, const double *jaco
                 with = j;
             }
         }
-        if (held == p)
-            held = p - 1;
         if (with < p)
             estimates[fit->active[held]].with = fit->active[with];
     }
@@ -343,6 +337,30 @@ static void hold_all(struct calibrate_fit *fit, enum calibrate_outcome outcome, 
         hold(fit, 0, fit->problem->parameters[fit->active[0]].start, outcome, estimates);
 }
 
+/* Where starts are bounds, the others are fitted first and the bounds released then: a step far away from a bound must do better
+ * than the best on it. */
+static void fit_from_bounds(struct calibrate_fit *fit)
+{
+    struct calibrate_fit first = *fit;
+    const struct calibrate_parameter *parameters = fit->problem->parameters;
+    first.n_active = 0;
+    for (size_t j = 0; j < fit->n_active; j++) {
+        size_t k = fit->active[j];
+        bool moved = fabs(fit->values[k] - parameters[k].start) > 0;
+        fit->z[k] = calibrate_z(&parameters[k], fit->values[k]);
+        fit->values[k] = moved ? parameters[k].start : fit->values[k];
+        if (!moved)
+            first.active[first.n_active++] = k;
+    }
+    if (first.n_active > 0 && first.n_active < fit->n_active)
+        calibrate_minimise(&first);
+    for (size_t j = 0; j < fit->n_active; j++) {
+        size_t k = fit->active[j];
+        if (fabs(parameters[k].start - inside(&parameters[k])) > 0)
+            fit->values[k] = inside(&parameters[k]);
+    }
+}
+
 static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *estimates)
 {
     size_t n_cases = count_cases(fit->problem, fit->rows, fit->n_rows);
@@ -356,6 +374,7 @@ static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *
     }
     fit->residuals = memory_new(fit->n_rows, sizeof *fit->residuals);
     fit->scratch = memory_new(fit->n_rows, sizeof *fit->scratch);
+    fit_from_bounds(fit);
     do {
         for (size_t j = 0; j < fit->n_active; j++)
             fit->z[fit->active[j]] = calibrate_z(&fit->problem->parameters[fit->active[j]], fit->values[fit->active[j]]);

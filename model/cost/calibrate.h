@@ -14,8 +14,8 @@
  *   no influence    no time changes however the parameter moves
  *   too few rows    not more distinct cases than parameters that they depend on
  *   collinear       the Jacobian's columns, scaled to one length, have a singular value below 1/1000 of the largest: only a
- *                   combination of this parameter and another is determined. Of such a pair the one that moves the times less
- *                   is held (clearly less: by half), otherwise the one that comes later in the list: order is priority
+ *                   combination of this parameter and another is determined. Of those in the combination the last in the
+ *                   list is held: order is priority
  *   undetermined    the standard error of z is above 1 (the interval spans two decades) and the value held fits as well
  * A parameter that the rows push against a bound is set to the bound and reported as such. Held parameters keep their start.
  *

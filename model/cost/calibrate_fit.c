@@ -12,7 +12,7 @@
 #include "model/base/memory.h"
 
 enum { REWEIGHTINGS_MAX = 30, ITERATIONS_MAX = 60 };
-#define SETTLED   1e-5 /* of z, between reweightings */
+#define SETTLED   1e-4 /* of z, between reweightings */
 #define SCALE_MIN 1e-7 /* measurements are not better than that, and nanoseconds are not either */
 #define FAR_OFF   7.0  /* |residual| of a prediction that is none: a factor of 1000 */
 #define EDGE      1e-9 /* z of a value on its bound: 1e-9 of the range inside */
