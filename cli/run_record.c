@@ -73,6 +73,13 @@ static double bin_share(const struct run_result *result, size_t i, nanos time)
     return (double)time / (double)run_bin_length(result, i);
 }
 
+/* While training at full speed. */
+static double tokens_per_s(const struct run_report *report)
+{
+    const struct job *job = &report->experiment->job;
+    return (double)job->global_batch * (double)job->seq_len / report->step_time_s;
+}
+
 static json_t *series_json(const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -85,6 +92,7 @@ static json_t *series_json(const struct run_report *report)
         json_object_set_new(bin, "length_s", json_real(seconds(run_bin_length(result, i))));
         json_object_set_new(bin, "ettr", json_real(bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED])));
         json_object_set_new(bin, "goodput", json_real(goodput));
+        json_object_set_new(bin, "tokens", json_real(seconds(use[USE_TRAINING]) * tokens_per_s(report)));
         if (report->step_mfu > 0)
             json_object_set_new(bin, "mfu_pct", json_real(100 * goodput * report->step_mfu));
         json_object_set_new(bin, "breakdown", uses_json(report, use, false));

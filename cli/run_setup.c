@@ -84,7 +84,8 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         snprintf(faults->trace, sizeof faults->trace, "llama3-54d");
         assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
     }
-    if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0) {
+    bool every_step = strcmp(faults->checkpoint, "step") == 0;
+    if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
         assume(&s->report, "checkpoint interval 30 min");
     }
@@ -289,7 +290,6 @@ static void set_robust(struct invocation *call, struct run_session *s)
         .restart = nanos_from_seconds(restart >= 0 ? restart : startup_total_s(&s->startup)),
         .restart_hot = nanos_from_seconds(restart >= 0 ? restart : startup_hot_s(&s->startup)),
     };
-    s->robust.nodes_per_replica = s->robust.replicas > 0 ? (s->options.nodes + s->robust.replicas - 1) / s->robust.replicas : 1;
     s->options.robust = &s->robust;
     s->options.recovery.restart = s->robust.restart;
     if (s->experiment.faults.restart_s < 0)

@@ -68,9 +68,8 @@ struct degraded_speed {
 struct run_robust {
     const struct robust_policy *policy;
     nanos restart, restart_hot;
-    uint64_t seed;             /* of what the machine draws */
-    int32_t replicas;          /* data-parallel ones, for elastic running; 0 or 1: none to spare */
-    int32_t nodes_per_replica; /* at least 1 */
+    uint64_t seed;    /* of what the machine draws */
+    int32_t replicas; /* data-parallel ones, for elastic running; 0 or 1: none to spare */
 };
 
 struct run_options {

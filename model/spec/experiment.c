@@ -187,17 +187,17 @@ static const struct yaml_node *part_or_empty(const struct yaml_node *part, struc
     return empty;
 }
 
-/* A trace named in a file is looked for beside that file first, as the other files are. */
-static void find_trace(const struct yaml_node *part, struct faults_request *faults)
+/* A trace, model or policy named in a file is looked for beside that file first, as the other files are. */
+static void find_beside(const struct yaml_node *part, const char *key, char *name, size_t size)
 {
-    const struct yaml_node *trace = yaml_find(part, "trace");
-    const char *slash = trace && trace->at.line > 0 ? strrchr(trace->at.file, '/') : NULL;
-    char path[sizeof faults->trace];
-    if (!slash || faults->trace[0] == '/' || !*faults->trace)
+    const struct yaml_node *value = yaml_find(part, key);
+    const char *slash = value && value->at.line > 0 ? strrchr(value->at.file, '/') : NULL;
+    char path[256];
+    if (!slash || name[0] == '/' || !*name)
         return;
-    int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - trace->at.file), trace->at.file, faults->trace);
-    if (n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
-        memcpy(faults->trace, path, (size_t)n + 1);
+    int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - value->at.file), value->at.file, name);
+    if (n > 0 && (size_t)n < sizeof path && (size_t)n < size && access(path, F_OK) == 0)
+        memcpy(name, path, (size_t)n + 1);
 }
 
 static void read_faults(const struct yaml_node *part, struct experiment *e, struct diags *diags)
@@ -207,7 +207,9 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
     if (!part)
         return;
     schema_read(&faults_schema, part, &e->faults, diags);
-    find_trace(part, &e->faults);
+    find_beside(part, "trace", e->faults.trace, sizeof e->faults.trace);
+    find_beside(part, "model", e->faults.model, sizeof e->faults.model);
+    find_beside(part, "policy", e->faults.policy, sizeof e->faults.policy);
     if (e->faults.checkpoint_interval_s > 0 && e->faults.checkpoint_steps > 0)
         diag_error(diags, entry_place(part, "checkpoint_steps"),
                    "checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one");
