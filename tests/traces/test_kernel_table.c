@@ -1,0 +1,91 @@
+/* Kernel tables: what a row becomes, and what is said of rows that are wrong. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/kernel_table.h"
+
+static enum status parse(const char *text, struct kernel_table *table, struct diags *diags)
+{
+    struct csv_table csv;
+    enum status status = csv_table_parse("k.csv", text, strlen(text), &csv, diags);
+    return status == STATUS_OK ? kernel_table_build(&csv, table, diags) : status;
+}
+
+START_TEST(rows_of_all_kinds_are_read)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(parse("gpu,op,dtype,m,n,k,batch,seq_len,heads,kv_heads,head_dim,window,ranks,nodes,bytes,time_us\n"
+                           "g,gemm,fp8,64,128,256,,,,,,,,,,2.5\n"
+                           "g,attention_forward,bf16,,,,2,1024,8,4,128,0,,,,10\n"
+                           "g,all_reduce,fp16,,,,,,,,,,8,2,1048576,20\n",
+                           &t, &diags),
+                     STATUS_OK);
+    ck_assert_uint_eq(t.n_items, 3);
+    ck_assert_int_eq(t.items[0].op, KERNEL_GEMM);
+    ck_assert_int_eq(t.items[0].gemm.k, 256);
+    ck_assert_int_eq(t.items[0].gemm.precision, PRECISION_FP8);
+    ck_assert_double_eq_tol(t.items[0].seconds, 2.5e-6, 1e-18);
+    ck_assert_double_eq_tol(t.items[1].attention.pairs, attended_pairs(1024, 0), 1e-6); /* causal unless said otherwise */
+    ck_assert_int_eq(t.items[2].collective.collective, COLLECTIVE_ALL_REDUCE);
+    ck_assert_int_eq(t.items[2].collective.nodes, 2);
+    kernel_table_free(&t);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(a_shape_that_is_missing_is_an_error)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(parse("gpu,op,dtype,m,n,time_us\ng,gemm,bf16,64,,1\n", &t, &diags), STATUS_BAD_INPUT);
+    ck_assert_uint_eq(diags.n_errors, 2); /* n is empty, k has no column */
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(unknown_words_skip_their_rows)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(
+        parse("gpu,op,dtype,m,n,k,time_us\ng,gemm,int3,1,1,1,1\ng,gemm,int3,1,1,1,1\ng,gemm,bf16,1,1,1,1\n", &t, &diags),
+        STATUS_OK);
+    ck_assert_uint_eq(t.n_items, 1);
+    ck_assert_uint_eq(t.n_skipped, 2);
+    ck_assert_uint_eq(diags.n_items, 1); /* one warning for the word */
+    kernel_table_free(&t);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(cases_differ_when_shapes_do)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(
+        parse("gpu,op,dtype,m,n,k,time_us\ng,gemm,bf16,1,2,3,1\nh,gemm,bf16,1,2,3,9\ng,gemm,bf16,2,1,3,1\n", &t, &diags),
+        STATUS_OK);
+    ck_assert(kernel_case(&t.items[0]) == kernel_case(&t.items[1]));
+    ck_assert(kernel_case(&t.items[0]) != kernel_case(&t.items[2]));
+    kernel_table_free(&t);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernel_table");
+    TCase *tests = tcase_create("kernel_table");
+    tcase_add_test(tests, rows_of_all_kinds_are_read);
+    tcase_add_test(tests, a_shape_that_is_missing_is_an_error);
+    tcase_add_test(tests, unknown_words_skip_their_rows);
+    tcase_add_test(tests, cases_differ_when_shapes_do);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
