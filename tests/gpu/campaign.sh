@@ -8,7 +8,7 @@
 #
 # Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 out=${1:-${OUT:-build-campaign/results}}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -64,7 +64,7 @@ machine() {
 
 build() {
     if cmake -S . -B build-campaign -G Ninja -DMSIM_CUDA=ON -DMSIM_CUDA_ARCHITECTURES=native; then
-        cmake --build build-campaign --target msim kernel_check kernel_time exchange_check
+        cmake --build build-campaign --target msim kernel_check kernel_time exchange_check program_check
         return
     fi
     echo "this machine lacks the libraries that msim needs; give MSIM_BIN with binaries built with -DMSIM_STATIC_DEPS=ON"
@@ -94,6 +94,14 @@ exchanges() { # exchanges N FOLDER [TIMEOUT [LEAVER]]
     several "$n" "$bin/exchange_check" "$@"
 }
 export -f exchanges
+
+# programs N FOLDER LAYOUT: the executor on GPUs against one CPU rank
+programs() {
+    rm -rf "$2"
+    mkdir -p "$2"
+    several "$1" "$bin/program_check" "$2" 4 "$3"
+}
+export -f programs
 
 # PyTorch's attention and matrix products on the same shapes, where there is one: what ours are held against.
 yardsticks() {
@@ -174,7 +182,7 @@ if [ -z "$bin" ]; then
     bin=$PWD/build-campaign/bin
     mkdir -p "$bin"
     cp build-campaign/msim build-campaign/tests/kernels/kernel_check build-campaign/tests/kernels/kernel_time \
-        build-campaign/tests/gpu/exchange_check "$bin"
+        build-campaign/tests/gpu/exchange_check build-campaign/tests/gpu/program_check "$bin"
 fi
 bin=$(cd "$bin" && pwd)
 export bin out
@@ -188,6 +196,10 @@ stage nccl_1_rank 30 bash -c "exchanges 1 $meeting/one 20"
 stage nccl_2_ranks 60 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $out/exchanges.csv"
 stage nccl_4_ranks 60 bash -c "exchanges 4 $meeting/four 40"
 stage nccl_rank_leaves 60 bash -c "exchanges 2 $meeting/leaves 10 1"
+stage program_1_rank 40 bash -c "programs 1 $meeting/p1 mb=1"
+stage program_tp2 60 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
+stage program_pp2 60 bash -c "programs 2 $meeting/p3 pp=2,mb=1"
+stage program_zero3 60 bash -c "programs 2 $meeting/p4 dp=2,zero=3,mb=1"
 stage probe 60 bash -c probe
 stage validate_tiny 40 bash -c 'validate validate_tiny'
 stage validate_stage 60 bash -c 'validate validate_stage --model gpt-175b-megascale --layout tp=8,pp=8,mb=1'
