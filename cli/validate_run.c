@@ -48,7 +48,9 @@ static enum status run_reference(struct invocation *call, const struct validatio
     enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, &call->diags);
     if (status != STATUS_OK)
         return status;
-    status = run_on_threads(&program, &setting, options, result, &call->diags);
+    struct thread_run_options unlimited = *options; /* one rank holds what the others divide */
+    unlimited.memory_limit = 0;
+    status = run_on_threads(&program, &setting, &unlimited, result, &call->diags);
     program_free(&program);
     return status;
 }
@@ -141,9 +143,21 @@ static void compare(struct validation *v)
         v->memory_measured = fmax(v->memory_measured, (double)v->run.memory_peak[i]);
 }
 
+static void note_memory(struct invocation *call, const struct thread_run_options *options, const struct validation *v)
+{
+    char wanted[32], limit[32];
+    double predicted = predicted_memory(v);
+    if (options->memory_limit && predicted > (double)options->memory_limit)
+        diag_warning(&call->diags, (struct place){0}, "memory: %s predicted for the fullest rank, the limit is %s",
+                     quantity_format(predicted, DIM_BYTES, wanted, sizeof wanted),
+                     quantity_format((double)options->memory_limit, DIM_BYTES, limit, sizeof limit));
+}
+
 enum status validate_run(struct invocation *call, const struct thread_run_options *options, struct validation *v)
 {
     enum status status = predict(call, v);
+    if (status == STATUS_OK)
+        note_memory(call, options, v);
     if (status == STATUS_OK && !options->injection) {
         talk(call, 0, "numerics: one step of %d ranks against one step of one rank", v->program.n_ranks);
         status = check_numerics(call, options, v);
