@@ -36,9 +36,10 @@ template <int D> static size_t shared_bytes(void)
     return (2 + 2 * STAGES) * ROWS * D * sizeof(bf16) + 2 * STAGES * ROWS * sizeof(float);
 }
 
-__device__ static inline bool sees(int64_t query, int64_t key, int64_t window)
+/* `distance`: key minus query. */
+__device__ static inline bool sees(int distance, int window)
 {
-    return key <= query && (window <= 0 || key > query - window);
+    return distance <= 0 && (window <= 0 || distance > -window);
 }
 
 /* delta[batch, heads, seq_len]; a row of D / 8 lanes, 8 elements each. */
@@ -77,17 +78,16 @@ __device__ static inline void load_queries(const attention_call &call, const til
     }
 }
 
-/* Scores of 16 keys x 64 queries become weights p, and dp becomes ds. key: of this lane's first row; query: of its first column.
- */
-__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, int64_t key,
-                                              int64_t query, int64_t window, float scale)
+/* Scores of 16 keys x 64 queries become weights p, and dp becomes ds. distance: this lane's first key minus its first query. */
+__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, int distance,
+                                              int window, float scale)
 {
 #pragma unroll
     for (int n = 0; n < N_TILES; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int column = 8 * n + threadIdx.x % 4 * 2 + i % 2;
-            const bool seen = sees(query + 8 * n + i % 2, key + i / 2 * 8, window);
+            const bool seen = sees(distance + i / 2 * 8 - 8 * n - i % 2, window);
             p[n][i] = seen ? exp2_fast(p[n][i] * scale - lse[column]) : 0;
             ds[n][i] = p[n][i] * (ds[n][i] - delta[column]);
         }
@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) keys_kernel(attention_call 
         uint32_t operand[1][ROWS / 16][4];
         multiply_rows<D, 1, N_TILES>(p, t.kept[0], warp_row, q_tile);
         multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, dout_tile);
-        weights_of_keys(p[0], ds[0], t.lse + stage * ROWS, t.delta + stage * ROWS, first_key + warp_row + lane / 4,
-                        query + lane % 4 * 2, call.window, scale);
+        weights_of_keys(p[0], ds[0], t.lse + stage * ROWS, t.delta + stage * ROWS,
+                        (int)(first_key - query) + warp_row + lane / 4 - lane % 4 * 2, (int)call.window, scale);
         operand_of<N_TILES>(operand[0], p[0]);
         multiply_columns<D, 1, ROWS / 16>(dv, operand, dout_tile);
         operand_of<N_TILES>(operand[0], ds[0]);
@@ -148,15 +148,15 @@ __device__ static inline void load_keys(const attention_call &call, const tiles<
     load_tile<D, ROWS>(t.passing[1] + stage * ROWS * D, qkv + rows.v, rows.stride, call.seq_len - key);
 }
 
-/* Scores s of 16 queries x 64 keys and dp become ds, in place of dp. */
+/* Scores s of 16 queries x 64 keys and dp become ds, in place of dp. distance: this lane's first key minus its first query. */
 __device__ static inline void weights_of_queries(float (*s)[4], float (*ds)[4], const float lse[2], const float delta[2],
-                                                 int64_t query, int64_t key, int64_t window, float scale)
+                                                 int distance, int window, float scale)
 {
 #pragma unroll
     for (int n = 0; n < N_TILES; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const bool seen = sees(query + i / 2 * 8, key + 8 * n + i % 2, window);
+            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window);
             const float p = seen ? exp2_fast(s[n][i] * scale - lse[i / 2]) : 0;
             ds[n][i] = p * (ds[n][i] - delta[i / 2]);
         }
@@ -196,7 +196,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) queries_kernel(attention_ca
         uint32_t operand[1][ROWS / 16][4];
         multiply_rows<D, 1, N_TILES>(s, t.kept[0], warp_row, k_tile);
         multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, v_tile);
-        weights_of_queries(s[0], ds[0], lse, delta, first_query + warp_row + lane / 4, key + lane % 4 * 2, call.window, scale);
+        weights_of_queries(s[0], ds[0], lse, delta, (int)(key - first_query) - warp_row - lane / 4 + lane % 4 * 2,
+                           (int)call.window, scale);
         operand_of<N_TILES>(operand[0], ds[0]);
         multiply_columns<D, 1, ROWS / 16>(dq, operand, k_tile);
         __syncthreads();

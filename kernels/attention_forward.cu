@@ -12,15 +12,15 @@
 
 enum { QUERIES = 128, KEYS = 64, M_TILES = QUERIES / ATTENTION_WARPS / 16, N_TILES = KEYS / 8 };
 
-/* -inf where the query may not see the key. */
-__device__ static inline void mask_scores(float (*s)[4], int64_t query, int64_t key, int64_t window)
+/* -inf where the query may not see the key: `ahead` keys lie between the lane's first query and its first key. */
+__device__ static inline void mask_scores(float (*s)[4], int ahead, int window)
 {
 #pragma unroll
     for (int n = 0; n < N_TILES; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int64_t at = key + 8 * n + i % 2, row = query + i / 2 * 8;
-            if (at > row || (window > 0 && at <= row - window))
+            const int distance = ahead + 8 * n + i % 2 - i / 2 * 8; /* key minus query */
+            if (distance > 0 || (window > 0 && distance <= -window))
                 s[n][i] = -INFINITY;
         }
 }
@@ -92,7 +92,7 @@ template <int D> __global__ void __launch_bounds__(ATTENTION_THREADS) attention_
 #pragma unroll
         for (int m = 0; m < M_TILES; m++) {
             if (edge)
-                mask_scores(s[m], lane_query + 16 * m, key + lane % 4 * 2, call.window);
+                mask_scores(s[m], (int)(key - lane_query) + lane % 4 * 2 - 16 * m, (int)call.window);
             softmax_step<D>(s[m], out[m], max[m], sum[m], scale);
             operand_of<N_TILES>(weights[m], s[m]);
         }
