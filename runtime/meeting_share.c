@@ -1,0 +1,82 @@
+/* meeting_share.c - one member's share of a collective: its part of a sum, its copy of a gathered result. */
+#include <string.h>
+
+#include "runtime/meeting.h"
+
+/* out[i] = reduction over members of in[i + offset], in the order of members. */
+static void reduce_fp32(const struct meeting *meeting, enum reduction reduction, int64_t offset, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float sum = ((const float *)meeting->calls[0]->in)[offset + i];
+        for (int m = 1; m < meeting->n; m++) {
+            float x = ((const float *)meeting->calls[m]->in)[offset + i];
+            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
+        }
+        out[i] = sum;
+    }
+}
+
+static void reduce_fp64(const struct meeting *meeting, enum reduction reduction, int64_t offset, double *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double sum = ((const double *)meeting->calls[0]->in)[offset + i];
+        for (int m = 1; m < meeting->n; m++) {
+            double x = ((const double *)meeting->calls[m]->in)[offset + i];
+            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
+        }
+        out[i] = sum;
+    }
+}
+
+static void reduce(const struct meeting *meeting, const struct exchange_call *call, int64_t offset, void *out, int64_t n)
+{
+    if (call->element == ELEMENT_FP64)
+        reduce_fp64(meeting, call->reduction, offset, out, n);
+    else
+        reduce_fp32(meeting, call->reduction, offset, out, n);
+}
+
+/* Slice `me` of everybody's result; nobody else reads or writes that slice anywhere. */
+static void all_reduce_slice(const struct meeting *meeting, const struct exchange_call *call, int me)
+{
+    size_t size = element_bytes(call->element);
+    int64_t begin = call->count * me / meeting->n, end = call->count * (me + 1) / meeting->n;
+    unsigned char *mine = (unsigned char *)call->out + (size_t)begin * size;
+    reduce(meeting, call, begin, mine, end - begin);
+    for (int m = 0; m < meeting->n; m++)
+        if (m != me)
+            memcpy((unsigned char *)meeting->calls[m]->out + (size_t)begin * size, mine, (size_t)(end - begin) * size);
+}
+
+static void gather_parts(const struct meeting *meeting, const struct exchange_call *call)
+{
+    size_t part = (size_t)call->count * element_bytes(call->element);
+    for (int m = 0; m < meeting->n; m++) {
+        unsigned char *to = (unsigned char *)call->out + (size_t)m * part;
+        if (to != meeting->calls[m]->in)
+            memcpy(to, meeting->calls[m]->in, part);
+    }
+}
+
+static void exchange_parts(const struct meeting *meeting, const struct exchange_call *call, int me)
+{
+    size_t part = (size_t)call->count * element_bytes(call->element);
+    for (int m = 0; m < meeting->n; m++)
+        memcpy((unsigned char *)call->out + (size_t)m * part, (const unsigned char *)meeting->calls[m]->in + (size_t)me * part,
+               part);
+}
+
+void meeting_share(const struct meeting *meeting, const struct exchange_call *call, int me)
+{
+    switch (call->exchange) {
+    case EXCHANGE_ALL_REDUCE: all_reduce_slice(meeting, call, me); break;
+    case EXCHANGE_ALL_GATHER: gather_parts(meeting, call); break;
+    case EXCHANGE_REDUCE_SCATTER: reduce(meeting, call, me * call->count, call->out, call->count); break;
+    case EXCHANGE_ALL_TO_ALL: exchange_parts(meeting, call, me); break;
+    case EXCHANGE_BROADCAST:
+        if (me != call->peer)
+            memcpy(call->out, meeting->calls[call->peer]->in, (size_t)call->count * element_bytes(call->element));
+        break;
+    default: break;
+    }
+}
