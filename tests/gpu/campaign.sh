@@ -160,7 +160,7 @@ export -f validate
 
 probe() {
     "$bin/msim" help probe >/dev/null 2>&1 || { echo "skipped: this msim has no probe"; return 77; }
-    "$bin/msim" probe -o "$out/probe.csv"
+    "$bin/msim" probe --format csv -o "$out/probe_cpu.csv"
 }
 export -f probe
 
@@ -200,9 +200,10 @@ stage program_1_rank 40 bash -c "programs 1 $meeting/p1 mb=1"
 stage program_tp2 60 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
 stage program_pp2 60 bash -c "programs 2 $meeting/p3 pp=2,mb=1"
 stage program_zero3 60 bash -c "programs 2 $meeting/p4 dp=2,zero=3,mb=1"
-stage probe 60 bash -c probe
-stage validate_tiny 40 bash -c 'validate validate_tiny'
-stage validate_stage 60 bash -c 'validate validate_stage --model gpt-175b-megascale --layout tp=8,pp=8,mb=1'
+stage probe_cpu 60 bash -c probe
+# msim's probe and validate execute on the CPU so far; what executes on GPUs is program_check above.
+stage validate_cpu_tp2_pp2 40 bash -c 'validate validate_cpu_tp2_pp2'
+stage validate_cpu_zero3 40 bash -c 'validate validate_cpu_zero3 --gpus 4 --layout dp=4,zero=3,mb=1'
 stage memcheck 70 bash -c 'sanitize memcheck "$bin/kernel_check" 2 60'
 stage racecheck 70 bash -c 'sanitize racecheck "$bin/kernel_check" 1 40'
 stage synccheck 30 bash -c 'sanitize synccheck "$bin/kernel_check" 1 40'
