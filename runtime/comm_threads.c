@@ -8,17 +8,23 @@
 
 #include "model/base/memory.h"
 #include "runtime/device_cpu.h"
-#include "runtime/meeting.h"
+#include "runtime/thread_meeting.h"
 
 static const struct place NOWHERE;
 
 enum { REASON_SIZE = 320, LIST_SIZE = 96 };
 
+struct message {
+    struct message *next;
+    size_t bytes;
+    unsigned char data[];
+};
+
 struct hub {
     int n_ranks;
     nanos timeout, epoch;
     pthread_mutex_t lock; /* of what follows; taken before a meeting's, never while holding one */
-    struct meeting **meetings;
+    struct thread_meeting **meetings;
     size_t n_meetings, capacity;
     atomic_bool broken;       /* somebody went; waits end */
     char reason[REASON_SIZE]; /* of the first that went */
@@ -29,7 +35,7 @@ struct hub {
 
 struct thread_communicator {
     struct communicator base;
-    struct meeting *meeting;
+    struct thread_meeting *meeting;
 };
 
 struct thread_world {
@@ -57,7 +63,7 @@ struct hub *hub_new(int n_ranks, nanos timeout)
     return hub;
 }
 
-static void meeting_free(struct meeting *meeting)
+static void meeting_free(struct thread_meeting *meeting)
 {
     while (meeting->first) {
         struct message *message = meeting->first;
@@ -114,10 +120,10 @@ static void threads_abandon(struct world *base, const char *why)
 
 /* --- communicators */
 
-static struct meeting *meeting_new(struct hub *hub, const int *members, int n)
+static struct thread_meeting *meeting_new(struct hub *hub, const int *members, int n)
 {
-    struct meeting *meeting = memory_new(1, sizeof *meeting);
-    *meeting = (struct meeting){.hub = hub, .n = n};
+    struct thread_meeting *meeting = memory_new(1, sizeof *meeting);
+    *meeting = (struct thread_meeting){.hub = hub, .n = n};
     meeting->members = memory_new((size_t)n, sizeof *meeting->members);
     memcpy(meeting->members, members, (size_t)n * sizeof *members);
     meeting->calls = memory_new((size_t)n, sizeof *meeting->calls);
@@ -131,7 +137,7 @@ static struct meeting *meeting_new(struct hub *hub, const int *members, int n)
     return meeting;
 }
 
-static bool same_members(const struct meeting *meeting, const int *members, int n)
+static bool same_members(const struct thread_meeting *meeting, const int *members, int n)
 {
     return meeting->n == n && memcmp(meeting->members, members, (size_t)n * sizeof *members) == 0;
 }
@@ -155,7 +161,7 @@ static enum status threads_communicator_new(struct world *base, const int *membe
         hub->meetings = memory_grow(hub->meetings, &hub->capacity, index + 1, sizeof *hub->meetings);
         hub->meetings[hub->n_meetings++] = meeting_new(hub, members, n);
     }
-    struct meeting *meeting = hub->meetings[index];
+    struct thread_meeting *meeting = hub->meetings[index];
     pthread_mutex_unlock(&hub->lock);
     if (!same_members(meeting, members, n)) {
         diag_error(diags, NOWHERE, "rank %d: communicator %zu has other members than on another rank", base->rank, index);
@@ -183,7 +189,7 @@ static struct timespec deadline_after(nanos timeout)
 }
 
 /* "rank 3", "ranks 3, 5" of the members that are not there. */
-static void list_missing(const struct meeting *meeting, char *text, size_t size)
+static void list_missing(const struct thread_meeting *meeting, char *text, size_t size)
 {
     int missing = 0;
     for (int i = 0; i < meeting->n; i++)
@@ -201,7 +207,8 @@ static void list_missing(const struct meeting *meeting, char *text, size_t size)
 enum wait_result { WAIT_DONE, WAIT_TIMEOUT, WAIT_BROKEN };
 
 /* Wait on the meeting (locked) until something changes. */
-static enum wait_result meeting_wait(struct meeting *meeting, const struct exchange_call *call, const struct timespec *deadline)
+static enum wait_result meeting_wait(struct thread_meeting *meeting, const struct exchange_call *call,
+                                     const struct timespec *deadline)
 {
     if (meeting->hub->broken)
         return WAIT_BROKEN;
@@ -214,7 +221,7 @@ static enum wait_result meeting_wait(struct meeting *meeting, const struct excha
 }
 
 /* A member others wait for that has not even asked for the exchange; -1: all have, something else holds them up. */
-static int silent_member(const struct meeting *meeting)
+static int silent_member(const struct thread_meeting *meeting)
 {
     bool channel = meeting->exchange == EXCHANGE_RECV;
     for (int m = 0; m < (channel ? 1 : meeting->n); m++)
@@ -230,7 +237,7 @@ static void find_silence(struct hub *hub, char *text, size_t size)
     text[0] = '\0';
     pthread_mutex_lock(&hub->lock);
     for (size_t i = 0; i < hub->n_meetings && !text[0]; i++) {
-        struct meeting *meeting = hub->meetings[i];
+        struct thread_meeting *meeting = hub->meetings[i];
         pthread_mutex_lock(&meeting->lock);
         int m = meeting->n_waiting ? silent_member(meeting) : -1;
         if (m >= 0)
@@ -268,7 +275,7 @@ static void fail_waiting(const struct exchange_task *task, const char *missing, 
 /* End a wait that came to nothing; the meeting still counts this member among those who wait. */
 static void give_up(struct exchange_task *task, const char *missing, enum wait_result result)
 {
-    struct meeting *meeting = task->communicator->meeting;
+    struct thread_meeting *meeting = task->communicator->meeting;
     char silence[LIST_SIZE] = "";
     if (result == WAIT_TIMEOUT)
         find_silence(meeting->hub, silence, sizeof silence);
@@ -282,7 +289,7 @@ static void give_up(struct exchange_task *task, const char *missing, enum wait_r
 
 static void run_send(struct exchange_task *task)
 {
-    struct meeting *meeting = task->communicator->meeting;
+    struct thread_meeting *meeting = task->communicator->meeting;
     size_t bytes = (size_t)task->call.count * element_bytes(task->call.element);
     struct message *message = memory_new(1, sizeof *message + bytes);
     message->bytes = bytes;
@@ -299,7 +306,7 @@ static void run_send(struct exchange_task *task)
 
 static struct message *take_message(struct exchange_task *task)
 {
-    struct meeting *meeting = task->communicator->meeting;
+    struct thread_meeting *meeting = task->communicator->meeting;
     struct timespec deadline = deadline_after(task->communicator->base.world->timeout);
     char missing[LIST_SIZE];
     enum wait_result result = WAIT_DONE;
@@ -343,7 +350,7 @@ static bool same_call(const struct exchange_call *a, const struct exchange_call 
 }
 
 /* Everybody is there: false when somebody came for something else. */
-static bool agree(const struct meeting *meeting, struct exchange_task *task)
+static bool agree(const struct thread_meeting *meeting, struct exchange_task *task)
 {
     for (int m = 0; m < meeting->n; m++) {
         if (same_call(meeting->calls[m], &task->call))
@@ -360,7 +367,7 @@ static bool agree(const struct meeting *meeting, struct exchange_task *task)
 /* Arrive and wait for the others. Otherwise this member is taken off the list again, and nobody reads its call. */
 static enum wait_result arrive(struct exchange_task *task, char missing[LIST_SIZE])
 {
-    struct meeting *meeting = task->communicator->meeting;
+    struct thread_meeting *meeting = task->communicator->meeting;
     int me = task->communicator->base.me;
     struct timespec deadline = deadline_after(task->communicator->base.world->timeout);
     enum wait_result result = WAIT_DONE;
@@ -379,7 +386,7 @@ static enum wait_result arrive(struct exchange_task *task, char missing[LIST_SIZ
 }
 
 /* All leave together; those who work on their share always come to the end of it, so this wait needs no bound. */
-static void leave(struct meeting *meeting)
+static void leave(struct thread_meeting *meeting)
 {
     uint64_t round = meeting->round;
     if (++meeting->n_done == meeting->n) {
@@ -395,14 +402,14 @@ static void leave(struct meeting *meeting)
 
 static void run_collective(struct exchange_task *task)
 {
-    struct meeting *meeting = task->communicator->meeting;
+    struct thread_meeting *meeting = task->communicator->meeting;
     char missing[LIST_SIZE];
     pthread_mutex_lock(&meeting->lock);
     enum wait_result result = arrive(task, missing);
     if (result == WAIT_DONE) {
         pthread_mutex_unlock(&meeting->lock);
         if (agree(meeting, task))
-            meeting_share(meeting, &task->call, task->communicator->base.me);
+            thread_meeting_share(meeting, &task->call, task->communicator->base.me);
         pthread_mutex_lock(&meeting->lock);
         leave(meeting);
     }
@@ -432,7 +439,7 @@ static enum status threads_enqueue(struct communicator *communicator, struct dev
 {
     (void)diags;
     struct exchange_task task = {(struct thread_communicator *)communicator, stream->device, *call};
-    struct meeting *meeting = task.communicator->meeting;
+    struct thread_meeting *meeting = task.communicator->meeting;
     pthread_mutex_lock(&meeting->lock);
     meeting->enqueued[communicator->me]++;
     pthread_mutex_unlock(&meeting->lock);

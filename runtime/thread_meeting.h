@@ -1,23 +1,18 @@
 /*
- * meeting.h - where members of a communicator meet in shared memory (private to the runtime; comm_threads.c).
+ * thread_meeting.h - where members of a communicator meet in shared memory (private to the runtime; comm_threads.c).
  */
-#ifndef MSIM_RUNTIME_MEETING_H
-#define MSIM_RUNTIME_MEETING_H
+#ifndef MSIM_RUNTIME_THREAD_MEETING_H
+#define MSIM_RUNTIME_THREAD_MEETING_H
 
 #include <pthread.h>
 
 #include "runtime/comm.h"
 
 struct hub;
-
-struct message {
-    struct message *next;
-    size_t bytes;
-    unsigned char data[];
-};
+struct message;
 
 /* What all members of a communicator share. */
-struct meeting {
+struct thread_meeting {
     struct hub *hub;
     int n, *members;
     pthread_mutex_t lock;
@@ -35,6 +30,6 @@ struct meeting {
 
 /* All members are there: what member `me` does of the exchange. Members work on different parts of the result and may read all of
  * the inputs until everybody is done. */
-void meeting_share(const struct meeting *meeting, const struct exchange_call *call, int me);
+void thread_meeting_share(const struct thread_meeting *meeting, const struct exchange_call *call, int me);
 
 #endif
