@@ -14,10 +14,29 @@ static const struct place NOWHERE;
 
 enum { REASON_SIZE = 320, LIST_SIZE = 96 };
 
+struct hub;
+
 struct message {
     struct message *next;
     size_t bytes;
     unsigned char data[];
+};
+
+/* What all members of a communicator share. */
+struct thread_meeting {
+    struct hub *hub;
+    int n, *members;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t round;               /* exchanges completed */
+    int n_arrived, n_done;        /* in this round */
+    struct exchange_call **calls; /* [n] of those who are there, NULL: not yet */
+    struct message *first, *last; /* sent, not yet received: of a channel */
+    uint64_t taken;               /* messages received */
+    uint64_t *enqueued;           /* [n] exchanges that a member has asked for so far */
+    int n_waiting;                /* members that wait for others, in the exchange below */
+    enum exchange exchange;
+    const char *what;
 };
 
 struct hub {
@@ -409,7 +428,7 @@ static void run_collective(struct exchange_task *task)
     if (result == WAIT_DONE) {
         pthread_mutex_unlock(&meeting->lock);
         if (agree(meeting, task))
-            thread_meeting_share(meeting, &task->call, task->communicator->base.me);
+            thread_meeting_share(meeting->calls, meeting->n, task->communicator->base.me);
         pthread_mutex_lock(&meeting->lock);
         leave(meeting);
     }

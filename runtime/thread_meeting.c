@@ -3,8 +3,13 @@
 
 #include "runtime/thread_meeting.h"
 
+struct parties {
+    struct exchange_call *const *calls; /* [n] */
+    int n;
+};
+
 /* out[i] = reduction over members of in[i + offset], in the order of members. */
-static void reduce_fp32(const struct thread_meeting *meeting, enum reduction reduction, int64_t offset, float *out, int64_t n)
+static void reduce_fp32(const struct parties *meeting, enum reduction reduction, int64_t offset, float *out, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         float sum = ((const float *)meeting->calls[0]->in)[offset + i];
@@ -16,7 +21,7 @@ static void reduce_fp32(const struct thread_meeting *meeting, enum reduction red
     }
 }
 
-static void reduce_fp64(const struct thread_meeting *meeting, enum reduction reduction, int64_t offset, double *out, int64_t n)
+static void reduce_fp64(const struct parties *meeting, enum reduction reduction, int64_t offset, double *out, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         double sum = ((const double *)meeting->calls[0]->in)[offset + i];
@@ -28,7 +33,7 @@ static void reduce_fp64(const struct thread_meeting *meeting, enum reduction red
     }
 }
 
-static void reduce(const struct thread_meeting *meeting, const struct exchange_call *call, int64_t offset, void *out, int64_t n)
+static void reduce(const struct parties *meeting, const struct exchange_call *call, int64_t offset, void *out, int64_t n)
 {
     if (call->element == ELEMENT_FP64)
         reduce_fp64(meeting, call->reduction, offset, out, n);
@@ -37,7 +42,7 @@ static void reduce(const struct thread_meeting *meeting, const struct exchange_c
 }
 
 /* Slice `me` of everybody's result; nobody else reads or writes that slice anywhere. */
-static void all_reduce_slice(const struct thread_meeting *meeting, const struct exchange_call *call, int me)
+static void all_reduce_slice(const struct parties *meeting, const struct exchange_call *call, int me)
 {
     size_t size = element_bytes(call->element);
     int64_t begin = call->count * me / meeting->n, end = call->count * (me + 1) / meeting->n;
@@ -48,7 +53,7 @@ static void all_reduce_slice(const struct thread_meeting *meeting, const struct 
             memcpy((unsigned char *)meeting->calls[m]->out + (size_t)begin * size, mine, (size_t)(end - begin) * size);
 }
 
-static void gather_parts(const struct thread_meeting *meeting, const struct exchange_call *call)
+static void gather_parts(const struct parties *meeting, const struct exchange_call *call)
 {
     size_t part = (size_t)call->count * element_bytes(call->element);
     for (int m = 0; m < meeting->n; m++) {
@@ -58,7 +63,7 @@ static void gather_parts(const struct thread_meeting *meeting, const struct exch
     }
 }
 
-static void exchange_parts(const struct thread_meeting *meeting, const struct exchange_call *call, int me)
+static void exchange_parts(const struct parties *meeting, const struct exchange_call *call, int me)
 {
     size_t part = (size_t)call->count * element_bytes(call->element);
     for (int m = 0; m < meeting->n; m++)
@@ -66,8 +71,11 @@ static void exchange_parts(const struct thread_meeting *meeting, const struct ex
                part);
 }
 
-void thread_meeting_share(const struct thread_meeting *meeting, const struct exchange_call *call, int me)
+void thread_meeting_share(struct exchange_call *const *calls, int n, int me)
 {
+    const struct parties all = {calls, n}, *meeting = &all;
+    const struct exchange_call *call = calls[me];
+
     switch (call->exchange) {
     case EXCHANGE_ALL_REDUCE: all_reduce_slice(meeting, call, me); break;
     case EXCHANGE_ALL_GATHER: gather_parts(meeting, call); break;
