@@ -76,7 +76,7 @@ static void add_gpu_section(struct calibrating *c, const char *section, const ch
 
 static void choose_for_row(struct calibrating *c, const struct calibrated_row *row)
 {
-    char section[ENTRY_PATH_SIZE];
+    char section[ENTRY_PATH_SIZE / 2];
     if (row->run) {
         static const char *const keys[] = {"sustained_clock", "host_launch", "memory.bandwidth_fraction", "clock_spread"};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
