@@ -103,6 +103,9 @@ static enum status program_run(const struct layout *layout, const struct setting
         network = network_flow_table(flow);
     step_costs_create(program, &machine, &network, &costs);
     status = program_execute(program, &costs, &network, options->time_order, &execution, diags);
+    bool executed = status == STATUS_OK;
+    if (executed && flow != NULL)
+        status = network_flow_status(flow, diags);
     if (status == STATUS_OK) {
         double stands_for = (double)setting->gpus / program->n_ranks;
         result_fill(result, layout, setting, &execution, step_costs_flops(program, &costs, stands_for));
@@ -112,10 +115,9 @@ static enum status program_run(const struct layout *layout, const struct setting
             stages_move(&execution, options->stages);
         if (flow != NULL && options->seen != NULL)
             options->seen(options->seen_context, flow, result);
-        execution_free(&execution);
     }
-    if (status == STATUS_OK && flow != NULL)
-        status = network_flow_status(flow, diags);
+    if (executed)
+        execution_free(&execution);
     network_flow_destroy(flow);
     step_costs_free(&costs);
     return status;
