@@ -241,14 +241,13 @@ static void add_head(struct builder *b, enum pass pass)
 void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
                      bool embedding, bool head, struct step_list *list)
 {
-    static const feature_set flash = FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
     struct builder b = {.list = list,
                         .layout = layout,
                         .model = setting->model,
                         .layer = -1,
                         .sequence_parallel = layout->sequence_parallel && layout->tp > 1,
                         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
-                        .fused = layout->features & flash};
+                        .fused = layout->features & FEATURES_FLASH};
     bool forward = pass == PASS_FORWARD;
     if (forward && embedding)
         add_embedding(&b, pass);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
 
 #define GIB 1073741824.0
@@ -29,7 +30,7 @@ static bool has(const struct layout *layout, feature_set any)
  */
 static bool is_eager(const struct layout *layout)
 {
-    return layout->zero < 3 && !has(layout, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    return layout->zero < 3 && !has(layout, FEATURES_FUSING);
 }
 
 struct upkeep {
@@ -52,8 +53,6 @@ static bool drops_out(const struct layout *layout, const struct transformer *m)
     return m->linear_bias && !has(layout, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3));
 }
 
-#define FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
-
 /* Bytes per token of one layer that tensor parallelism splits and bytes that only sequence parallelism splits. */
 struct kept {
     double split, local;
@@ -63,17 +62,16 @@ struct kept {
 static struct kept kept_by_mlp(const struct layout *layout, const struct transformer *m)
 {
     double f = (double)m->ffn_hidden;
-    bool eager = !has(layout, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    bool eager = !has(layout, FEATURES_FUSING);
     struct kept k = {.split = 2 * f * (m->gated_mlp ? 3 + (eager ? 1 : 0) : 2 + (eager ? 0.5 : 0))};
     return k;
 }
 
-static struct kept kept_by_experts(const struct layout *layout, const struct transformer *m)
+static struct kept kept_by_experts(const struct transformer *m)
 {
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
     double width = (double)moe->expert_ffn * moe->top_k + shared;
-    (void)layout;
     /* token copies before and after the experts, gated halves and product, router scores in fp32 */
     return (struct kept){.split =
                              2 * width * (m->gated_mlp ? 3 : 2) + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
@@ -88,7 +86,8 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
     struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
     if (scores &&
-        !has(layout, FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
+        !has(layout,
+             FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
         k.split += (drops_out(layout, m) ? 5.0 : is_eager(layout) ? 6.0 : 2.0) * m->heads * (double)setting->job->seq_len;
     else
         k.split += 4.0 * m->heads; /* log-sum-exp */
@@ -103,7 +102,7 @@ static struct kept kept_by_stream(const struct layout *layout, const struct tran
     double bytes = 2 * h * 4;
     if (drops_out(layout, m))
         bytes += 2 * h;
-    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)))
+    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
         bytes += 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
     if (has(layout, FEATURE_BIT(PARALLEL_BLOCK)))
         bytes -= 2 * 2 * h;
@@ -119,7 +118,7 @@ static double layer_bytes_full(const struct layout *layout, const struct setting
 {
     const struct transformer *m = setting->model;
     struct kept a = kept_by_attention(layout, setting, scores);
-    struct kept f = mixture ? kept_by_experts(layout, m) : kept_by_mlp(layout, m);
+    struct kept f = mixture ? kept_by_experts(m) : kept_by_mlp(layout, m);
     struct kept s = kept_by_stream(layout, m);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
@@ -235,8 +234,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double whole = p.dense + p.experts;
     double share = p.dense / replicas + p.experts / expert_replicas;
     enum precision precision = setting->job->precision;
-    bool narrow = precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
-    double weight = narrow ? 3 : precision == PRECISION_FP32 ? 4 : 2;
+    double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
     double gradient = setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
     double states = setting->job->optimizer == OPTIMIZER_SGD ? 8 : 12;
     out->weights = weight * (layout->zero >= 3 ? share : whole);

@@ -4,7 +4,15 @@
 #ifndef MSIM_MODEL_COST_PRECISION_BYTES_H
 #define MSIM_MODEL_COST_PRECISION_BYTES_H
 
+#include <stdbool.h>
+
 #include "model/spec/gpu.h"
+
+/* Narrower than the bf16 that weights and activations are kept in: operands are cast for the multiplication. */
+static inline bool precision_is_narrow(enum precision precision)
+{
+    return precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
+}
 
 static inline double precision_bytes(enum precision precision)
 {

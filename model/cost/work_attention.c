@@ -2,8 +2,6 @@
  * parallelism. */
 #include "model/cost/work_layer.h"
 
-#define FLASH_FEATURES (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
-
 static double window_of(const struct layer_builder *b, bool windowed)
 {
     if (!windowed && !builder_has(b, FEATURE_BIT(SLIDING_WINDOW)))
@@ -74,7 +72,7 @@ static void score_gemm(struct layer_builder *b, const struct work_attention *a, 
 static void score_passes(struct layer_builder *b, const struct work_attention *a, bool backward)
 {
     double elements = (double)a->batch * a->heads * (double)a->query_tokens * (double)a->key_tokens;
-    bool fused = builder_has(b, FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    bool fused = builder_has(b, FEATURE_BIT(FUSED_SOFTMAX) | FEATURES_FUSING);
     double dropout = b->model->linear_bias ? 5 : 0; /* the Llama line trains without */
     double bytes = backward ? (fused ? 6 : 32) : (fused ? 4 : 27);
     builder_memory(b, CLASS_ATTENTION, "softmax", elements * (bytes + dropout), fused ? 2 : 5);
@@ -106,7 +104,7 @@ static int32_t ring_exchange(struct layer_builder *b, const struct work_attentio
 void attention_core(struct layer_builder *b, bool windowed, bool backward)
 {
     struct work_attention shape = attention_shape(b, windowed);
-    if (!builder_has(b, FLASH_FEATURES)) {
+    if (!builder_has(b, FEATURES_FLASH)) {
         unfused(b, &shape, backward);
         return;
     }

@@ -44,19 +44,27 @@ void builder_memory(struct layer_builder *b, enum work_class class, const char *
     builder_append(b, work_add(b->table, work));
 }
 
+struct work_gemm builder_gemm(int64_t tokens, int64_t in, int64_t out, enum pass pass, enum precision precision)
+{
+    struct work_gemm gemm = {.m = tokens, .n = out, .k = in, .count = 1, .precision = precision, .output_bytes = 2};
+    if (pass == PASS_BACKWARD_INPUT) {
+        gemm.n = in;
+        gemm.k = out;
+    } else if (pass == PASS_BACKWARD_WEIGHT) {
+        gemm.m = out;
+        gemm.n = in;
+        gemm.k = tokens;
+        gemm.output_bytes = 8;
+    }
+    return gemm;
+}
+
 int32_t builder_linear(struct layer_builder *b, enum work_class class, const char *label, double tokens, int64_t in, int64_t out,
                        enum pass pass)
 {
     int64_t t = (int64_t)tokens;
     bool head = class == CLASS_HEAD; /* the logits stay in bf16 under every recipe */
-    struct work_gemm gemm = {.m = t, .n = out, .k = in, .count = 1, .precision = head ? PRECISION_BF16 : b->job->precision};
-    gemm.output_bytes = 2;
-    if (pass == PASS_BACKWARD_INPUT) {
-        gemm.n = in;
-        gemm.k = out;
-    } else if (pass == PASS_BACKWARD_WEIGHT) {
-        gemm = (struct work_gemm){.m = out, .n = in, .k = t, .count = 1, .precision = gemm.precision, .output_bytes = 8};
-    }
+    struct work_gemm gemm = builder_gemm(t, in, out, pass, head ? PRECISION_BF16 : b->job->precision);
     struct work work = {.kind = WORK_GEMM,
                         .class = compute_class(b, class),
                         .label = label,
@@ -103,8 +111,7 @@ void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchang
 
 bool builder_is_current(const struct layer_builder *b)
 {
-    feature_set flash = FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
-    return b->layout->sequence_parallel || (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, flash));
+    return b->layout->sequence_parallel || (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, FEATURES_FLASH));
 }
 
 /* Read the new gradient (2) and the sum, write the sum: in fp32 4 + 4, in bf16 2 + 2. The first micro-batch has nothing to add
@@ -126,7 +133,7 @@ void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exch
 void builder_cast(struct layer_builder *b, const char *label, double elements)
 {
     enum precision p = b->job->precision;
-    if (p == PRECISION_FP32 || p == PRECISION_BF16 || p == PRECISION_FP16)
+    if (!precision_is_narrow(p))
         return;
     /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
      * from the step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */

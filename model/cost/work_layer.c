@@ -13,7 +13,7 @@ static bool fused_norm(const struct layer_builder *b)
 
 static bool fused_elementwise(const struct layer_builder *b)
 {
-    return builder_has(b, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE));
+    return builder_has(b, FEATURES_FUSING);
 }
 
 /* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An
@@ -200,9 +200,9 @@ static struct linear_group attention_inputs_of(const struct layer_builder *b)
     return b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b);
 }
 
-static void rotary(struct layer_builder *b, bool backward)
+/* The same both ways: backward rotates by the opposite angle. */
+static void rotary(struct layer_builder *b)
 {
-    (void)backward; /* the same rotation with the opposite angle */
     if (b->model->position != POSITION_ROTARY)
         return;
     const struct transformer *m = b->model;
@@ -258,7 +258,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
 {
     struct linear_group inputs = attention_inputs_of(b);
     group_forward(b, &inputs, gather);
-    rotary(b, false);
+    rotary(b);
     attention_core(b, windowed, false);
     row_forward(b, projection_of(b), reduce);
 }
@@ -289,7 +289,7 @@ static void attention_backward_branch(struct layer_builder *b, bool windowed, bo
     row_backward(b, projection_of(b), exchanges_out, input, weight);
     if (input) {
         attention_core(b, windowed, true);
-        rotary(b, true);
+        rotary(b);
     }
     group_backward(b, &inputs, true, input, weight);
 }

@@ -55,6 +55,8 @@ void head_works(struct layer_builder *b, bool backward, bool input, bool weight)
 
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, const char *label, double bytes, int kernels);
+/* The product behind a linear layer y[tokens, out] = x[tokens, in] in one pass; a weight gradient is added to its fp32 buffer. */
+struct work_gemm builder_gemm(int64_t tokens, int64_t in, int64_t out, enum pass pass, enum precision precision);
 /* Linear layer y[T, out] = x[T, in]; forward, input gradient, weight gradient. Returns the work without appending it. */
 int32_t builder_linear(struct layer_builder *b, enum work_class class, const char *label, double tokens, int64_t in, int64_t out,
                        enum pass pass);

@@ -31,17 +31,9 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
                          enum pass pass)
 {
     int64_t each = e->rows / e->local > 0 ? e->rows / e->local : 1;
-    struct work_gemm gemm = {
-        .m = each, .n = out, .k = in, .count = e->local, .apart = true, .precision = b->job->precision, .output_bytes = 2};
-    if (pass == PASS_BACKWARD_INPUT) {
-        gemm.n = in;
-        gemm.k = out;
-    } else if (pass == PASS_BACKWARD_WEIGHT) {
-        gemm.m = out;
-        gemm.n = in;
-        gemm.k = each;
-        gemm.output_bytes = 8;
-    }
+    struct work_gemm gemm = builder_gemm(each, in, out, pass, b->job->precision);
+    gemm.count = e->local;
+    gemm.apart = true;
     struct work work = {.kind = WORK_GEMM,
                         .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_EXPERTS,
                         .label = label,

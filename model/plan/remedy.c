@@ -111,10 +111,9 @@ static void try_without_restrictions(struct remedy_list *list, const struct sett
 
 static void try_software(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
 {
-    const feature_set fused = FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3);
     struct trial trial;
     trial_init(&trial, setting);
-    if ((setting->job->features & fused) == 0) {
+    if ((setting->job->features & FEATURES_FLASH) == 0) {
         trial.job.features |= FEATURE_BIT(FLASH_ATTENTION2);
         try_remedy(list, &trial.setting, limits, "the feature flash_attention2");
     }

@@ -47,6 +47,11 @@ typedef uint32_t feature_set;
     (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
      FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
 
+/* Attention as one kernel, of whatever generation. */
+#define FEATURES_FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
+/* Element-wise kernels are fused, by hand or by a compiler; a stack with neither is eager. */
+#define FEATURES_FUSING (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE))
+
 const char *feature_name(enum feature feature);
 const char *feature_purpose(enum feature feature);
 int feature_parse(const char *name); /* -1: unknown */
