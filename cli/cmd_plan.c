@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/experiment_options.h"
 #include "cli/plan_report.h"
+#include "cli/plan_world.h"
 #include "cli/progress.h"
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
@@ -91,7 +92,7 @@ static void search_space(const struct space *space, struct invocation *call, str
                                       .threads = (int)option_count(call, "threads"),
                                       .progress = progress_update,
                                       .progress_context = &progress};
-    search_run(space, &options_, result);
+    search_run_on_world(space, &options_, result);
     progress_end(&progress);
 }
 
@@ -181,7 +182,9 @@ const struct command command_plan = {
                    "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep "
                    "and micro-batch. A "
                    "layout given in the experiment or with --layout fixes the dimensions it names.\n\n"
-                   "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.",
+                   "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
+                   "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
+                   "answer is the same with any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

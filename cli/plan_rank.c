@@ -4,12 +4,14 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cli/world.h"
 #include "model/base/memory.h"
 
 enum { MAX_THREADS = 64 };
 
-/* What the threads share: each takes the next plan. */
+/* What the threads share: each takes the next plan of this rank. */
 struct ranking {
     const struct setting *setting;
     struct ranked_plan *plans;
@@ -53,7 +55,7 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
 /* Take plan after plan; false when there is none left. */
 static bool rank_next(struct ranking *ranking)
 {
-    int i = atomic_fetch_add(&ranking->next, 1);
+    int i = world_rank() + world_size() * atomic_fetch_add(&ranking->next, 1);
     if (i >= ranking->n_simulate)
         return false;
     struct plan plan = ranking->plans[i].plan;
@@ -72,7 +74,7 @@ static void rank_and_tell(struct ranking *ranking)
 {
     const struct ranking_options *options = ranking->options;
     while (rank_next(ranking)) {
-        int taken = atomic_load(&ranking->next);
+        int taken = world_size() * atomic_load(&ranking->next);
         if (options->progress != NULL)
             options->progress(options->progress_context, taken < ranking->n_simulate ? taken : ranking->n_simulate,
                               ranking->n_simulate);
@@ -101,6 +103,22 @@ static void simulate_all(struct ranking *ranking)
         pthread_join(others[i], NULL);
 }
 
+/* Every rank gets what the others simulated. */
+static void share_simulated(struct ranking *ranking)
+{
+    size_t ranks = (size_t)world_size(), n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
+    if (ranks == 1)
+        return;
+    struct ranked_plan *mine = memory_new(each, sizeof *mine), *all = memory_new(each * ranks, sizeof *all);
+    for (size_t i = (size_t)world_rank(); i < n; i += ranks)
+        mine[i / ranks] = ranking->plans[i];
+    world_gather(mine, each * sizeof *mine, all);
+    for (size_t i = 0; i < n; i++)
+        ranking->plans[i] = all[i % ranks * each + i / ranks];
+    free(mine);
+    free(all);
+}
+
 /* Simulated before not simulated; then by time, to the nanosecond, and what the search said. */
 static int compare_ranked(const void *a, const void *b)
 {
@@ -123,7 +141,10 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     if (failed == 0)
         return;
     char text[160];
-    const struct diags *said = &ranking->diags[first];
+    struct diags *said = &ranking->diags[first];
+    struct ranked_plan again;
+    if (said->n_items == 0) /* another rank met it */
+        plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
     diag_warning(diags, (struct place){0}, "%d of %d plans could not be simulated and keep their closed-form times; %s: %s",
                  failed, ranking->n_simulate, layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
                  said->n_items > 0 ? said->items[0].text : "no reason given");
@@ -141,6 +162,7 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
         ranking.plans[i].plan = plans[i];
     if (ranking.n_simulate > 0)
         simulate_all(&ranking);
+    share_simulated(&ranking);
     warn_of_failures(&ranking, diags);
     qsort(ranking.plans, (size_t)n_plans, sizeof *ranking.plans, compare_ranked);
     for (int i = 0; i < n_plans; i++)

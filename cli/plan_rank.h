@@ -18,13 +18,13 @@ struct ranked_plan {
 
 struct ranking_options {
     int n_simulate;                                             /* the first so many plans are simulated */
-    int threads;                                                /* 0: as many as there are processors */
+    int threads;                                                /* 0: as many as there are processors; on each rank */
     void (*progress)(void *context, double done, double total); /* from the calling thread; may be NULL */
     void *progress_context;
 };
 
-/* Simulate plans and put all in order. A plan that cannot be simulated keeps its closed-form time; `diags` gets a warning. The
- * caller frees *ranked. */
+/* Simulate plans, shared over the ranks of the world, and put all in order: the same on every rank. A plan that cannot be
+ * simulated keeps its closed-form time; `diags` gets a warning. The caller frees *ranked. */
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags);
 /* One plan, simulated if that works. */

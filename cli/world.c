@@ -1,10 +1,13 @@
 #include "cli/world.h"
 
+#include <string.h>
+
 #ifdef MSIM_MPI
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Set by Open MPI's mpirun, by MPICH's, and by srun. */
 static int launched_size(void)
@@ -59,11 +62,37 @@ int world_size(void)
     return size;
 }
 
+/* MPI's own waiting spins. Looking now and then, ever less often up to a millisecond, costs a late rank nothing that counts. */
+static void wait_for(MPI_Request *request)
+{
+    struct timespec pause = {.tv_nsec = 10000};
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < 500000 ? 2 * pause.tv_nsec : 1000000;
+    }
+}
+
 void world_sum(int64_t *words, size_t n)
 {
     enum { AT_ONCE = 1 << 24 };
-    for (size_t i = 0; joined() && i < n; i += AT_ONCE)
-        MPI_Allreduce(MPI_IN_PLACE, words + i, (int)(n - i < AT_ONCE ? n - i : AT_ONCE), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    for (size_t i = 0; joined() && i < n; i += AT_ONCE) {
+        MPI_Request request;
+        int count = (int)(n - i < AT_ONCE ? n - i : AT_ONCE);
+        MPI_Iallreduce(MPI_IN_PLACE, words + i, count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &request);
+        wait_for(&request);
+    }
+}
+
+void world_gather(const void *mine, size_t bytes, void *all)
+{
+    MPI_Request request;
+    if (!joined()) {
+        memcpy(all, mine, bytes);
+        return;
+    }
+    MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
+    wait_for(&request);
 }
 
 #else
@@ -90,6 +119,11 @@ int world_size(void)
 void world_sum(int64_t *words, size_t n)
 {
     (void)words, (void)n;
+}
+
+void world_gather(const void *mine, size_t bytes, void *all)
+{
+    memcpy(all, mine, bytes);
 }
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * world.h - the processes that work on one command: one, or the ranks that mpirun or srun started.
  *
- * Every rank reads the same command line and does the same, except for the replicas that it takes; world_sum then gives every
- * rank the whole. Only rank 0 writes. Built without MPI there is one process.
+ * Every rank reads the same command line and does the same, except for its share of the replicas, layouts or plans; world_sum
+ * and world_gather then give every rank the whole. Only rank 0 writes. A rank that waits for others sleeps, and leaves its core
+ * to them. Built without MPI there is one process.
  */
 #ifndef MSIM_CLI_WORLD_H
 #define MSIM_CLI_WORLD_H
@@ -22,5 +23,7 @@ int world_size(void);
 
 /* words[i] becomes the sum over all ranks. */
 void world_sum(int64_t *words, size_t n);
+/* all [world_size()][bytes]: what each rank has, in order of rank. Below 2 GiB a rank. */
+void world_gather(const void *mine, size_t bytes, void *all);
 
 #endif

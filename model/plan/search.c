@@ -16,7 +16,8 @@ enum {
     MAX_THREADS = 256,
     BATCHES_PER_THREAD =
         32, /* families are handed out in about so many batches a thread: even ends, few repeated cache entries */
-    MAX_BATCH = 64
+    MAX_BATCH = 64,
+    DEAL = 8 /* families in a block of a share: the same on every machine that has one */
 };
 
 /* What the threads of one search share. */
@@ -24,9 +25,10 @@ struct hunt {
     const struct space *space;
     const struct search_options *options;
     double capacity_bytes;
-    uint32_t end_family, batch;
-    uint64_t n_layouts;
-    atomic_uint next_family;
+    uint32_t first_family, end_family, batch;
+    uint32_t share, n_shares;
+    uint64_t n_layouts; /* of all shares */
+    atomic_uint next_batch;
     atomic_uint_fast64_t decided;
 };
 
@@ -203,21 +205,30 @@ static void report_progress(const struct hunt *hunt, uint64_t decided)
         hunt->options->progress(hunt->options->progress_context, (double)decided, (double)hunt->n_layouts);
 }
 
+/* Families [*first, *end) are the caller's; false when there are none left. */
+static bool next_batch(struct hunt *hunt, uint32_t *first, uint32_t *end)
+{
+    uint64_t batch = hunt->share + (uint64_t)hunt->n_shares * atomic_fetch_add(&hunt->next_batch, 1);
+    uint64_t from = hunt->first_family + batch * hunt->batch;
+    if (from >= hunt->end_family)
+        return false;
+    *first = (uint32_t)from;
+    *end = hunt->end_family - *first < hunt->batch ? hunt->end_family : *first + hunt->batch;
+    return true;
+}
+
 static void work(struct worker *worker, bool reports)
 {
     struct hunt *hunt = worker->hunt;
     worker->form = closed_form_create(space_setting(hunt->space));
-    for (;;) {
-        uint32_t first = atomic_fetch_add(&hunt->next_family, hunt->batch);
-        if (first >= hunt->end_family)
-            break;
-        uint32_t end = hunt->end_family - first < hunt->batch ? hunt->end_family : first + hunt->batch;
+    uint32_t first, end;
+    while (next_batch(hunt, &first, &end)) {
         uint64_t decided = 0;
         for (uint32_t family = first; family < end; family++)
             decided += examine_family(worker, family);
         decided += atomic_fetch_add(&hunt->decided, decided);
         if (reports)
-            report_progress(hunt, decided);
+            report_progress(hunt, decided * hunt->n_shares);
     }
     closed_form_destroy(worker->form);
 }
@@ -253,9 +264,14 @@ static struct hunt hunt_of(const struct space *space, const struct search_option
     uint32_t n = space_n_families(space);
     uint32_t end = options->end_family == 0 || options->end_family > n ? n : options->end_family;
     uint32_t first = options->first_family < end ? options->first_family : end;
-    struct hunt hunt = {.space = space, .options = options, .end_family = end};
+    struct hunt hunt = {.space = space,
+                        .options = options,
+                        .first_family = first,
+                        .end_family = end,
+                        .share = options->n_shares > 1 ? options->share : 0,
+                        .n_shares = options->n_shares > 1 ? options->n_shares : 1};
     hunt.capacity_bytes = footprint_capacity(space_setting(space)->cluster);
-    atomic_init(&hunt.next_family, first);
+    atomic_init(&hunt.next_batch, 0);
     atomic_init(&hunt.decided, 0);
     struct space_family family;
     uint64_t first_layout = space_size(space), end_layout = space_size(space);
@@ -324,11 +340,13 @@ static void gather(struct worker *worker, struct search_result *result, const st
 void search_run(const struct space *space, const struct search_options *options, struct search_result *result)
 {
     struct hunt hunt = hunt_of(space, options);
-    uint32_t n_families = hunt.end_family - atomic_load(&hunt.next_family);
+    uint32_t n_families = (hunt.end_family - hunt.first_family) / hunt.n_shares;
     int n = thread_count(options, n_families);
     hunt.batch = n_families / ((uint32_t)n * BATCHES_PER_THREAD) + 1;
     if (hunt.batch > MAX_BATCH)
         hunt.batch = MAX_BATCH;
+    if (hunt.n_shares > 1)
+        hunt.batch = DEAL;
 
     struct worker *workers = memory_new((size_t)n, sizeof *workers);
     for (int i = 0; i < n; i++) {

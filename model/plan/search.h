@@ -60,6 +60,9 @@ struct search_options {
     bool memory_only;                  /* do not estimate times: no plans, only counts and the smallest layout */
     int threads;                       /* 0: as many as the process may run on */
     uint32_t first_family, end_family; /* what part of the space; end 0: all of it */
+    /* Of that part, share number `share` of `n_shares` alike ones (0: all of it): blocks of families dealt out in turn, as
+     * neighbours cost alike. */
+    uint32_t share, n_shares;
     /* Called now and then, from the calling thread only. May be NULL. */
     void (*progress)(void *context, double done, double total);
     void *progress_context;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# ranks.sh MSIM MPIRUN - replicas, a search and a sweep give the same bytes on one process, two ranks and three; a killed run goes on.
+# ranks.sh MSIM MPIRUN - plans, replicas, a search and a sweep give the same bytes on one process, two ranks and three; a killed run
+# goes on.
 set -eu
 msim=$1 mpirun=$2
 scratch=$(mktemp -d)
@@ -20,6 +21,15 @@ check() {
 check --replicas 16
 check --replicas 8 --checkpoint-block 30s --optimise checkpoint-interval
 check --replicas 4 --sweep spares=0:8:3
+# Layouts, with threads inside each rank; wall times differ.
+plans="--model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 1024 --format json --rerank 7"
+untimed() { sed -E '/"([a-z]+_)?seconds": /d' "$1"; }
+"$msim" plan $plans -o one.json
+untimed one.json >one.txt
+for ranks in 2 3; do
+    "$mpirun" -n $ranks "$msim" plan $plans --threads 2 -o ranks.json
+    untimed ranks.json | cmp one.txt -
+done
 # One rank's command fails: all end, with its status.
 if "$mpirun" -n 2 "$msim" run $weeks --replicas 4 --resume /dev/full 2>/dev/null; then exit 1; fi
 # Killed in the middle, gone on with by another number of ranks.

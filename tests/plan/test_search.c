@@ -208,6 +208,30 @@ START_TEST(parts_put_together_are_the_whole)
 }
 END_TEST
 
+/* As the ranks of a world do it, each with threads of its own. */
+START_TEST(shares_put_together_are_the_whole)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 512, 768);
+    struct space *space = space_of(&c.setting, "tp=1..16");
+    struct search_result whole = search(space, (struct search_options){.keep = 15, .threads = 2});
+    for (uint32_t n = 2; n <= 400; n = 3 * n + 1) { /* also more shares than there are blocks of families */
+        struct search_options options = {.keep = 15, .n_shares = n};
+        struct search_result sum = {0};
+        for (options.share = n; options.share-- > 0;) {
+            options.threads = 1 + (int)options.share % 3;
+            struct search_result part = search(space, options);
+            ck_assert_uint_lt(part.counts.in_space, whole.counts.in_space);
+            search_merge(&sum, &part, &options);
+        }
+        check_same_result(&whole, &sum);
+        search_result_free(&sum);
+    }
+    search_result_free(&whole);
+    space_destroy(space);
+}
+END_TEST
+
 /* --- what must hold --- */
 
 START_TEST(plans_are_legal_fit_and_are_in_order)
@@ -377,6 +401,7 @@ int main(void)
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);
     tcase_add_test(cases, results_do_not_depend_on_threads);
     tcase_add_test(cases, parts_put_together_are_the_whole);
+    tcase_add_test(cases, shares_put_together_are_the_whole);
     tcase_add_test(cases, plans_are_legal_fit_and_are_in_order);
     tcase_add_test(cases, more_memory_is_never_slower);
     tcase_add_test(cases, overlaps_do_not_change_memory);
