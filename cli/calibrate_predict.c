@@ -8,17 +8,12 @@
 #include "model/cost/collective.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/precision_bytes.h"
 #include "sim/step.h"
 
 #define CAST_BYTES_START 6.0  /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
 #define CAST_FIXED_START 3e-6 /* a launch or two */
 enum { CAST_ALIGNMENT = 16 }; /* rows of A: others are padded before the cast */
-
-#define CAST_START                                                                                                               \
-    6.0 /* bytes per element: a bf16 operand read for its largest value, read again, written in 8 bits, and some                 \
-         */
-#define CAST_MIN 0.1
-#define CAST_MAX 60.0
 
 const void *calibrating_entry(const struct calibrating *c, const struct cluster *cluster)
 {
@@ -46,7 +41,7 @@ static void add_parameter(struct calibrating *c, const struct entry_parameter *e
         (struct calibrated_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
 }
 
-/* All parameters below a key but those named in `except` (NULL: none); whether there is one. */
+/* All parameters below a key; with `except` but for that one and for deeper groups. Whether there is one. */
 static bool add_section(struct calibrating *c, const char *section, const char *except, bool even_absent)
 {
     size_t n, length = strlen(section);
@@ -55,7 +50,8 @@ static bool add_section(struct calibrating *c, const char *section, const char *
     for (size_t i = 0; i < n; i++) {
         const char *key = all[i].path;
         bool below = strncmp(key, section, length) == 0 && (key[length] == '.' || key[length] == '\0');
-        bool excepted = except && below && key[length] && strcmp(key + length + 1, except) == 0;
+        const char *rest = below && key[length] ? key + length + 1 : key;
+        bool excepted = except && (strcmp(rest, except) == 0 || strchr(rest, '.'));
         /* what may be left out and is zero is not there: NVLS, say */
         bool unset = all[i].row->fallback && !*all[i].row->fallback &&
                      entry_parameter_get(&all[i], calibrating_entry(c, &c->cluster)) <= 0;
@@ -74,6 +70,11 @@ static void add_gpu_section(struct calibrating *c, const char *section, const ch
     add_section(c, gpu_path(c, section, path, sizeof path), except, false);
 }
 
+static const char *attention_section(const struct kernel_measurement *kernel)
+{
+    return kernel->attention.precision == PRECISION_FP8 ? "attention.fp8" : "attention";
+}
+
 static void choose_for_row(struct calibrating *c, const struct calibrated_row *row)
 {
     char section[ENTRY_PATH_SIZE / 2];
@@ -90,8 +91,11 @@ static void choose_for_row(struct calibrating *c, const struct calibrated_row *r
         snprintf(section, sizeof section, "gemm.%s", precision_name(row->kernel->gemm.precision));
         add_gpu_section(c, section, NULL);
         break;
-    case KERNEL_ATTENTION: add_gpu_section(c, "attention", "backward_fraction"); break;
-    case KERNEL_ATTENTION_BACKWARD: add_gpu_section(c, "attention.backward_fraction", NULL); break;
+    case KERNEL_ATTENTION: add_gpu_section(c, attention_section(row->kernel), "backward_fraction"); break;
+    case KERNEL_ATTENTION_BACKWARD:
+        snprintf(section, sizeof section, "%s.backward_fraction", attention_section(row->kernel));
+        add_gpu_section(c, section, NULL);
+        break;
     default:
         if (row->kernel->collective.nodes > 1)
             add_section(c, "net_fraction", NULL, false);
@@ -218,14 +222,31 @@ static double gemm_seconds(const struct gpu *gpu, const struct work_gemm *gemm, 
     return cost_seconds(gemm_cost(gpu, gemm)) + fixed + cost_seconds(memory_bound_cost(gpu, &streamed));
 }
 
+/* Attention as inference libraries time it: K and V are copied into a cache first, in the operands' precision, and in fp8 Q is
+ * cast too. */
+static double cache_seconds(const struct gpu *gpu, const struct work_attention *a)
+{
+    bool narrow = a->precision == PRECISION_FP8;
+    double keys = (double)a->batch * a->kv_heads * (double)a->key_tokens * (a->head_dim + a->value_dim);
+    double queries = (double)a->batch * a->heads * (double)a->query_tokens * a->head_dim;
+    double read = precision_bytes(PRECISION_BF16), written = precision_bytes(a->precision);
+    struct work_memory copies = {.bytes = (keys + (narrow ? queries : 0)) * (read + written), .count = narrow ? 2 : 1};
+    return cost_seconds(memory_bound_cost(gpu, &copies));
+}
+
+static double attention_seconds(const struct gpu *gpu, const struct work_attention *a, bool backward, bool cache)
+{
+    return cost_seconds(attention_cost(gpu, a, backward)) + (cache && !backward ? cache_seconds(gpu, a) : 0);
+}
+
 /* Kernels are timed alone, at full clock. */
-static double kernel_seconds(const struct cluster *cluster, const struct gpu *alone, double casts[][N_CAST_PARTS],
+static double kernel_seconds(const struct cluster *cluster, const struct gpu *alone, double casts[][N_CAST_PARTS], bool cache,
                              const struct kernel_measurement *k)
 {
     switch (k->op) {
     case KERNEL_GEMM: return gemm_seconds(alone, &k->gemm, casts[k->gemm.precision]);
-    case KERNEL_ATTENTION: return cost_seconds(attention_cost(alone, &k->attention, false));
-    case KERNEL_ATTENTION_BACKWARD: return cost_seconds(attention_cost(alone, &k->attention, true));
+    case KERNEL_ATTENTION: return attention_seconds(alone, &k->attention, false, cache);
+    case KERNEL_ATTENTION_BACKWARD: return attention_seconds(alone, &k->attention, true, cache);
     default:
         return cost_seconds(
             collective_time(cluster, k->collective.collective, span_of(cluster, &k->collective), k->collective.bytes));
@@ -259,6 +280,7 @@ void calibrating_predict(void *context, const double *values, const size_t *rows
     alone.sustained_clock = 1;
     for (size_t i = 0; i < n_rows; i++) {
         const struct calibrated_row *row = &c->rows[rows[i]];
-        seconds[i] = row->kernel ? kernel_seconds(&cluster, &alone, casts, row->kernel) : run_seconds(c, &cluster, row->run);
+        seconds[i] =
+            row->kernel ? kernel_seconds(&cluster, &alone, casts, c->cache, row->kernel) : run_seconds(c, &cluster, row->run);
     }
 }

@@ -30,8 +30,11 @@ static size_t kernel_group(struct calibrating *c, const struct kernel_measuremen
     case KERNEL_GEMM:
         snprintf(label, sizeof label, "gemm %s", precision_name(kernel->gemm.precision));
         return group_of(c, label, "gemm");
-    case KERNEL_ATTENTION: return group_of(c, "attention forward", "attention");
-    case KERNEL_ATTENTION_BACKWARD: return group_of(c, "attention backward", "attention");
+    case KERNEL_ATTENTION:
+    case KERNEL_ATTENTION_BACKWARD:
+        snprintf(label, sizeof label, "attention %s %s", kernel->op == KERNEL_ATTENTION ? "forward" : "backward",
+                 precision_name(kernel->attention.precision));
+        return group_of(c, label, "attention");
     default: break;
     }
     bool across = kernel->collective.nodes > 1, large = kernel->collective.bytes >= 0x1p20;
@@ -96,15 +99,27 @@ static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t s
     c->rows[c->n_rows++] = row;
 }
 
+/* Whether the entry says anything about such a kernel. */
+static bool kernel_usable(const struct calibrating *c, const struct kernel_measurement *kernel)
+{
+    const struct gpu *gpu = &c->cluster.gpu;
+    switch (kernel->op) {
+    case KERNEL_GEMM: return gpu->peak_flops[kernel->gemm.precision] > 0;
+    case KERNEL_ATTENTION:
+    case KERNEL_ATTENTION_BACKWARD:
+        return gpu->peak_flops[kernel->attention.precision] > 0 &&
+               (kernel->attention.precision != PRECISION_FP8 || gpu->attention_fp8.forward_fraction > 0);
+    default: return kernel->collective.nodes == 1 || c->kind == CATALOG_CLUSTERS;
+    }
+}
+
 static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
 {
     for (size_t i = 0; i < table->kernels.n_items; i++) {
         const struct kernel_measurement *kernel = &table->kernels.items[i];
-        bool usable = kernel->op != KERNEL_GEMM || c->cluster.gpu.peak_flops[kernel->gemm.precision] > 0;
-        usable &= kernel->op != KERNEL_COLLECTIVE || kernel->collective.nodes == 1 || c->kind == CATALOG_CLUSTERS;
         if (strcmp(kernel->gpu, c->gpu) != 0)
             c->n_other_gpus++;
-        else if (!usable)
+        else if (!kernel_usable(c, kernel))
             c->n_unusable++;
         else
             add_row(c,

@@ -59,7 +59,7 @@ struct calibrating {
     struct cluster cluster; /* of the base, or one usual host of a base that is a GPU */
     const struct schema *schema;
     double holdout;
-    bool casts;
+    bool casts, cache; /* --with-cast, --with-cache */
     struct calibrated_table *tables;
     size_t n_tables;
     struct calibrated_row *rows;

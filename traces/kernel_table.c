@@ -125,6 +125,7 @@ static bool read_attention(struct reading *r, struct kernel_measurement *kernel)
         .kv_heads = (int32_t)whole(r, KERNEL_KV_HEADS_COLUMN, 1, HEADS_MAX, 0),
         .head_dim = head_dim,
         .value_dim = head_dim,
+        .precision = strcmp(text_of(r, KERNEL_DTYPE_COLUMN), "fp8") == 0 ? PRECISION_FP8 : PRECISION_BF16,
         .fused = FLASH_ATTENTION_2,
     };
     return true;
@@ -244,6 +245,7 @@ uint64_t kernel_case(const struct kernel_measurement *kernel)
         return mix_all(hash, (double[]){c->collective, c->ranks, c->nodes, c->bytes}, 4);
     }
     const struct work_attention *a = &kernel->attention;
-    return mix_all(hash, (double[]){(double)a->batch, (double)a->query_tokens, a->heads, a->kv_heads, a->head_dim, 2 * a->pairs},
-                   6);
+    return mix_all(
+        hash,
+        (double[]){(double)a->batch, (double)a->query_tokens, a->heads, a->kv_heads, a->head_dim, 2 * a->pairs, a->precision}, 7);
 }

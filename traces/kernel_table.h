@@ -10,7 +10,8 @@
  *     ranks [nodes] bytes                        op all_reduce, all_gather, reduce_scatter, all_to_all, broadcast: bytes of the
  *                                                  full buffer, as nccl-tests counts it
  *
- * dtype is a precision (bf16, fp8, ...); of attention and collectives any text. time_us in microseconds, above 0.
+ * dtype is a precision (bf16, fp8, ...); of attention fp8 or any other text for operands of 16 bits, of collectives any text.
+ * time_us in microseconds, above 0.
  *
  * A cell that cannot be read is an error with its line and column; all are reported and no table comes back. An op or a precision
  * that nobody here knows makes the row unusable: it is skipped and counted, with one warning for each such word.

@@ -2,9 +2,12 @@
 
 #include <math.h>
 
-enum { QUERY_BLOCK = 128 };
+#include "model/cost/precision_bytes.h"
 
-#define FIRST_GENERATION 0.45 /* of FlashAttention-2's speed; Dao 2023 (arXiv:2307.08691) figures 4-6 */
+#define FIRST_GENERATION  0.45 /* of FlashAttention-2's speed; Dao 2023 (arXiv:2307.08691) figures 4-6 */
+#define BACKWARD_PRODUCTS 2.5  /* five products instead of two */
+#define HEAD_DIM          128  /* at which the fractions of the peak hold */
+#define FEW_TILES         0.8  /* per SM: below, keys are divided (FlashAttention's heuristic for the number of splits) */
 
 /* What a kernel generation reaches relative to the one the GPU's parameters were fitted to. */
 static double generation_factor(int fused)
@@ -12,25 +15,106 @@ static double generation_factor(int fused)
     return fused <= 1 ? FIRST_GENERATION : 1;
 }
 
-static double block_waves(const struct gpu *gpu, const struct work_attention *a)
+static const struct attention_parameters *parameters_of(const struct gpu *gpu, const struct work_attention *a)
 {
-    double blocks = (double)a->batch * a->heads * ceil((double)a->query_tokens / QUERY_BLOCK);
-    double x = blocks / gpu->sms, q = gpu->attention.quantisation;
-    double waves = q * ceil(x) + (1 - q) * x;
-    return (waves > 1 ? waves : 1) / x;
+    bool narrow = a->precision == PRECISION_FP8 && gpu->attention_fp8.forward_fraction > 0;
+    return narrow ? &gpu->attention_fp8 : &gpu->attention;
+}
+
+/* --- masks --------------------------------------------------------------------------------------------------------- */
+
+/* What a mask leaves of the square, whatever it is: seen from the number of pairs. */
+struct mask {
+    double window; /* keys that the last query sees */
+    double edges;  /* that cut blocks: 0 none, 1 the diagonal, up to 2 with a window */
+};
+
+static struct mask mask_of(const struct work_attention *a, double span)
+{
+    double keys = (double)a->key_tokens, middle = keys + 0.5;
+    if (2 * span >= keys + 1)
+        return (struct mask){.window = keys, .edges = fmax(0, fmin(1, 2 * (keys - span) / keys))};
+    double window = middle - sqrt(fmax(0, middle * middle - 2 * span * keys)); /* pairs = s w - w (w - 1) / 2 */
+    return (struct mask){.window = window, .edges = 2 - window / keys};
+}
+
+/* --- tiles --------------------------------------------------------------------------------------------------------- */
+
+struct tiling {
+    double tiles;         /* of all heads */
+    double mean, longest; /* scores of a tile */
+    double block;         /* scores of a block, what keys are divided by */
+};
+
+static struct tiling tiling_of(const struct work_attention *a, int tile, bool backward)
+{
+    double heads = (double)a->batch * a->heads, span = a->pairs / (double)a->query_tokens;
+    if (tile == 0)
+        return (struct tiling){.tiles = 1, .mean = heads * a->pairs};
+    struct mask mask = mask_of(a, span);
+    double rows = (double)(backward ? a->key_tokens : a->query_tokens);
+    double across = (double)(backward ? a->query_tokens : a->key_tokens);
+    double block = (double)tile * tile; /* also of a last tile that is not full */
+    return (struct tiling){
+        .tiles = heads * ceil(rows / tile),
+        .mean = block * fmax(1, a->pairs / rows / tile + 0.5 * mask.edges),
+        .longest = block * fmin(ceil(across / tile), mask.window / tile + 1),
+        .block = block,
+    };
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------------- */
+
+/* Peak-relative time of a score at a head dimension: products and exponentials, partly one after the other. */
+static double score_shape(const struct gpu *gpu, const struct attention_parameters *p, double product_s)
+{
+    double exponential = gpu->exp_rate > 0 ? 1 / gpu->exp_rate : 0;
+    return fmax(product_s, exponential) + p->exposed * fmin(product_s, exponential);
+}
+
+/* Seconds of one score on one SM. */
+static double score_seconds(const struct gpu *gpu, const struct attention_parameters *p, const struct work_attention *a,
+                            bool backward)
+{
+    enum precision precision = p == &gpu->attention_fp8 ? PRECISION_FP8 : PRECISION_BF16;
+    double per_dim = 4.0 * (backward ? BACKWARD_PRODUCTS : 1) / gpu->peak_flops[precision];
+    double d = 0.5 * (a->head_dim + a->value_dim);
+    double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(a->fused);
+    return gpu->sms * per_dim * HEAD_DIM / fraction * score_shape(gpu, p, per_dim * d) / score_shape(gpu, p, per_dim * HEAD_DIM);
+}
+
+static double makespan(const struct gpu *gpu, const struct attention_parameters *p, struct tiling t, double score_s,
+                       double overhead_s)
+{
+    double total = t.tiles * (t.mean * score_s + overhead_s) / gpu->sms;
+    double longest = t.longest * score_s + overhead_s;
+    if (t.block > 0 && t.tiles < FEW_TILES * gpu->sms) {
+        double blocks = ceil(t.longest / t.block), parts = fmin(floor(gpu->sms / t.tiles), blocks);
+        longest = ceil(blocks / parts) * t.block * score_s + overhead_s;
+        if (parts > 1) /* the second kernel */
+            longest += gpu->memory.fixed_s + gpu->launch_s;
+    }
+    return fmax(total, longest) + p->quantisation * fmin(total, longest);
+}
+
+static double traffic_seconds(const struct gpu *gpu, const struct work_attention *a, bool backward)
+{
+    if (gpu->memory.bandwidth_fraction <= 0)
+        return 0;
+    double queries = (double)a->batch * a->heads * (double)a->query_tokens;
+    double keys = (double)a->batch * a->kv_heads * (double)a->key_tokens;
+    double in = (queries * a->head_dim + keys * (a->head_dim + a->value_dim)) * precision_bytes(a->precision);
+    double out = queries * a->value_dim * precision_bytes(PRECISION_BF16);
+    return (backward ? 2 : 1) * (in + out) / (gpu->hbm_rate * gpu->memory.bandwidth_fraction); /* and the gradients of all */
 }
 
 struct cost attention_cost(const struct gpu *gpu, const struct work_attention *a, bool backward)
 {
-    const struct attention_parameters *p = &gpu->attention;
-    double d = 0.5 * (a->head_dim + a->value_dim);
-    double flops = 4.0 * d * a->pairs * (double)a->batch * a->heads * (backward ? 2.5 : 1);
-    double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(a->fused);
-    double head = d / (d + p->half_head_dim) * (128 + p->half_head_dim) / 128;
-    double span = 2 * a->pairs / (double)a->query_tokens; /* causal pairs are half of s * s: span = s for a full causal mask */
-    double seconds = flops / (gpu->peak_flops[PRECISION_BF16] * fraction * head);
-    return (struct cost){
-        .launch_s = p->fixed_s + gpu->launch_s,
-        .compute_s = seconds * (1 + p->half_tokens / span) * block_waves(gpu, a),
-    };
+    const struct attention_parameters *p = parameters_of(gpu, a);
+    struct tiling tiling = tiling_of(a, p->tile, backward);
+    double overhead = p->tile_overhead_s * (backward ? BACKWARD_PRODUCTS : 1);
+    double compute = makespan(gpu, p, tiling, score_seconds(gpu, p, a, backward), overhead);
+    double memory = traffic_seconds(gpu, a, backward);
+    double both = cbrt(compute * compute * compute + memory * memory * memory);
+    return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = compute, .memory_s = both - compute};
 }

@@ -1,18 +1,38 @@
 /*
  * attention.h - time of softmax(Q K^T) V, forward and backward.
  *
- * Fused kernels (FlashAttention and its kin) keep scores on chip. Each query-key pair costs 2 (head_dim + value_dim) FLOPs per
- * head forward, 2.5 times that backward (five products instead of two). With span = mean attended tokens, d the head dimension, p
- * the peak,
+ * Fused kernels (FlashAttention and its kin) keep scores on chip. A thread block takes a tile of M = 128 queries of one head and
+ * walks over the keys in blocks of M, leaving out those that the mask hides whole. Per score of a block it does two products
+ * forward, 2 (head_dim + value_dim) FLOPs, and five backward, 2.5 times as many, on the tensor cores, and one exponential on the
+ * special-function units. The two run side by side in different warps, but what a block needs in turn is not all hidden. With d =
+ * (head_dim + value_dim) / 2, P the dense peak, E the exponentials per second and h = `exposed`, a score takes
  *
- *     time = fixed + pairs FLOPs / (p f d/(d + d_half) (128 + d_half)/128) (1 + half_tokens / span) waves(x) / x
+ *     c(d)  = max(m(d), 1/E) + h min(m(d), 1/E),     m(d) = 4 d / P forward, 10 d / P backward
+ *     score = SMs m(128) / fraction * c(d) / c(128)  seconds on one SM
  *
- * x = thread blocks (batch, heads, blocks of 128 queries) per SM. The span term is what masked parts of diagonal blocks, prologue
- * and softmax cost on short sequences. Generations of fused kernels differ by their published speeds: FlashAttention-2 is the
- * fitted one; the first reached about 0.6 of it (Dao 2023, arXiv:2307.08691, figures 4-6: 1.7 to 3 times faster).
+ * so that `fraction` is the part of the peak reached in long loops at head dimension 128, and 1/E, which is small beside m on
+ * A100, most of it on Blackwell, says what other dimensions and precisions cost. A tile of b blocks takes b M^2 score + overhead.
+ * Masks leave b = span / M + half a block for each edge that cuts blocks: one of a causal mask, two of a sliding window; span =
+ * pairs / queries. From x tiles on an SM (n = batch heads ceil(queries / M) tiles in all)
  *
- * Unfused attention writes and reads the score matrix: two GEMMs per head batch plus passes over batch * heads * s * s elements;
- * it is built from GEMM and memory-bound works (work_layer.c), not here.
+ *     total    = n (mean b M^2 score + overhead) / SMs
+ *     longest  = largest b M^2 score + overhead
+ *     makespan = max(total, longest) + quantisation min(total, longest)
+ *     time     = fixed + (makespan^3 + memory^3)^(1/3),  memory = bytes of Q, K, V and O / (HBM bandwidth bandwidth_fraction)
+ *
+ * quantisation is 0 where tiles are handed out longest first (FlashAttention-3's persistent kernel) and near 1 where the last
+ * wave is left to chance. Below 0.8 tiles per SM the library divides the keys of a tile among idle SMs, and a second kernel adds
+ * up the parts (FlashAttention's heuristic for the number of splits). The backward kernel's tiles are of keys; overhead is 2.5
+ * times as long.
+ *
+ * Sources: FlashAttention-2 (Dao 2023, arXiv:2307.08691), -3 (Shah et al. 2024, arXiv:2407.08608: products hide under softmax of
+ * the other warpgroup, 3.9 TFLOPS of exponentials against 989 of products on H100). Generations of kernels differ by their
+ * published speeds: a GPU's parameters are of the fastest kernel it has; the first FlashAttention reached about 0.45 of the
+ * second (Dao 2023, figures 4-6).
+ *
+ * Validity: long loops; heads of 64 to 256. Which order tiles run in is the library's, so times between 1 and 3 tiles per SM
+ * are uncertain by 10 to 20 %. Grouped queries share K and V in cache, which changes only the traffic. Scores of fp8 operands
+ * need conversions that `fraction` has swallowed. Unfused attention is built from GEMM and memory-bound works (work_attention.c).
  */
 #ifndef MSIM_MODEL_COST_ATTENTION_H
 #define MSIM_MODEL_COST_ATTENTION_H

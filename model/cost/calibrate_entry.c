@@ -147,30 +147,48 @@ static void write_braces(const json_t *tree, FILE *out)
     fputc('}', out);
 }
 
-static void write_lines(const json_t *tree, int level, FILE *out)
+/* " # 1.2us to 1.4us", or of a mapping in braces " # fixed 1.2us to 1.4us, droop 0.1 to 0.2". */
+static void write_note(const json_t *note, FILE *out)
+{
+    const char *key, *between = "";
+    json_t *child;
+    if (!note)
+        return;
+    fputs(" # ", out);
+    if (json_is_string(note))
+        fputs(json_string_value(note), out);
+    json_object_foreach((json_t *)note, key, child)
+    {
+        fprintf(out, "%s%s %s", between, key, json_string_value(child));
+        between = ", ";
+    }
+}
+
+static void write_lines(const json_t *tree, const json_t *notes, int level, FILE *out)
 {
     enum { LEVELS = 2, INDENT = 2 };
     const char *key;
     json_t *child;
     json_object_foreach((json_t *)tree, key, child)
     {
+        const json_t *note = json_object_get(notes, key);
         fprintf(out, "%*s%s:", level * INDENT, "", key);
-        if (!json_is_object(child)) {
-            fputc(' ', out);
-            write_text(json_string_value(child), out);
-        } else if (level + 1 < LEVELS) {
+        if (json_is_object(child) && level + 1 < LEVELS) {
             fputc('\n', out);
-            write_lines(child, level + 1, out);
+            write_lines(child, note, level + 1, out);
             continue;
-        } else {
-            fputc(' ', out);
-            write_braces(child, out);
         }
+        fputc(' ', out);
+        if (json_is_object(child))
+            write_braces(child, out);
+        else
+            write_text(json_string_value(child), out);
+        write_note(note, out);
         fputc('\n', out);
     }
 }
 
-void entry_write_yaml(const json_t *tree, FILE *out)
+void entry_write_yaml(const json_t *tree, const json_t *notes, FILE *out)
 {
-    write_lines(tree, 0, out);
+    write_lines(tree, notes, 0, out);
 }

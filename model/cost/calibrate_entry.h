@@ -35,8 +35,9 @@ double entry_parameter_round(const struct entry_parameter *parameter, double val
 char *entry_parameter_text(const struct entry_parameter *parameter, double value, char *buffer, size_t size);
 
 /* A tree of texts and trees (by key) as YAML: two levels of lines, deeper ones in braces. Texts that YAML could take for
- * something else are quoted. */
-void entry_write_yaml(const json_t *tree, FILE *out);
+ * something else are quoted. `notes` (NULL: none) is a tree of texts of the same shape, written behind their lines as comments.
+ */
+void entry_write_yaml(const json_t *tree, const json_t *notes, FILE *out);
 /* Put `text` at "a.b.c" into such a tree. */
 void entry_tree_set(json_t *tree, const char *path, const char *text);
 

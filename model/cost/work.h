@@ -52,6 +52,7 @@ struct work_attention {
     int64_t batch, query_tokens, key_tokens; /* per rank */
     double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window */
     int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
+    enum precision precision;                     /* of the operands */
     int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
 };
 

@@ -28,6 +28,7 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
         .kv_heads = m->kv_heads >= l->tp ? m->kv_heads / l->tp : 1,
         .head_dim = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim,
         .value_dim = latent ? m->latent.v_dim : m->head_dim,
+        .precision = PRECISION_BF16,
         .fused = builder_has(b, FEATURE_BIT(FLASH_ATTENTION3))   ? 3
                  : builder_has(b, FEATURE_BIT(FLASH_ATTENTION2)) ? 2
                  : builder_has(b, FEATURE_BIT(FLASH_ATTENTION))  ? 1

@@ -28,14 +28,15 @@ struct gemm_parameters {
     double droop;                  /* relative slow-down of long kernels: clocks fall under sustained tensor-core load */
 };
 
-/* Fused attention; see model/cost/attention.h. */
+/* Fused attention in one precision of its operands; see model/cost/attention.h. */
 struct attention_parameters {
-    double forward_fraction; /* of the dense bf16 peak, long sequences, head_dim 128 */
-    double backward_fraction;
-    double half_tokens;   /* attended span at which half of that is reached */
-    double half_head_dim; /* head dimension at which half of the long-head efficiency is reached */
-    double quantisation;  /* of thread blocks over SMs, as in gemm_parameters */
-    double fixed_s;
+    double forward_fraction;  /* of the dense peak that the main loop sustains, all SMs busy, head_dim 128 */
+    double backward_fraction; /* the same of the backward kernel */
+    double exposed;           /* of the shorter of products and exponentials of a block: what the longer one does not hide */
+    double tile_overhead_s;   /* prologue and epilogue of one tile of queries */
+    double quantisation;      /* of the longest tile: what sticks out at the end of the kernel */
+    double fixed_s;           /* start-up and drain of one kernel */
+    int tile;                 /* queries of a tile and keys of a block; 0: pairs count one by one */
 };
 
 /* Kernels limited by memory bandwidth; see model/cost/memory_bound.h. */
@@ -48,6 +49,7 @@ struct gpu {
     char name[NAME_SIZE];
     char source[SOURCE_SIZE];
     double peak_flops[N_PRECISIONS]; /* FLOP/s, dense; fp32 is the tensor-core-free rate */
+    double exp_rate;                 /* exponentials per second of all special-function units; 0: never the limit */
     double hbm_bytes;                /* capacity as the driver reports it to a program */
     double hbm_rate;                 /* B/s */
     double l2_bytes;
@@ -66,7 +68,8 @@ struct gpu {
     /* Where each group of fitted parameters comes from. */
     char gemm_source[SOURCE_SIZE], attention_source[SOURCE_SIZE], memory_source[SOURCE_SIZE], nccl_source[SOURCE_SIZE];
     struct gemm_parameters gemm[N_PRECISIONS];
-    struct attention_parameters attention;
+    struct attention_parameters attention;     /* operands of 16 bits, and of more */
+    struct attention_parameters attention_fp8; /* forward_fraction 0: no such kernels */
     struct memory_parameters memory;
     /* Collectives inside the NVLink domain; see model/cost/collective.h. */
     double nccl_rate;       /* B/s of bus bandwidth that all channels together sustain on long messages */

@@ -34,15 +34,27 @@ static const struct field gemm_rows[] = {
 };
 static const struct schema gemm_schema = SCHEMA("gemm", gemm_rows);
 
-#define ATTENTION(k, member, dim, lo, hi, def, what) QUANTITY(k, struct gpu, attention.member, dim, lo, hi, def, what)
+/* `T` and `in` say where a kernel's parameters are: in struct gpu, or alone. */
+#define ATTENTION_ROWS(T, in, needs_backward)                                                                                    \
+    QUANTITY("forward_fraction", T, in forward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED,                                      \
+             "of the dense peak that the main loop sustains"),                                                                   \
+        QUANTITY("backward_fraction", T, in backward_fraction, DIM_FRACTION, 0.01, 1.2, needs_backward, "the same, backward"),   \
+        QUANTITY("exposed", T, in exposed, DIM_FRACTION, 0, 1, "0.6",                                                            \
+                 "of the shorter of products and exponentials: what the longer does not hide"),                                  \
+        QUANTITY("tile_overhead", T, in tile_overhead_s, DIM_TIME, 0, 1e-3, "2us",                                               \
+                 "prologue and epilogue of a tile of queries"),                                                                  \
+        QUANTITY("quantisation", T, in quantisation, DIM_FRACTION, 0, 1, "0.5",                                                  \
+                 "of the longest tile: what sticks out at the end"),                                                             \
+        QUANTITY("fixed", T, in fixed_s, DIM_TIME, 0, 1e-3, "4us", "start-up and drain of one kernel"),                          \
+        INTEGER("tile", T, in tile, 0, 1024, "128", "queries of a tile and keys of a block; 0: pairs count one by one")
+
+static const struct field attention_fp8_rows[] = {ATTENTION_ROWS(struct attention_parameters, , UNSET)};
+static const struct schema attention_fp8_schema = SCHEMA("attention in fp8", attention_fp8_rows);
+
 static const struct field attention_rows[] = {
     TEXT("source", struct gpu, attention_source, REQUIRED, "what the parameters were fitted to"),
-    ATTENTION("forward_fraction", forward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "of the dense bf16 peak, long sequences"),
-    ATTENTION("backward_fraction", backward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "the same, backward"),
-    ATTENTION("half_tokens", half_tokens, DIM_COUNT, 0, 1e6, "256", "attended span at which half of that is reached"),
-    ATTENTION("half_head_dim", half_head_dim, DIM_COUNT, 0, 1e5, "32", "head dimension at which half of that is reached"),
-    ATTENTION("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.5", "of thread blocks over SMs, as for gemm"),
-    ATTENTION("fixed", fixed_s, DIM_TIME, 0, 1e-3, "4us", "start-up and drain of one kernel"),
+    ATTENTION_ROWS(struct gpu, attention., REQUIRED),
+    GROUP("fp8", struct gpu, attention_fp8, attention_fp8_schema, UNSET, "operands in fp8"),
 };
 static const struct schema attention_schema = SCHEMA("attention", attention_rows);
 
@@ -70,6 +82,7 @@ static const struct field gpu_rows[] = {
     TEXT("name", struct gpu, name, UNSET, "name"),
     TEXT("source", struct gpu, source, UNSET, "where the data-sheet numbers come from"),
     SECTION("peak", peak_schema, REQUIRED, "dense peak rate per precision"),
+    QUANTITY("exp_rate", struct gpu, exp_rate, DIM_FLOPS, 1e9, 1e16, UNSET, "exponentials of all special-function units"),
     QUANTITY("hbm", struct gpu, hbm_bytes, DIM_BYTES, 1e9, 1e13, REQUIRED, "memory as the driver reports it to a program"),
     QUANTITY("hbm_rate", struct gpu, hbm_rate, DIM_RATE, 1e10, 1e14, REQUIRED, "memory bandwidth"),
     QUANTITY("l2", struct gpu, l2_bytes, DIM_BYTES, 1e5, 1e10, REQUIRED, "level-2 cache"),

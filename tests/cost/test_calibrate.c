@@ -285,10 +285,36 @@ START_TEST(yaml_is_nested_and_quoted)
     entry_tree_set(tree, "gemm.source", "say \"half\": 4 %");
     entry_tree_set(tree, "gemm.bf16.fixed", "1us");
     entry_tree_set(tree, "gemm.bf16.droop", "0.1");
-    entry_write_yaml(tree, out);
+    entry_write_yaml(tree, NULL, out);
     fclose(out);
     ck_assert_str_eq(text, "base: h100-sxm\ngemm:\n  source: \"say \\\"half\\\": 4 %\"\n  bf16: {fixed: 1us, droop: 0.1}\n");
     json_decref(tree);
+    free(text);
+}
+END_TEST
+
+START_TEST(notes_stand_behind_their_lines)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    json_t *tree = json_object(), *notes = json_object();
+    entry_tree_set(tree, "sustained_clock", "0.9");
+    entry_tree_set(tree, "nccl.rate", "200GB/s");
+    entry_tree_set(tree, "nccl.base", "9us");
+    entry_tree_set(tree, "gemm.bf16.fixed", "1us");
+    entry_tree_set(tree, "gemm.bf16.droop", "0.1");
+    entry_tree_set(notes, "sustained_clock", "0.8 to 0.95");
+    entry_tree_set(notes, "nccl.rate", "190GB/s to 210GB/s");
+    entry_tree_set(notes, "gemm.bf16.fixed", "0s to 2us");
+    entry_tree_set(notes, "gemm.bf16.droop", "0 to 0.2");
+    entry_write_yaml(tree, notes, out);
+    fclose(out);
+    ck_assert_str_eq(text, "sustained_clock: 0.9 # 0.8 to 0.95\n"
+                           "nccl:\n  rate: 200GB/s # 190GB/s to 210GB/s\n  base: 9us\n"
+                           "gemm:\n  bf16: {fixed: 1us, droop: 0.1} # fixed 0s to 2us, droop 0 to 0.2\n");
+    json_decref(tree);
+    json_decref(notes);
     free(text);
 }
 END_TEST
@@ -312,6 +338,7 @@ int main(void)
     tcase_add_test(entries, an_unknown_parameter_gets_the_nearest);
     tcase_add_test(entries, values_keep_four_digits_and_their_bounds);
     tcase_add_test(entries, yaml_is_nested_and_quoted);
+    tcase_add_test(entries, notes_stand_behind_their_lines);
     suite_add_tcase(suite, fits);
     suite_add_tcase(suite, entries);
     SRunner *runner = srunner_create(suite);

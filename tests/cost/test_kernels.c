@@ -79,7 +79,8 @@ START_TEST(attention_counts_pairs_and_heads)
     struct gpu gpu = shape.cluster.gpu;
     gpu.launch_s = 0;
     gpu.sustained_clock = 1;
-    gpu.attention = (struct attention_parameters){.forward_fraction = 0.5, .backward_fraction = 0.5};
+    gpu.memory = (struct memory_parameters){0};
+    gpu.attention = (struct attention_parameters){.forward_fraction = 0.5, .backward_fraction = 0.5}; /* and no tiles */
     double s = 8192, pairs = s * (s + 1) / 2;
     struct work_attention a = {.batch = 4,
                                .query_tokens = 8192,
@@ -93,6 +94,123 @@ START_TEST(attention_counts_pairs_and_heads)
     double flops = 4.0 * 128 * pairs * 4 * 27;
     ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), flops / (0.5 * 312e12), 1e-9);
     ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, true)), 2.5 * flops / (0.5 * 312e12), 1e-9);
+}
+END_TEST
+
+/* A GPU on which a block of 128 x 128 scores takes one second of one of its SMs, at head dimension 128, and nothing else any
+ * time. */
+static struct gpu block_gpu(int sms)
+{
+    struct gpu gpu = {.sms = sms, .peak_flops[PRECISION_BF16] = sms * 4.0 * 128 * 128 * 128};
+    gpu.attention = (struct attention_parameters){.forward_fraction = 1, .backward_fraction = 1, .tile = 128};
+    return gpu;
+}
+
+static struct work_attention causal(int64_t tokens, double window, int32_t heads)
+{
+    return (struct work_attention){.batch = 1,
+                                   .query_tokens = tokens,
+                                   .key_tokens = tokens,
+                                   .pairs = attended_pairs((double)tokens, window),
+                                   .heads = heads,
+                                   .kv_heads = heads,
+                                   .head_dim = 128,
+                                   .value_dim = 128,
+                                   .precision = PRECISION_BF16,
+                                   .fused = 2};
+}
+
+/* Blocks that a kernel cannot leave out: those with at least one score the mask shows. */
+static double blocks_touched(int tokens, int window)
+{
+    double n = 0;
+    for (int first = 0; first < tokens; first += 128) {
+        int oldest = window && first - window + 1 > 0 ? first - window + 1 : 0;
+        n += (first + 127) / 128 - oldest / 128 + 1;
+    }
+    return n;
+}
+
+START_TEST(attention_does_the_blocks_that_a_mask_touches)
+{
+    static const int cases[][2] = {{512, 0}, {1024, 0}, {8192, 0}, {4096, 128}, {16384, 1024}, {16384, 8192}, {1536, 512}};
+    struct gpu gpu = block_gpu(1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct work_attention a = causal(cases[i][0], cases[i][1], 3);
+        double blocks = 3 * blocks_touched(cases[i][0], cases[i][1]);
+        ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)) / blocks, 1, 0.02);
+        ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, true)) / (2.5 * blocks), 1, 0.02);
+    }
+    struct work_attention square = causal(2048, 0, 1);
+    square.pairs = 2048.0 * 2048;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &square, false)), 16 * 16, 1e-9);
+}
+END_TEST
+
+START_TEST(attention_waits_for_its_longest_tile)
+{
+    struct gpu gpu = block_gpu(16);
+    struct work_attention a = causal(2048, 0, 1); /* 16 tiles of 1, 2, ... 16 blocks */
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 16, 1e-9);
+    gpu.attention.tile_overhead_s = 0.5;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 16.5, 1e-9);
+    a.heads = a.kv_heads = 16; /* 136 blocks and 16 tiles on each SM */
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 136 + 8, 0.2);
+    gpu.attention.quantisation = 1;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 136 + 8 + 16.5, 0.2);
+}
+END_TEST
+
+START_TEST(few_tiles_divide_their_keys)
+{
+    struct gpu gpu = block_gpu(64);
+    gpu.memory.fixed_s = 0.25;
+    struct work_attention a = causal(2048, 0, 1); /* 16 tiles on 64 SMs: four parts of four blocks, and the second kernel */
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 4.25, 1e-9);
+    a.query_tokens = 1; /* one query at the end: 16 blocks, in as many parts */
+    a.pairs = 2048;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 1.25, 1e-9);
+}
+END_TEST
+
+START_TEST(exponentials_limit_short_heads)
+{
+    struct gpu gpu = block_gpu(1);
+    struct work_attention a = causal(8192, 0, 1);
+    double full = cost_seconds(attention_cost(&gpu, &a, false));
+    a.head_dim = a.value_dim = 64;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)) / full, 0.5, 1e-12); /* products only */
+    gpu.exp_rate = 128.0 * 128; /* a block's exponentials take as long as its products at 128 */
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)) / full, 1, 1e-12);
+    gpu.attention.exposed = 0.5; /* (1 + 0.5 * 0.5) / (1 + 0.5) */
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)) / full, 1.25 / 1.5, 1e-12);
+}
+END_TEST
+
+START_TEST(narrow_attention_has_parameters_of_its_own)
+{
+    struct gpu gpu = block_gpu(1);
+    struct work_attention a = causal(8192, 0, 1), narrow = a;
+    narrow.precision = PRECISION_FP8;
+    double wide = cost_seconds(attention_cost(&gpu, &a, false));
+    ck_assert_double_eq(cost_seconds(attention_cost(&gpu, &narrow, false)), wide);
+    gpu.peak_flops[PRECISION_FP8] = 2 * gpu.peak_flops[PRECISION_BF16];
+    gpu.attention_fp8 = gpu.attention;
+    gpu.attention_fp8.forward_fraction = 0.8;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &narrow, false)) / wide, 0.5 / 0.8, 1e-12);
+    ck_assert_double_eq(cost_seconds(attention_cost(&gpu, &a, false)), wide);
+}
+END_TEST
+
+START_TEST(attention_cannot_outrun_memory)
+{
+    struct gpu gpu = block_gpu(1);
+    struct work_attention a = causal(1024, 0, 1);
+    double bytes = 4.0 * 1024 * 128 * 2;
+    gpu.peak_flops[PRECISION_BF16] *= 1e9;
+    gpu.hbm_rate = bytes;
+    gpu.memory.bandwidth_fraction = 0.5;
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &a, false)), 2, 1e-6);
 }
 END_TEST
 
@@ -129,6 +247,12 @@ Suite *suite_kernels(void)
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
     tcase_add_test(all, gemm_grows_with_every_dimension);
     tcase_add_test(all, attention_counts_pairs_and_heads);
+    tcase_add_test(all, attention_does_the_blocks_that_a_mask_touches);
+    tcase_add_test(all, attention_waits_for_its_longest_tile);
+    tcase_add_test(all, few_tiles_divide_their_keys);
+    tcase_add_test(all, exponentials_limit_short_heads);
+    tcase_add_test(all, narrow_attention_has_parameters_of_its_own);
+    tcase_add_test(all, attention_cannot_outrun_memory);
     tcase_add_test(all, memory_bound_is_bytes_over_bandwidth);
     tcase_add_test(all, data_waits_for_samples_and_bytes);
     suite_add_tcase(suite, all);
