@@ -71,7 +71,8 @@ static void write_errors(const struct calibrating *c, const struct invocation *c
 
 static char *bound_text(const struct calibrated_parameter *p, double value, char *buffer, size_t size)
 {
-    return entry_parameter_text(&p->entry, entry_parameter_round(&p->entry, value), buffer, size);
+    double digits = pow(10, 2 - floor(log10(fabs(value) > 0 ? fabs(value) : 1))); /* three are plenty of a bound */
+    return entry_parameter_text(&p->entry, entry_parameter_round(&p->entry, round(value * digits) / digits), buffer, size);
 }
 
 /* Why a parameter is what it is. */

@@ -88,10 +88,13 @@ double entry_parameter_round(const struct entry_parameter *parameter, double val
 char *entry_parameter_text(const struct entry_parameter *parameter, double value, char *buffer, size_t size)
 {
     enum dimension dimension = parameter->row->dimension;
-    if (dimension == DIM_FRACTION || dimension == DIM_COUNT)
-        snprintf(buffer, size, "%.12g", value);
-    else
-        quantity_write(value, dimension, buffer, size);
+    switch (dimension) { /* one unit for what stands side by side */
+    case DIM_FRACTION:
+    case DIM_COUNT: snprintf(buffer, size, "%.12g", value); break;
+    case DIM_TIME: snprintf(buffer, size, "%.12gus", value * 1e6); break;
+    case DIM_RATE: snprintf(buffer, size, "%.12gGB/s", value / 1e9); break;
+    default: quantity_write(value, dimension, buffer, size);
+    }
     return buffer;
 }
 

@@ -31,7 +31,7 @@ void entry_parameter_set(const struct entry_parameter *parameter, void *entry, d
 
 /* A value rounded to four significant digits, kept within the row's bounds: what is written, and therefore what counts. */
 double entry_parameter_round(const struct entry_parameter *parameter, double value);
-/* The value as YAML: "1.31us". Returns buffer; 48 bytes always suffice. */
+/* The value as YAML: "1.31us"; times in microseconds, rates in GB/s. Returns buffer; 48 bytes always suffice. */
 char *entry_parameter_text(const struct entry_parameter *parameter, double value, char *buffer, size_t size);
 
 /* A tree of texts and trees (by key) as YAML: two levels of lines, deeper ones in braces. Texts that YAML could take for

@@ -19,11 +19,20 @@ static double steps_of(enum collective collective, double n)
     }
 }
 
+/* Bytes that the links would carry in the time in which a rank moves its own part: from input to output, or read for the sum. An
+ * all-reduce does that once in its two rounds of transfers, and half of it hides. */
+static double own_bytes(const struct gpu *gpu, enum collective collective, double n, double bytes)
+{
+    double part = collective == COLLECTIVE_ALL_REDUCE ? 0.5 : collective == COLLECTIVE_BROADCAST ? 0 : 1;
+    return part * gpu->nccl_own_part * bytes / n;
+}
+
 static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, double n, double bytes)
 {
     bool all_reduce = collective == COLLECTIVE_ALL_REDUCE;
     double ramp = 1 + sqrt(gpu->nccl_ramp_bytes / bytes);
-    double seconds = bytes * (n - 1) / n * (all_reduce ? 2 : 1) / gpu->nccl_rate * ramp;
+    double carried = bytes * (n - 1) / n * (all_reduce ? 2 : 1) + own_bytes(gpu, collective, n, bytes);
+    double seconds = carried / gpu->nccl_rate * ramp;
     if (all_reduce && gpu->nvls_rate > 0 && n >= 4)
         seconds = fmin(seconds, bytes / gpu->nvls_rate * ramp);
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};

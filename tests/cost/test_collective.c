@@ -8,6 +8,7 @@ static void plain_cluster(struct shape *shape)
     struct gpu *gpu = &shape->cluster.gpu;
     gpu->nccl_rate = 100e9;
     gpu->nccl_ramp_bytes = 0;
+    gpu->nccl_own_part = 0;
     gpu->nccl_base_s = 0;
     gpu->nccl_hop_s = 1e-6;
     gpu->nvls_rate = 0;
@@ -38,6 +39,20 @@ START_TEST(ring_inside_a_node_is_alpha_beta)
     ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_REDUCE_SCATTER, node_of(8), 800e6), 7e-6 + 7e-3, 1e-12);
     ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, node_of(8), 800e6), 14e-6 + 14e-3, 1e-12);
     ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_TO_ALL, node_of(8), 800e6), 1e-6 + 7e-3, 1e-12);
+}
+END_TEST
+
+/* Its own eighth, half as long as sending it; half of that again in an all-reduce. */
+START_TEST(a_rank_moves_its_own_part_too)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.gpu.nccl_own_part = 0.5;
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_GATHER, node_of(8), 800e6), 7e-6 + 7.5e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_REDUCE_SCATTER, node_of(8), 800e6), 7e-6 + 7.5e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_TO_ALL, node_of(8), 800e6), 1e-6 + 7.5e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, node_of(8), 800e6), 14e-6 + 14.25e-3, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_GATHER, node_of(2), 800e6), 1e-6 + 6e-3, 1e-12);
 }
 END_TEST
 
@@ -96,6 +111,7 @@ Suite *suite_collective(void)
     Suite *suite = suite_create("collective");
     TCase *all = tcase_create("all");
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
+    tcase_add_test(all, a_rank_moves_its_own_part_too);
     tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
     tcase_add_test(all, more_bandwidth_is_never_slower);
