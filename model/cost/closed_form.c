@@ -231,7 +231,7 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
     double gradient = parameters * (form->setting.job->gradient_precision == PRECISION_FP32 ? 4 : 2);
     if (l->dp * l->cp == 1)
         return (struct exchange){0};
-    struct group_span span = layout_span(l, cluster, GROUP_DP);
+    struct group_span span = replica_span(l, cluster);
     if (l->zero == 0)
         return (struct exchange){.reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_REDUCE, span, gradient))};
     return (struct exchange){
@@ -248,8 +248,11 @@ static double exposed_sharded(const struct closed_form *form, const struct layou
     int layers = form->setting.model->layers;
     struct exchange e = dp_exchange(form, l, parameters / layers);
     double backward = c->input_s + c->weight_s;
-    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
-        return m * layers * (2 * e.gather_s + e.reduce_s);
+    if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
+        double gathers = l->recompute == RECOMPUTE_FULL ? 2 * e.gather_s : e.gather_s;
+        double waited = fmax(0, e.gather_s - c->forward_s) + fmax(0, gathers - backward) + e.reduce_s;
+        return m * (layers * waited + e.gather_s);
+    }
     double exposed = fmax(0, e.gather_s - c->forward_s) + fmax(0, e.gather_s + e.reduce_s - backward);
     return m * (layers * exposed + e.gather_s) + e.reduce_s;
 }

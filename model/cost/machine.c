@@ -41,11 +41,20 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
     machine->pace = slowest_of(gpus, gpu->clock_spread) / clock;
 }
 
+struct group_span replica_span(const struct layout *layout, const struct cluster *cluster)
+{
+    struct group_span span = layout_span(layout, cluster, GROUP_DP);
+    if (layout->zero == 3 && !(layout->features & FEATURE_BIT(DP_OVERLAP)))
+        span.sharing *= span.ranks_per_domain;
+    return span;
+}
+
 struct machine machine_of(const struct layout *layout, const struct setting *setting)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
+    machine.spans[GROUP_DP] = replica_span(layout, setting->cluster);
     machine_set_pace(&machine, setting, layout->tp * layout->cp * layout->pp * layout->dp);
     return machine;
 }

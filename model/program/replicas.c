@@ -4,13 +4,15 @@
  *   ZeRO-0    gradients are all-reduced
  *   ZeRO-1,2  gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
  *   ZeRO-3    weights are sharded too: the parameters of each layer are gathered before its forward and again before its backward
- *             pass and dropped afterwards, its gradients reduce-scattered after every backward pass (PyTorch FSDP)
+ *             pass and dropped afterwards, its gradients reduce-scattered after every backward pass
  *
  * Without overlap gradients are exchanged after the last pass and parameters after the optimizer. With overlap (dp_overlap;
  * MegaScale, section 3.2; Megatron-LM's overlap_grad_reduce and overlap_param_gather) the gradients of a model chunk leave after
  * its last backward pass, and its parameters are gathered at the beginning of the next step, before its first forward pass: of
  * several chunks only the first's gather and the last's reduction are not covered. A stage that is one chunk exchanges it in
- * buckets of layers. ZeRO-3 with overlap gathers a layer while the one before it is computed.
+ * buckets of layers. ZeRO-3 gathers a layer while the one before it is computed. With overlap (PyTorch FSDP) the weights gathered
+ * for a layer's backward pass also serve its recomputation, and reductions run beside the passes; without (DeepSpeed's hooks around
+ * modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
  *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
  * own groups. DualPipe holds every weight in two stages: what is left of a gradient after the exchange among replicas is added up
@@ -180,9 +182,12 @@ static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i,
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
+    bool recomputes = slot->pass != PASS_FORWARD && stage->build->layout->recompute == RECOMPUTE_FULL;
     uint32_t ends = NO_OP, layer;
     if (slot->pass == PASS_FORWARD && i == 0)
         ends = gather_parameters(stage, slot->chunk, ENDS, parameters_of(stage, ENDS), waits);
+    if (recomputes && !overlaps(stage))
+        gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
     layer = gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
     return layer != NO_OP ? layer : ends;
 }
@@ -208,7 +213,7 @@ static void sharded_before(struct stage *stage, size_t slot, int i)
         gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
     waits_add(&stage->waits, gathered);
     stage->gathered = NO_OP;
-    if (overlaps(stage) && next_unit(stage, &slot, &i))
+    if (next_unit(stage, &slot, &i))
         stage->gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
 }
 
