@@ -27,13 +27,28 @@ static double own_bytes(const struct gpu *gpu, enum collective collective, doubl
     return part * gpu->nccl_own_part * bytes / n;
 }
 
-static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, double n, double bytes)
+/* What a crossing from one NVLink island of a node to another reaches of PCIe: each byte goes through host memory. The two
+ * single-node runs of BigScience's chronicles (arXiv:2211.05100) with tp=8 over two boards of four A100 reduce at 58 and 59 GB/s,
+ * a quarter of it by each GPU. */
+#define HOST_CROSSING_FRACTION 0.47
+
+/* Bus bandwidth inside a node or an NVLink domain. */
+static double local_rate(const struct gpu *gpu, struct group_span span)
 {
+    if (span.islands <= 1)
+        return gpu->nccl_rate;
+    int crossing = span.ranks / span.domains / span.islands; /* GPUs of an island, each over its own PCIe */
+    return fmin(gpu->nccl_rate, crossing * gpu->pcie_rate * HOST_CROSSING_FRACTION);
+}
+
+static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, struct group_span span, double bytes)
+{
+    double n = span.ranks;
     bool all_reduce = collective == COLLECTIVE_ALL_REDUCE;
     double ramp = 1 + sqrt(gpu->nccl_ramp_bytes / bytes);
     double carried = bytes * (n - 1) / n * (all_reduce ? 2 : 1) + own_bytes(gpu, collective, n, bytes);
-    double seconds = carried / gpu->nccl_rate * ramp;
-    if (all_reduce && gpu->nvls_rate > 0 && n >= 4)
+    double seconds = carried / local_rate(gpu, span) * ramp;
+    if (all_reduce && gpu->nvls_rate > 0 && n >= 4 && span.islands <= 1)
         seconds = fmin(seconds, bytes / gpu->nvls_rate * ramp);
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
 }
@@ -45,7 +60,7 @@ static double network_rate(const struct cluster *cluster, struct group_span span
     double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
     int sharing = span.sharing > 1 ? span.sharing : 1;
     double rate = nic * span.ranks_per_domain / sharing;
-    return fmin(rate, cluster->gpu.nccl_rate);
+    return fmin(rate, local_rate(&cluster->gpu, span));
 }
 
 static double network_hop(const struct cluster *cluster, struct group_span span)
@@ -99,7 +114,7 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     if (span.ranks <= 1 || bytes <= 0)
         return (struct cost){0};
     if (span.domains <= 1)
-        return nvlink_time(&cluster->gpu, collective, span.ranks, bytes);
+        return nvlink_time(&cluster->gpu, collective, span, bytes);
     if (collective == COLLECTIVE_ALL_TO_ALL)
         return network_all_to_all(cluster, span, bytes);
     struct cost ring = network_ring(cluster, collective, span, bytes);

@@ -164,6 +164,7 @@ struct group_span {
     int leaves;           /* ToR sets touched */
     int pods;             /* aggregation blocks touched */
     int sharing;          /* groups of this kind that use one NIC at the same time (1: alone, or no NIC needed) */
+    int islands;          /* parts of one node touched that NVLink does not join (1: a node is one NVLink domain, or part of one) */
 };
 struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind);
 int layout_group_size(const struct layout *layout, enum group_kind kind);

@@ -102,6 +102,14 @@ static int nic_sharing(const struct group_shape *shape, int world, const struct 
     return sharing > 1 ? sharing : 1;
 }
 
+/* NVLink islands that the members in one node are spread over. */
+static int islands_of(const struct group_shape *shape, int world, const struct cluster *cluster)
+{
+    if (cluster->nvlink_domain <= 0 || cluster->nvlink_domain >= cluster->gpus_per_node)
+        return 1;
+    return reach_of(shape, min_int(world, cluster->gpus_per_node), cluster->nvlink_domain).units;
+}
+
 static int gpus_under(int nodes, const struct cluster *cluster, int world)
 {
     int64_t gpus = (int64_t)nodes * cluster->gpus_per_node;
@@ -113,7 +121,7 @@ struct group_span layout_span(const struct layout *layout, const struct cluster 
     struct group_shape shape = group_shape_of(layout, kind);
     int ranks = shape.n * shape.outer_n, world = world_ranks(layout);
     if (ranks == 1)
-        return (struct group_span){1, 1, 1, 1, 1, 1};
+        return (struct group_span){1, 1, 1, 1, 1, 1, 1};
     struct reach domains = reach_of(&shape, world, used_domain(world, cluster));
     struct group_span span = {
         .ranks = ranks,
@@ -122,6 +130,7 @@ struct group_span layout_span(const struct layout *layout, const struct cluster 
         .leaves = 1,
         .pods = 1,
         .sharing = 1,
+        .islands = islands_of(&shape, world, cluster),
     };
     if (span.domains == 1)
         return span;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,33 @@ enum status catalog_cluster(const char *name, struct cluster *cluster, struct di
     return load(CATALOG_CLUSTERS, name, cluster, diags);
 }
 
+static bool same_rate(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * b;
+}
+
+/* The one cluster of the catalog with these GPUs, nodes of this size and this network rate a GPU; false when there is none or
+ * several. */
+static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, struct cluster *found)
+{
+    char **names = NULL;
+    size_t n_names = 0, n_found = 0;
+    struct diags quiet = {0};
+    if (catalog_names(CATALOG_CLUSTERS, &names, &n_names, &quiet) == STATUS_OK)
+        for (size_t i = 0; i < n_names; i++) {
+            struct cluster c;
+            if (catalog_cluster(names[i], &c, &quiet) != STATUS_OK || strcmp(c.gpu.name, gpu) != 0)
+                continue;
+            if (c.gpus_per_node != gpus_per_node || !same_rate(c.nic_rate * c.nics_per_node / c.gpus_per_node, nic_rate))
+                continue;
+            *found = c;
+            n_found++;
+        }
+    catalog_names_free(names);
+    diags_free(&quiet);
+    return n_found == 1;
+}
+
 enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
                            struct diags *diags)
 {
@@ -51,6 +79,12 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     if (nodes < 1 || gpus_per_node < 0 || nic_rate < 0) {
         diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, gpus_per_node);
         return STATUS_BAD_INPUT;
+    }
+    struct cluster known;
+    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(gpu, gpus_per_node, nic_rate, &known)) {
+        *cluster = known;
+        cluster->nodes = nodes;
+        return STATUS_OK;
     }
     enum status status = catalog_gpu(gpu, &c.gpu, diags);
     if (status != STATUS_OK)

@@ -38,8 +38,9 @@ struct catalog_entry {
 MUST_CHECK enum status catalog_entry(const char *name, struct catalog_entry *entry, struct diags *diags);
 
 /*
- * A plausible cluster for a row of a measurement table whose cluster nobody named: `nodes` hosts of gpus_per_node GPUs on a
- * non-blocking fabric, one NIC of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.
+ * A plausible cluster for a row of a measurement table whose cluster nobody named: the one cluster of the catalog with such GPUs,
+ * nodes and network rate, if it is the only one; otherwise `nodes` hosts of gpus_per_node GPUs on a non-blocking fabric, one NIC
+ * of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.
  */
 MUST_CHECK enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
                                       struct diags *diags);

@@ -14,7 +14,7 @@ struct cluster {
     struct gpu gpu;
     int nodes;
     int gpus_per_node;
-    int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, or more (NVL72: 72) */
+    int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, more (NVL72: 72), or an equal part (two boards of 4 in a node) */
     enum fabric_kind fabric;
     int nics_per_node;
     double nic_rate;              /* B/s per NIC and direction */

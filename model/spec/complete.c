@@ -108,9 +108,9 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, at least one, at most all */
         cluster->nvlink_domain = domain_of(cluster);
     complete_fabric(cluster);
-    if (cluster->nvlink_domain % gpn != 0)
-        diag_error(diags, entry_place(tree, "nvlink_domain"), "nvlink_domain: %d GPUs are not whole nodes of %d",
-                   cluster->nvlink_domain, gpn);
+    if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
+        diag_error(diags, entry_place(tree, "nvlink_domain"),
+                   "nvlink_domain: %d GPUs are neither whole nodes of %d nor an equal part of one", cluster->nvlink_domain, gpn);
     if ((double)cluster->nodes * gpn > 16e6)
         diag_error(diags, entry_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are beyond what msim addresses", cluster->nodes,
                    gpn);

@@ -56,6 +56,22 @@ START_TEST(a_rank_moves_its_own_part_too)
 }
 END_TEST
 
+/* Two boards of four GPUs: every GPU's PCIe carries a quarter of what goes from one board to the other. */
+START_TEST(boards_of_a_node_are_joined_by_pcie)
+{
+    struct shape s;
+    plain_cluster(&s);
+    struct group_span boards = node_of(8);
+    boards.islands = 2;
+    s.cluster.gpu.pcie_rate = 10e9;
+    double bytes = 800e6, whole = seconds(&s, COLLECTIVE_ALL_GATHER, node_of(8), bytes);
+    double split = seconds(&s, COLLECTIVE_ALL_GATHER, boards, bytes);
+    ck_assert_double_eq_tol((split - 7e-6) / (whole - 7e-6), 100e9 / (4 * 10e9 * 0.47), 1e-9);
+    s.cluster.gpu.pcie_rate = 1e12; /* not the limit */
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_GATHER, boards, bytes), whole, 1e-15);
+}
+END_TEST
+
 START_TEST(one_rank_or_no_bytes_cost_nothing)
 {
     struct shape s;
@@ -112,6 +128,7 @@ Suite *suite_collective(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
     tcase_add_test(all, a_rank_moves_its_own_part_too);
+    tcase_add_test(all, boards_of_a_node_are_joined_by_pcie);
     tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
     tcase_add_test(all, more_bandwidth_is_never_slower);

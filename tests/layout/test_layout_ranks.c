@@ -250,26 +250,39 @@ static void expect_span(struct group_span got, struct group_span want)
     ck_assert_int_eq(got.leaves, want.leaves);
     ck_assert_int_eq(got.pods, want.pods);
     ck_assert_int_eq(got.sharing, want.sharing);
+    ck_assert_int_eq(got.islands, want.islands);
 }
 
 START_TEST(spans_by_hand)
 {
     struct layout megascale = {.tp = 8, .cp = 1, .pp = 8, .vpp = 6, .dp = 192, .ep = 1};
     struct cluster a100 = {.gpus_per_node = 8, .nvlink_domain = 8, .nics_per_node = 8, .leaf_nodes = 64};
-    expect_span(layout_span(&megascale, &a100, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_PP), (struct group_span){8, 1, 8, 8, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_MODEL), (struct group_span){64, 8, 8, 8, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_EP), (struct group_span){1, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_PP), (struct group_span){8, 1, 8, 8, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_MODEL), (struct group_span){64, 8, 8, 8, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_EP), (struct group_span){1, 1, 1, 1, 1, 1, 1});
 
     a100.nics_per_node = 4; /* two data-parallel groups on each NIC */
-    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 2});
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 2, 1});
     struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 128, .ep = 1};
-    expect_span(layout_span(&fsdp, &a100, GROUP_DP), (struct group_span){128, 8, 16, 1, 1, 1});
+    expect_span(layout_span(&fsdp, &a100, GROUP_DP), (struct group_span){128, 8, 16, 1, 1, 1, 1});
     struct layout half = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 64, .ep = 1};
-    expect_span(layout_span(&half, &a100, GROUP_DP), (struct group_span){64, 4, 16, 1, 1, 2});
+    expect_span(layout_span(&half, &a100, GROUP_DP), (struct group_span){64, 4, 16, 1, 1, 2, 1});
     struct layout part = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 2, .ep = 1}; /* two of eight GPUs */
-    expect_span(layout_span(&part, &a100, GROUP_DP), (struct group_span){2, 2, 1, 1, 1, 1});
+    expect_span(layout_span(&part, &a100, GROUP_DP), (struct group_span){2, 2, 1, 1, 1, 1, 1});
+}
+END_TEST
+
+/* Jean Zay: nodes of two boards of four GPUs. */
+START_TEST(spans_of_boards)
+{
+    struct cluster boards = {.gpus_per_node = 8, .nvlink_domain = 4, .nics_per_node = 4, .leaf_nodes = 16};
+    struct layout wide = {.tp = 8, .cp = 1, .pp = 6, .vpp = 1, .dp = 8, .ep = 1};
+    expect_span(layout_span(&wide, &boards, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1, 2});
+    struct layout narrow = {.tp = 4, .cp = 1, .pp = 12, .vpp = 1, .dp = 8, .ep = 1};
+    expect_span(layout_span(&narrow, &boards, GROUP_TP), (struct group_span){4, 4, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&narrow, &boards, GROUP_DP), (struct group_span){8, 2, 4, 1, 1, 2, 2});
 }
 END_TEST
 
@@ -278,14 +291,14 @@ START_TEST(spans_of_large_domains)
 {
     struct cluster nvl72 = {.gpus_per_node = 4, .nvlink_domain = 72, .nics_per_node = 4, .leaf_nodes = 0};
     struct layout moe = {.tp = 1, .cp = 1, .pp = 4, .vpp = 4, .dp = 64, .ep = 64};
-    expect_span(layout_span(&moe, &nvl72, GROUP_EP), (struct group_span){64, 64, 1, 1, 1, 1});
-    expect_span(layout_span(&moe, &nvl72, GROUP_PP), (struct group_span){4, 1, 4, 1, 1, 1});
+    expect_span(layout_span(&moe, &nvl72, GROUP_EP), (struct group_span){64, 64, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&moe, &nvl72, GROUP_PP), (struct group_span){4, 1, 4, 1, 1, 1, 1});
     struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 256, .ep = 1};
-    expect_span(layout_span(&fsdp, &nvl72, GROUP_DP), (struct group_span){256, 64, 4, 1, 1, 1});
+    expect_span(layout_span(&fsdp, &nvl72, GROUP_DP), (struct group_span){256, 64, 4, 1, 1, 1, 1});
     struct layout whole = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 144, .ep = 1};
-    expect_span(layout_span(&whole, &nvl72, GROUP_DP), (struct group_span){144, 72, 2, 1, 1, 1});
+    expect_span(layout_span(&whole, &nvl72, GROUP_DP), (struct group_span){144, 72, 2, 1, 1, 1, 1});
     struct layout small = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 40, .ep = 1};
-    expect_span(layout_span(&small, &nvl72, GROUP_DP), (struct group_span){40, 40, 1, 1, 1, 1});
+    expect_span(layout_span(&small, &nvl72, GROUP_DP), (struct group_span){40, 40, 1, 1, 1, 1, 1});
 }
 END_TEST
 
@@ -302,6 +315,7 @@ int main(void)
     tcase_add_test(tcase, spans_against_brute_force);
     tcase_add_test(tcase, spans_by_hand);
     tcase_add_test(tcase, spans_of_large_domains);
+    tcase_add_test(tcase, spans_of_boards);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
