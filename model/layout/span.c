@@ -107,7 +107,7 @@ static int islands_of(const struct group_shape *shape, int world, const struct c
 {
     if (cluster->nvlink_domain <= 0 || cluster->nvlink_domain >= cluster->gpus_per_node)
         return 1;
-    return reach_of(shape, min_int(world, cluster->gpus_per_node), cluster->nvlink_domain).units;
+    return divide_up(reach_of(shape, world, cluster->nvlink_domain).units, reach_of(shape, world, cluster->gpus_per_node).units);
 }
 
 static int gpus_under(int nodes, const struct cluster *cluster, int world)

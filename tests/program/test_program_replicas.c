@@ -236,8 +236,25 @@ static uint32_t gather_of(const struct op *ops, uint32_t unit)
     return found;
 }
 
-/* Each layer waits for its own parameters. With overlap they are asked for when the layer before begins, that is when the one
- * before that has ended; without, when the layer before has ended. */
+/* Recomputation uses the weights gathered for the backward pass where exchanges overlap, and gathers once more where they do not. */
+START_TEST(sharded_recomputation)
+{
+    for (int overlap = 0; overlap < 2; overlap++) {
+        struct fixture f = replicated(1, 1, 3, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, false);
+        f.layout.recompute = RECOMPUTE_FULL;
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        struct setting setting = fixture_setting(&f);
+        struct stage_parameters all = parameters_of_stage(&f, 0);
+        struct stage_parameters layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 8}, false, false);
+        double gathered = all.dense + (overlap ? 1 : 2) * layers.dense;
+        expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_DP), 3 * 2 * gathered);
+        program_free(&program);
+    }
+}
+END_TEST
+
+/* Each layer waits for its own parameters, which are asked for when the layer before begins, that is when the one before that has
+ * ended. */
 START_TEST(sharded_prefetch)
 {
     for (int overlap = 0; overlap < 2; overlap++) {
@@ -253,9 +270,8 @@ START_TEST(sharded_prefetch)
             uint32_t gather = gather_of(ops, units[u]);
             ck_assert_uint_ne(gather, NO_OP);
             ck_assert_int_eq(ops[gather].layer, ops[units[u]].layer);
-            uint32_t behind = overlap ? 2 : 1;
-            if (u >= behind)
-                ck_assert(depends_on(&ops[gather], units[u - behind]));
+            if (u >= 2)
+                ck_assert(depends_on(&ops[gather], units[u - 2]));
             if (u + 1 < n_units && ops[units[u]].pass == PASS_BACKWARD) { /* without overlap the reduction blocks */
                 uint32_t reduce = find(ops, n, units[u], OP_COLLECTIVE, N_PASSES, COLLECTIVE_REDUCE_SCATTER);
                 ck_assert(depends_on(&ops[reduce], units[u]));
@@ -299,6 +315,7 @@ int main(void)
     tcase_add_test(tcase, chunks_overlap);
     tcase_add_test(tcase, end_of_step);
     tcase_add_test(tcase, sharded_counts);
+    tcase_add_test(tcase, sharded_recomputation);
     tcase_add_test(tcase, sharded_prefetch);
     tcase_add_test(tcase, tied_embeddings);
     suite_add_tcase(suite, tcase);
