@@ -197,7 +197,7 @@ enum status binding_build(const struct program *program, int script, const struc
     for (int c = 0; c < layout->vpp; c++) {
         int v = layout_virtual_stage(layout, script, c);
         for (int pass = 0; pass < N_PASSES; pass++)
-            step_list_build(layout, setting, (enum pass)pass, layout_layers(layout, setting->model->layers, v), v == 0, v == last,
+            step_list_build(layout, setting, (enum pass)pass, layout_layers(layout, setting->model, v), v == 0, v == last,
                             &binding.lists[c * N_PASSES + pass]);
     }
     struct binder b = {.program = program,

@@ -92,7 +92,7 @@ static void open_chunks(struct rank *rank, uint64_t seed)
     for (int c = 0; c < layout->vpp; c++) {
         struct chunk_state *chunk = &rank->chunks[c];
         chunk->virtual_stage = layout_virtual_stage(layout, rank->stage, c);
-        chunk->range = layout_layers(layout, rank->setting->model->layers, chunk->virtual_stage);
+        chunk->range = layout_layers(layout, rank->setting->model, chunk->virtual_stage);
         chunk->embedding = chunk->virtual_stage == 0;
         chunk->head = chunk->virtual_stage == last;
         chunk_open(rank, chunk, seed);

@@ -22,7 +22,7 @@
 #include "model/cost/machine.h"
 
 struct pass_key {
-    int tp, cp, ep, micro_batch, recompute, sequence_parallel, tp_inside;
+    int tp, cp, ep, micro_batch, recompute, sequence_parallel, expert_tp;
     feature_set features;
 };
 
@@ -78,7 +78,7 @@ static struct pass_key key_of(const struct layout *l)
         .micro_batch = l->micro_batch,
         .recompute = l->recompute,
         .sequence_parallel = l->sequence_parallel,
-        .tp_inside = (l->dp * l->cp) % l->ep == 0,
+        .expert_tp = layout_expert_tp(l),
         .features = l->features & PASS_FEATURES,
     };
 }
@@ -86,7 +86,7 @@ static struct pass_key key_of(const struct layout *l)
 static size_t key_hash(const struct pass_key *k)
 {
     const int fields[] = {k->tp,        k->cp,           k->ep, k->micro_batch, k->recompute, k->sequence_parallel,
-                          k->tp_inside, (int)k->features};
+                          k->expert_tp, (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -96,7 +96,7 @@ static size_t key_hash(const struct pass_key *k)
 static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
-           a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->tp_inside == b->tp_inside &&
+           a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->expert_tp == b->expert_tp &&
            a->features == b->features;
 }
 

@@ -93,16 +93,18 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     };
 }
 
-/* Every rank sends to every other: the part that leaves the domain goes through its own NIC, beside the NVLink part. */
-static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes)
+/* Every rank sends to every other: what leaves the domain goes through its own NIC, beside the NVLink part. `leaving` bytes
+ * leave, which are `bytes` (n - r)/n unless copies are made on arrival. */
+static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes, double leaving)
 {
     double n = span.ranks, inside = span.ranks_per_domain;
     double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
     double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
     double oversubscribed = fmax(1, beyond_pod * cluster->pod_oversubscription);
     double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * cluster->leaf_oversubscription) : 1;
-    double outward = bytes * (n - inside) / n / nic * fmax(oversubscribed, leaf);
-    double inward = bytes * (inside - 1) / n / cluster->gpu.nccl_rate;
+    double outward = leaving / nic * fmax(oversubscribed, leaf);
+    double arriving = bytes * (n - inside) / n - leaving; /* copies made on arrival */
+    double inward = (bytes * (inside - 1) / n + arriving) / cluster->gpu.nccl_rate;
     return (struct cost){
         .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
         .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / bytes)),
@@ -116,12 +118,23 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     if (span.domains <= 1)
         return nvlink_time(&cluster->gpu, collective, span, bytes);
     if (collective == COLLECTIVE_ALL_TO_ALL)
-        return network_all_to_all(cluster, span, bytes);
+        return network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks);
     struct cost ring = network_ring(cluster, collective, span, bytes);
     if (collective != COLLECTIVE_ALL_REDUCE)
         return ring;
     struct cost tree = network_tree(cluster, span, bytes);
     return cost_seconds(tree) < cost_seconds(ring) ? tree : ring;
+}
+
+struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens)
+{
+    if (span.domains <= 1 || tokens.copies <= 1 || bytes <= 0)
+        return collective_time(cluster, COLLECTIVE_ALL_TO_ALL, span, bytes);
+    double domains = span.domains, open = domains;
+    if (tokens.groups > 0 && tokens.top_groups > 0)
+        open = fmin(domains, tokens.top_groups * fmax(1, domains / tokens.groups));
+    double reached = open * (1 - pow(1 - 1 / open, tokens.copies));
+    return network_all_to_all(cluster, span, bytes, bytes / tokens.copies * reached * (domains - 1) / domains);
 }
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)

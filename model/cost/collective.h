@@ -32,6 +32,11 @@
 #include "model/cost/work.h"
 
 struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);
+/* An all-to-all of copies of each token (bytes: all copies) to experts spread evenly over the group. A token crosses the network
+ * once to each domain that holds one of its experts, and is copied there over NVLink (DeepSeek-AI 2024, section 3.2.2; DeepEP,
+ * HybridEP). k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d counts the domains of the groups of experts
+ * that the router limits itself to. */
+struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens);
 /* Does an all-reduce over this group take the tree? */
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes);
 /* One message of a rank to another one, in the same NVLink domain or not. */

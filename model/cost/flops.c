@@ -64,7 +64,7 @@ double model_flops_per_step(const struct setting *setting, feature_set features,
     for (int i = 0; i < m->layers + m->mtp_layers; i++) {
         int layer = i < m->layers ? i : m->layers - 1;
         per_token += attention_matrix_flops(m) + ffn_flops(m, layer) + attention_pair_flops(setting, features, layer, convention);
-        per_token += i < m->layers ? 0 : logits;
+        per_token += i < m->layers ? 0 : logits + 4 * (double)m->hidden * (double)m->hidden;
     }
     return 3 * per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;
 }

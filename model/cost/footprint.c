@@ -158,7 +158,7 @@ static double stage_layers_bytes(const struct layout *layout, const struct setti
     double sum = 0;
     *largest = 0;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
-        struct layer_range r = layout_layers(layout, m->layers, layout_virtual_stage(layout, stage, chunk));
+        struct layer_range r = layout_layers(layout, m, layout_virtual_stage(layout, stage, chunk));
         if (r.count == 0)
             continue;
         bool first = layer_is_mixture(m, r.first), last = layer_is_mixture(m, r.first + r.count - 1);
@@ -209,7 +209,7 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
     bool one_table = setting->model->tied_embeddings && schedule_is_folded(layout->schedule); /* both ends on one stage */
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
-        struct layer_range r = layout_layers(layout, setting->model->layers, v);
+        struct layer_range r = layout_layers(layout, setting->model, v);
         bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
         struct stage_parameters p = inner;
         if (!is_inner || r.count != inner_count)
@@ -230,7 +230,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
 {
     struct stage_parameters p = parameters_of_stage(layout, setting, stage);
     double replicas = (double)layout->dp * layout->cp;
-    double expert_replicas = fmax(1, replicas * ((layout->dp * layout->cp) % layout->ep ? layout->tp : 1) / layout->ep);
+    double expert_replicas = fmax(1, replicas * layout->tp / layout_expert_tp(layout) / layout->ep);
     double whole = p.dense + p.experts;
     double share = p.dense / replicas + p.experts / expert_replicas;
     enum precision precision = setting->job->precision;

@@ -106,6 +106,14 @@ static struct cost paced(const struct machine *machine, struct cost cost)
     return cost;
 }
 
+static struct cost exchange_cost(const struct machine *machine, const struct work_collective *c)
+{
+    struct group_span span = machine->spans[c->group];
+    if (c->tokens.copies)
+        return dispatch_time(machine->cluster, span, c->bytes, c->tokens);
+    return collective_time(machine->cluster, c->collective, span, c->bytes);
+}
+
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
 {
     const struct gpu *gpu = &machine->cluster->gpu;
@@ -115,7 +123,7 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_ATTENTION: return paced(machine, attention_cost(gpu, &work->attention, false));
     case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
-    case WORK_COLLECTIVE: return collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes);
+    case WORK_COLLECTIVE: return exchange_cost(machine, c);
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED: break;

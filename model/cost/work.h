@@ -61,10 +61,17 @@ struct work_memory {
     int32_t count; /* kernels */
 };
 
+/* What an all-to-all carries that dispatches tokens to experts, or brings them back: `copies` of each token, to experts in at
+ * most top_groups of `groups` equal groups (0: anywhere). */
+struct token_copies {
+    int copies, groups, top_groups;
+};
+
 struct work_collective {
     enum collective collective;
     enum group_kind group;
-    double bytes; /* of the full buffer, as nccl-tests counts it */
+    double bytes;               /* of the full buffer, as nccl-tests counts it */
+    struct token_copies tokens; /* copies 0: all bytes differ */
 };
 
 struct work_data {

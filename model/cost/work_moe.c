@@ -4,26 +4,26 @@
 #include "model/cost/work_layer.h"
 
 struct experts_shape {
-    int64_t rows;   /* token copies all local experts work on */
-    int32_t local;  /* experts on this rank */
-    int64_t width;  /* of one expert on this rank */
-    double sent;    /* bytes of token copies this rank dispatches */
-    bool tp_inside; /* experts are split over tp as well (ep divides dp * cp) */
+    int64_t rows;  /* token copies all local experts work on */
+    int32_t local; /* experts on this rank */
+    int64_t width; /* of one expert on this rank */
+    double sent;   /* bytes of token copies this rank dispatches */
+    bool split;    /* experts are split over tp as well */
 };
 
 static struct experts_shape experts_shape(const struct layer_builder *b)
 {
     const struct mixture *moe = &b->model->moe;
     const struct layout *l = b->layout;
-    bool tp_inside = l->tp > 1 && (l->dp * l->cp) % l->ep == 0;
+    bool split = layout_expert_tp(l) > 1;
     double own_tokens = b->tokens / l->tp; /* each rank dispatches its share of the sequence */
-    double rows = (tp_inside ? b->tokens : own_tokens) * moe->top_k;
+    double rows = (split ? b->tokens : own_tokens) * moe->top_k;
     return (struct experts_shape){
         .rows = (int64_t)(rows < 1 ? 1 : rows),
         .local = moe->experts / l->ep > 0 ? moe->experts / l->ep : 1,
-        .width = tp_inside ? moe->expert_ffn / l->tp : moe->expert_ffn,
+        .width = split ? moe->expert_ffn / l->tp : moe->expert_ffn,
         .sent = own_tokens * moe->top_k * (double)b->model->hidden * 2,
-        .tp_inside = tp_inside,
+        .split = split,
     };
 }
 
@@ -44,9 +44,14 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
 
 static void all_to_all(struct layer_builder *b, const struct experts_shape *e, const char *label)
 {
-    if (b->layout->ep > 1)
-        builder_append(b, builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent));
-    if (e->tp_inside) {
+    if (b->layout->ep > 1) {
+        const struct mixture *moe = &b->model->moe;
+        int32_t id = builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent);
+        if (builder_is_current(b)) /* a token crosses to a node once, whatever number of its experts are there */
+            b->table->items[id].collective.tokens = (struct token_copies){moe->top_k, moe->groups, moe->top_groups};
+        builder_append(b, id);
+    }
+    if (e->split) {
         double bytes = e->sent * b->layout->tp;
         builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes));
     }

@@ -44,6 +44,19 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
     return builder_close(&b, "layer", repeat);
 }
 
+/* A multi-token-prediction module first brings the state and the next token's embedding, side by side, back to the model's width.
+ */
+static void prediction_projection(struct layer_builder *b, bool input, bool weight, bool backward)
+{
+    int64_t h = b->model->hidden, out = h / b->layout->tp;
+    if (!backward)
+        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_FORWARD));
+    if (backward && input)
+        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_BACKWARD_INPUT));
+    if (backward && weight)
+        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_BACKWARD_WEIGHT));
+}
+
 static int32_t head_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass)
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
@@ -51,6 +64,7 @@ static int32_t head_pass(struct work_table *table, const struct layout *layout, 
     head_works(&b, backward, input, weight);
     for (int i = 0; i < setting->model->mtp_layers; i++) { /* one more layer and one more prediction each */
         struct layer_kind kind = kind_of(setting->model, setting->model->layers - 1);
+        prediction_projection(&b, input, weight, backward);
         if (backward)
             layer_backward(&b, kind, input, weight);
         else
@@ -129,13 +143,20 @@ int32_t work_add_optimizer(struct work_table *table, const struct layout *layout
     return work_add(table, work);
 }
 
+/* `n` layers like the one at `index`. */
+static void add_layers(struct stage_parameters *p, const struct layout *layout, const struct transformer *model, int index, int n)
+{
+    double dense = transformer_layer_parameters(model, index, false), all = transformer_layer_parameters(model, index, true);
+    p->dense += n * dense / layout->tp;
+    p->experts += n * (all - dense) / layout->ep / layout_expert_tp(layout);
+}
+
 struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
                                               struct layer_range range, bool embedding, bool head)
 {
     const struct transformer *model = setting->model;
     struct stage_parameters p = {0};
     double table = (double)model->vocab * (double)model->hidden / layout->tp;
-    bool tp_inside = (layout->dp * layout->cp) % layout->ep == 0;
     int mixtures = 0, a_mixture = 0, a_dense = 0;
     for (int i = range.first; i < range.first + range.count; i++) {
         bool mixture = layer_is_mixture(model, i);
@@ -143,18 +164,16 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
         *(mixture ? &a_mixture : &a_dense) = i;
     }
     if (range.count > mixtures)
-        p.dense += (range.count - mixtures) * transformer_layer_parameters(model, a_dense, false) / layout->tp;
-    if (mixtures > 0) {
-        double dense = transformer_layer_parameters(model, a_mixture, false),
-               all = transformer_layer_parameters(model, a_mixture, true);
-        p.dense += mixtures * dense / layout->tp;
-        p.experts += mixtures * (all - dense) / layout->ep / (tp_inside ? layout->tp : 1);
-    }
+        add_layers(&p, layout, model, a_dense, range.count - mixtures);
+    if (mixtures > 0)
+        add_layers(&p, layout, model, a_mixture, mixtures);
     if (embedding)
         p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
     if (head && (!model->tied_embeddings || !embedding))
         p.dense += table; /* tied with the first stage's table, the last stage still holds a copy */
-    for (int i = 0; head && i < model->mtp_layers; i++)
-        p.dense += transformer_layer_parameters(model, model->layers - 1, false) / layout->tp;
+    if (head && model->mtp_layers) {
+        add_layers(&p, layout, model, model->layers - 1, model->mtp_layers);
+        p.dense += model->mtp_layers * 2.0 * (double)model->hidden * (double)model->hidden / layout->tp;
+    }
     return p;
 }

@@ -195,6 +195,10 @@ static bool check_interleave(const struct layout *l, const struct setting *s, st
 
 static bool check_experts(const struct layout *l, const struct setting *s, struct reply why)
 {
+    if (l->etp > 1 && l->etp != l->tp) {
+        SAY(why, "etp=%d: an expert is whole (etp=1) or split like the rest of its layer (tp=%d)", l->etp, l->tp);
+        return false;
+    }
     if (l->ep == 1)
         return true;
     int experts = s->model->moe.experts;
@@ -206,8 +210,8 @@ static bool check_experts(const struct layout *l, const struct setting *s, struc
         SAY(why, "ep=%d does not divide the %d experts", l->ep, experts);
         return false;
     }
-    if ((int64_t)l->tp * l->cp * l->dp % l->ep) {
-        SAY(why, "ep=%d divides neither dp * cp = %d nor the tp * cp * dp = %d ranks of a stage", l->ep, l->dp * l->cp,
+    if ((int64_t)l->tp * l->cp * l->dp % ((int64_t)l->ep * layout_expert_tp(l))) {
+        SAY(why, "ep=%d ranks of %d for each expert do not divide the tp * cp * dp = %d of a stage", l->ep, layout_expert_tp(l),
             l->tp * l->cp * l->dp);
         return false;
     }

@@ -11,14 +11,19 @@ int layout_virtual_stages(const struct layout *layout)
     return layout->schedule == SCHEDULE_DUALPIPE ? layout->pp : layout->pp * layout->vpp;
 }
 
-struct layer_range layout_layers(const struct layout *layout, int layers, int virtual_stage)
+struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)
 {
     int n = layout_virtual_stages(layout), v = virtual_stage;
-    int each = layers / n, heavier = layers % n;
+    /* Multi-token-prediction layers are the last ones, with the head, and take layers' places. */
+    int layers = model->layers, with_prediction = layers + model->mtp_layers;
+    int each = with_prediction / n, heavier = with_prediction % n;
     /* Virtual stages [start, n - 1) hold one layer more. When n divides L + 2 this is all but the first and last. */
     int start = n - 1 - heavier;
     int before = v < start ? 0 : v - start < heavier ? v - start : heavier;
-    return (struct layer_range){.first = v * each + before, .count = each + (v >= start && v < n - 1)};
+    int first = v * each + before, count = each + (v >= start && v < n - 1);
+    if (first > layers)
+        first = layers;
+    return (struct layer_range){.first = first, .count = first + count > layers ? layers - first : count};
 }
 
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk)

@@ -4,11 +4,11 @@
  * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Micro-batches per
  * replica m = global_batch / (dp * micro_batch).
  *
- * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage. Ordinarily these are ep of the dp *
- * cp ranks with the same tp index (ep divides dp * cp); every expert is then split over tp as well, and expert weights are
- * replicated dp * cp / ep times. An ep that divides only tp * cp * dp takes its ranks from all of the stage (Megatron's parallel
- * folding with an expert tensor parallelism of 1): an expert is whole on its rank and is replicated tp * cp * dp / ep times.
- * layout_expert_tp tells the two apart.
+ * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage, expert tensor parallelism etp splits
+ * each of them: over 1 rank or over tp. With etp = 1 the ep ranks are neighbours anywhere in the stage (ep divides tp * cp * dp;
+ * Megatron's parallel folding), an expert is whole on its rank and replicated tp * cp * dp / ep times: what recipes for many
+ * small experts do, and what a layout means that does not say. With etp = tp they are ep of the dp * cp ranks with the same tp
+ * index (ep divides dp * cp), and experts are replicated dp * cp / ep times; so it is without expert parallelism (ep = 1).
  *
  * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves). ZB-V and
  * DualPipe-V fold the model into a V of two chunks: chunk 1 of stage i is virtual stage 2 * pp - 1 - i, so stage 0 has both ends.
@@ -51,6 +51,7 @@ int schedule_parse(const char *name);              /* -1: unknown */
 
 struct layout {
     int tp, cp, pp, vpp, dp, ep;
+    int etp;  /* 0: what the comment above says; read it through layout_expert_tp */
     int zero; /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
     bool sequence_parallel;
     int micro_batch;
@@ -115,16 +116,17 @@ void layout_complete(struct layout *layout, const struct setting *setting);
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
 int layout_virtual_stages(const struct layout *layout);
-/* Layers of virtual stage v: first layer and count. */
+/* Layers of virtual stage v: first layer and count. What does not divide is shared out one by one, the first and last stages the
+ * lighter; the last one's share includes the model's multi-token-prediction layers, which are not counted here. */
 struct layer_range {
     int first, count;
 };
-struct layer_range layout_layers(const struct layout *layout, int layers, int virtual_stage);
+struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage);
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
 /* The inverse: where virtual stage v runs (DualPipe: where the micro-batches that enter at stage 0 meet it). */
 int layout_stage_of(const struct layout *layout, int virtual_stage);
 int layout_chunk_of(const struct layout *layout, int virtual_stage);
-/* Ranks over which one expert is split: tp, or 1 when ep takes its ranks from the whole stage. */
+/* Ranks over which one expert is split: 1 or tp. */
 int layout_expert_tp(const struct layout *layout);
 
 /* Where a rank stands. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so that
@@ -164,7 +166,7 @@ struct group_span {
     int leaves;           /* ToR sets touched */
     int pods;             /* aggregation blocks touched */
     int sharing;          /* groups of this kind that use one NIC at the same time (1: alone, or no NIC needed) */
-    int islands;          /* parts of one node touched that NVLink does not join (1: a node is one NVLink domain, or part of one) */
+    int islands; /* parts of one node touched that NVLink does not join (1: a node is one NVLink domain, or part of one) */
 };
 struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind);
 int layout_group_size(const struct layout *layout, enum group_kind kind);

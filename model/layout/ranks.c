@@ -20,7 +20,9 @@ int layout_rank(const struct layout *layout, struct coordinates at)
 
 int layout_expert_tp(const struct layout *layout)
 {
-    return layout->dp * layout->cp % layout->ep == 0 ? layout->tp : 1;
+    if (layout->etp)
+        return layout->etp;
+    return layout->ep == 1 ? layout->tp : 1;
 }
 
 /* Groups of n ranks, `stride` apart, that tile the world. */

@@ -18,24 +18,30 @@ static const struct number_key {
     size_t offset;
     int least;
 } NUMBER_KEYS[] = {
-    {"tp", "tensor_parallel", offsetof(struct layout, tp), 1},      {"cp", "context_parallel", offsetof(struct layout, cp), 1},
-    {"pp", "pipeline_parallel", offsetof(struct layout, pp), 1},    {"vpp", "virtual_pipeline", offsetof(struct layout, vpp), 1},
-    {"dp", "data_parallel", offsetof(struct layout, dp), 1},        {"ep", "expert_parallel", offsetof(struct layout, ep), 1},
-    {"mb", "micro_batch", offsetof(struct layout, micro_batch), 1}, {"zero", "zero_stage", offsetof(struct layout, zero), 0},
+    {"tp", "tensor_parallel", offsetof(struct layout, tp), 1},
+    {"cp", "context_parallel", offsetof(struct layout, cp), 1},
+    {"pp", "pipeline_parallel", offsetof(struct layout, pp), 1},
+    {"vpp", "virtual_pipeline", offsetof(struct layout, vpp), 1},
+    {"dp", "data_parallel", offsetof(struct layout, dp), 1},
+    {"ep", "expert_parallel", offsetof(struct layout, ep), 1},
+    {"mb", "micro_batch", offsetof(struct layout, micro_batch), 1},
+    {"zero", "zero_stage", offsetof(struct layout, zero), 0},
+    {"etp", "expert_tensor_parallel", offsetof(struct layout, etp), 1},
 };
 enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
 
 static void report_unknown_key(const char *key, struct diags *diags)
 {
     static const char *const known[] = {
-        "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "micro_batch", "zero", "sp", "sequence_parallel", "recompute", "schedule",
+        "tp",        "cp",       "pp", "vpp", "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
+        "recompute", "schedule",
     };
     const char *near = nearest_name(key, known, sizeof known / sizeof known[0]);
     if (near)
         diag_error(diags, NOWHERE, "layout: unknown key '%s'; did you mean '%s'?", key, near);
     else
         diag_error(diags, NOWHERE,
-                   "layout: unknown key '%s'; known are tp, cp, pp, vpp, dp, ep, mb, zero, sp, recompute, schedule", key);
+                   "layout: unknown key '%s'; known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule", key);
 }
 
 static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
@@ -168,8 +174,11 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s", layout->tp,
-             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, layout->micro_batch, layout->zero,
+    char split[24] = "";
+    if (layout->etp)
+        snprintf(split, sizeof split, ",etp=%d", layout->etp);
+    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s", layout->tp,
+             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero,
              layout->sequence_parallel, recompute_name(layout->recompute), schedule_name(layout->schedule));
     return buffer;
 }

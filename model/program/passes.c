@@ -9,7 +9,7 @@ enum { WORK_DEPTH_MAX = 16 }; /* of a work tree below a pass; layers hold kernel
 struct segment segment_of_stage(const struct layout *layout, const struct setting *setting, int virtual_stage)
 {
     return (struct segment){
-        .range = layout_layers(layout, setting->model->layers, virtual_stage),
+        .range = layout_layers(layout, setting->model, virtual_stage),
         .embedding = virtual_stage == 0,
         .head = virtual_stage == layout_virtual_stages(layout) - 1,
     };

@@ -11,8 +11,8 @@
  * its last backward pass, and its parameters are gathered at the beginning of the next step, before its first forward pass: of
  * several chunks only the first's gather and the last's reduction are not covered. A stage that is one chunk exchanges it in
  * buckets of layers. ZeRO-3 gathers a layer while the one before it is computed. With overlap (PyTorch FSDP) the weights gathered
- * for a layer's backward pass also serve its recomputation, and reductions run beside the passes; without (DeepSpeed's hooks around
- * modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
+ * for a layer's backward pass also serve its recomputation, and reductions run beside the passes; without (DeepSpeed's hooks
+ * around modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
  *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
  * own groups. DualPipe holds every weight in two stages: what is left of a gradient after the exchange among replicas is added up

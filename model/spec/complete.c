@@ -17,6 +17,12 @@ static void check_mixture(const struct transformer *m, const struct yaml_node *t
         return;
     if (m->moe.top_k > m->moe.experts)
         diag_error(diags, entry_place(moe, "top_k"), "top_k: %d experts per token of only %d", m->moe.top_k, m->moe.experts);
+    if (m->moe.top_groups > m->moe.groups)
+        diag_error(diags, entry_place(moe, "top_groups"), "top_groups: a token's experts lie in %d of %d groups",
+                   m->moe.top_groups, m->moe.groups);
+    if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
+        diag_error(diags, entry_place(moe, "groups"), "groups: %d experts are not %d equal groups", m->moe.experts,
+                   m->moe.groups);
     if (m->moe.first_dense_layers + m->moe.every > m->layers)
         diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers, the first %d stay dense, then one in %d",
                    m->layers, m->moe.first_dense_layers, m->moe.every);

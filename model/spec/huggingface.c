@@ -68,6 +68,8 @@ static const struct rename deepseek_keys[] = {
     {"num_experts_per_tok", "moe.top_k", true},
     {"moe_intermediate_size", "moe.expert_ffn", true},
     {"n_shared_experts", "moe.shared_experts", false},
+    {"n_group", "moe.groups", false},
+    {"topk_group", "moe.top_groups", false},
     {"first_k_dense_replace", "moe.first_dense_layers", false},
     {"moe_layer_freq", "moe.every", false},
     {"num_nextn_predict_layers", "mtp_layers", false},

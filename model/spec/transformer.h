@@ -27,11 +27,13 @@ struct latent_attention {
 };
 
 struct mixture {
-    int experts;            /* routed experts per layer; 0: dense model */
-    int top_k;              /* routed experts per token */
-    int64_t expert_ffn;     /* feed-forward width of one routed expert */
-    int shared_experts;     /* experts every token passes */
-    int64_t shared_ffn;     /* width of the shared expert(s) together; 0: shared_experts * expert_ffn */
+    int experts; /* routed experts per layer; 0: dense model */
+    int top_k;   /* routed experts per token */
+    int groups,
+        top_groups;     /* a token's experts lie in at most top_groups of `groups` equal groups (DeepSeek-V3: 4 of 8); 0: any */
+    int64_t expert_ffn; /* feed-forward width of one routed expert */
+    int shared_experts; /* experts every token passes */
+    int64_t shared_ffn; /* width of the shared expert(s) together; 0: shared_experts * expert_ffn */
     int first_dense_layers; /* leading layers that stay dense, of width ffn_hidden */
     int every;              /* after those, one layer in `every` is a mixture (1: all) */
 };

@@ -19,6 +19,8 @@ static const struct schema latent_schema = SCHEMA("latent attention", latent_row
 static const struct field mixture_rows[] = {
     INTEGER("experts", struct mixture, experts, 1, 1e5, REQUIRED, "routed experts per layer"),
     INTEGER("top_k", struct mixture, top_k, 1, 1e5, REQUIRED, "routed experts per token"),
+    INTEGER("groups", struct mixture, groups, 0, 1e4, UNSET, "equal groups of experts that routing is limited to some of"),
+    INTEGER("top_groups", struct mixture, top_groups, 0, 1e4, UNSET, "of these, so many for a token"),
     INTEGER("expert_ffn", struct mixture, expert_ffn, 1, 1e7, REQUIRED, "feed-forward width of one expert"),
     INTEGER("shared_experts", struct mixture, shared_experts, 0, 1e4, UNSET, "experts that every token passes"),
     INTEGER("shared_ffn", struct mixture, shared_ffn, 0, 1e8, UNSET, "width of the shared experts together"),

@@ -72,6 +72,25 @@ START_TEST(boards_of_a_node_are_joined_by_pcie)
 }
 END_TEST
 
+/* Eight copies of each token over eight nodes of one NIC-bound rank pair: without copies on arrival 7/8 of the bytes leave; with
+ * them a token leaves once for each node that it reaches, 8 (1 - (7/8)^8) of 8 of which 7/8 are others'; a router that keeps to
+ * four of eight groups reaches fewer. */
+START_TEST(a_token_crosses_once_to_a_node)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.gpu.nccl_rate = 1e15;
+    struct group_span span = spread_over(8, 8);
+    double bytes = 8e9, all = seconds(&s, COLLECTIVE_ALL_TO_ALL, span, bytes);
+    double once = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){8, 0, 0}));
+    double limited = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){8, 8, 4}));
+    ck_assert_double_eq_tol(once / all, 1 - pow(7.0 / 8, 8), 1e-3);
+    ck_assert_double_eq_tol(limited / all, 0.5 * (1 - pow(3.0 / 4, 8)), 1e-3);
+    double one_copy = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){1, 0, 0}));
+    ck_assert_double_eq(one_copy, all);
+}
+END_TEST
+
 START_TEST(one_rank_or_no_bytes_cost_nothing)
 {
     struct shape s;
@@ -129,6 +148,7 @@ Suite *suite_collective(void)
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
     tcase_add_test(all, a_rank_moves_its_own_part_too);
     tcase_add_test(all, boards_of_a_node_are_joined_by_pcie);
+    tcase_add_test(all, a_token_crosses_once_to_a_node);
     tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
     tcase_add_test(all, more_bandwidth_is_never_slower);

@@ -139,7 +139,7 @@ START_TEST(widths)
     EXPECT_AFTER(dense, f.model.kv_heads = 12, LAYOUT_KV_HEADS, "tp=8 and the 12 key/value heads");
     EXPECT_AFTER(dense, f.model.hidden = 12289, LAYOUT_HIDDEN, "hidden width 12289");
     EXPECT_AFTER(dense, f.model.ffn_hidden = 1001, LAYOUT_HIDDEN, "feed-forward width 1001");
-    EXPECT_AFTER(mixture, f.model.moe.expert_ffn = 1535, LAYOUT_HIDDEN, "experts' width 1535");
+    EXPECT_AFTER(mixture, (f.model.moe.expert_ffn = 1535, f.layout.etp = 2), LAYOUT_HIDDEN, "experts' width 1535");
     EXPECT_AFTER(mixture, (f.model.moe.expert_ffn = 1535, f.layout.ep = 128), LAYOUT_LEGAL, ""); /* experts stay whole */
     EXPECT_AFTER(dense, f.model.vocab = 7, LAYOUT_VOCAB, "vocabulary of 7");
     EXPECT_AFTER(dense, (f.model.attention = ATTENTION_LATENT, f.model.kv_heads = 12), LAYOUT_LEGAL, "");
@@ -185,7 +185,9 @@ START_TEST(experts_and_zero)
     EXPECT_AFTER(dense, f.layout.ep = 2, LAYOUT_EXPERTS, "no experts");
     EXPECT_AFTER(mixture, f.layout.ep = 3, LAYOUT_EXPERTS, "the 128 experts");
     EXPECT_AFTER(mixture, (f.model.moe.experts = 256, f.layout.ep = 256), LAYOUT_EXPERTS,
-                 "dp * cp = 64 nor the tp * cp * dp = 128");
+                 "ep=256 ranks of 1 for each expert do not divide the tp * cp * dp = 128");
+    EXPECT_AFTER(mixture, (f.layout.ep = 128, f.layout.etp = 2), LAYOUT_EXPERTS, "ep=128 ranks of 2 for each expert");
+    EXPECT_AFTER(mixture, f.layout.etp = 3, LAYOUT_EXPERTS, "an expert is whole (etp=1) or split like the rest");
     EXPECT_AFTER(dense, f.layout.zero = 3, LAYOUT_ZERO, "pp=8");
     EXPECT_AFTER(dense, f.layout.zero = 2, LAYOUT_LEGAL, "");
 }

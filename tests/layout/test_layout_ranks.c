@@ -9,7 +9,8 @@
 static int count_of(int layers, int pp, int vpp, int v)
 {
     struct layout layout = {.pp = pp, .vpp = vpp};
-    return layout_layers(&layout, layers, v).count;
+    struct transformer model = {.layers = layers};
+    return layout_layers(&layout, &model, v).count;
 }
 
 START_TEST(layers_by_hand)
@@ -29,6 +30,15 @@ START_TEST(layers_by_hand)
     static const int deepseek[8] = {7, 7, 8, 8, 8, 8, 8, 7};
     for (int v = 0; v < 8; v++)
         ck_assert_int_eq(count_of(61, 2, 4, v), deepseek[v]);
+    /* its prediction layer is the last stage's 62nd: 7, six times 8, 6 and 1; over 8 x 4 the last chunk holds nothing else */
+    struct transformer predicting = {.layers = 61, .mtp_layers = 1};
+    struct layout two = {.pp = 2, .vpp = 4}, eight = {.pp = 8, .vpp = 4};
+    ck_assert_int_eq(layout_layers(&two, &predicting, 0).count, 7);
+    ck_assert_int_eq(layout_layers(&two, &predicting, 6).count, 8);
+    ck_assert_int_eq(layout_layers(&two, &predicting, 7).count, 6);
+    ck_assert_int_eq(layout_layers(&eight, &predicting, 1).count, 2);
+    ck_assert_int_eq(layout_layers(&eight, &predicting, 31).first, 61);
+    ck_assert_int_eq(layout_layers(&eight, &predicting, 31).count, 0);
     /* one lighter: the last */
     ck_assert_int_eq(count_of(11, 4, 1, 0), 3);
     ck_assert_int_eq(count_of(11, 4, 1, 3), 2);
@@ -40,10 +50,11 @@ START_TEST(layers_partition)
     for (int n = 1; n <= 40; n++) {
         for (int layers = n; layers <= 130; layers++) {
             struct layout layout = {.pp = n, .vpp = 1};
+            struct transformer model = {.layers = layers};
             int next = 0;
-            int last = layout_layers(&layout, layers, n - 1).count, first = layout_layers(&layout, layers, 0).count;
+            int last = layout_layers(&layout, &model, n - 1).count, first = layout_layers(&layout, &model, 0).count;
             for (int v = 0; v < n; v++) {
-                struct layer_range range = layout_layers(&layout, layers, v);
+                struct layer_range range = layout_layers(&layout, &model, v);
                 ck_assert_int_eq(range.first, next);
                 ck_assert_int_ge(range.count, last);
                 ck_assert_int_le(range.count - last, 1);
@@ -97,7 +108,7 @@ END_TEST
 
 START_TEST(groups_by_hand)
 {
-    struct layout layout = {.tp = 2, .cp = 2, .pp = 3, .vpp = 1, .dp = 2, .ep = 2};
+    struct layout layout = {.tp = 2, .cp = 2, .pp = 3, .vpp = 1, .dp = 2, .ep = 2, .etp = 2};
     static const struct {
         enum group_kind kind;
         int rank, n, members[8];
@@ -114,6 +125,7 @@ START_TEST(groups_by_hand)
         for (int j = 0; j < cases[i].n; j++)
             ck_assert_int_eq(members[j], cases[i].members[j]);
     }
+    layout.etp = 0;
     layout.ep = 8; /* more than dp * cp = 4: the whole stage */
     int members[8];
     ck_assert_int_eq(layout_expert_tp(&layout), 1);

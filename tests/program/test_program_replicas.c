@@ -19,7 +19,7 @@ static struct stage_parameters parameters_of_stage(const struct fixture *f, int 
     for (int c = 0; c < f->layout.vpp; c++) {
         int v = layout_virtual_stage(&f->layout, stage, c);
         struct stage_parameters p =
-            work_stage_parameters(&f->layout, &setting, layout_layers(&f->layout, f->model.layers, v), v == 0, v == last);
+            work_stage_parameters(&f->layout, &setting, layout_layers(&f->layout, &f->model, v), v == 0, v == last);
         sum.dense += p.dense;
         sum.experts += p.experts;
     }
@@ -236,7 +236,8 @@ static uint32_t gather_of(const struct op *ops, uint32_t unit)
     return found;
 }
 
-/* Recomputation uses the weights gathered for the backward pass where exchanges overlap, and gathers once more where they do not. */
+/* Recomputation uses the weights gathered for the backward pass where exchanges overlap, and gathers once more where they do not.
+ */
 START_TEST(sharded_recomputation)
 {
     for (int overlap = 0; overlap < 2; overlap++) {
