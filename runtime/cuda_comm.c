@@ -407,7 +407,7 @@ static enum status cuda_barrier(struct world *base, bool clock, struct diags *di
         status = cuda_enqueue(&world->all->base, world->stream, &call, diags);
     }
     if (status == STATUS_OK && clock)
-        status = cuda_device_mark_epoch(world->device, world->stream, diags);
+        status = world->device->api->mark_epoch(world->device, world->stream, diags);
     return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
 }
 
@@ -474,7 +474,7 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
     ncclResult_t result = options->rank == 0 ? world->nccl.ncclGetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)
         return report(world, "ncclGetUniqueId", result, diags);
-    enum status status = meeting_share(&world->meeting, versions, &id, sizeof id, diags);
+    enum status status = meeting_share(&world->meeting, versions, &id, sizeof id, options->share, diags);
     if (status != STATUS_OK)
         return status;
     config.blocking = 0;

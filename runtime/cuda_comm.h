@@ -4,6 +4,7 @@
  * Meeting. Ranks find each other in a folder that all of them can write (a shared file system on a cluster): rank 0 leaves NCCL's
  * unique id there with the versions it runs, the others wait for it; every rank leaves its host and process. Nothing else is
  * needed of the launcher than a number for each process and how many there are (cuda_place_read: Open MPI, Slurm, or MSIM_RANK).
+ * Where there is MPI it carries the id, and a folder on each machine will do.
  *
  * Communicators are split off one of all ranks. NCCL connects members when a communicator is made and not at first use, so that
  * enqueueing never waits for another rank.
@@ -25,7 +26,9 @@ struct cuda_comm_options {
     int rank, n_ranks;
     bool shared_gpu;    /* another rank of this job uses the same GPU */
     const char *folder; /* for meeting; exists, and is this job's alone */
-    nanos timeout;      /* of any wait for another rank; 0: a minute */
+    /* Gives all ranks rank 0's bytes (MPI); NULL: by a file in the folder, which all ranks then must see. */
+    void (*share)(void *bytes, size_t n);
+    nanos timeout; /* of any wait for another rank; 0: a minute */
 };
 
 /* Joins the world; all ranks call it at the same time. `device` is a CUDA device (cuda_device.h) and outlives the world.

@@ -270,7 +270,7 @@ static enum status cuda_event_time(struct device_event *base, nanos *time, struc
     return STATUS_OK;
 }
 
-enum status cuda_device_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
+static enum status cuda_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
 {
     CUDA_RETURN(device, cudaEventRecord(cuda_of(device)->epoch, stream_of(stream)));
     return STATUS_OK;
@@ -350,6 +350,7 @@ static const struct device_api cuda_api = {
     .event_time = cuda_event_time,
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
+    .mark_epoch = cuda_mark_epoch,
     .pause = cuda_pause,
 };
 

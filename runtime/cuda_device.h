@@ -10,7 +10,7 @@
  * Waiting. stream_synchronise asks the stream again and again (spinning 200 us, then sleeping 50 us at a time) and in between
  * lets a watch look after what else may end the wait: the communication backend sets it (cuda_comm.c).
  *
- * Time. event_time counts from the epoch mark (cuda_device_mark_epoch), with CUDA's resolution of about half a microsecond.
+ * Time. event_time counts from the epoch mark, with CUDA's resolution of about half a microsecond.
  */
 #ifndef MSIM_RUNTIME_CUDA_DEVICE_H
 #define MSIM_RUNTIME_CUDA_DEVICE_H
@@ -36,8 +36,6 @@ MUST_CHECK enum status cuda_device_facts(const struct device *device, struct cud
 
 struct CUstream_st;
 struct CUstream_st *cuda_device_stream(struct device_stream *stream);
-/* The epoch is where `stream` is now. */
-MUST_CHECK enum status cuda_device_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags);
 /* Called with `context` while a wait lasts; anything but STATUS_OK ends the wait and stays the device's answer. */
 struct cuda_device_watch {
     enum status (*look)(void *context, nanos waited, struct diags *diags);

@@ -92,20 +92,26 @@ static enum status wait_for_id(const struct cuda_meeting *meeting, char *bytes, 
     return STATUS_FAILED;
 }
 
-enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes, struct diags *diags)
+enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes,
+                          void (*share)(void *bytes, size_t n), struct diags *diags)
 {
     char record[FILE_BYTES] = {0};
-    size_t n = 0;
-    if (bytes + MEETING_VERSIONS > sizeof record || strlen(versions) >= MEETING_VERSIONS) {
+    size_t n = MEETING_VERSIONS + bytes;
+    enum status status = STATUS_OK;
+    if (n > sizeof record || strlen(versions) >= MEETING_VERSIONS) {
         diag_error(diags, nowhere, "rank %d: an id of %zu bytes does not fit its file", meeting->rank, bytes);
         return STATUS_FAILED;
     }
     if (meeting->rank == 0) {
         snprintf(record, MEETING_VERSIONS, "%s", versions);
         memcpy(record + MEETING_VERSIONS, id, bytes);
-        return put(meeting, "id", record, MEETING_VERSIONS + bytes, true, diags);
     }
-    enum status status = wait_for_id(meeting, record, &n, diags);
+    if (share)
+        share(record, n);
+    else if (meeting->rank == 0)
+        status = put(meeting, "id", record, n, true, diags);
+    else
+        status = wait_for_id(meeting, record, &n, diags);
     if (status != STATUS_OK)
         return status;
     record[MEETING_VERSIONS - 1] = '\0';

@@ -24,9 +24,10 @@ struct cuda_meeting {
 /* Leaves this rank's host and process id. */
 MUST_CHECK enum status meeting_enter(struct cuda_meeting *meeting, const char *folder, int rank, int n_ranks, nanos timeout,
                                      struct diags *diags);
-/* Rank 0 gives `id`; on the others it is filled in when it is there. All must run the same `versions`. */
+/* Rank 0 gives `id`; on the others it is filled in when it is there. All must run the same `versions`. `share` carries it (all
+ * ranks call it at the same time and get rank 0's bytes); NULL: a file does. */
 MUST_CHECK enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes,
-                                     struct diags *diags);
+                                     void (*share)(void *bytes, size_t n), struct diags *diags);
 void meeting_abandon(const struct cuda_meeting *meeting, const char *why);
 /* Whether somebody gave up; `why` gets the sentence. */
 bool meeting_abandoned(const struct cuda_meeting *meeting, char why[MEETING_REASON]);

@@ -6,13 +6,13 @@
 
 static const struct place nowhere = {0};
 
-/* What each launcher calls them: Open MPI's environment, Slurm's srun, and by hand. */
+/* What each launcher calls them: Open MPI's environment, Slurm's srun (a batch script has no step), and by hand. */
 static const struct {
     const char *launcher, *rank, *n_ranks, *local, *n_local;
 } launchers[] = {
     {"MSIM_RANK", "MSIM_RANK", "MSIM_RANKS", "MSIM_LOCAL_RANK", "MSIM_LOCAL_RANKS"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
 };
 
 /* A number of the environment, or `missing` when it is not set; -1 for what is no count. */

@@ -52,6 +52,9 @@ struct device_api {
     /* Bytes of attention_call.workspace, forward or backward. */
     size_t (*attention_workspace)(struct device *device, const struct attention_call *call, bool backward);
 
+    /* Times of events count from where `stream` is now, for a world without a clock of its own. */
+    enum status (*mark_epoch)(struct device *device, struct device_stream *stream, struct diags *diags);
+
     /* Do nothing on a stream for so long: a straggler on request. May be NULL. */
     enum status (*pause)(struct device_stream *stream, nanos duration, struct diags *diags);
 };

@@ -20,7 +20,8 @@ struct task {
 
 struct cpu_device {
     struct device base;
-    const nanos *epoch;
+    const nanos *epoch; /* the world's, or its own */
+    nanos own_epoch;
     size_t limit;
     pthread_mutex_t lock; /* of what follows */
     bool failed;
@@ -239,8 +240,7 @@ static void record_run(void *argument)
 {
     struct event_task *task = argument;
     struct cpu_event *event = task->event;
-    const nanos *epoch = cpu_of(event->base.device)->epoch;
-    nanos now = clock_monotonic() - (epoch ? *epoch : 0);
+    nanos now = clock_monotonic() - *cpu_of(event->base.device)->epoch;
     pthread_mutex_lock(&event->lock);
     event->recorded = task->count;
     event->time = now;
@@ -323,6 +323,13 @@ static size_t cpu_workspace(struct device *device, const struct attention_call *
     return attention_reference_workspace(call, backward);
 }
 
+static enum status cpu_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
+{
+    enum status status = cpu_stream_synchronise(stream, diags);
+    cpu_of(device)->own_epoch = clock_monotonic();
+    return status;
+}
+
 static void pause_run(void *argument)
 {
     nanos duration;
@@ -364,6 +371,7 @@ static const struct device_api cpu_api = {
     .event_time = cpu_event_time,
     .launch = cpu_launch,
     .attention_workspace = cpu_workspace,
+    .mark_epoch = cpu_mark_epoch,
     .pause = cpu_pause,
 };
 
@@ -373,7 +381,7 @@ enum status device_cpu_open(int rank, const nanos *epoch, size_t limit, struct d
     gemm_reference_threads(1); /* ranks are threads already */
     struct cpu_device *cpu = memory_new(1, sizeof *cpu);
     cpu->base = (struct device){.api = &cpu_api, .precision = PRECISION_FP32, .rank = rank};
-    cpu->epoch = epoch;
+    cpu->epoch = epoch ? epoch : &cpu->own_epoch;
     cpu->limit = limit;
     pthread_mutex_init(&cpu->lock, NULL);
     *result = &cpu->base;

@@ -11,8 +11,8 @@
 
 #include "runtime/device.h"
 
-/* `epoch` (may be NULL: 0) is where the clock of the world begins; it must outlive the device. `limit` bytes of memory_new, 0:
- * none. Release with device->api->close after its streams. */
+/* `epoch` is where the clock of the world begins, and must outlive the device; NULL: where mark_epoch put it. `limit` bytes of
+ * memory_new, 0: none. Release with device->api->close after its streams. */
 MUST_CHECK enum status device_cpu_open(int rank, const nanos *epoch, size_t limit, struct device **device, struct diags *diags);
 
 /* --- for the backend of exchanges (comm_threads.c) */

@@ -11,21 +11,22 @@
 #include "runtime/parameters.h"
 #include "runtime/probe_cases.h"
 
-enum { BATCHES = 5, REPEATS_MAX = 2000, EXCHANGE_BATCH_BYTES = 1 << 24, EXCHANGE_REPEATS_MAX = 50 };
+enum { BATCHES = 5, REPEATS_MAX = 2000, COLD_REPEATS_MAX = 40, EXCHANGE_BATCH_BYTES = 1 << 24, EXCHANGE_REPEATS_MAX = 50 };
 
+/* One rank of a probe. */
 struct prober {
     pthread_t thread;
     const struct probe_options *options;
-    const struct probe_cases *cases;
-    struct hub *hub;
+    struct probe_cases cases;
+    struct hub *hub; /* of ranks that are threads */
     int rank;
     struct device *device;
     struct world *world;
     struct device_stream *stream;
     struct communicator *everybody;
-    struct device_event *event;
-    void *buffers[PROBE_BUFFERS];
-    double (*times)[BATCHES]; /* [n_cases] */
+    struct device_event *events[2 * COLD_REPEATS_MAX];
+    void *buffers[PROBE_BUFFERS], *flush;
+    double *times; /* [n_cases][BATCHES], own, in the end the mean over ranks */
     enum status status;
     struct diags diags;
 };
@@ -35,7 +36,11 @@ struct prober {
 static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 {
     struct kernel_call call = c->call;
-    probe_case_place(&call, p->buffers);
+    probe_case_place(&call, p->buffers, device_element_bytes(p->device));
+    bool backward = call.kernel == KERNEL_ATTENTION_BACKWARD;
+    if ((backward || call.kernel == KERNEL_ATTENTION_FORWARD) &&
+        p->device->api->attention_workspace(p->device, &call.attention, backward))
+        call.attention.workspace = p->buffers[6];
     if (p->status == STATUS_OK)
         p->status = p->device->api->launch(p->stream, &call, &p->diags);
 }
@@ -43,24 +48,55 @@ static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 static void enqueue_exchange(struct prober *p, const struct probe_case *c)
 {
     struct exchange_call call = c->exchange;
-    call.in = p->buffers[0];
-    call.out = p->buffers[1];
+    call.in = p->buffers[1];
+    call.out = p->buffers[2];
     if (p->status == STATUS_OK)
         p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
+}
+
+static void enqueue_flush(struct prober *p)
+{
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {p->flush, p->options->flush_bytes}};
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->launch(p->stream, &zero, &p->diags);
+}
+
+static void mark(struct prober *p, int event)
+{
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->event_record(p->events[event], p->stream, &p->diags);
 }
 
 /* As the executor does it: a mark before, the work, a mark after. */
 static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
 {
+    bool cold = p->options->flush_bytes > 0;
     for (int i = 0; i < repeats && p->status == STATUS_OK; i++) {
-        p->status = p->device->api->event_record(p->event, p->stream, &p->diags);
+        if (cold && !c->is_exchange)
+            enqueue_flush(p);
+        mark(p, cold ? 2 * i : 0);
         if (c->is_exchange)
             enqueue_exchange(p, c);
         else
             enqueue_kernel(p, c);
-        if (p->status == STATUS_OK)
-            p->status = p->device->api->event_record(p->event, p->stream, &p->diags);
+        mark(p, cold ? 2 * i + 1 : 1);
     }
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
+}
+
+/* Mean of what the device says each call took. */
+static double between_marks(struct prober *p, int repeats)
+{
+    nanos total = 0;
+    for (int i = 0; i < repeats && p->status == STATUS_OK; i++) {
+        nanos begin = 0, end = 0;
+        p->status = p->device->api->event_time(p->events[2 * i], &begin, &p->diags);
+        if (p->status == STATUS_OK)
+            p->status = p->device->api->event_time(p->events[2 * i + 1], &end, &p->diags);
+        total += end - begin;
+    }
+    return (double)total * 1e-9 / repeats;
 }
 
 static double timed(struct prober *p, const struct probe_case *c, int repeats)
@@ -69,23 +105,22 @@ static double timed(struct prober *p, const struct probe_case *c, int repeats)
         p->status = p->world->api->barrier(p->world, false, &p->diags);
     nanos begin = clock_monotonic();
     enqueue(p, c, repeats);
-    if (p->status == STATUS_OK)
-        p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
+    if (p->options->flush_bytes > 0)
+        return between_marks(p, repeats);
     return (double)(clock_monotonic() - begin) * 1e-9 / repeats;
 }
 
 /* All ranks repeat an exchange equally often, so that follows from its size. */
 static int repeats_of(const struct prober *p, const struct probe_case *c, double once)
 {
-    if (c->is_exchange) {
-        double n = EXCHANGE_BATCH_BYTES / (c->row.bytes + 1);
-        return n > EXCHANGE_REPEATS_MAX ? EXCHANGE_REPEATS_MAX : n < 2 ? 2 : (int)n;
-    }
-    double n = p->options->seconds / BATCHES / (once > 1e-9 ? once : 1e-9);
-    return n > REPEATS_MAX ? REPEATS_MAX : n < 1 ? 1 : (int)n;
+    int most = p->options->flush_bytes ? COLD_REPEATS_MAX : c->is_exchange ? EXCHANGE_REPEATS_MAX : REPEATS_MAX;
+    double n =
+        c->is_exchange ? EXCHANGE_BATCH_BYTES / (c->row.bytes + 1) : p->options->seconds / BATCHES / (once > 1e-9 ? once : 1e-9);
+    int least = c->is_exchange ? 2 : 1;
+    return n > most ? most : n < least ? least : (int)n;
 }
 
-static void run_case(struct prober *p, const struct probe_case *c, double times[BATCHES])
+static void run_case(struct prober *p, const struct probe_case *c, double *times)
 {
     double once = timed(p, c, 1);
     int repeats = repeats_of(p, c, once);
@@ -95,54 +130,108 @@ static void run_case(struct prober *p, const struct probe_case *c, double times[
 
 /* --- one rank */
 
+static void allocate(struct prober *p, size_t bytes, void **memory)
+{
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->memory_new(p->device, bytes, memory, &p->diags);
+}
+
 static void prober_open(struct prober *p)
 {
-    const struct device_api *api;
-    p->world = hub_join(p->hub, p->rank);
-    p->status = device_cpu_open(p->rank, NULL, 0, &p->device, &p->diags);
-    if (p->status != STATUS_OK)
-        return;
-    api = p->device->api;
+    const struct device_api *api = p->device->api;
+    int n = p->world->n_ranks;
+    probe_cases_make(p->options, device_element_bytes(p->device), &p->cases);
+    p->times = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->times);
     p->status = api->stream_new(p->device, false, &p->stream, &p->diags);
-    if (p->status == STATUS_OK)
-        p->status = api->event_new(p->device, &p->event, &p->diags);
-    for (int b = 0; b < PROBE_BUFFERS && p->status == STATUS_OK; b++)
-        p->status = api->memory_new(p->device, p->cases->buffer_bytes, &p->buffers[b], &p->diags);
-    int *members = memory_new((size_t)p->options->ranks, sizeof *members);
-    for (int i = 0; i < p->options->ranks; i++)
+    for (int i = 0; i < 2 * COLD_REPEATS_MAX && p->status == STATUS_OK; i++)
+        p->status = api->event_new(p->device, &p->events[i], &p->diags);
+    for (int b = 0; b < PROBE_BUFFERS; b++)
+        allocate(p, p->cases.buffer_bytes, &p->buffers[b]);
+    if (p->options->flush_bytes)
+        allocate(p, p->options->flush_bytes, &p->flush);
+    int *members = memory_new((size_t)n, sizeof *members);
+    for (int i = 0; i < n; i++)
         members[i] = i;
     if (p->status == STATUS_OK)
-        p->status = p->world->api->communicator_new(p->world, members, p->options->ranks, &p->everybody, &p->diags);
+        p->status = p->world->api->communicator_new(p->world, members, n, &p->everybody, &p->diags);
     free(members);
 }
 
 static void prober_close(struct prober *p)
 {
-    if (p->stream)
-        p->device->api->stream_free(p->stream);
-    for (int b = 0; p->device && b < PROBE_BUFFERS; b++)
-        p->device->api->memory_free(p->device, p->buffers[b], p->cases->buffer_bytes);
-    if (p->event)
-        p->device->api->event_free(p->event);
+    const struct device_api *api = p->device->api;
+    api->stream_free(p->stream);
+    for (int b = 0; b < PROBE_BUFFERS; b++)
+        api->memory_free(p->device, p->buffers[b], p->cases.buffer_bytes);
+    api->memory_free(p->device, p->flush, p->options->flush_bytes);
+    for (int i = 0; i < 2 * COLD_REPEATS_MAX; i++)
+        api->event_free(p->events[i]);
     p->world->api->close(p->world);
-    if (p->device)
-        p->device->api->close(p->device);
+    api->close(p->device);
 }
 
-static void *prober_main(void *argument)
+/* The same piece of numbers over and over. */
+static void fill(struct prober *p, int which)
 {
-    struct prober *p = argument;
+    enum { PIECE = 1 << 20 };
+    void *piece = memory_new(1, PIECE);
+    probe_buffer_fill(piece, PIECE, device_element_bytes(p->device), which);
+    for (size_t at = 0; at < p->cases.buffer_bytes && p->status == STATUS_OK; at += PIECE) {
+        size_t part = p->cases.buffer_bytes - at < PIECE ? p->cases.buffer_bytes - at : PIECE;
+        p->status = p->device->api->copy_in(p->stream, (char *)p->buffers[which] + at, piece, part, &p->diags);
+    }
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
+    free(piece);
+}
+
+/* Times become the mean over all ranks, on every rank. */
+static void share_times(struct prober *p)
+{
+    size_t n = (size_t)p->cases.n_items * BATCHES, bytes = n * sizeof *p->times;
+    const struct device_api *api = p->device->api;
+    void *memory = NULL;
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE, .element = ELEMENT_FP64, .count = (int64_t)n, .what = "times"};
+    allocate(p, bytes, &memory);
+    call.in = call.out = memory;
+    if (p->status == STATUS_OK)
+        p->status = api->copy_in(p->stream, memory, p->times, bytes, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = api->copy_out(p->stream, p->times, memory, bytes, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = api->stream_synchronise(p->stream, &p->diags);
+    api->memory_free(p->device, memory, bytes);
+    for (size_t i = 0; i < n; i++)
+        p->times[i] /= p->world->n_ranks;
+}
+
+/* Device and world are there; what was measured is in `times`. */
+static void prober_run(struct prober *p)
+{
     prober_open(p);
     for (int b = 0; b < PROBE_BUFFERS && p->status == STATUS_OK; b++)
-        probe_buffer_fill(p->buffers[b], p->cases->buffer_bytes, b);
-    for (int i = 0; i < p->cases->n_items && p->status == STATUS_OK; i++)
-        run_case(p, &p->cases->items[i], p->times[i]);
+        fill(p, b);
+    if (p->status == STATUS_OK)
+        p->status = p->world->api->barrier(p->world, true, &p->diags); /* events count from here */
+    for (int i = 0; i < p->cases.n_items && p->status == STATUS_OK; i++)
+        run_case(p, &p->cases.items[i], p->times + i * BATCHES);
+    if (p->status == STATUS_OK)
+        share_times(p);
     if (p->status != STATUS_OK)
         p->world->api->abandon(p->world, p->diags.n_items ? p->diags.items[0].text : "probing failed");
-    return NULL;
+    prober_close(p);
 }
 
-/* --- all ranks */
+static void prober_free(struct prober *p)
+{
+    diags_free(&p->diags);
+    free(p->times);
+    probe_cases_free(&p->cases);
+}
+
+/* --- what was measured */
 
 static int by_value(const void *a, const void *b)
 {
@@ -150,17 +239,50 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Batch by batch the mean over ranks; of those the median. */
-static void summarise(const struct prober *probers, int n, int i, struct probe_row *row)
+static void summarise(double *times, struct probe_row *row)
 {
-    double means[BATCHES] = {0};
-    for (int b = 0; b < BATCHES; b++)
-        for (int r = 0; r < n; r++)
-            means[b] += probers[r].times[i][b] / n;
-    qsort(means, BATCHES, sizeof means[0], by_value);
-    row->seconds = means[BATCHES / 2];
-    row->fastest = means[0];
-    row->spread = row->seconds > 0 ? (means[BATCHES - 1] - means[0]) / row->seconds : 0;
+    qsort(times, BATCHES, sizeof times[0], by_value);
+    row->seconds = times[BATCHES / 2];
+    row->fastest = times[0];
+    row->spread = row->seconds > 0 ? (times[BATCHES - 1] - times[0]) / row->seconds : 0;
+}
+
+static void result_make(struct prober *p, struct probe_result *result)
+{
+    *result = (struct probe_result){.n_rows = p->cases.n_items, .element_bytes = p->cases.element_bytes};
+    result->rows = memory_new((size_t)result->n_rows, sizeof *result->rows);
+    for (int i = 0; i < result->n_rows; i++) {
+        result->rows[i] = p->cases.items[i].row;
+        summarise(p->times + i * BATCHES, &result->rows[i]);
+    }
+    result->launch_s = result->rows[0].fastest;
+}
+
+enum status probe_rank(const struct probe_options *options, struct device *device, struct world *world,
+                       struct probe_result *result, struct diags *diags)
+{
+    struct prober p = {.options = options, .rank = world->rank, .device = device, .world = world};
+    prober_run(&p);
+    if (p.status == STATUS_OK)
+        result_make(&p, result);
+    else if (p.diags.n_items)
+        diag_error(diags, (struct place){0}, "%s", p.diags.items[0].text);
+    prober_free(&p);
+    return p.status;
+}
+
+/* --- ranks as threads */
+
+static void *prober_main(void *argument)
+{
+    struct prober *p = argument;
+    p->world = hub_join(p->hub, p->rank);
+    p->status = device_cpu_open(p->rank, hub_epoch(p->hub), 0, &p->device, &p->diags);
+    if (p->status == STATUS_OK)
+        prober_run(p);
+    else
+        p->world->api->close(p->world);
+    return NULL;
 }
 
 static enum status run_probers(struct prober *probers, int n, struct diags *diags)
@@ -185,33 +307,17 @@ enum status probe_cpu(const struct probe_options *options, struct probe_result *
 {
     static const nanos timeout = 60 * NANOS_PER_SECOND;
     int n = options->ranks;
-    struct probe_cases cases;
-    probe_cases_make(options, &cases);
     struct hub *hub = hub_new(n, timeout);
     struct prober *probers = memory_new((size_t)n, sizeof *probers);
-    for (int i = 0; i < n; i++) {
-        probers[i] = (struct prober){.options = options, .cases = &cases, .hub = hub, .rank = i};
-        probers[i].times = memory_new((size_t)cases.n_items, sizeof *probers[i].times);
-    }
+    for (int i = 0; i < n; i++)
+        probers[i] = (struct prober){.options = options, .hub = hub, .rank = i};
     enum status status = run_probers(probers, n, diags);
-    if (status == STATUS_OK) {
-        result->n_rows = cases.n_items;
-        result->rows = memory_new((size_t)cases.n_items, sizeof *result->rows);
-        for (int i = 0; i < cases.n_items; i++) {
-            result->rows[i] = cases.items[i].row;
-            summarise(probers, n, i, &result->rows[i]);
-        }
-        result->launch_s = result->rows[0].fastest;
-    }
-    for (int i = 0; i < n; i++) {
-        if (probers[i].world)
-            prober_close(&probers[i]);
-        diags_free(&probers[i].diags);
-        free(probers[i].times);
-    }
+    if (status == STATUS_OK)
+        result_make(&probers[0], result);
+    for (int i = 0; i < n; i++)
+        prober_free(&probers[i]);
     free(probers);
     hub_free(hub);
-    probe_cases_free(&cases);
     return status;
 }
 

@@ -1,21 +1,24 @@
 /*
- * probe.h - how fast this machine's CPU is as a device: kernels, exchanges, and a GPU entry that says so.
+ * probe.h - how fast this machine's devices are: kernels, exchanges, and a GPU entry that says so.
  *
  * Every case is run by all ranks at the same time, as training would: ranks share cores, caches and memory. A case is enqueued on
- * a device stream like any operation of a program; its time is the median of several batches, after one to warm up, per call.
+ * a device stream like any operation of a program; its time is the median of several batches, after one to warm up, per call, in
+ * the mean over ranks. With flush_bytes (GPUs) that much memory is written before each kernel, so that operands come from memory
+ * and not from the second-level cache, and times are between the device's marks.
  *
  * Sizes are those of a job, when one is given (the matrices, sequences and vocabulary of one rank), and a ladder of sizes
  * otherwise.
  *
  * The fit is simple: rates are totals of work over totals of time, so a step's total comes out right and single kernels may not
- * (the C references run at very different speeds per byte). The cost model counts activations with 2 bytes an element, this
- * device has 4: rates of memory and exchanges in the entry are per counted byte. The entry is meant for predictions on this
+ * (the C references run at very different speeds per byte). The cost model counts activations with 2 bytes an element, the CPU
+ * backend has 4: rates of memory and exchanges in the entry are per counted byte. The entry is meant for predictions on this
  * machine, now.
  */
 #ifndef MSIM_RUNTIME_PROBE_H
 #define MSIM_RUNTIME_PROBE_H
 
 #include "model/layout/layout.h"
+#include "runtime/comm.h"
 
 enum { PROBE_OP_SIZE = 24 };
 struct probe_row {
@@ -36,20 +39,38 @@ struct probe_options {
     double seconds;                /* per case */
     const struct layout *layout;   /* NULL: a ladder of sizes */
     const struct setting *setting; /* with layout */
+    int shape_rank;                /* whose shapes, of the layout's ranks */
+    size_t flush_bytes;            /* 0: caches stay warm */
 };
 
 struct probe_result {
     struct probe_row *rows;
     int n_rows;
-    double launch_s; /* of an operation that does nothing */
+    double launch_s;      /* of an operation that does nothing */
+    size_t element_bytes; /* of activations: 4 on the CPU, 2 on GPUs */
 };
 
+/* This process's rank, with the others of `world`; takes device and world over and closes them. Every rank gets the result. */
+MUST_CHECK enum status probe_rank(const struct probe_options *options, struct device *device, struct world *world,
+                                  struct probe_result *result, struct diags *diags);
+/* All ranks as threads of this process, on CPUs. */
 MUST_CHECK enum status probe_cpu(const struct probe_options *options, struct probe_result *result, struct diags *diags);
 void probe_result_free(struct probe_result *result);
 
+/* What was probed. */
+struct probe_device {
+    const char *name; /* of a GPU, NULL: the CPU */
+    int at_once;      /* ranks that the machine executes without taking turns: cores; all of them on GPUs, which were probed so */
+    double memory_bytes; /* of one rank */
+};
+struct probe_device probe_this_cpu(int ranks);
+
 /* A cluster of one node with `ranks` such devices, at least those probed. More ranks than cores take turns: computations are then
  * expected to last ranks / cores times as long. Fitted to the fastest batches. */
-void probe_fit(const struct probe_options *options, const struct probe_result *result, int ranks, struct cluster *cluster);
+void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device,
+               int ranks, struct cluster *cluster);
+/* Bytes per second that a copy on the device moves (each read and written once), and the time of an empty one. */
+double probe_copy_rate(const struct probe_result *result);
 /* Cores that this process may use. */
 int probe_cores(void);
 

@@ -8,6 +8,8 @@
 #include "model/cost/work.h"
 #include "runtime/parameters.h"
 
+enum { TOKENS = 0, SECOND_MOMENTS = 6 }; /* buffers that not every number suits */
+
 static struct probe_case *add(struct probe_cases *cases, const char *op, size_t bytes)
 {
     cases->items = memory_grow(cases->items, &cases->capacity, (size_t)cases->n_items + 1, sizeof *cases->items);
@@ -69,7 +71,13 @@ static void add_streaming(struct probe_cases *cases, struct kernel_call call, co
 {
     struct probe_case *c = add(cases, op, (size_t)operand * sizeof(float));
     c->call = call;
-    c->row.bytes = (double)operand * passes * sizeof(float);
+    c->row.bytes = (double)operand * passes * (double)cases->element_bytes;
+}
+
+static void add_copy(struct probe_cases *cases, int64_t operand)
+{
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy.bytes = (size_t)operand * cases->element_bytes};
+    add_streaming(cases, call, "copy", operand, 2);
 }
 
 static void add_layer_kernels(struct probe_cases *cases, int64_t t, int64_t h, int64_t f, bool rms, bool gated)
@@ -96,11 +104,18 @@ static void add_loss_kernels(struct probe_cases *cases, int64_t t, int64_t v)
     add_streaming(cases, call, "logits_backward", t * v, 2);
 }
 
+double probe_adam_bytes(size_t element_bytes)
+{
+    return 7 * sizeof(float) + (element_bytes == sizeof(float) ? 0.0 : (double)element_bytes);
+}
+
 static void add_optimizer(struct probe_cases *cases, int64_t n)
 {
     struct kernel_call call = {.kernel = KERNEL_ADAM,
                                .adam = {.n = n, .rate = 1e-6f, .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
-    add_streaming(cases, call, "adam", n, 7);
+    struct probe_case *c = add(cases, "adam", (size_t)n * sizeof(float));
+    c->call = call;
+    c->row.bytes = (double)n * probe_adam_bytes(cases->element_bytes);
 }
 
 /* --- exchanges */
@@ -111,11 +126,11 @@ static void add_exchange(struct probe_cases *cases, enum exchange exchange, int 
     int64_t part = elements / ranks;
     c->is_exchange = true;
     c->exchange = (struct exchange_call){.exchange = exchange,
-                                         .element = ELEMENT_FP32,
+                                         .element = cases->element_bytes == sizeof(float) ? ELEMENT_FP32 : ELEMENT_BF16,
                                          .count = exchange == EXCHANGE_ALL_REDUCE ? part * ranks : part,
                                          .what = "probe"};
     c->row.ranks = ranks;
-    c->row.bytes = (double)(part * ranks) * sizeof(float);
+    c->row.bytes = (double)(part * ranks) * (double)cases->element_bytes;
 }
 
 static void add_exchanges(struct probe_cases *cases, int ranks, int64_t elements)
@@ -142,12 +157,32 @@ static void add_ladder(struct probe_cases *cases, int ranks)
         add_loss_kernels(cases, 128, 8 * w);
         add_optimizer(cases, w * w);
         add_exchanges(cases, ranks, w * 64);
+        add_copy(cases, w * w);
     }
+}
+
+/* Sizes that fill a GPU. */
+static void add_large_ladder(struct probe_cases *cases, int ranks)
+{
+    static const int64_t widths[] = {1024, 2048, 4096, 8192};
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        int64_t w = widths[i], t = 4096;
+        add_products(cases, t, w, w);
+        add_products(cases, t, w, 4 * w);
+        add_layer_kernels(cases, t, w, 4 * w, false, false);
+        struct attention_call attention = {.batch = 16384 / w, .seq_len = w, .heads = 16, .kv_heads = 16, .head_dim = 128};
+        add_attention(cases, &attention);
+        add_loss_kernels(cases, t, 4 * w);
+        add_optimizer(cases, w * w);
+        add_exchanges(cases, ranks, w * w);
+        add_copy(cases, w * w);
+    }
+    add_exchanges(cases, ranks, 1 << 14);
 }
 
 static void add_job(struct probe_cases *cases, const struct probe_options *options)
 {
-    struct shape s = shape_of(options->layout, options->setting, 0);
+    struct shape s = shape_of(options->layout, options->setting, options->shape_rank);
     add_products(cases, s.tokens, s.hidden, s.qkv_width);
     add_products(cases, s.tokens, s.query_width, s.hidden);
     add_products(cases, s.tokens, s.hidden, s.up_width);
@@ -155,6 +190,7 @@ static void add_job(struct probe_cases *cases, const struct probe_options *optio
     add_products(cases, s.tokens, s.hidden, s.vocab_count);
     struct attention_call attention = {
         .batch = s.micro_batch, .seq_len = s.seq_len, .heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim};
+    attention.window = (int64_t)sliding_window_width(options->setting, options->layout->features, 0);
     add_attention(cases, &attention);
     add_layer_kernels(cases, s.local_tokens, s.hidden, s.ffn * s.tokens / s.local_tokens, s.rms, s.gated);
     add_loss_kernels(cases, s.tokens, s.vocab_count);
@@ -162,15 +198,19 @@ static void add_job(struct probe_cases *cases, const struct probe_options *optio
     add_exchanges(cases, options->ranks, 1024);
     add_exchanges(cases, options->ranks, s.tokens * s.hidden);
     add_exchanges(cases, options->ranks, 8 * s.tokens * s.hidden);
+    add_copy(cases, s.tokens * s.hidden);
+    add_copy(cases, 8 * s.tokens * s.hidden);
 }
 
-void probe_cases_make(const struct probe_options *options, struct probe_cases *cases)
+void probe_cases_make(const struct probe_options *options, size_t element_bytes, struct probe_cases *cases)
 {
-    *cases = (struct probe_cases){0};
+    *cases = (struct probe_cases){.element_bytes = element_bytes};
     struct probe_case *nothing = add(cases, "nothing", 64);
-    nothing->call = (struct kernel_call){.kernel = KERNEL_ZERO};
+    nothing->call = (struct kernel_call){.kernel = KERNEL_ZERO, .zero.bytes = sizeof(float)};
     if (options->layout)
         add_job(cases, options);
+    else if (element_bytes < sizeof(float))
+        add_large_ladder(cases, options->ranks);
     else
         add_ladder(cases, options->ranks);
 }
@@ -183,13 +223,16 @@ void probe_cases_free(struct probe_cases *cases)
 
 /* --- operands */
 
-void probe_buffer_fill(void *buffer, size_t bytes, int which)
+void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which)
 {
-    float *values = buffer;
     uint32_t state = 12345u + (uint32_t)which;
-    for (size_t i = 0; i < bytes / sizeof *values; i++) {
+    for (size_t i = 0; i < bytes / element_bytes; i++) {
         state = state * 1664525u + 1013904223u;
-        values[i] = which == 0 ? 0 : (float)(state >> 8) / 16777216.0f - 0.5f;
+        float value = which == TOKENS ? 0 : (float)(state >> 8) / 16777216.0f - (which == SECOND_MOMENTS ? 0 : 0.5f);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        uint16_t upper = (uint16_t)(bits >> 16);
+        memcpy((char *)buffer + i * element_bytes, element_bytes == sizeof value ? (const void *)&value : &upper, element_bytes);
     }
 }
 
@@ -202,7 +245,7 @@ static void place_linear(struct linear_call *c, void *const b[PROBE_BUFFERS])
     c->dw = b[5];
 }
 
-void probe_case_place(struct kernel_call *call, void *const b[PROBE_BUFFERS])
+void probe_case_place(struct kernel_call *call, void *const b[PROBE_BUFFERS], size_t element_bytes)
 {
     switch (call->kernel) {
     case KERNEL_LINEAR_FORWARD:
@@ -245,7 +288,7 @@ void probe_case_place(struct kernel_call *call, void *const b[PROBE_BUFFERS])
     case KERNEL_LOGITS_MAX:
     case KERNEL_LOGITS_SUM:
     case KERNEL_LOGITS_BACKWARD:
-        call->logits.targets = b[0];
+        call->logits.targets = b[TOKENS];
         call->logits.logits = b[3];
         call->logits.max = b[4];
         call->logits.sums = b[5];
@@ -253,10 +296,15 @@ void probe_case_place(struct kernel_call *call, void *const b[PROBE_BUFFERS])
     case KERNEL_ADAM:
         call->adam.p = b[3];
         call->adam.m = b[4];
-        call->adam.v = b[6];
+        call->adam.v = b[SECOND_MOMENTS];
         call->adam.g = b[1];
+        call->adam.compute = element_bytes == sizeof(float) ? NULL : b[7];
         break;
     case KERNEL_ZERO: call->zero.at = b[7]; break;
+    case KERNEL_COPY:
+        call->copy.from = b[1];
+        call->copy.to = b[2];
+        break;
     default: break;
     }
 }

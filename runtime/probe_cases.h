@@ -21,14 +21,17 @@ struct probe_cases {
     struct probe_case *items;
     int n_items;
     size_t capacity;
-    size_t buffer_bytes; /* the largest operand of any case */
+    size_t buffer_bytes;  /* the largest operand of any case */
+    size_t element_bytes; /* of activations */
 };
 
-void probe_cases_make(const struct probe_options *options, struct probe_cases *cases);
+void probe_cases_make(const struct probe_options *options, size_t element_bytes, struct probe_cases *cases);
+/* That Adam moves per parameter. */
+double probe_adam_bytes(size_t element_bytes);
 void probe_cases_free(struct probe_cases *cases);
-/* Numbers in [-0.5, 0.5), the first buffer of tokens zero. */
-void probe_buffer_fill(void *buffer, size_t bytes, int which);
+/* Numbers in [-0.5, 0.5) of 4 bytes, or of 2 (bf16); positive ones in the buffer of second moments, zeros in that of tokens. */
+void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which);
 /* Point the operands of a call to buffers. */
-void probe_case_place(struct kernel_call *call, void *const buffers[PROBE_BUFFERS]);
+void probe_case_place(struct kernel_call *call, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
 
 #endif

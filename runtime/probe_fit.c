@@ -8,11 +8,17 @@
 #include "model/cost/work.h"
 #include "runtime/parameters.h"
 #include "runtime/probe.h"
+#include "runtime/probe_cases.h"
 
-enum { ACTIVATION_BYTES = 4, COUNTED_BYTES = 2 }; /* what this device has, what the cost model counts */
-static const double COUNTED = (double)COUNTED_BYTES / ACTIVATION_BYTES;
+enum { COUNTED_BYTES = 2 }; /* of an activation, by the cost model */
 
 static const double NO_LIMIT = 1e6; /* a share of the memory rate that never limits: products are measured with their traffic */
+
+/* Of each byte of an activation that this device moves. */
+static double counted(const struct probe_result *result)
+{
+    return (double)COUNTED_BYTES / (double)result->element_bytes;
+}
 
 /* Seconds beyond what any operation costs; at least a tenth of it. */
 static double net(const struct probe_result *result, const struct probe_row *row)
@@ -61,10 +67,10 @@ struct sums {
     double bytes, seconds;
 };
 
-/* `times` calls of which the cost model counts `counted` bytes each. */
-static void count(struct sums *sums, const struct probe_result *result, const char *op, double times, double counted)
+/* `times` calls of which the cost model counts `bytes` each. */
+static void count(struct sums *sums, const struct probe_result *result, const char *op, double times, double bytes)
 {
-    sums->bytes += times * counted;
+    sums->bytes += times * bytes;
     sums->seconds += times * seconds_of(result, op);
 }
 
@@ -73,7 +79,7 @@ static double memory_rate_of_job(const struct probe_options *options, const stru
 {
     const struct layout *layout = options->layout;
     const struct setting *setting = options->setting;
-    struct shape s = shape_of(layout, setting, 0);
+    struct shape s = shape_of(layout, setting, options->shape_rank);
     struct parameter_count parameters;
     struct sums sums = {0};
     transformer_parameters(setting->model, &parameters);
@@ -88,7 +94,7 @@ static double memory_rate_of_job(const struct probe_options *options, const stru
     count(&sums, result, "logits_sum", m / layout->pp, 6 * v);
     count(&sums, result, "logits_backward", m / layout->pp, 6 * v);
     double shards = layout->zero ? s.shards : 1, own = parameters.total / layout->tp / layout->pp / shards;
-    double probed = bytes_of(result, "adam") / (7 * sizeof(float));
+    double probed = bytes_of(result, "adam") / probe_adam_bytes(result->element_bytes);
     if (probed > 0)
         count(&sums, result, "adam", own / probed, 38 * probed);
     return sums.seconds > 0 ? sums.bytes / sums.seconds : 1e9;
@@ -103,7 +109,7 @@ static double memory_rate_of_ladder(const struct probe_result *result)
         for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
             if (!is_op(&result->rows[i], ops[k]))
                 continue;
-            bytes += result->rows[i].bytes * COUNTED;
+            bytes += result->rows[i].bytes * counted(result);
             seconds += net(result, &result->rows[i]);
         }
     return seconds > 0 ? bytes / seconds : 1e9;
@@ -117,10 +123,36 @@ static double bus_bytes(const struct probe_row *row)
     return row->bytes * passes * (row->ranks - 1) / row->ranks;
 }
 
+static bool has_exchanges(const struct probe_result *result)
+{
+    for (int i = 0; i < result->n_rows; i++)
+        if (result->rows[i].ranks)
+            return true;
+    return false;
+}
+
+/* Of the largest one, read once and written once. */
+double probe_copy_rate(const struct probe_result *result)
+{
+    double bytes = 0, seconds = 0;
+    for (int i = 0; i < result->n_rows; i++) {
+        if (!is_op(&result->rows[i], "copy") || result->rows[i].bytes < bytes)
+            continue;
+        bytes = result->rows[i].bytes;
+        seconds = net(result, &result->rows[i]);
+    }
+    return seconds > 0 ? bytes / 2 / seconds : 1e9;
+}
+
 static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
 {
     double smallest = INFINITY, largest = 0;
     double small_bytes = 0, small_seconds = 0, large_bytes = 0, large_seconds = 0;
+    if (!has_exchanges(result)) {
+        gpu->nccl_rate = probe_copy_rate(result) * counted(result);
+        gpu->nccl_base_s = fmax(result->launch_s, 1e-9);
+        return;
+    }
     for (int i = 0; i < result->n_rows; i++) {
         if (!result->rows[i].ranks)
             continue;
@@ -138,7 +170,7 @@ static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
     int kinds = 3;
     double rate = large_seconds > small_seconds ? (large_bytes - small_bytes) / (large_seconds - small_seconds) : 1e9;
     double base = (small_seconds - small_bytes / rate) / kinds;
-    gpu->nccl_rate = rate * COUNTED;
+    gpu->nccl_rate = rate * counted(result);
     gpu->nccl_base_s = base > 0 ? base : 1e-6;
 }
 
@@ -166,17 +198,35 @@ int probe_cores(void)
     return n > 0 ? n : 1;
 }
 
-void probe_fit(const struct probe_options *options, const struct probe_result *result, int ranks, struct cluster *cluster)
+struct probe_device probe_this_cpu(int ranks)
 {
-    int n = ranks, cores = probe_cores();
-    double turns = n > cores ? (double)n / cores : 1;
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return (struct probe_device){.at_once = probe_cores(), .memory_bytes = memory / ranks};
+}
+
+static void name_entry(const struct probe_options *options, const struct probe_device *device, int n, struct gpu *gpu)
+{
+    const char *plural = options->ranks == 1 ? "" : "s";
+    if (device->name) {
+        snprintf(gpu->name, sizeof gpu->name, "%s", device->name);
+        snprintf(gpu->source, sizeof gpu->source, "measured by msim probe on %s, %d rank%s at the same time", device->name,
+                 options->ranks, plural);
+        return;
+    }
+    snprintf(gpu->name, sizeof gpu->name, "cpu-rank-of-%d", n);
+    snprintf(gpu->source, sizeof gpu->source, "measured by msim probe, %d rank%s at the same time on %d cores", options->ranks,
+             plural, probe_cores());
+}
+
+void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,
+               struct cluster *cluster)
+{
+    double turns = n > device->at_once ? (double)n / device->at_once : 1;
     struct gpu gpu = {.gpus_per_node = n, .nvlink_domain = n, .nic_rate = 1e9, .nvlink_rate = 1e9, .pcie_rate = 1e9};
-    snprintf(gpu.name, sizeof gpu.name, "cpu-rank-of-%d", n);
-    snprintf(gpu.source, sizeof gpu.source, "measured by msim probe, %d ranks at the same time; %d ranks on %d cores",
-             options->ranks, n, cores);
+    name_entry(options, device, n, &gpu);
     fit_compute(result, turns, &gpu);
     gpu.hbm_rate = (options->layout ? memory_rate_of_job(options, result) : memory_rate_of_ladder(result)) / turns;
-    gpu.hbm_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / n;
+    gpu.hbm_bytes = device->memory_bytes;
     fit_exchanges(result, &gpu);
     snprintf(gpu.gemm_source, sizeof gpu.gemm_source, "%s", gpu.source);
     snprintf(gpu.attention_source, sizeof gpu.attention_source, "%s", gpu.source);

@@ -82,7 +82,7 @@ void thread_meeting_share(struct exchange_call *const *calls, int n, int me)
     case EXCHANGE_REDUCE_SCATTER: reduce(meeting, call, me * call->count, call->out, call->count); break;
     case EXCHANGE_ALL_TO_ALL: exchange_parts(meeting, call, me); break;
     case EXCHANGE_BROADCAST:
-        if (me != call->peer)
+        if (call->out && call->out != meeting->calls[call->peer]->in)
             memcpy(call->out, meeting->calls[call->peer]->in, (size_t)call->count * element_bytes(call->element));
         break;
     default: break;

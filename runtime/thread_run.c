@@ -8,6 +8,7 @@
 #include "runtime/comm_threads.h"
 #include "runtime/device_cpu.h"
 #include "runtime/measured.h"
+#include "runtime/rank_record.h"
 
 static const struct place NOWHERE;
 
@@ -19,29 +20,10 @@ struct worker {
     const struct rank_options *rank_options;
     struct hub *hub;
     struct rank rank;
-    struct rank_timing *timings; /* [steps] */
-    double *losses, *square_norms;
-    size_t peak;
-    float *gradients, *weights; /* shared by all workers, filled one after the other */
+    struct rank_record record;
     enum status status;
     bool opened;
 };
-
-static void run_steps(struct worker *w)
-{
-    for (int s = 0; s < w->options->steps && w->status == STATUS_OK; s++) {
-        if (s > 0) { /* what a slow rank is slowed by */
-            uint32_t n = w->rank.program->scripts[w->rank.stage].n_ops;
-            for (uint32_t i = 0; i < n; i++) {
-                w->timings[s].start[i] = w->timings[s - 1].start[i];
-                w->timings[s].end[i] = w->timings[s - 1].end[i];
-            }
-        }
-        w->status = rank_run_step(w->rank_options, &w->rank, w->options->injection, &w->timings[s]);
-        if (w->status == STATUS_OK)
-            w->status = rank_read(&w->rank, &w->losses[s], &w->square_norms[s]);
-    }
-}
 
 static void *worker_main(void *argument)
 {
@@ -53,32 +35,9 @@ static void *worker_main(void *argument)
         world->api->close(world);
         return NULL;
     }
-    w->status = rank_open(w->rank_options, device, world, &w->rank);
     w->opened = true;
-    run_steps(w);
-    w->peak = device->peak;
-    if (w->status != STATUS_OK) {
-        char text[64];
-        snprintf(text, sizeof text, "rank %d failed", w->rank.rank);
-        world->api->abandon(world, w->rank.diags.n_items ? w->rank.diags.items[0].text : text);
-    }
+    w->status = rank_run(w->rank_options, w->options->injection, device, world, &w->rank, &w->record);
     return NULL;
-}
-
-/* --- before and after */
-
-static void worker_prepare(struct worker *w, const struct program *program, int rank)
-{
-    uint32_t n = program->scripts[program->ranks[rank].script].n_ops;
-    size_t steps = (size_t)w->options->steps;
-    w->rank.rank = rank;
-    w->timings = memory_new(steps, sizeof *w->timings);
-    for (size_t s = 0; s < steps; s++) {
-        w->timings[s].start = memory_new(n, sizeof(nanos));
-        w->timings[s].end = memory_new(n, sizeof(nanos));
-    }
-    w->losses = memory_new(steps, sizeof *w->losses);
-    w->square_norms = memory_new(steps, sizeof *w->square_norms);
 }
 
 static void worker_release(struct worker *w)
@@ -87,13 +46,7 @@ static void worker_release(struct worker *w)
         rank_close(&w->rank);
     else
         diags_free(&w->rank.diags);
-    for (int s = 0; s < w->options->steps; s++) {
-        free(w->timings[s].start);
-        free(w->timings[s].end);
-    }
-    free(w->timings);
-    free(w->losses);
-    free(w->square_norms);
+    rank_record_free(&w->record);
 }
 
 static bool start_workers(struct worker *workers, int n, struct diags *diags)
@@ -132,31 +85,13 @@ static struct thread_run_step step_of(const struct worker *workers, int n, const
 {
     struct thread_run_step step = {0};
     for (int i = 0; i < n; i++) {
-        struct coordinates at = layout_coordinates(layout, i);
-        const struct rank_timing *timing = &workers[i].timings[s];
-        const struct program *program = workers[i].rank.program;
-        uint32_t n_ops = program->scripts[program->ranks[i].script].n_ops;
-        if (at.tp == 0 && at.pp == layout->pp - 1)
-            step.loss += workers[i].losses[s];
-        for (uint32_t k = 0; k < n_ops; k++)
-            step.duration = timing->end[k] > step.duration ? timing->end[k] : step.duration;
+        nanos end = rank_record_end(&workers[i].record, s);
+        if (rank_has_loss(layout, i))
+            step.loss += workers[i].record.losses[s];
+        step.duration = end > step.duration ? end : step.duration;
     }
-    step.gradient_norm = rolling ? NAN : sqrt(workers[0].square_norms[s]);
+    step.gradient_norm = rolling ? NAN : sqrt(workers[0].record.square_norms[s]);
     return step;
-}
-
-/* The step with the (lower) median duration, the first aside. */
-static int median_step(const struct thread_run_step *steps, int n)
-{
-    int first = n > 1 ? 1 : 0, count = n - first;
-    for (int i = first; i < n; i++) {
-        int before = 0;
-        for (int j = first; j < n; j++)
-            before += steps[j].duration < steps[i].duration || (steps[j].duration == steps[i].duration && j < i);
-        if (before == (count - 1) / 2)
-            return i;
-    }
-    return first;
 }
 
 static enum status collect(struct worker *workers, int n, const struct setting *setting, struct thread_run *result)
@@ -185,11 +120,11 @@ static enum status summarise(struct worker *workers, const struct program *progr
     for (int s = 0; s < options->steps; s++)
         result->steps[s] = step_of(workers, n, &program->layout, program->rolling, s);
     for (int i = 0; i < n; i++)
-        result->memory_peak[i] = workers[i].peak;
-    result->timeline_step = median_step(result->steps, options->steps);
+        result->memory_peak[i] = workers[i].record.peak;
+    result->timeline_step = run_median_step(result->steps, options->steps);
     struct rank_timing *timings = memory_new((size_t)n, sizeof *timings);
     for (int i = 0; i < n; i++)
-        timings[i] = workers[i].timings[result->timeline_step];
+        timings[i] = workers[i].record.timings[result->timeline_step];
     measured_timeline(program, timings, &result->timeline);
     free(timings);
     return options->gradients ? collect(workers, n, setting, result) : STATUS_OK;
@@ -209,8 +144,8 @@ enum status run_on_threads(const struct program *program, const struct setting *
     struct hub *hub = hub_new(n, options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND);
     struct worker *workers = memory_new((size_t)n, sizeof *workers);
     for (int i = 0; i < n; i++) {
-        workers[i] = (struct worker){.options = options, .rank_options = &rank_options, .hub = hub};
-        worker_prepare(&workers[i], program, i);
+        workers[i] = (struct worker){.options = options, .rank_options = &rank_options, .hub = hub, .rank.rank = i};
+        rank_record_new(&workers[i].record, program, i, options->steps);
     }
     bool started = start_workers(workers, n, diags);
     enum status status = gather_failures(workers, n, diags);

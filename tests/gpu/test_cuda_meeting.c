@@ -42,8 +42,8 @@ START_TEST(others_get_what_rank_0_gives)
     char given[128], got[128] = {0};
     for (int i = 0; i < 128; i++)
         given[i] = (char)(i * 7);
-    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", given, sizeof given, &diags), STATUS_OK);
-    ck_assert_int_eq(meeting_share(&one, "NCCL 1", got, sizeof got, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", given, sizeof given, NULL, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", got, sizeof got, NULL, &diags), STATUS_OK);
     ck_assert_int_eq(memcmp(given, got, sizeof got), 0);
 }
 END_TEST
@@ -53,8 +53,8 @@ START_TEST(other_versions_are_refused)
     struct cuda_meeting zero = entered(0, NANOS_PER_SECOND), one = entered(1, NANOS_PER_SECOND);
     struct diags diags = {0};
     char id[8] = "id";
-    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", id, sizeof id, &diags), STATUS_OK);
-    ck_assert_int_eq(meeting_share(&one, "NCCL 2", id, sizeof id, &diags), STATUS_FAILED);
+    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", id, sizeof id, NULL, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 2", id, sizeof id, NULL, &diags), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "rank 1 runs NCCL 2, but rank 0 runs NCCL 1"));
     diags_free(&diags);
 }
@@ -65,7 +65,7 @@ START_TEST(a_missing_rank_0_is_named_in_time)
     struct cuda_meeting one = entered(1, NANOS_PER_SECOND / 20);
     struct diags diags = {0};
     char id[8];
-    ck_assert_int_eq(meeting_share(&one, "NCCL 1", id, sizeof id, &diags), STATUS_FAILED);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", id, sizeof id, NULL, &diags), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "rank 0 did not come"));
     diags_free(&diags);
 }
@@ -127,7 +127,7 @@ static const struct launch_case {
      1,
      8,
      true},
-    {{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}, {"3", "4", "3"}, "srun", 3, 4, 3, 4, true},
+    {{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}, {"3", "4", "3"}, "srun", 3, 4, 3, 4, true},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"1", "2"}, "MSIM_RANK", 1, 2, 1, 2, true},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"2", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"x", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},

@@ -1,0 +1,532 @@
+#include "runtime/comm_processes.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/memory.h"
+#include "runtime/device_cpu.h"
+
+static const struct place NOWHERE;
+
+enum { REASON_SIZE = 320, TAG_ABANDONED = 0, SPINS = 16, NAP_FIRST_NS = 10000, NAP_LAST_NS = 200000 };
+
+/* A message on its way out, with a copy of what it says. */
+struct parcel {
+    struct parcel *next;
+    MPI_Request request;
+    unsigned char data[];
+};
+
+struct process_communicator {
+    struct communicator base;
+    int tag;
+    int *members;
+};
+
+struct process_world {
+    struct world base;
+    MPI_Comm comm;
+    pthread_mutex_t lock; /* of all that follows, and of MPI */
+    struct parcel *parcels;
+    int n_made;
+    struct process_communicator **communicators;
+    size_t n_communicators, capacity;
+    bool broken, one_machine;
+    char reason[REASON_SIZE];
+    nanos epoch;
+};
+
+/* What a wait needs to know for its sentence. */
+struct waiting {
+    struct process_world *world;
+    const struct process_communicator *communicator;
+    struct device *device; /* NULL: the host waits */
+    const char *exchange, *what;
+};
+
+/* --- MPI, under the lock */
+
+static void forget_sent(struct process_world *world)
+{
+    struct parcel **at = &world->parcels;
+    while (*at) {
+        struct parcel *parcel = *at;
+        int done = 0;
+        MPI_Test(&parcel->request, &done, MPI_STATUS_IGNORE);
+        if (done) {
+            *at = parcel->next;
+            free(parcel);
+        } else {
+            at = &parcel->next;
+        }
+    }
+}
+
+static void post(struct process_world *world, int to, int tag, const void *data, size_t bytes)
+{
+    struct parcel *parcel = memory_new(1, sizeof *parcel + bytes);
+    memcpy(parcel->data, data, bytes);
+    MPI_Isend(parcel->data, (int)bytes, MPI_BYTE, to, tag, world->comm, &parcel->request);
+    parcel->next = world->parcels;
+    world->parcels = parcel;
+}
+
+/* Whether somebody has given up. */
+static bool hear(struct process_world *world)
+{
+    MPI_Status status;
+    int there = 0;
+    if (world->broken)
+        return true;
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABANDONED, world->comm, &there, &status);
+    if (!there)
+        return false;
+    MPI_Recv(world->reason, REASON_SIZE, MPI_CHAR, status.MPI_SOURCE, TAG_ABANDONED, world->comm, MPI_STATUS_IGNORE);
+    world->reason[REASON_SIZE - 1] = '\0';
+    world->broken = true;
+    return true;
+}
+
+/* --- waiting */
+
+static void rest(int round)
+{
+    long nap = (long)NAP_FIRST_NS << (round < SPINS + 8 ? round - SPINS : 8);
+    const struct timespec t = {.tv_nsec = nap > NAP_LAST_NS ? NAP_LAST_NS : nap};
+    if (round < SPINS)
+        sched_yield();
+    else
+        nanosleep(&t, NULL);
+}
+
+enum wait_result { WAIT_DONE, WAIT_TIMEOUT, WAIT_BROKEN };
+
+/* Until all n requests are done. */
+static enum wait_result wait_all(struct process_world *world, MPI_Request *requests, int n)
+{
+    nanos began = clock_monotonic();
+    enum wait_result result = WAIT_DONE;
+    for (int round = 0; result == WAIT_DONE; round++) {
+        int done = 0;
+        pthread_mutex_lock(&world->lock);
+        MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        forget_sent(world);
+        if (!done && hear(world))
+            result = WAIT_BROKEN;
+        pthread_mutex_unlock(&world->lock);
+        if (done)
+            return WAIT_DONE;
+        if (result == WAIT_DONE && clock_monotonic() - began > world->base.timeout)
+            result = WAIT_TIMEOUT;
+        if (result == WAIT_DONE)
+            rest(round);
+    }
+    return result;
+}
+
+/* A receive that is given up. One that has begun comes to its end first, or its sender does. */
+static void cancel(struct process_world *world, MPI_Request *request)
+{
+    nanos began = clock_monotonic();
+    int done = *request == MPI_REQUEST_NULL;
+    for (int round = 0; !done && clock_monotonic() - began < NANOS_PER_SECOND; round++) {
+        pthread_mutex_lock(&world->lock);
+        if (round == 0)
+            MPI_Cancel(request);
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        pthread_mutex_unlock(&world->lock);
+        rest(round);
+    }
+}
+
+/* "rank 3", "ranks 3, 5": whose message has not come. requests[i] is from member i; NULL: nobody known. */
+static void list_missing(const struct waiting *w, const MPI_Request *requests, char *text, size_t size)
+{
+    size_t at = 0;
+    int n = 0;
+    for (int i = 0; requests && i < w->communicator->base.n; i++)
+        n += requests[i] != MPI_REQUEST_NULL;
+    at = (size_t)snprintf(text, size, n == 0 ? "another rank" : n == 1 ? "rank " : "ranks ");
+    for (int i = 0, listed = 0; n && i < w->communicator->base.n && at < size; i++)
+        if (requests[i] != MPI_REQUEST_NULL)
+            at += (size_t)snprintf(text + at, size - at, "%s%d", listed++ ? ", " : "", w->communicator->members[i]);
+}
+
+static void fail(const struct waiting *w, const char *missing, enum wait_result result)
+{
+    struct process_world *world = w->world;
+    if (result == WAIT_BROKEN)
+        device_cpu_fail(w->device, "rank %d: %s %s: waited for %s; first failure: %s", world->base.rank, w->exchange, w->what,
+                        missing, world->reason);
+    else
+        device_cpu_fail(w->device, "rank %d: %s %s: %s did not arrive within %g s", world->base.rank, w->exchange, w->what,
+                        missing, (double)world->base.timeout * 1e-9);
+}
+
+/* --- parts of exchanges */
+
+static void send_part(const struct waiting *w, int member, const void *data, size_t bytes)
+{
+    pthread_mutex_lock(&w->world->lock);
+    post(w->world, w->communicator->members[member], w->communicator->tag, data, bytes);
+    pthread_mutex_unlock(&w->world->lock);
+}
+
+static void expect_part(const struct waiting *w, int member, void *data, size_t bytes, MPI_Request *request)
+{
+    pthread_mutex_lock(&w->world->lock);
+    MPI_Irecv(data, (int)bytes, MPI_BYTE, w->communicator->members[member], w->communicator->tag, w->world->comm, request);
+    pthread_mutex_unlock(&w->world->lock);
+}
+
+/* Waits for the parts of all members; false after a failure. */
+static bool await_parts(const struct waiting *w, MPI_Request *requests)
+{
+    char missing[96];
+    enum wait_result result = wait_all(w->world, requests, w->communicator->base.n);
+    if (result == WAIT_DONE)
+        return true;
+    list_missing(w, requests, missing, sizeof missing);
+    for (int i = 0; i < w->communicator->base.n; i++)
+        cancel(w->world, &requests[i]);
+    fail(w, missing, result);
+    return false;
+}
+
+/* One part from each member, own part included, to out + i * stride; what each member gets is in + to_stride * i. */
+static bool swap_parts(const struct waiting *w, const unsigned char *in, size_t to_stride, unsigned char *out, size_t part)
+{
+    const int n = w->communicator->base.n, me = w->communicator->base.me;
+    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
+    for (int i = 0; i < n; i++) {
+        requests[i] = MPI_REQUEST_NULL;
+        if (i == me)
+            continue;
+        send_part(w, i, in + (size_t)i * to_stride, part);
+    }
+    for (int i = 0; i < n; i++)
+        if (i != me)
+            expect_part(w, i, out + (size_t)i * part, part, &requests[i]);
+    if (out + (size_t)me * part != in + (size_t)me * to_stride)
+        memmove(out + (size_t)me * part, in + (size_t)me * to_stride, part);
+    bool done = await_parts(w, requests);
+    free(requests);
+    return done;
+}
+
+/* --- sums: out[i] = reduction over members of parts[member][i], in the order of members */
+
+static void sum_fp32(enum reduction reduction, const float *parts, int n, int64_t count, float *out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float sum = parts[i];
+        for (int m = 1; m < n; m++) {
+            float x = parts[m * count + i];
+            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
+        }
+        out[i] = sum;
+    }
+}
+
+static void sum_fp64(enum reduction reduction, const double *parts, int n, int64_t count, double *out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double sum = parts[i];
+        for (int m = 1; m < n; m++) {
+            double x = parts[m * count + i];
+            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
+        }
+        out[i] = sum;
+    }
+}
+
+static void sum_parts(const struct exchange_call *call, const void *parts, int n, int64_t count, void *out)
+{
+    if (call->element == ELEMENT_FP64)
+        sum_fp64(call->reduction, parts, n, count, out);
+    else
+        sum_fp32(call->reduction, parts, n, count, out);
+}
+
+/* --- exchanges */
+
+static void reduce_scatter(const struct waiting *w, const struct exchange_call *call)
+{
+    const size_t part = (size_t)call->count * element_bytes(call->element);
+    unsigned char *parts = memory_new((size_t)w->communicator->base.n, part);
+    if (swap_parts(w, call->in, part, parts, part))
+        sum_parts(call, parts, w->communicator->base.n, call->count, call->out);
+    free(parts);
+}
+
+/* Slice i of an all-reduce; slice n begins at the end. */
+static int64_t slice_begin(const struct exchange_call *call, int n, int i)
+{
+    return call->count * i / n;
+}
+
+/* Slices have unequal sizes; messages are as large as the largest. */
+static void all_reduce(const struct waiting *w, const struct exchange_call *call)
+{
+    const int n = w->communicator->base.n, me = w->communicator->base.me;
+    const size_t size = element_bytes(call->element);
+    const size_t part = (size_t)(call->count / n + 1) * size;
+    unsigned char *parts = memory_new((size_t)n, part), *slices = memory_new((size_t)n, part);
+    for (int i = 0; i < n; i++) {
+        int64_t begin = slice_begin(call, n, i), count = slice_begin(call, n, i + 1) - begin;
+        memcpy(slices + (size_t)i * part, (const unsigned char *)call->in + (size_t)begin * size, (size_t)count * size);
+    }
+    bool done = swap_parts(w, slices, part, parts, part);
+    if (done) {
+        int64_t own = (int64_t)(part / size);
+        unsigned char *sum = slices + (size_t)me * part;
+        sum_parts(call, parts, n, own, sum);
+        done = swap_parts(w, sum, 0, parts, part);
+    }
+    for (int i = 0; i < n && done; i++) {
+        int64_t begin = slice_begin(call, n, i), count = slice_begin(call, n, i + 1) - begin;
+        memcpy((unsigned char *)call->out + (size_t)begin * size, parts + (size_t)i * part, (size_t)count * size);
+    }
+    free(parts);
+    free(slices);
+}
+
+static void receive(const struct waiting *w, int from, void *to, size_t bytes)
+{
+    const int n = w->communicator->base.n;
+    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
+    for (int i = 0; i < n; i++)
+        requests[i] = MPI_REQUEST_NULL;
+    expect_part(w, from, to, bytes, &requests[from]);
+    (void)await_parts(w, requests);
+    free(requests);
+}
+
+static void broadcast(const struct waiting *w, const struct exchange_call *call)
+{
+    const size_t bytes = (size_t)call->count * element_bytes(call->element);
+    if (call->peer != w->communicator->base.me) {
+        receive(w, call->peer, call->out, bytes);
+        return;
+    }
+    for (int i = 0; i < w->communicator->base.n; i++)
+        if (i != call->peer)
+            send_part(w, i, call->in, bytes);
+    if (call->out && call->out != call->in)
+        memmove(call->out, call->in, bytes);
+}
+
+struct exchange_task {
+    struct process_communicator *communicator;
+    struct device *device;
+    struct exchange_call call;
+};
+_Static_assert(sizeof(struct exchange_task) <= CPU_TASK_BYTES, "an exchange fits a task");
+
+static void exchange(const struct waiting *w, const struct exchange_call *call)
+{
+    const size_t part = (size_t)call->count * element_bytes(call->element);
+    if (part > INT_MAX) {
+        device_cpu_fail(w->device, "rank %d: %s %s: a message of %zu bytes is too long for MPI", w->world->base.rank, w->exchange,
+                        w->what, part);
+        return;
+    }
+    switch (call->exchange) {
+    case EXCHANGE_SEND: send_part(w, call->peer, call->in, part); break;
+    case EXCHANGE_RECV: receive(w, call->peer, call->out, part); break;
+    case EXCHANGE_ALL_REDUCE: all_reduce(w, call); break;
+    case EXCHANGE_ALL_GATHER: (void)swap_parts(w, call->in, 0, call->out, part); break;
+    case EXCHANGE_REDUCE_SCATTER: reduce_scatter(w, call); break;
+    case EXCHANGE_ALL_TO_ALL: (void)swap_parts(w, call->in, part, call->out, part); break;
+    case EXCHANGE_BROADCAST: broadcast(w, call); break;
+    case N_EXCHANGES: break;
+    }
+}
+
+static void processes_abandon(struct world *world, const char *why);
+
+static void run_exchange(void *argument)
+{
+    struct exchange_task *task = argument;
+    const struct waiting w = {.world = (struct process_world *)task->communicator->base.world,
+                              .communicator = task->communicator,
+                              .device = task->device,
+                              .exchange = exchange_name(task->call.exchange),
+                              .what = task->call.what ? task->call.what : ""};
+    char text[REASON_SIZE];
+    if (device_cpu_failed(task->device))
+        return;
+    exchange(&w, &task->call);
+    if (device_cpu_failed(task->device))
+        processes_abandon(&w.world->base, device_cpu_failure(task->device, text, sizeof text));
+}
+
+static enum status processes_enqueue(struct communicator *communicator, struct device_stream *stream,
+                                     const struct exchange_call *call, struct diags *diags)
+{
+    (void)diags;
+    struct exchange_task task = {(struct process_communicator *)communicator, stream->device, *call};
+    device_cpu_enqueue(stream, run_exchange, &task, sizeof task);
+    return STATUS_OK;
+}
+
+static enum status processes_group(struct world *world, struct diags *diags)
+{
+    (void)world, (void)diags;
+    return STATUS_OK;
+}
+
+/* --- the world */
+
+static void processes_abandon(struct world *base, const char *why)
+{
+    struct process_world *world = (struct process_world *)base;
+    char text[REASON_SIZE];
+    snprintf(text, sizeof text, "%s", why);
+    pthread_mutex_lock(&world->lock);
+    bool first = !world->broken && !hear(world);
+    world->broken = true;
+    if (first) {
+        memcpy(world->reason, text, sizeof text);
+        for (int rank = 0; rank < base->n_ranks; rank++)
+            if (rank != base->rank)
+                post(world, rank, TAG_ABANDONED, text, sizeof text);
+    }
+    pthread_mutex_unlock(&world->lock);
+}
+
+static enum status processes_communicator_new(struct world *base, const int *members, int n, struct communicator **communicator,
+                                              struct diags *diags)
+{
+    struct process_world *world = (struct process_world *)base;
+    int me = -1, tag = ++world->n_made;
+    (void)diags;
+    for (int i = 0; i < n; i++)
+        me = members[i] == base->rank ? i : me;
+    *communicator = NULL;
+    if (me < 0)
+        return STATUS_OK;
+    struct process_communicator *c = memory_new(1, sizeof *c);
+    *c = (struct process_communicator){.base = {.world = base, .n = n, .me = me}, .tag = tag};
+    c->members = memory_new((size_t)n, sizeof *c->members);
+    memcpy(c->members, members, (size_t)n * sizeof *members);
+    world->communicators =
+        memory_grow(world->communicators, &world->capacity, world->n_communicators + 1, sizeof *world->communicators);
+    world->communicators[world->n_communicators++] = c;
+    *communicator = &c->base;
+    return STATUS_OK;
+}
+
+static enum status wait_on_host(struct process_world *world, MPI_Request *request, struct diags *diags)
+{
+    enum wait_result result = wait_all(world, request, 1);
+    if (result == WAIT_DONE)
+        return STATUS_OK;
+    if (result == WAIT_BROKEN)
+        diag_error(diags, NOWHERE, "rank %d: barrier: first failure: %s", world->base.rank, world->reason);
+    else
+        diag_error(diags, NOWHERE, "rank %d: barrier: another rank did not arrive within %g s", world->base.rank,
+                   (double)world->base.timeout * 1e-9);
+    return STATUS_FAILED;
+}
+
+static enum status processes_barrier(struct world *base, bool clock, struct diags *diags)
+{
+    struct process_world *world = (struct process_world *)base;
+    MPI_Request request;
+    pthread_mutex_lock(&world->lock);
+    MPI_Ibarrier(world->comm, &request);
+    pthread_mutex_unlock(&world->lock);
+    enum status status = wait_on_host(world, &request, diags);
+    if (status != STATUS_OK || !clock)
+        return status;
+    world->epoch = clock_monotonic();
+    if (!world->one_machine)
+        return STATUS_OK;
+    pthread_mutex_lock(&world->lock);
+    MPI_Ibcast(&world->epoch, (int)sizeof world->epoch, MPI_BYTE, 0, world->comm, &request);
+    pthread_mutex_unlock(&world->lock);
+    return wait_on_host(world, &request, diags);
+}
+
+const nanos *comm_processes_epoch(const struct world *world)
+{
+    return &((const struct process_world *)world)->epoch;
+}
+
+/* After a failure messages may never be taken: they, and the communicator, are left to the end of the process. */
+static void processes_close(struct world *base)
+{
+    struct process_world *world = (struct process_world *)base;
+    nanos began = clock_monotonic();
+    for (int round = 0; world->parcels && clock_monotonic() - began < base->timeout; round++) {
+        pthread_mutex_lock(&world->lock);
+        forget_sent(world);
+        pthread_mutex_unlock(&world->lock);
+        if (world->broken && round > SPINS + 100)
+            break;
+        rest(round);
+    }
+    if (!world->broken && !world->parcels)
+        MPI_Comm_free(&world->comm);
+    for (size_t i = 0; i < world->n_communicators; i++) {
+        free(world->communicators[i]->members);
+        free(world->communicators[i]);
+    }
+    free(world->communicators);
+    pthread_mutex_destroy(&world->lock);
+    free(world);
+}
+
+static const struct comm_api processes_api = {
+    .name = "mpi",
+    .close = processes_close,
+    .communicator_new = processes_communicator_new,
+    .enqueue = processes_enqueue,
+    .group_begin = processes_group,
+    .group_end = processes_group,
+    .barrier = processes_barrier,
+    .abandon = processes_abandon,
+};
+
+static bool all_on_one_machine(MPI_Comm comm, int n_ranks)
+{
+    MPI_Comm here;
+    int n = 0;
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
+        return false;
+    MPI_Comm_size(here, &n);
+    MPI_Comm_free(&here);
+    return n == n_ranks;
+}
+
+enum status comm_processes_open(nanos timeout, struct world **result, struct diags *diags)
+{
+    int ready = 0, level = MPI_THREAD_SINGLE;
+    MPI_Initialized(&ready);
+    if (ready)
+        MPI_Query_thread(&level);
+    if (!ready || level < MPI_THREAD_SERIALIZED) {
+        diag_error(diags, NOWHERE,
+                   "ranks as processes need an MPI that several threads may use, and mpirun or srun to start them");
+        return STATUS_MISSING;
+    }
+    struct process_world *world = memory_new(1, sizeof *world);
+    world->base = (struct world){.api = &processes_api, .timeout = timeout};
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &world->comm) != MPI_SUCCESS) {
+        diag_error(diags, NOWHERE, "MPI gave no communicator");
+        free(world);
+        return STATUS_FAILED;
+    }
+    MPI_Comm_rank(world->comm, &world->base.rank);
+    MPI_Comm_size(world->comm, &world->base.n_ranks);
+    world->one_machine = all_on_one_machine(world->comm, world->base.n_ranks);
+    pthread_mutex_init(&world->lock, NULL);
+    *result = &world->base;
+    return STATUS_OK;
+}

@@ -1,0 +1,32 @@
+/*
+ * rank_record.h - all steps of one rank, and what it brings home of them (private to the runtime).
+ */
+#ifndef MSIM_RUNTIME_RANK_RECORD_H
+#define MSIM_RUNTIME_RANK_RECORD_H
+
+#include "runtime/thread_run.h"
+
+struct rank_record {
+    uint32_t n_ops;
+    int steps;
+    struct rank_timing *timings;   /* [steps], each [n_ops] */
+    double *losses, *square_norms; /* [steps] */
+    size_t peak;                   /* bytes of device memory */
+};
+
+void rank_record_new(struct rank_record *record, const struct program *program, int rank, int steps);
+void rank_record_free(struct rank_record *record);
+
+/* Opens the rank, which takes device and world over, and executes all steps. Close it with rank_close whatever comes. After a
+ * failure the others have been told. */
+MUST_CHECK enum status rank_run(const struct rank_options *options, const struct injection *injection, struct device *device,
+                                struct world *world, struct rank *rank, struct rank_record *record);
+
+/* When the rank's last operation of a step ended. */
+nanos rank_record_end(const struct rank_record *record, int step);
+/* This rank's loss counts: the mean over the batch is the sum of those that do. */
+bool rank_has_loss(const struct layout *layout, int rank);
+/* The step with the (lower) median duration, the first aside. */
+int run_median_step(const struct thread_run_step *steps, int n);
+
+#endif
