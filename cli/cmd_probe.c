@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/devices.h"
 #include "cli/result.h"
 #include "cli/table.h"
 #include "model/spec/catalog.h"
-#include "runtime/probe.h"
 #include "traces/csv.h"
 
 static const struct option_row options[] = {{.name = "ranks",
@@ -14,7 +14,9 @@ static const struct option_row options[] = {{.name = "ranks",
                                              .low = 1,
                                              .high = 64,
                                              .initial = "2",
-                                             .help = "ranks that compute at the same time and exchange with each other"},
+                                             .help = "ranks that compute at the same time and exchange with each other; on GPUs "
+                                                     "and as processes: those that were started"},
+                                            DEVICE_OPTION_ROWS,
                                             {.name = "time",
                                              .argument = "TIME",
                                              .type = OPTION_QUANTITY,
@@ -42,7 +44,7 @@ static void write_csv(FILE *out, const char *gpu, const struct probe_result *res
         const int64_t sizes[] = {r->m, r->n, r->k, r->batch, r->seq_len, r->heads, r->kv_heads, r->head_dim, r->ranks};
         csv_write_cell(out, true, gpu);
         csv_write_cell(out, false, r->op);
-        csv_write_cell(out, false, "fp32");
+        csv_write_cell(out, false, result->element_bytes == sizeof(float) ? "fp32" : "bf16");
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             if (sizes[k])
                 csv_write_integer(out, false, sizes[k]);
@@ -123,22 +125,35 @@ static enum status write_json(struct invocation *call, const struct probe_result
     return result_write(call, object);
 }
 
+static enum status deliver(struct invocation *call, const struct probe_result *result, const struct cluster *cluster)
+{
+    if (call->format == FORMAT_JSON)
+        return write_json(call, result, cluster);
+    if (call->format == FORMAT_CSV)
+        write_csv(call->out, cluster->gpu.name, result);
+    else
+        write_text(call, result);
+    return STATUS_OK;
+}
+
 static enum status run(struct invocation *call)
 {
     struct probe_options how = {.ranks = (int)option_count(call, "ranks"), .seconds = option_quantity(call, "time")};
     struct probe_result result;
     struct cluster cluster;
-    enum status status = probe_cpu(&how, &result, &call->diags);
+    struct devices devices;
+    enum status status = devices_open(call, &devices);
     if (status != STATUS_OK)
         return status;
-    probe_fit(&how, &result, how.ranks, &cluster);
-    if (call->format == FORMAT_JSON)
-        status = write_json(call, &result, &cluster);
-    else if (call->format == FORMAT_CSV)
-        write_csv(call->out, cluster.gpu.name, &result);
-    else
-        write_text(call, &result);
-    probe_result_free(&result);
+    bool threads = devices.kind == DEVICE_CPU && devices.n_processes == 1;
+    int ranks = threads ? how.ranks : devices.n_processes;
+    status = devices_probe(call, &devices, &how, ranks, &result, &cluster);
+    if (status == STATUS_OK) {
+        if (devices.rank == 0)
+            status = deliver(call, &result, &cluster);
+        probe_result_free(&result);
+    }
+    devices_close(&devices);
     return status;
 }
 
@@ -154,9 +169,11 @@ const struct command command_probe = {
         "same "
         "time as asked for: they share the machine as they would in training. Times are medians of five batches; the spread is "
         "from the fastest to the slowest.\n\n"
-        "This measures the CPU backend: single precision, ranks as threads, exchanges in shared memory. JSON has the rates "
-        "fitted "
-        "to the rows beside them; CSV is a kernel table as `msim calibrate` reads it.",
+        "On a GPU: bf16, operands from memory and not from the second-level cache, exchanges through NCCL among the processes "
+        "that "
+        "mpirun or srun started. On a CPU: single precision, ranks as threads or processes. JSON has the rates fitted to the "
+        "rows "
+        "beside them; CSV is a kernel table as `msim calibrate` reads it.",
     .options = options,
     .examples = examples,
     .run = run,

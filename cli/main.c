@@ -57,7 +57,7 @@ static int run_command(const struct command *command, int argc, char **argv)
         status = outputs_open(&call, option_text(&call, "output"));
         if (status == STATUS_OK)
             status = command->run(&call);
-        enum status closed = outputs_close(&call, world_rank() == 0 && (status == STATUS_OK || status == STATUS_CHECK));
+        enum status closed = outputs_close(&call, world_writes() && (status == STATUS_OK || status == STATUS_CHECK));
         status = closed != STATUS_OK ? closed : status;
     }
     if (call.verbosity < 0)

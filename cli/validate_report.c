@@ -58,6 +58,8 @@ static void ranks_table(const struct validation *v, struct table *table)
     table_column(table, "computing: predicted", "ms", ALIGN_RIGHT);
     table_column(table, "measured", "ms", ALIGN_RIGHT);
     for (int r = 0; r < v->program.n_ranks; r++) {
+        if (v->devices.alone >= 0 && r != v->devices.alone)
+            continue;
         table_cell(table, "%d", r);
         comparison_cells(table, v->ranks[r].predicted_s, v->ranks[r].measured_s);
         table_cell(table, "%.3f", v->ranks[r].predicted_busy_s * 1e3);
@@ -67,24 +69,32 @@ static void ranks_table(const struct validation *v, struct table *table)
 
 /* --- text */
 
+static void write_losses(const struct validation *v, FILE *out)
+{
+    fprintf(out, "loss       ");
+    for (int s = 0; s < v->run.n_steps; s++)
+        fprintf(out, "%s%.4f", s ? "  " : "", v->run.steps[s].loss);
+    fprintf(out, "\n");
+}
+
 static void text_report(const struct invocation *call, const struct validation *v)
 {
-    char layout[192];
+    char layout[192], devices[384];
     FILE *out = call->out;
     struct table classes = {0}, ranks = {0};
     fprintf(out, "%s, %s\n", v->setup->experiment.model.name, layout_format(&v->setup->layout, layout, sizeof layout));
-    fprintf(out, "%d ranks as threads on the CPU; %s\n\n", v->program.n_ranks, v->setup->experiment.cluster.gpu.source);
+    fprintf(out, "%s; %s\n\n", devices_text(&v->devices, v->program.n_ranks, devices, sizeof devices),
+            v->setup->experiment.cluster.gpu.source);
     fprintf(out, "step       %.3f ms predicted, %.3f ms measured (median of %d), error %+.1f %%\n", v->predicted_s * 1e3,
             v->measured_s * 1e3, v->run.n_steps > 1 ? v->run.n_steps - 1 : 1, v->error_pct);
-    if (v->numerics.max_rel_error > 0 || v->numerics.held)
+    if (v->numerics.compared)
         fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
                 v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
-    fprintf(out, "loss       ");
-    for (int s = 0; s < v->run.n_steps; s++)
-        fprintf(out, "%s%.4f", s ? "  " : "", v->run.steps[s].loss);
-    fprintf(out, "\n\n");
+    if (v->devices.alone < 0)
+        write_losses(v, out);
+    fprintf(out, "\n");
     classes_table(v, &classes);
     table_write_text(&classes, out, call->colour);
     table_free(&classes);
@@ -117,6 +127,8 @@ static json_t *ranks_json(const struct validation *v)
     json_t *ranks = json_array();
     for (int r = 0; r < v->program.n_ranks; r++) {
         const struct rank_comparison *rank = &v->ranks[r];
+        if (v->devices.alone >= 0 && r != v->devices.alone)
+            continue;
         json_array_append_new(ranks, json_pack("{s:i, s:f, s:f, s:f, s:f, s:I}", "rank", r, "predicted_s", rank->predicted_s,
                                                "measured_s", rank->measured_s, "predicted_busy_s", rank->predicted_busy_s,
                                                "measured_busy_s", rank->measured_busy_s, "memory_bytes",
@@ -125,16 +137,28 @@ static json_t *ranks_json(const struct validation *v)
     return ranks;
 }
 
+/* null for what is not known; JSON has no infinity either. */
+static json_t *number_json(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
 static json_t *steps_json(const struct validation *v)
 {
     json_t *steps = json_array();
     for (int s = 0; s < v->run.n_steps; s++) {
         const struct thread_run_step *step = &v->run.steps[s];
-        json_t *norm = isnan(step->gradient_norm) ? json_null() : json_real(step->gradient_norm);
-        json_array_append_new(steps, json_pack("{s:f, s:o, s:f}", "loss", step->loss, "gradient_norm", norm, "seconds",
-                                               (double)step->duration * 1e-9));
+        json_array_append_new(steps, json_pack("{s:o, s:o, s:f}", "loss", number_json(step->loss), "gradient_norm",
+                                               number_json(step->gradient_norm), "seconds", (double)step->duration * 1e-9));
     }
     return steps;
+}
+
+static json_t *numerics_json(const struct numerics *n)
+{
+    return json_pack("{s:o, s:o, s:o, s:s, s:b}", "max_rel_error", number_json(n->max_rel_error), "loss",
+                     number_json(n->loss_error), "gradients", number_json(n->gradient_error), "worst", n->worst, "held",
+                     (int)n->held);
 }
 
 static enum status json_report(struct invocation *call, const struct validation *v)
@@ -143,7 +167,10 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_t *result = result_create(call, config);
     free(config);
     json_object_set_new(result, "layout", layout_json(&v->setup->layout));
-    json_object_set_new(result, "backend", json_string("cpu"));
+    json_object_set_new(result, "backend", json_string(devices_kind_name(&v->devices)));
+    json_object_set_new(result, "exchanges", json_string(devices_comm_name(&v->devices)));
+    if (v->devices.alone >= 0)
+        json_object_set_new(result, "alone", json_integer(v->devices.alone));
     json_object_set_new(result, "ranks_total", json_integer(v->program.n_ranks));
     json_object_set_new(result, "predicted_s", json_real(v->predicted_s));
     json_object_set_new(result, "measured_s", json_real(v->measured_s));
@@ -151,10 +178,8 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_object_set_new(result, "classes", classes_json(v));
     json_object_set_new(result, "ranks", ranks_json(v));
     json_object_set_new(result, "steps", steps_json(v));
-    json_object_set_new(result, "numerics",
-                        json_pack("{s:f, s:f, s:f, s:s, s:b}", "max_rel_error", v->numerics.max_rel_error, "loss",
-                                  v->numerics.loss_error, "gradients", v->numerics.gradient_error, "worst", v->numerics.worst,
-                                  "held", (int)v->numerics.held));
+    if (v->numerics.compared)
+        json_object_set_new(result, "numerics", numerics_json(&v->numerics));
     json_object_set_new(
         result, "memory",
         json_pack("{s:f, s:f}", "predicted_gib", v->memory_predicted / GIB, "measured_gib", v->memory_measured / GIB));

@@ -6,7 +6,12 @@
 #include "cli/validating.h"
 #include "model/base/memory.h"
 
-static const double NUMERIC_TOLERANCE = 1e-4; /* fp32, sums in other orders */
+/* What is allowed, of the reference's loss and of a tensor's largest gradient. fp32: sums in other orders. bf16: activations with
+ * eight bits, rounded some dozen times on the way through a few layers. */
+static const struct {
+    double loss, gradients;
+} tolerances[] = {[DEVICE_CPU] = {1e-4, 1e-4}, [DEVICE_CUDA] = {2e-2, 1e-1}};
+enum { COMPARED_PARAMETERS_MAX = 1 << 26 }; /* what one rank of the CPU computes with in seconds */
 
 static const struct op *op_of(const struct program *program, const struct span *span)
 {
@@ -15,15 +20,28 @@ static const struct op *op_of(const struct program *program, const struct span *
 
 /* --- the prediction */
 
-static enum status predict(struct invocation *call, struct validation *v)
+static enum status predict_all(struct invocation *call, struct validation *v)
 {
     struct breakdown stages = {0};
+    struct step_result step;
     struct step_options how = {
         .all_ranks = true, .detail = DETAIL_KERNEL, .n_trace_ranks = -1, .verify = true, .stages = &stages};
     enum status status =
-        step_simulate(&v->setup->layout, &v->setup->setting, &how, &v->step, &v->predicted, &v->program, &call->diags);
-    if (status == STATUS_OK)
+        step_simulate(&v->setup->layout, &v->setup->setting, &how, &step, &v->predicted, &v->program, &call->diags);
+    if (status == STATUS_OK) {
+        v->predicted_s = step.step_time_s;
         breakdown_free(&stages);
+    }
+    return status;
+}
+
+static enum status predict(struct invocation *call, struct validation *v)
+{
+    if (v->devices.alone < 0)
+        return predict_all(call, v);
+    enum status status = program_build(&v->setup->layout, &v->setup->setting, DETAIL_KERNEL, false, &v->program, &call->diags);
+    if (status == STATUS_OK)
+        validate_predict_alone(v);
     return status;
 }
 
@@ -62,13 +80,15 @@ static void compare_gradients(const struct setting *setting, const float *one, c
     char name[64], other[64];
     for (int64_t at = 0; at < map.total;) {
         double largest = 0, difference = 0;
+        bool lost = false; /* a number that is none compares with nothing */
         model_map_name(&map, at, name, sizeof name);
         do {
             largest = fmax(largest, fabs(one[at]));
             difference = fmax(difference, fabs((double)one[at] - many[at]));
+            lost |= isnan(many[at]);
             at++;
         } while (at < map.total && strcmp(name, model_map_name(&map, at, other, sizeof other)) == 0);
-        double error = largest > 0 ? difference / largest : difference > 0 ? INFINITY : 0;
+        double error = lost ? INFINITY : largest > 0 ? difference / largest : difference > 0 ? INFINITY : 0;
         if (error > n->gradient_error) {
             n->gradient_error = error;
             memcpy(n->worst, name, sizeof name);
@@ -76,24 +96,41 @@ static void compare_gradients(const struct setting *setting, const float *one, c
     }
 }
 
-static enum status check_numerics(struct invocation *call, const struct thread_run_options *whole, struct validation *v)
+/* Whether a reference can be had, and makes sense. */
+static bool is_comparable(const struct validation *v, const struct thread_run_options *options)
 {
-    struct thread_run one = {0}, many = {0};
+    return !options->injection && v->devices.alone < 0 && model_map_of(&v->setup->setting).total <= COMPARED_PARAMETERS_MAX;
+}
+
+/* One step of all ranks, with gradients; what rank 0 compares it with is executed when the others have gone. */
+static enum status run_compared(struct invocation *call, const struct thread_run_options *whole, struct validation *v,
+                                struct thread_run *many)
+{
+    struct thread_run_options options = *whole;
+    options.steps = 1;
+    options.gradients = true;
+    talk(call, 0, "numerics: one step of %d rank%s against one step of one rank on the CPU", v->program.n_ranks,
+         v->program.n_ranks == 1 ? "" : "s");
+    return devices_run(call, &v->devices, &v->program, &v->setup->setting, &options, many);
+}
+
+static enum status check_numerics(struct invocation *call, const struct thread_run_options *whole, const struct thread_run *many,
+                                  struct validation *v)
+{
+    struct thread_run one = {0};
     struct thread_run_options options = *whole;
     options.steps = 1;
     options.gradients = true;
     enum status status = run_reference(call, v, &options, &one);
-    if (status == STATUS_OK)
-        status = run_on_threads(&v->program, &v->setup->setting, &options, &many, &call->diags);
     if (status == STATUS_OK) {
         struct numerics *n = &v->numerics;
-        n->loss_error = fabs(many.steps[0].loss - one.steps[0].loss) / fabs(one.steps[0].loss);
-        compare_gradients(&v->setup->setting, one.gradients, many.gradients, n);
+        n->compared = true;
+        n->loss_error = fabs(many->steps[0].loss - one.steps[0].loss) / fabs(one.steps[0].loss);
+        compare_gradients(&v->setup->setting, one.gradients, many->gradients, n);
         n->max_rel_error = fmax(n->loss_error, n->gradient_error);
-        n->held = n->max_rel_error <= NUMERIC_TOLERANCE;
+        n->held = n->loss_error <= tolerances[v->devices.kind].loss && n->gradient_error <= tolerances[v->devices.kind].gradients;
     }
     thread_run_free(&one);
-    thread_run_free(&many);
     return status;
 }
 
@@ -108,7 +145,7 @@ static void add_spans(const struct program *program, const struct timeline *time
         struct class_comparison *class = &v->classes[op->class];
         struct rank_comparison *rank = &v->ranks[span->rank];
         double *last = measured ? &rank->measured_s : &rank->predicted_s;
-        *(measured ? &class->measured_s : &class->predicted_s) += seconds / program->n_ranks;
+        *(measured ? &class->measured_s : &class->predicted_s) += seconds / (v->devices.alone < 0 ? program->n_ranks : 1);
         class->operations += measured && op->kind != OP_JOIN;
         *last = fmax(*last, end);
         if (op->stream == STREAM_COMPUTE)
@@ -116,17 +153,25 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
-/* What fp32 on this device needs: weights and activations have four bytes instead of two, there are no master weights, and
- * nothing is held by a framework or in communication buffers. */
+/* What the runtime holds: nothing of a framework, no communication buffers. In fp32 on the CPU weights and activations have four
+ * bytes instead of two, and there are no master weights. */
+static double stage_memory(const struct validation *v, int stage)
+{
+    struct footprint f;
+    footprint_of_stage(&v->setup->layout, &v->setup->setting, stage, &f);
+    double optimizer = f.optimizer * 8 / 12; /* two moments of three */
+    if (v->devices.kind == DEVICE_CUDA)
+        return f.weights + f.gradients + f.optimizer + f.activations;
+    return 2 * f.weights + f.gradients + optimizer + 2 * f.activations;
+}
+
 static double predicted_memory(const struct validation *v)
 {
     double most = 0;
-    for (int stage = 0; stage < v->setup->layout.pp; stage++) {
-        struct footprint f;
-        footprint_of_stage(&v->setup->layout, &v->setup->setting, stage, &f);
-        double optimizer = f.optimizer * 8 / 12; /* two moments of three */
-        most = fmax(most, 2 * f.weights + f.gradients + optimizer + 2 * f.activations);
-    }
+    if (v->devices.alone >= 0)
+        return stage_memory(v, layout_coordinates(&v->setup->layout, v->devices.alone).pp);
+    for (int stage = 0; stage < v->setup->layout.pp; stage++)
+        most = fmax(most, stage_memory(v, stage));
     return most;
 }
 
@@ -135,7 +180,6 @@ static void compare(struct validation *v)
     v->ranks = memory_new((size_t)v->program.n_ranks, sizeof *v->ranks);
     add_spans(&v->program, &v->predicted, false, v);
     add_spans(&v->program, &v->run.timeline, true, v);
-    v->predicted_s = v->step.step_time_s;
     v->measured_s = (double)v->run.steps[v->run.timeline_step].duration * 1e-9;
     v->error_pct = 100 * (v->predicted_s - v->measured_s) / v->measured_s;
     v->memory_predicted = predicted_memory(v);
@@ -153,19 +197,30 @@ static void note_memory(struct invocation *call, const struct thread_run_options
                      quantity_format((double)options->memory_limit, DIM_BYTES, limit, sizeof limit));
 }
 
+static enum status execute(struct invocation *call, const struct thread_run_options *options, struct validation *v)
+{
+    struct thread_run many = {0};
+    enum status status = STATUS_OK;
+    bool comparable = is_comparable(v, options);
+    if (comparable)
+        status = run_compared(call, options, v, &many);
+    if (status == STATUS_OK) {
+        talk(call, 0, "executing %d steps", options->steps);
+        status = devices_run(call, &v->devices, &v->program, &v->setup->setting, options, &v->run);
+    }
+    if (status == STATUS_OK && comparable && v->devices.rank == 0)
+        status = check_numerics(call, options, &many, v);
+    thread_run_free(&many);
+    return status;
+}
+
 enum status validate_run(struct invocation *call, const struct thread_run_options *options, struct validation *v)
 {
     enum status status = predict(call, v);
     if (status == STATUS_OK)
         note_memory(call, options, v);
-    if (status == STATUS_OK && !options->injection) {
-        talk(call, 0, "numerics: one step of %d ranks against one step of one rank", v->program.n_ranks);
-        status = check_numerics(call, options, v);
-    }
-    if (status == STATUS_OK) {
-        talk(call, 0, "executing %d steps on %d ranks", options->steps, v->program.n_ranks);
-        status = run_on_threads(&v->program, &v->setup->setting, options, &v->run, &call->diags);
-    }
+    if (status == STATUS_OK)
+        status = execute(call, options, v);
     if (status == STATUS_OK)
         compare(v);
     return status;
@@ -177,4 +232,5 @@ void validation_free(struct validation *v)
     timeline_free(&v->predicted);
     thread_run_free(&v->run);
     free(v->ranks);
+    devices_close(&v->devices);
 }

@@ -1,4 +1,4 @@
-/* validate_setup.c - a job that this machine's CPU can execute. */
+/* validate_setup.c - a job that this machine's devices can execute. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,15 +6,14 @@
 #include "cli/layout_choice.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
-#include "runtime/probe.h"
 
 static const struct place NOWHERE;
 
 enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
-/* What the CPU backend cannot do beside computing: it would be predicted and not happen. */
-#define NOT_ON_CPU (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(SCATTER_GATHER_P2P))
+/* What the runtime does not do beside computing: it would be predicted and not happen. */
+#define NOT_EXECUTED (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(SCATTER_GATHER_P2P))
 
 static bool is_overridden(const struct invocation *call, const char *key)
 {
@@ -26,16 +25,19 @@ static bool is_overridden(const struct invocation *call, const char *key)
 }
 
 /* The experiment with defaults where neither a file nor a flag says anything. The cluster is a stand-in until it is measured. */
-static enum status load(struct invocation *call, struct experiment *experiment)
+static enum status load(struct invocation *call, const struct devices *devices, struct experiment *experiment)
 {
     struct experiment_flags flags = experiment_flags_of(call);
     const char *overrides[OVERRIDES_MAX];
     int n = 0;
     bool own_cluster = flags.cluster || flags.gpu;
-    for (; n < flags.n_overrides && n < OVERRIDES_MAX - 2; n++)
+    for (; n < flags.n_overrides && n < OVERRIDES_MAX - 4; n++)
         overrides[n] = flags.overrides[n];
-    if (!flags.file && !flags.model)
+    if (!flags.file && !flags.model) {
         flags.model = "tiny-gpt";
+        if (devices->kind == DEVICE_CUDA && !is_overridden(call, "model.heads")) /* the smallest heads there */
+            overrides[n++] = "model.heads=4", overrides[n++] = "model.kv_heads=4";
+    }
     if (!flags.file && !is_overridden(call, "job.global_batch"))
         overrides[n++] = "job.global_batch=4";
     if (!flags.file && !own_cluster) {
@@ -48,8 +50,28 @@ static enum status load(struct invocation *call, struct experiment *experiment)
     return experiment_load(&flags, experiment, &call->diags);
 }
 
-/* Ranks: as many as asked for, or as the layout has. */
-static enum status count_ranks(struct invocation *call, struct experiment *experiment)
+/* Ranks that execute must be there: threads as many as will run, processes as many as were started. */
+static enum status check_ranks(struct invocation *call, const struct devices *devices, int64_t ranks)
+{
+    bool threads = devices->kind == DEVICE_CPU && devices->n_processes == 1;
+    if (devices->alone >= 0 || (threads ? ranks <= RANKS_MAX : ranks == devices->n_processes))
+        return STATUS_OK;
+    if (threads)
+        diag_error(&call->diags, NOWHERE,
+                   "%lld ranks are more than this machine executes; up to %d run as threads, as many as there are cores run well",
+                   (long long)ranks, RANKS_MAX);
+    else if (devices->n_processes == 1)
+        diag_error(&call->diags, NOWHERE,
+                   "%lld ranks on GPUs need a process each: mpirun -n %lld msim validate ...; or one of them with --alone RANK",
+                   (long long)ranks, (long long)ranks);
+    else
+        diag_error(&call->diags, NOWHERE, "the layout has %lld ranks, and %d processes were started; start one for each",
+                   (long long)ranks, devices->n_processes);
+    return STATUS_MISSING;
+}
+
+/* Ranks: as many as asked for, or as the layout has, or as there are processes. */
+static enum status count_ranks(struct invocation *call, const struct devices *devices, struct experiment *experiment)
 {
     struct layout layout = {0};
     int64_t ranks = option_given(call, "gpus") ? option_count(call, "gpus") : 0;
@@ -62,41 +84,59 @@ static enum status count_ranks(struct invocation *call, struct experiment *exper
     }
     if (!ranks && option_text(call, "cluster"))
         ranks = experiment->gpus;
-    experiment->gpus = ranks ? (int)(ranks < INT32_MAX ? ranks : INT32_MAX) : RANKS_DEFAULT;
-    if (ranks <= RANKS_MAX)
+    if (!ranks)
+        ranks = devices->n_processes > 1 || devices->kind == DEVICE_CUDA ? devices->n_processes : RANKS_DEFAULT;
+    experiment->gpus = (int)(ranks < INT32_MAX ? ranks : INT32_MAX);
+    return check_ranks(call, devices, ranks);
+}
+
+static void make_executable(struct invocation *call, const struct devices *devices, struct experiment *experiment)
+{
+    feature_set dropped = experiment->job.features & NOT_EXECUTED;
+    bool cuda = devices->kind == DEVICE_CUDA;
+    experiment->job.features &= ~NOT_EXECUTED;
+    experiment->job.precision = cuda ? PRECISION_BF16 : PRECISION_FP32;
+    /* On the CPU counted with two bytes an element like all else; see runtime/probe.h. */
+    experiment->job.gradient_precision = cuda ? PRECISION_FP32 : PRECISION_BF16;
+    for (int f = 0; f < N_FEATURES; f++)
+        if (dropped >> f & 1u)
+            talk(call, 1, "%s is left out: the runtime does not have it", feature_name((enum feature)f));
+}
+
+static enum status check_device(struct invocation *call, const struct validation *v)
+{
+    const struct transformer *model = &v->setup->experiment.model;
+    int64_t ranks = v->setup->experiment.gpus;
+    if (v->devices.alone >= ranks) {
+        diag_error(&call->diags, NOWHERE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
+        return STATUS_USAGE;
+    }
+    if (v->devices.kind == DEVICE_CPU || model->head_dim == 64 || model->head_dim == 128)
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE,
-               "%lld ranks are more than this machine executes; up to %d run as threads, as many as there are cores run well",
-               (long long)ranks, RANKS_MAX);
+    diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of 64 and 128; those of %s have %lld",
+               model->name, (long long)model->head_dim);
     return STATUS_MISSING;
 }
 
-static void make_executable(struct invocation *call, struct experiment *experiment)
+static enum status measure(struct invocation *call, struct validation *v)
 {
-    feature_set dropped = experiment->job.features & NOT_ON_CPU;
-    experiment->job.features &= ~NOT_ON_CPU;
-    experiment->job.precision = PRECISION_FP32;
-    /* Counted with two bytes an element like all else; see runtime/probe.h. */
-    experiment->job.gradient_precision = PRECISION_BF16;
-    for (int f = 0; f < N_FEATURES; f++)
-        if (dropped >> f & 1u)
-            talk(call, 1, "%s is left out: the CPU backend does not have it", feature_name((enum feature)f));
-}
-
-static enum status measure(struct invocation *call, const struct layout *layout, struct job_setup *setup)
-{
+    struct job_setup *setup = v->setup;
     int ranks = setup->experiment.gpus, cores = probe_cores(), at_once = cores > 2 ? cores : 2;
-    struct probe_options options = {
-        .ranks = ranks < at_once ? ranks : at_once, .seconds = PROBE_SECONDS, .layout = layout, .setting = &setup->setting};
+    struct probe_options options = {.ranks = ranks < at_once ? ranks : at_once,
+                                    .seconds = PROBE_SECONDS,
+                                    .layout = &setup->layout,
+                                    .setting = &setup->setting,
+                                    .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0};
     struct probe_result result;
-    talk(call, 0, "probing: kernels and exchanges of this job, %d ranks at the same time", options.ranks);
-    if (ranks > cores)
+    talk(call, 0, "probing: kernels and exchanges of this job");
+    if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)
         talk(call, 0, "%d ranks share %d cores and take turns: the prediction is rough, above all of single operations", ranks,
              cores);
-    enum status status = probe_cpu(&options, &result, &call->diags);
+    enum status status = devices_probe(call, &v->devices, &options, ranks, &result, &setup->experiment.cluster);
     if (status != STATUS_OK)
         return status;
-    probe_fit(&options, &result, ranks, &setup->experiment.cluster);
+    v->copy_rate = probe_copy_rate(&result) * 2 / (double)result.element_bytes; /* of what the program counts as two bytes */
+    v->copy_base_s = result.launch_s;
     probe_result_free(&result);
     return STATUS_OK;
 }
@@ -110,29 +150,51 @@ static void stand_in(struct cluster *cluster, int ranks)
         cluster->gpu.peak_flops[PRECISION_FP32] = cluster->gpu.peak_flops[PRECISION_BF16] / 16;
 }
 
-enum status validate_setup(struct invocation *call, struct job_setup *setup, bool *probed)
+/* Without probing: a copy reads and writes the memory of the entry. */
+static void assume_copies(struct validation *v)
 {
+    const struct gpu *gpu = &v->setup->experiment.cluster.gpu;
+    v->copy_rate = gpu->hbm_rate * (gpu->memory.bandwidth_fraction > 0 ? gpu->memory.bandwidth_fraction : 1) / 2;
+    v->copy_base_s = gpu->launch_s;
+}
+
+static void default_layout(struct invocation *call, const struct validation *v)
+{
+    struct experiment *experiment = &v->setup->experiment;
+    bool said = experiment->layout.given || option_given(call, "gpus") || call->n_operands;
+    if (said || experiment->gpus != RANKS_DEFAULT)
+        return;
+    snprintf(experiment->layout.text, sizeof experiment->layout.text, "tp=2,pp=2");
+    experiment->layout.given = true;
+}
+
+enum status validate_setup(struct invocation *call, struct validation *v)
+{
+    struct job_setup *setup = v->setup;
     struct experiment *experiment = &setup->experiment;
-    enum status status = load(call, experiment);
+    enum status status = devices_open(call, &v->devices);
+    if (option_given(call, "alone"))
+        v->devices.alone = (int)option_count(call, "alone");
     if (status == STATUS_OK)
-        status = count_ranks(call, experiment);
+        status = load(call, &v->devices, experiment);
+    if (status == STATUS_OK)
+        status = count_ranks(call, &v->devices, experiment);
+    if (status == STATUS_OK)
+        status = check_device(call, v);
     if (status != STATUS_OK)
         return status;
-    *probed = !option_text(call, "cluster") && !option_text(call, "gpu");
-    bool nothing_said = !experiment->layout.given && !option_given(call, "gpus") && !call->n_operands;
-    if (nothing_said) {
-        snprintf(experiment->layout.text, sizeof experiment->layout.text, "tp=2,pp=2");
-        experiment->layout.given = true;
-    }
-    make_executable(call, experiment);
+    v->probed = !option_text(call, "cluster") && !option_text(call, "gpu");
+    default_layout(call, v);
+    make_executable(call, &v->devices, experiment);
     stand_in(&experiment->cluster, experiment->gpus);
     setup->setting = experiment_setting(experiment);
     setup->chosen = !experiment->layout.given;
     status = layout_choose(experiment, &setup->layout, &call->diags);
     if (status == STATUS_OK)
         status = runtime_supports(&setup->layout, &setup->setting, &call->diags);
-    if (status == STATUS_OK && *probed)
-        status = measure(call, &setup->layout, setup);
+    assume_copies(v);
+    if (status == STATUS_OK && v->probed)
+        status = measure(call, v);
     char text[192];
     if (status == STATUS_OK)
         talk(call, 0, "layout: %s%s", setup->chosen ? "auto chose " : "", layout_format(&setup->layout, text, sizeof text));

@@ -1,11 +1,13 @@
 /*
  * validating.h - one validation: a program, how long its operations were predicted to take, and how long they took.
+ *
+ * Processes of one job all execute; the comparison is rank 0's.
  */
 #ifndef MSIM_CLI_VALIDATING_H
 #define MSIM_CLI_VALIDATING_H
 
+#include "cli/devices.h"
 #include "cli/job_setup.h"
-#include "runtime/thread_run.h"
 #include "sim/step.h"
 
 struct class_comparison {
@@ -19,6 +21,7 @@ struct rank_comparison {
 };
 
 struct numerics {
+    bool compared;         /* with one rank on the CPU */
     double loss_error;     /* relative */
     double gradient_error; /* largest difference within a tensor over the tensor's largest gradient */
     char worst[64];        /* the tensor */
@@ -28,9 +31,10 @@ struct numerics {
 
 struct validation {
     struct job_setup *setup;
+    struct devices devices;
+    double copy_rate, copy_base_s; /* of a rank alone: what its exchanges are predicted with */
     struct program program;
     struct timeline predicted;
-    struct step_result step; /* the prediction */
     struct thread_run run;
     struct class_comparison classes[N_WORK_CLASSES];
     struct rank_comparison *ranks; /* [program.n_ranks] */
@@ -41,9 +45,12 @@ struct validation {
     bool probed;    /* the entry was measured here */
 };
 
-/* A job for this machine's CPU: experiment and layout of the call with tiny-gpt and a small batch where it says nothing, the
- * cluster measured unless one is given. `setup` must stay where it is. */
-MUST_CHECK enum status validate_setup(struct invocation *call, struct job_setup *setup, bool *probed);
+/* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing, the
+ * cluster measured unless one is given. Fills in v->devices and what was measured; v->setup must stay where it is. */
+MUST_CHECK enum status validate_setup(struct invocation *call, struct validation *v);
+/* What one rank does when the others' messages are copies: the operations of its script, each when its stream and what it waits
+ * for are ready. Fills in v->predicted and v->predicted_s; the program is there. */
+void validate_predict_alone(struct validation *v);
 /* Predict, execute, compare. Free it with validation_free. */
 MUST_CHECK enum status validate_run(struct invocation *call, const struct thread_run_options *options,
                                     struct validation *validation);

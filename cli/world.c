@@ -1,13 +1,32 @@
 #include "cli/world.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "runtime/cuda_comm.h"
+
+/* The number that a launcher without MPI gave this process; 0 where it gave none. */
+static int placed_rank(void)
+{
+    struct cuda_place place = {0};
+    struct diags unread = {0}; /* who uses the place says what is wrong with it */
+    if (cuda_place_read(&place, &unread) != STATUS_OK)
+        place.rank = 0;
+    diags_free(&unread);
+    return place.rank;
+}
+
+static int fall_silent(void)
+{
+    return freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr);
+}
 
 #ifdef MSIM_MPI
 
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 /* Set by Open MPI's mpirun, by MPICH's, and by srun. */
 static int launched_size(void)
@@ -31,17 +50,35 @@ static int joined(void)
 
 void world_open(void)
 {
-    if (launched_size() < 2 || MPI_Init(NULL, NULL) != MPI_SUCCESS)
-        return;
-    if (world_rank() > 0 && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
+    int level; /* comm_processes.h: what is asked for, which an MPI need not have for all else to work */
+    if (launched_size() > 1)
+        (void)!MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+    if (!world_writes() && !fall_silent() && joined())
         MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+}
+
+/* All ranks are here; a rank on its way out after a failure waits for that at most so long. */
+static bool all_came(enum status status)
+{
+    enum { PATIENCE_NAPS = 300, NAP_NS = 10000000 };
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    MPI_Request request;
+    bool fine = status == STATUS_OK || status == STATUS_CHECK;
+    int done = 0;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    for (int naps = 0; !done && (fine || naps < PATIENCE_NAPS); naps++) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            nanosleep(&nap, NULL);
+    }
+    return done;
 }
 
 void world_close(enum status status)
 {
     if (!joined())
         return;
-    if (status == STATUS_FAILED && world_size() > 1)
+    if (!all_came(status) || (status == STATUS_FAILED && world_size() > 1))
         MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();
 }
@@ -52,6 +89,11 @@ int world_rank(void)
     if (joined())
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return rank;
+}
+
+bool world_writes(void)
+{
+    return (joined() ? world_rank() : placed_rank()) == 0;
 }
 
 int world_size(void)
@@ -95,10 +137,21 @@ void world_gather(const void *mine, size_t bytes, void *all)
     wait_for(&request);
 }
 
+void world_broadcast(void *bytes, size_t n)
+{
+    MPI_Request request;
+    if (!joined())
+        return;
+    MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+    wait_for(&request);
+}
+
 #else
 
 void world_open(void)
 {
+    if (!world_writes())
+        (void)!fall_silent();
 }
 
 void world_close(enum status status)
@@ -109,6 +162,11 @@ void world_close(enum status status)
 int world_rank(void)
 {
     return 0;
+}
+
+bool world_writes(void)
+{
+    return placed_rank() == 0;
 }
 
 int world_size(void)
@@ -124,6 +182,11 @@ void world_sum(int64_t *words, size_t n)
 void world_gather(const void *mine, size_t bytes, void *all)
 {
     memcpy(all, mine, bytes);
+}
+
+void world_broadcast(void *bytes, size_t n)
+{
+    (void)bytes, (void)n;
 }
 
 #endif

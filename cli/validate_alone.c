@@ -1,0 +1,45 @@
+/* validate_alone.c - the prediction for one rank without the others. */
+#include <stdlib.h>
+
+#include "cli/validating.h"
+#include "model/base/memory.h"
+#include "sim/network_analytic.h"
+#include "sim/step_costs.h"
+
+/* An exchange is a copy of its full buffer (runtime/comm_alone.h). */
+static nanos duration_of(const struct validation *v, const struct step_costs *costs, uint32_t op)
+{
+    const struct op *o = &v->program.ops[op];
+    bool exchange = o->kind == OP_SEND || o->kind == OP_RECV || o->kind == OP_COLLECTIVE;
+    return exchange ? nanos_from_seconds(v->copy_base_s + o->bytes / v->copy_rate) : costs->ops[op];
+}
+
+static nanos later(nanos a, nanos b)
+{
+    return a > b ? a : b;
+}
+
+void validate_predict_alone(struct validation *v)
+{
+    const struct program *program = &v->program;
+    const struct script *script = &program->scripts[program->ranks[v->devices.alone].script];
+    struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
+    struct network network = network_analytic(&machine);
+    struct step_costs costs;
+    nanos streams[N_STREAMS] = {0}, *ends = memory_new(script->n_ops, sizeof *ends), last = 0;
+    step_costs_create(program, &machine, &network, &costs);
+    for (uint32_t i = 0; i < script->n_ops; i++) {
+        const struct op *op = &program->ops[script->first_op + i];
+        nanos start = streams[op->stream];
+        for (int d = 0; d < OP_DEPS; d++)
+            if (op->deps[d] != NO_OP)
+                start = later(start, ends[op->deps[d]]);
+        ends[i] = streams[op->stream] = start + duration_of(v, &costs, script->first_op + i);
+        last = later(last, ends[i]);
+        timeline_record(&v->predicted, (struct span){.rank = v->devices.alone, .op = i, .start = start, .end = ends[i]});
+    }
+    timeline_close(&v->predicted);
+    v->predicted_s = (double)last * 1e-9;
+    step_costs_free(&costs);
+    free(ends);
+}
