@@ -221,7 +221,6 @@ static const struct example examples[] = {
     {"msim validate", "a toy model on four CPU ranks, tp=2 and pp=2"},
     {"msim validate --layout tp=2,pp=2,vpp=2,schedule=interleaved --steps 20 --trace both.json", "both timelines for Perfetto"},
     {"msim validate --layout dp=4,zero=3 --tolerance 15%", "exit code 5 when the prediction is further off"},
-    {"mpirun -n 4 msim validate --layout tp=2,pp=2", "a process for each rank"},
     {"msim validate --alone 8 --model gpt-175b-megascale --layout tp=8,pp=8,mb=1 --gpus 64 --global-batch 8",
      "a rank of the second stage at full shape, on one GPU"},
     {"msim validate --inject hang:2 --timeout 2s", "what the others say when a rank falls silent"},
