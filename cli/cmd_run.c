@@ -76,7 +76,9 @@ static enum status check_price(const char *text, char *why, size_t size)
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
 static const char *const degraded[] = {"auto", "factor", "step", NULL};
-static const char *const optimised[] = {"checkpoint-interval", "spares", NULL};
+static const char *const optimised[] = {
+    "all",   "checkpoint", "checkpoint-interval", "spares", "hot-spares", "heartbeat-timeout", "traffic-window", "attempts",
+    "tests", NULL};
 
 static const struct option_row options[] = {
     {.name = "faults",
@@ -185,7 +187,9 @@ static const struct option_row options[] = {
      .argument = "WHAT,...",
      .type = OPTION_LIST,
      .choices = optimised,
-     .help = "what makes a trained token cheapest, on the same luck: checkpoint-interval, spares",
+     .help = "what makes a trained token cheapest, on the same luck, and which change helps most: checkpoint (its kind), "
+             "checkpoint-interval, spares, and of the policy hot-spares, heartbeat-timeout, traffic-window, attempts, tests; or "
+             "all",
      .group = "Many runs"},
     {.name = "sweep",
      .argument = "KEY=A:B:N",

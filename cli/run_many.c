@@ -11,7 +11,8 @@
 
 /* What the workers share with this file. */
 struct batch {
-    struct journal journal;
+    struct journal *journal;
+    uint64_t state;
     struct progress progress;
     int64_t n, done;
     int failed; /* errno of the journal */
@@ -21,7 +22,7 @@ static bool finished(void *context, int64_t replica, const struct replica_outcom
 {
     struct batch *batch = context;
     progress_update(&batch->progress, (double)++batch->done * world_size(), (double)batch->n);
-    if (batch->journal.fd < 0 || journal_append(&batch->journal, replica, outcome))
+    if (batch->journal->fd < 0 || journal_append(batch->journal, batch->state, replica, outcome))
         return true;
     batch->failed = errno;
     return false;
@@ -41,17 +42,17 @@ int64_t run_replica_count(const struct invocation *call, int64_t otherwise)
 }
 
 /* Every rank keeps what is its own, and then has all. A rank that failed is known to all before they wait for one another. */
-static bool share(struct replica_outcome *outcomes, int64_t n, bool good)
+enum status run_share(struct replica_outcome *outcomes, int64_t n, int64_t batches, enum status status)
 {
-    int64_t bad = !good;
+    int64_t bad = status != STATUS_OK;
     world_sum(&bad, 1);
     if (bad > 0)
-        return false;
-    for (int64_t i = 0; i < n; i++)
-        if (i % world_size() != world_rank())
+        return status != STATUS_OK ? status : STATUS_FAILED;
+    for (int64_t i = 0; i < n * batches; i++)
+        if (i % n % world_size() != world_rank())
             outcomes[i] = (struct replica_outcome){0};
-    world_sum((int64_t *)outcomes, (size_t)n * OUTCOME_WORDS);
-    return true;
+    world_sum((int64_t *)outcomes, (size_t)(n * batches) * OUTCOME_WORDS);
+    return STATUS_OK;
 }
 
 static enum status work(struct invocation *call, const struct run_session *s, struct batch *batch,
@@ -78,22 +79,25 @@ static enum status work(struct invocation *call, const struct run_session *s, st
     return status;
 }
 
-enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, const char *journal,
+enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
+                          struct replica_outcome *outcomes)
+{
+    struct batch batch = {.journal = journal, .n = n};
+    if (journal->fd >= 0) {
+        batch.state = journal_fingerprint(call, s, NULL);
+        journal_recall(journal, batch.state, outcomes, n);
+    }
+    batch.progress = progress_begin(call, "replicas");
+    enum status status = work(call, s, &batch, outcomes);
+    progress_end(&batch.progress);
+    return status;
+}
+
+enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
                       struct replica_outcome *outcomes)
 {
-    struct batch batch = {.journal = {.fd = -1}, .n = n};
-    enum status status = STATUS_OK;
-    if (journal)
-        status = journal_open(call, journal, journal_fingerprint(call, s), outcomes, n, &batch.journal);
-    if (status == STATUS_OK) {
-        batch.progress = progress_begin(call, "replicas");
-        status = work(call, s, &batch, outcomes);
-        progress_end(&batch.progress);
-    }
-    journal_close(&batch.journal);
-    if (!share(outcomes, n, status == STATUS_OK) && status == STATUS_OK)
-        status = STATUS_FAILED;
-    return status;
+    enum status status = run_own_share(call, s, n, journal, outcomes);
+    return run_share(outcomes, n, 1, status);
 }
 
 /* --- estimates --- */
@@ -129,9 +133,12 @@ enum status run_replicas(struct invocation *call, struct run_session *s)
         return STATUS_USAGE;
     }
     struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
-    enum status status = run_batch(call, s, n, option_text(call, "resume"), outcomes);
+    struct journal journal;
+    enum status status = journal_open(call, s, NULL, &journal);
+    status = status == STATUS_OK ? run_batch(call, s, n, &journal, outcomes) : run_share(outcomes, n, 1, status);
     if (status == STATUS_OK)
         status = run_replicas_report(call, s, outcomes, n);
+    journal_close(&journal);
     free(outcomes);
     return status;
 }

@@ -47,6 +47,7 @@ COUNT(failures)
 COUNT(interruptions)
 COUNT(called)
 COUNT(relapses)
+COUNT(alarms)
 COUNT(ended_waiting)
 
 #define SHARE(id)                                                                                                                \
@@ -80,6 +81,7 @@ static const struct quantity quantities[] = {
     {"interruptions", "interruptions", "", interruptions, false},
     {"called", "called somebody", "", called, true},
     {"relapses", "relapses", "", relapses, true},
+    {"false_alarms", "false alarms", "", alarms, true},
     {"ended_waiting", "ended waiting", "", ended_waiting, false},
     {"training_pct", "training", "%", share_TRAINING, false},
     {"degraded_pct", "degraded", "%", share_DEGRADED, false},

@@ -27,7 +27,7 @@ static void add_verdict(json_t *object, const struct run_report *report, const s
 {
     const struct verdict *verdict = &incident->verdict;
     bool found_by_test = verdict->found_by >= 0 && verdict->found && !verdict->called;
-    if (verdict->detect == 0)
+    if (verdict->channel == CHANNEL_AT_ONCE)
         return;
     json_object_set_new(object, "noticed_by", json_string(channel_name(verdict->channel)));
     json_object_set_new(object, "found_by",
@@ -40,14 +40,19 @@ static void add_verdict(json_t *object, const struct run_report *report, const s
     json_object_set_new(object, "condemned", json_integer(verdict->n_condemned));
 }
 
+const char *incident_cause(const struct run_report *report, const struct incident *incident)
+{
+    return incident->alarm ? "false alarm" : fault_trace_detail(report->trace, incident->fault);
+}
+
 static json_t *incident_json(const struct run_report *report, const struct incident *incident)
 {
     json_t *object = json_object();
     const struct fault *fault = incident->fault;
     json_object_set_new(object, "time_s", json_real(seconds(incident->time)));
-    json_object_set_new(object, "node", json_integer(fault->node));
+    json_object_set_new(object, "node", incident->alarm ? json_null() : json_integer(fault->node));
     json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
-    json_object_set_new(object, "detail", json_string(fault_trace_detail(report->trace, fault)));
+    json_object_set_new(object, "detail", json_string(incident_cause(report, incident)));
     json_object_set_new(object, "down_s", json_real(seconds(fault->down)));
     if (fault->kind != FAULT_NODE)
         json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
@@ -144,6 +149,7 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
     if (report->policy) {
         json_object_set_new(root, "relapses", json_integer(result->relapses));
+        json_object_set_new(root, "false_alarms", json_integer(result->alarms));
         json_object_set_new(root, "called", json_integer(result->called));
         json_object_set_new(root, "condemned", json_integer(result->condemned));
         json_object_set_new(root, "blocklisted", json_integer(result->listed));
@@ -221,9 +227,12 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out)
     for (size_t i = 0; i < result->n_incidents; i++) {
         const struct incident *incident = &result->incidents[i];
         csv_write_number(out, true, seconds(incident->time));
-        csv_write_integer(out, false, incident->fault->node);
+        if (incident->alarm)
+            csv_write_cell(out, false, "");
+        else
+            csv_write_integer(out, false, incident->fault->node);
         csv_write_cell(out, false, fault_kind_name(incident->fault->kind));
-        csv_write_cell(out, false, fault_trace_detail(report->trace, incident->fault));
+        csv_write_cell(out, false, incident_cause(report, incident));
         csv_write_number(out, false, seconds(incident->fault->down));
         csv_write_integer(out, false, incident->interrupted);
         csv_write_integer(out, false, incident->n_down);

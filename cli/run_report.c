@@ -140,6 +140,8 @@ static void write_robust_answers(struct table *table, const struct run_report *r
         return;
     double share = result->interruptions > 0 ? 1 - (double)result->called / (double)result->interruptions : 1;
     answer_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
+    if (result->alarms > 0)
+        answer_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
     if (result->relapses > 0)
         answer_row(table, "relapses", "faults that were not found and came back", "%" PRId64, result->relapses);
     if (result->condemned > 0)
@@ -275,12 +277,15 @@ static void write_worst(struct invocation *call, const struct run_report *report
     table_column(&table, "cause", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < n && i < SHOWN; i++) {
         const struct incident *incident = &report->result->incidents[costs[i].incident];
-        table_cell(&table, "%.3f", seconds(incident->fault->time) / 86400);
-        table_cell(&table, "%" PRId32, incident->fault->node);
+        table_cell(&table, "%.3f", seconds(incident->time) / 86400);
+        if (incident->alarm)
+            table_cell(&table, "-");
+        else
+            table_cell(&table, "%" PRId32, incident->fault->node);
         table_cell(&table, "%.3f", seconds(incident->lost) / 3600);
         table_cell(&table, "%.3f", seconds(stopped_time(report->result, incident)) / 3600);
         table_cell(&table, "%" PRId32, incident->n_down);
-        table_cell(&table, "%s", fault_trace_detail(report->trace, incident->fault));
+        table_cell(&table, "%s", incident_cause(report, incident));
     }
     if (n > 0) {
         fputc('\n', call->out);

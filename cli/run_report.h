@@ -44,6 +44,9 @@ void run_report_series_csv(const struct run_report *report, FILE *out);
 /* One row per fault. */
 void run_report_incidents_csv(const struct run_report *report, FILE *out);
 
+/* Why: the fault's cause, or that there was none. */
+const char *incident_cause(const struct run_report *report, const struct incident *incident);
+
 /* Parts that stand alone for tests: a bar of `width` characters, one per stretch of the series, 0 to 100 % of goodput. */
 char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size);
 

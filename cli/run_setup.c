@@ -2,6 +2,7 @@
 #include "cli/run_setup.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,29 +272,40 @@ static enum status set_checkpoint(struct invocation *call, struct run_session *s
         find_costs(call, s);
     if (!*name || !s->has_cost)
         return STATUS_OK;
-    nanos block = policy->block;
     checkpoint_cost_apply(&s->cost, policy);
-    if (block > 0 || option_given(call, "checkpoint-block"))
-        policy->block = block;
+    if (s->experiment.faults.checkpoint_block_s > 0 || option_given(call, "checkpoint-block"))
+        policy->block = nanos_from_seconds(s->experiment.faults.checkpoint_block_s);
     if (policy->kind == CHECKPOINT_MEMORY)
         storage_every(policy);
     return STATUS_OK;
 }
 
+/* How long restarts take: as given, or what starting up takes with these checkpoints. */
+static void set_restart(struct run_session *s)
+{
+    double given = s->experiment.faults.restart_s;
+    s->robust.restart = nanos_from_seconds(s->restart_given ? given : startup_total_s(&s->startup));
+    s->robust.restart_hot = nanos_from_seconds(s->restart_given ? given : startup_hot_s(&s->startup));
+    s->options.recovery.restart = s->robust.restart;
+    if (!s->restart_given)
+        s->experiment.faults.restart_s = startup_total_s(&s->startup);
+}
+
 static void set_robust(struct invocation *call, struct run_session *s)
 {
-    double restart = s->experiment.faults.restart_s;
-    s->robust = (struct run_robust){
-        .policy = &s->policy,
-        .seed = call->seed,
-        .replicas = s->has_layout ? s->layout.dp : 1,
-        .restart = nanos_from_seconds(restart >= 0 ? restart : startup_total_s(&s->startup)),
-        .restart_hot = nanos_from_seconds(restart >= 0 ? restart : startup_hot_s(&s->startup)),
-    };
+    s->robust = (struct run_robust){.policy = &s->policy, .seed = call->seed, .replicas = s->has_layout ? s->layout.dp : 1};
     s->options.robust = &s->robust;
-    s->options.recovery.restart = s->robust.restart;
-    if (s->experiment.faults.restart_s < 0)
-        s->experiment.faults.restart_s = startup_total_s(&s->startup);
+    s->restart_given = s->experiment.faults.restart_s >= 0;
+    set_restart(s);
+}
+
+enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind)
+{
+    snprintf(s->experiment.faults.checkpoint, sizeof s->experiment.faults.checkpoint, "%s", kind);
+    enum status status = set_checkpoint(call, s);
+    if (status == STATUS_OK && s->has_policy)
+        set_restart(s);
+    return status;
 }
 
 static enum status set_policy(struct invocation *call, struct run_session *s)
@@ -337,17 +349,26 @@ enum status run_session_load(struct invocation *call, struct run_session *s)
     return status;
 }
 
-static enum status draw_trace(struct invocation *call, struct run_session *s)
+enum status run_check_faults(struct invocation *call, const struct run_session *s)
 {
     double days = (double)s->options.horizon / 86400e9;
-    double expected = fault_model_total_rate(&s->model) * s->options.nodes * days;
-    if (expected > 1e7) {
-        diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
-                   expected);
-        return STATUS_BAD_INPUT;
-    }
-    faults_generate(&s->model, s->options.nodes, s->options.horizon, call->seed, &s->trace);
-    return STATUS_OK;
+    double rate = s->has_model ? fault_model_total_rate(&s->model) : 0;
+    for (int i = 0; s->has_model && i < s->model.slow.n; i++)
+        rate += s->model.slow.items[i].share / fmax(days, 1) + s->model.slow.items[i].rate;
+    double expected = rate * s->options.nodes * days;
+    if (expected <= 1e7)
+        return STATUS_OK;
+    diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+               expected);
+    return STATUS_BAD_INPUT;
+}
+
+static enum status draw_trace(struct invocation *call, struct run_session *s)
+{
+    enum status status = run_check_faults(call, s);
+    if (status == STATUS_OK)
+        faults_generate(&s->model, s->options.nodes, s->options.horizon, call->seed, &s->trace);
+    return status;
 }
 
 enum status run_session_prepare(struct invocation *call, struct run_session *s)

@@ -31,6 +31,7 @@ struct run_session {
     struct run_result result;
     struct run_report report;
     bool has_layout;
+    bool restart_given; /* with a policy: by the user, not from what starting up takes */
     struct layout layout;
     char layout_text[256];
 };
@@ -40,6 +41,10 @@ MUST_CHECK enum status run_session_load(struct invocation *call, struct run_sess
 /* Trace, step, costs, options: everything up to the run itself. */
 MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_session *s);
 void run_session_free(struct run_session *s);
+/* Another kind of checkpoint, with what it costs and what restarts from it take; the interval stays, but for "step". */
+MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind);
+/* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
+MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
 
 /* Nodes that the job of an experiment uses. */
 int32_t run_job_nodes(const struct experiment *experiment);

@@ -30,8 +30,7 @@ static double exponential(double mean, struct random_stream *random)
 /* A hang: whoever watches the traffic is quicker than the collective's timeout, or there is nobody but that. */
 static double hang_s(const struct robust_policy *policy, struct verdict *verdict)
 {
-    bool watched = policy->traffic_window_s > 0 &&
-                   (policy->collective_timeout_s <= 0 || policy->traffic_window_s < policy->collective_timeout_s);
+    bool watched = robust_policy_watches_traffic(policy);
     verdict->channel = watched ? CHANNEL_TRAFFIC : CHANNEL_TIMEOUT;
     return watched ? policy->traffic_window_s : policy->collective_timeout_s;
 }
@@ -101,10 +100,21 @@ struct verdict recovery_machine_run(const struct robust_policy *policy, const st
     notice(policy, fault, random, &verdict);
     diagnose(policy, fault, random, &verdict);
     bool left_to_people = random_uniform(random) >= policy->automatic;
-    bool given_up = fault->broken && !verdict.found && fault->attempt + 1 >= policy->attempts;
+    bool given_up = (fault->broken || fault->attempt > 0) && !verdict.found && fault->attempt + 1 >= policy->attempts;
     if (left_to_people || given_up)
         call_somebody(policy, random, &verdict);
-    if (fault->broken && !verdict.found)
+    bool recurs = !fault->broken && fault->symptom == SYMPTOM_HANG && !verdict.called && policy->hang_recurs > 0 &&
+                  random_uniform(random) < policy->hang_recurs;
+    if ((fault->broken && !verdict.found) || recurs)
         verdict.relapse = to_millisecond(exponential(policy->relapse_s, random)) + 1;
+    return verdict;
+}
+
+struct verdict recovery_machine_alarm(const struct robust_policy *policy, enum channel channel, int32_t nodes,
+                                      struct random_stream *random)
+{
+    const struct fault_case nothing = {.component = COMPONENT_UNKNOWN, .nodes = nodes};
+    struct verdict verdict = {.channel = channel};
+    diagnose(policy, &nothing, random, &verdict);
     return verdict;
 }

@@ -49,10 +49,14 @@ struct verdict {
     bool found;      /* the node is known and leaves; also when a person found it */
     bool called;     /* a person was */
     int n_condemned; /* healthy nodes that leave too */
-    nanos relapse;   /* when broken and not found: from training on until it is back */
+    nanos relapse;   /* above 0: it is not over; from training on until it is back */
 };
 
 struct verdict recovery_machine_run(const struct robust_policy *policy, const struct fault_case *fault,
                                     struct random_stream *random);
+
+/* A false alarm of one of the watchers: the suite runs in vain, and may condemn healthy nodes. */
+struct verdict recovery_machine_alarm(const struct robust_policy *policy, enum channel channel, int32_t nodes,
+                                      struct random_stream *random);
 
 #endif

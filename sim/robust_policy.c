@@ -1,6 +1,7 @@
 #include "sim/robust_policy.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,6 +95,11 @@ static const struct field policy_rows[] = {
     QUANTITY("human_sigma", struct robust_policy, human_sigma, DIM_COUNT, 0, 5, "1", "of its logarithm"),
     INTEGER("attempts", struct robust_policy, attempts, 1, 100, "3", "before somebody is called"),
     TIME("relapse", relapse_s, "10min", "mean time until a fault that was not found is back"),
+    PART("hang_recurs", hang_recurs, UNSET, "that a hang without a broken node is back after a restart"),
+    QUANTITY("pause_rate", struct robust_policy, pause_rate, DIM_COUNT, 0, 1e6, UNSET, "per day, of a healthy node"),
+    TIME("pause", pause_s, "1s", "mean time for which a healthy node falls silent"),
+    QUANTITY("stall_rate", struct robust_policy, stall_rate, DIM_COUNT, 0, 1e6, UNSET, "per day, of a healthy job"),
+    TIME("stall", stall_s, "1s", "mean time for which a healthy job stands still"),
     TIME("straggler_find", straggler_find_s, "0s", "until a slow node is found; 0s: never"),
     TIME("recheck", recheck_s, "2h", "that a condemned healthy node is away"),
     INTEGER("blocklist_failures", struct robust_policy, blocklist_failures, 0, 1000, UNSET, "of a node, until it is listed"),
@@ -156,6 +162,24 @@ char *robust_policy_to_json(const struct robust_policy *policy)
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     json_decref(root);
     return text ? text : memory_copy_text("{}");
+}
+
+static double longer_than(double rate, double mean_s, double limit_s)
+{
+    return rate > 0 && mean_s > 0 ? rate * exp(-limit_s / mean_s) : 0;
+}
+
+void robust_policy_alarms(const struct robust_policy *policy, int32_t nodes, double *heartbeat, double *hang)
+{
+    bool watched = robust_policy_watches_traffic(policy);
+    *heartbeat = longer_than(nodes * policy->pause_rate, policy->pause_s, policy->heartbeat_timeout_s);
+    *hang = longer_than(policy->stall_rate, policy->stall_s, watched ? policy->traffic_window_s : policy->collective_timeout_s);
+}
+
+bool robust_policy_watches_traffic(const struct robust_policy *policy)
+{
+    return policy->traffic_window_s > 0 &&
+           (policy->collective_timeout_s <= 0 || policy->traffic_window_s < policy->collective_timeout_s);
 }
 
 double robust_policy_suite_s(const struct robust_policy *policy)

@@ -13,6 +13,15 @@
  * are evicted and replaced by spares. When the suite finds nothing the job is restarted where it is: right, if nothing was
  * broken; otherwise the fault is back an exponential time of mean `relapse` after training went on, up to `attempts` times, after
  * which a person looks for it (lognormal time), as one does at once for the share of faults that is not handled automatically.
+ * A hang without a broken node (a bug of the job, a bad batch of data) comes back in the same way with probability `hang_recurs`.
+ *
+ * Watching has a price: healthy executors fall silent now and then, and healthy jobs stand still for a moment. With pauses of
+ * exponential length at `pause_rate` per node and day, those longer than the heartbeat's timeout are false alarms, at
+ *
+ *     nodes * pause_rate * exp(-heartbeat_timeout / pause)        per day of training;
+ *
+ * stalls of the job at `stall_rate` per day do the same to whatever watches for hangs (window or timeout). A false alarm suspends
+ * the job, runs the whole suite in vain and restarts. This is what keeps timeouts from being as short as can be.
  *
  * Which of these numbers a source prints and which are assumptions is said in the policy's file.
  */
@@ -45,14 +54,17 @@ struct robust_policy {
     double human_median_s, human_sigma;
     int attempts;
     double relapse_s;
-    double straggler_find_s; /* until monitoring has found a slow node, which leaves at the next restart; 0: never */
-    double recheck_s;        /* how long a condemned healthy node, or a straggler, is away */
-    int blocklist_failures;  /* a node that failed this often ... 0: no blocklist */
-    double blocklist_s;      /* ... is away for this long at least */
-    int hot_spares;          /* nodes that stand ready with image and process: no scheduling for that many replacements */
-    double drift_per_day;    /* loss of speed per day since the last restart, from per-rank jitter */
-    double drift_limit;      /* most that is lost */
-    bool elastic;            /* go on with fewer data-parallel replicas instead of waiting for nodes */
+    double hang_recurs;         /* probability */
+    double pause_rate, pause_s; /* of a healthy node: per day, mean length */
+    double stall_rate, stall_s; /* of a healthy job: per day, mean length */
+    double straggler_find_s;    /* until monitoring has found a slow node, which leaves at the next restart; 0: never */
+    double recheck_s;           /* how long a condemned healthy node, or a straggler, is away */
+    int blocklist_failures;     /* a node that failed this often ... 0: no blocklist */
+    double blocklist_s;         /* ... is away for this long at least */
+    int hot_spares;             /* nodes that stand ready with image and process: no scheduling for that many replacements */
+    double drift_per_day;       /* loss of speed per day since the last restart, from per-rank jitter */
+    double drift_limit;         /* most that is lost */
+    bool elastic;               /* go on with fewer data-parallel replicas instead of waiting for nodes */
     struct diagnostic_suite tests;
 };
 
@@ -61,6 +73,12 @@ MUST_CHECK enum status robust_policy_load(const char *name, struct robust_policy
 MUST_CHECK enum status robust_policy_parse(const char *name, const char *bytes, size_t n, struct robust_policy *policy,
                                            struct diags *diags);
 char *robust_policy_to_json(const struct robust_policy *policy);
+
+/* A hang is noticed by its traffic, not by the collective's timeout. */
+bool robust_policy_watches_traffic(const struct robust_policy *policy);
+
+/* False alarms per day of training on `nodes` nodes: of the heartbeats, and of what watches for hangs. */
+void robust_policy_alarms(const struct robust_policy *policy, int32_t nodes, double *heartbeat, double *hang);
 
 /* Seconds of the whole suite. */
 double robust_policy_suite_s(const struct robust_policy *policy);

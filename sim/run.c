@@ -16,6 +16,12 @@ struct latent {
     nanos time; /* when, once training goes on; NEVER before */
 };
 
+/* What a cause speaks of: read once for each. */
+struct cause_reading {
+    enum component component;
+    enum symptom symptom;
+};
+
 /* One run in progress: the ledger is its clock. */
 struct run {
     const struct run_options *options;
@@ -23,9 +29,12 @@ struct run {
     size_t next_fault;
     struct latent *latent;
     size_t n_latent, latent_capacity;
-    uint16_t *node_failures; /* [nodes] for the blocklist; NULL without */
-    nanos trained_since;     /* the last restart; speed drifts from there */
-    nanos next_drift;        /* NEVER without drift */
+    struct cause_reading *causes; /* [n_details + 1], the last for faults without a cause; NULL without a policy */
+    uint16_t *node_failures;      /* [nodes] for the blocklist; NULL without */
+    nanos trained_since;          /* the last restart; speed drifts from there */
+    nanos next_drift;             /* NEVER without drift */
+    nanos next_alarm;             /* NEVER while nothing trains, or without false alarms */
+    int64_t restarts;             /* the stream of the next alarm */
     int32_t missing_replicas;
     struct cluster_state cluster;
     struct training training;
@@ -34,7 +43,7 @@ struct run {
     struct incident *incidents;
     size_t n_incidents, incidents_capacity, n_resumed; /* incidents before n_resumed know when training went on */
     int64_t failures, slowdowns, interruptions;
-    int64_t relapses, outside, called, condemned, listed, by_channel[N_CHANNELS];
+    int64_t relapses, alarms, outside, called, condemned, listed, by_channel[N_CHANNELS];
 };
 
 static const struct place nowhere = {0};
@@ -113,12 +122,29 @@ static void note_resumption(struct run *run, nanos time)
             run->incidents[run->n_resumed].resumed = time;
 }
 
-/* A restart: the clocks of drift and of faults not found begin, slow nodes that were found leave. */
+enum { PURPOSE_MACHINE = 64, PURPOSE_ALARM };
+#define NANOS_PER_DAY (86400.0 * NANOS_PER_SECOND)
+
+/* Memoryless, so the clock may begin anew at every restart. */
+static nanos draw_alarm(struct run *run, nanos time)
+{
+    const struct run_robust *robust = run->options->robust;
+    double heartbeat, hang;
+    robust_policy_alarms(robust->policy, run->options->nodes, &heartbeat, &hang);
+    if (heartbeat + hang <= 0)
+        return NEVER;
+    struct random_stream random = random_stream_named(robust->seed, PURPOSE_ALARM, (uint64_t)run->restarts++);
+    double wait = -log(random_uniform(&random)) / (heartbeat + hang) * NANOS_PER_DAY;
+    return wait < 9e18 - (double)time ? time + (nanos)wait + 1 : NEVER;
+}
+
+/* A restart: the clocks of drift, of false alarms and of faults not found begin, slow nodes that were found leave. */
 static void restart_robust(struct run *run, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
     run->trained_since = time;
     run->next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
+    run->next_alarm = draw_alarm(run, time);
     for (size_t i = 0; i < run->n_latent; i++)
         if (run->latent[i].time == NEVER)
             run->latent[i].time = time + run->latent[i].gap;
@@ -169,7 +195,8 @@ static void stop_training(struct run *run, struct incident *incident)
     incident->resumed = NEVER;
     if (!incident->interrupted)
         return;
-    incident->lost = training_fail(&run->training, &run->ledger, memory_survives(run, incident->fault->node));
+    bool memory = incident->alarm || memory_survives(run, incident->fault->node);
+    incident->lost = training_fail(&run->training, &run->ledger, memory);
     run->interruptions++;
 }
 
@@ -237,9 +264,9 @@ static void keep_latent(struct run *run, const struct fault *fault, int attempt,
 
 static struct fault_case case_of(const struct run *run, const struct fault *fault, int attempt)
 {
-    const char *cause = fault_trace_detail(run->trace, fault);
-    struct fault_case c = {.component = component_of_text(cause),
-                           .symptom = symptom_of_text(cause),
+    const struct cause_reading *cause = &run->causes[fault->detail >= 0 ? (size_t)fault->detail : run->trace->n_details];
+    struct fault_case c = {.component = cause->component,
+                           .symptom = cause->symptom,
                            .broken = fault->down > 0 && fault->kind == FAULT_NODE,
                            .nodes = run->options->nodes,
                            .attempt = attempt};
@@ -247,8 +274,6 @@ static struct fault_case case_of(const struct run *run, const struct fault *faul
         c.symptom = SYMPTOM_HANG;
     return c;
 }
-
-enum { PURPOSE_MACHINE = 64 };
 
 static void meet_fault(struct run *run, const struct fault *fault, nanos time, int attempt)
 {
@@ -265,15 +290,38 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
         struct fault outage = *fault;
         outage.time = time;
         evict(run, &outage);
-    } else if (c.broken) {
-        keep_latent(run, fault, attempt + 1, verdict.relapse);
     }
+    if (verdict.relapse > 0)
+        keep_latent(run, fault, attempt + 1, verdict.relapse);
     condemn(run, time, verdict.n_condemned, &random);
     incident->n_down = run->cluster.n_down;
     run->called += verdict.called;
     run->by_channel[verdict.channel]++;
     run->failures += attempt == 0 && fault->kind == FAULT_NODE;
     run->relapses += attempt > 0;
+    begin_recovery(run, time, &verdict);
+}
+
+static const struct fault no_fault = {.node = -1, .detail = -1, .speed = FULL_SPEED, .kind = FAULT_NODE};
+
+static void meet_alarm(struct run *run, nanos time)
+{
+    const struct run_robust *robust = run->options->robust;
+    double heartbeat, hang;
+    struct random_stream random = random_stream_named(robust->seed, PURPOSE_ALARM, (uint64_t)run->restarts++);
+    robust_policy_alarms(robust->policy, run->options->nodes, &heartbeat, &hang);
+    enum channel watcher = robust_policy_watches_traffic(robust->policy) ? CHANNEL_TRAFFIC : CHANNEL_TIMEOUT;
+    bool silent = random_uniform(&random) * (heartbeat + hang) < heartbeat;
+    struct verdict verdict =
+        recovery_machine_alarm(robust->policy, silent ? CHANNEL_HEARTBEAT : watcher, run->options->nodes, &random);
+    struct incident *incident = new_incident(run, &no_fault, time);
+    incident->alarm = true;
+    incident->verdict = verdict;
+    stop_training(run, incident);
+    condemn(run, time, verdict.n_condemned, &random);
+    incident->n_down = run->cluster.n_down;
+    run->alarms++;
+    run->by_channel[verdict.channel]++;
     begin_recovery(run, time, &verdict);
 }
 
@@ -358,22 +406,28 @@ static size_t next_latent(const struct run *run)
     return first;
 }
 
-/* What no trace holds: a fault that comes back, or the speed that drifts. */
-static nanos next_internal(const struct run *run, bool *drift)
+/* What no trace holds: a fault that comes back, the speed that drifts, a false alarm. */
+enum internal { INTERNAL_LATENT, INTERNAL_DRIFT, INTERNAL_ALARM };
+
+static nanos next_internal(const struct run *run, enum internal *what)
 {
-    nanos latent = run->n_latent > 0 ? run->latent[next_latent(run)].time : NEVER;
-    *drift = run->next_drift < latent && !run->recovery.active;
-    return *drift ? run->next_drift : latent;
+    nanos next = run->n_latent > 0 ? run->latent[next_latent(run)].time : NEVER;
+    *what = INTERNAL_LATENT;
+    if (run->recovery.active)
+        return next;
+    if (run->next_drift < next) {
+        *what = INTERNAL_DRIFT;
+        next = run->next_drift;
+    }
+    if (run->next_alarm < next) {
+        *what = INTERNAL_ALARM;
+        next = run->next_alarm;
+    }
+    return next;
 }
 
-static void internal_event(struct run *run, nanos time, bool drift)
+static void latent_returns(struct run *run, nanos time)
 {
-    advance(run, time);
-    if (drift) {
-        run->next_drift += DRIFT_TICK;
-        set_speed(run);
-        return;
-    }
     size_t i = next_latent(run);
     struct latent latent = run->latent[i];
     run->latent[i] = run->latent[--run->n_latent];
@@ -381,6 +435,19 @@ static void internal_event(struct run *run, nanos time, bool drift)
         keep_latent(run, latent.fault, latent.attempt, latent.gap);
     else
         meet_fault(run, latent.fault, time, latent.attempt);
+}
+
+static void internal_event(struct run *run, nanos time, enum internal what)
+{
+    advance(run, time);
+    if (what == INTERNAL_LATENT) {
+        latent_returns(run, time);
+    } else if (what == INTERNAL_ALARM) {
+        meet_alarm(run, time);
+    } else {
+        run->next_drift += DRIFT_TICK;
+        set_speed(run);
+    }
 }
 
 /* The time at which training resumes is an event where something begins to run then. */
@@ -403,12 +470,12 @@ static bool step(struct run *run)
     bool end_first = end && (!fault || end->time < fault->time || (end->time == fault->time && end->class == EVENT_END));
     nanos horizon = run->ledger.horizon;
     nanos next = end_first ? end->time : fault ? fault->time : NEVER;
-    bool drift;
+    enum internal what;
     if (resume_first(run, next))
         return true;
-    nanos internal = next_internal(run, &drift);
+    nanos internal = next_internal(run, &what);
     if (internal < next && internal < horizon) {
-        internal_event(run, internal, drift);
+        internal_event(run, internal, what);
         return true;
     }
     if (next >= horizon)
@@ -422,9 +489,20 @@ static bool step(struct run *run)
     return true;
 }
 
+static struct cause_reading *read_causes(const struct fault_trace *trace)
+{
+    struct cause_reading *causes = memory_new(trace->n_details + 1, sizeof *causes);
+    for (size_t i = 0; i <= trace->n_details; i++) {
+        const char *text = i < trace->n_details ? trace->details[i] : "";
+        causes[i] = (struct cause_reading){component_of_text(text), symptom_of_text(text)};
+    }
+    return causes;
+}
+
 static void run_open(struct run *run, const struct run_options *options, const struct fault_trace *trace)
 {
-    *run = (struct run){.options = options, .trace = trace, .recovery = {.policy = options->recovery}, .next_drift = NEVER};
+    *run = (struct run){
+        .options = options, .trace = trace, .recovery = {.policy = options->recovery}, .next_drift = NEVER, .next_alarm = NEVER};
     cluster_state_init(&run->cluster, options->nodes);
     training_init(&run->training, options->checkpoint);
     ledger_open(&run->ledger, options->horizon, options->bin > 0 ? options->bin : options->horizon);
@@ -432,8 +510,10 @@ static void run_open(struct run *run, const struct run_options *options, const s
         run->incidents = memory_grow(NULL, &run->incidents_capacity, trace->n_items + 1, sizeof *run->incidents);
     if (options->robust && options->robust->policy->blocklist_failures > 0)
         run->node_failures = memory_new((size_t)options->nodes, sizeof *run->node_failures);
-    if (options->robust)
+    if (options->robust) {
+        run->causes = read_causes(trace);
         restart_robust(run, 0);
+    }
 }
 
 static void run_close(struct run *run, struct run_result *result)
@@ -455,6 +535,7 @@ static void run_close(struct run *run, struct run_result *result)
         .waiting_since = waiting ? run->recovery.found : 0,
         .next_repair = waiting && cluster_state_next_end(&run->cluster) ? cluster_state_next_end(&run->cluster)->time : NEVER,
         .relapses = run->relapses,
+        .alarms = run->alarms,
         .outside = run->outside,
         .called = run->called,
         .condemned = run->condemned,
@@ -467,6 +548,7 @@ static void run_close(struct run *run, struct run_result *result)
     result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
     cluster_state_free(&run->cluster);
     free(run->latent);
+    free(run->causes);
     free(run->node_failures);
 }
 

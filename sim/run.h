@@ -91,6 +91,7 @@ struct incident {
     nanos lost;                /* training undone */
     nanos resumed;             /* when training went on; NEVER: not before the horizon. The fault's time when it did not stop */
     /* With a robust policy: */
+    bool alarm;             /* a false one: `fault` is one of no node and no cause */
     bool relapse;           /* the fault was met before and not found; `fault` is that one, `time` when it came back */
     nanos time;             /* of this incident: the fault's, or the relapse's */
     struct verdict verdict; /* all zero when nothing stopped */
@@ -105,8 +106,9 @@ struct run_result {
     int64_t interruptions;          /* of training */
     int64_t checkpoints;            /* completed */
     struct incident *incidents;     /* [n_incidents] */
-    size_t n_incidents;             /* failures + slowdowns + relapses */
+    size_t n_incidents;             /* failures + slowdowns + relapses + alarms */
     int64_t relapses;               /* faults that came back because they were not found */
+    int64_t alarms;                 /* false ones */
     int64_t outside;                /* failures of nodes that were not in the job */
     int64_t called;                 /* interruptions that needed a person */
     int64_t condemned;              /* healthy nodes that were evicted */

@@ -19,6 +19,7 @@ static void keep_outcome(const struct run_result *result, struct replica_outcome
         .interruptions = result->interruptions,
         .called = result->called,
         .relapses = result->relapses,
+        .alarms = result->alarms,
         .condemned = result->condemned,
         .checkpoints = result->checkpoints,
         .slowdowns = result->slowdowns,

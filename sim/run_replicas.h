@@ -17,7 +17,7 @@
 struct replica_outcome {
     int64_t done; /* 1: the rest is filled */
     nanos use[N_TIME_USES];
-    int64_t failures, interruptions, called, relapses, condemned, checkpoints, slowdowns, ended_waiting;
+    int64_t failures, interruptions, called, relapses, alarms, condemned, checkpoints, slowdowns, ended_waiting;
 };
 enum { OUTCOME_WORDS = sizeof(struct replica_outcome) / sizeof(int64_t) };
 

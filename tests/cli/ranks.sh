@@ -38,3 +38,10 @@ if "$mpirun" -n 2 "$msim" run $weeks --replicas 4 --resume /dev/full 2>/dev/null
 head -c 5000 kept >torn
 "$mpirun" -n 3 "$msim" run $weeks --replicas 40 --resume torn -o again.json
 cmp whole.json again.json
+"$msim" run $weeks --replicas 8 --sweep restart=5min:25min:3 -o whole.json
+"$mpirun" -n 2 "$msim" run $weeks --replicas 8 --sweep restart=5min:25min:3 --resume swept -o part.json
+cmp whole.json part.json
+test "$(wc -l <swept)" -eq 24
+head -c 3000 swept >torn
+"$mpirun" -n 3 "$msim" run $weeks --replicas 8 --sweep restart=5min:25min:3 --resume torn -o again.json
+cmp whole.json again.json

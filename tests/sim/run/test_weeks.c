@@ -270,6 +270,7 @@ START_TEST(test_faults_that_are_not_found_come_back)
         memset(policy.tests.items[i].finds, 0, sizeof policy.tests.items[i].finds);
     policy.automatic = 1;
     policy.attempts = 3;
+    policy.pause_rate = policy.stall_rate = 0;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
     struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
     options.robust = &robust;
@@ -285,6 +286,84 @@ START_TEST(test_faults_that_are_not_found_come_back)
     run_result_free(&result);
     fault_trace_free(&trace);
     diags_free(&diags);
+}
+END_TEST
+
+/* Nothing is broken, but the job hangs again and again until somebody looks at it. */
+START_TEST(test_hangs_recur)
+{
+    struct robust_policy policy = policy_named("megascale");
+    policy.automatic = policy.hang_recurs = 1;
+    policy.attempts = 3;
+    policy.pause_rate = policy.stall_rate = 0;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
+    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
+    options.robust = &robust;
+    struct fault_trace trace = {0};
+    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .node = 3, .speed = FULL_SPEED}, "Job hang");
+    struct run_result result = case_run(&options, &trace);
+    ck_assert_int_eq(result.interruptions, 3);
+    ck_assert_int_eq(result.relapses, 2);
+    ck_assert_int_eq(result.called, 1);
+    ck_assert_int_eq(result.by_channel[CHANNEL_TRAFFIC], 3);
+    run_result_free(&result);
+    policy.hang_recurs = 0;
+    result = case_run(&options, &trace);
+    ck_assert_int_eq(result.interruptions, 1);
+    ck_assert_int_eq(result.relapses + result.called, 0);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+END_TEST
+
+/* 64 nodes, 10 pauses each a day of 20 s in the mean, timeout 60 s: 31.9 of them a day are longer; stalls: 100 e^-3 = 4.98. */
+START_TEST(test_false_alarms_come_at_their_rate)
+{
+    struct robust_policy policy = policy_named("megascale");
+    policy.heartbeat_timeout_s = 60, policy.pause_rate = 10, policy.pause_s = 20;
+    policy.traffic_window_s = 30, policy.stall_rate = 100, policy.stall_s = 10;
+    for (int i = 0; i < policy.tests.n; i++)
+        policy.tests.items[i].false_positive = 0;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
+    struct run_options options = case_options(64, 100 * 86400.0, 600, 0, 0, 4);
+    options.robust = &robust;
+    struct fault_trace trace = {0};
+    struct run_result result = case_run(&options, &trace);
+    double trained_d = 100 - (double)(result.use[USE_RESTART] + result.use[USE_DIAGNOSIS]) / 86400e9;
+    double silent = 640 * exp(-3) * trained_d, still = 100 * exp(-3) * trained_d;
+    ck_assert_double_eq_tol((double)result.by_channel[CHANNEL_HEARTBEAT], silent, 4 * sqrt(silent));
+    ck_assert_double_eq_tol((double)result.by_channel[CHANNEL_TRAFFIC], still, 4 * sqrt(still));
+    ck_assert_int_eq(result.alarms, result.interruptions);
+    ck_assert_int_eq(result.failures, 0);
+    ck_assert_int_eq(result.use[USE_DETECTION], 0);
+    /* each takes the whole suite, 330 s, and a restart of 60 s */
+    ck_assert_int_ge(result.use[USE_DIAGNOSIS], (result.alarms - 1) * SECONDS(330));
+    ck_assert_int_le(result.use[USE_DIAGNOSIS], result.alarms * SECONDS(330));
+    run_result_free(&result);
+}
+END_TEST
+
+/* 1 % of the speed a day, up to 3 %, hour by hour; a restart brings it back. */
+START_TEST(test_speed_drifts_until_a_restart)
+{
+    struct robust_policy policy = policy_named("megascale");
+    policy.drift_per_day = 0.01, policy.drift_limit = 0.03, policy.automatic = 1, policy.hang_recurs = 0;
+    policy.pause_rate = policy.stall_rate = 0;
+    struct run_robust robust = {.policy = &policy, .seed = 1};
+    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
+    options.robust = &robust;
+    struct fault_trace trace = {0};
+    for (int restarts = 0; restarts < 2; restarts++) {
+        double lost_h = 0;
+        for (int h = 0; h < 240; h++)
+            lost_h += fmin(0.03, 0.01 * (restarts ? h % 120 : h) / 24);
+        if (restarts)
+            fault_trace_add(&trace, (struct fault){.time = DAYS(5), .node = 3, .speed = FULL_SPEED}, "Software bug");
+        struct run_result result = case_run(&options, &trace);
+        ck_assert_double_eq_tol((double)result.use[USE_DEGRADED] / 3600e9, lost_h, 0.02);
+        run_result_free(&result);
+    }
+    fault_trace_free(&trace);
 }
 END_TEST
 
@@ -414,6 +493,9 @@ int main(void)
     tcase_add_test(all, test_causes_are_understood);
     tcase_add_test(all, test_machine_notices_and_finds);
     tcase_add_test(all, test_faults_that_are_not_found_come_back);
+    tcase_add_test(all, test_hangs_recur);
+    tcase_add_test(all, test_false_alarms_come_at_their_rate);
+    tcase_add_test(all, test_speed_drifts_until_a_restart);
     tcase_add_test(all, test_elastic_goes_on_where_others_wait);
     tcase_add_test(all, test_no_spares_and_no_repair_is_told);
     tcase_add_test(all, test_threads_do_not_matter);
