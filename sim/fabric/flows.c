@@ -7,7 +7,6 @@
 
 /* Capacities up to here cannot overflow the sums of flows_solve.c. */
 #define CAPACITY_MAX (INT64_C(1) << 61)
-#define FRESH        INT64_C(-1) /* the level before of a transfer that has just begun */
 
 static int64_t capacity_of(double rate)
 {
@@ -23,12 +22,12 @@ struct flows *flows_create(const double *rates, size_t n_links)
     struct flows *flows = memory_new(1, sizeof *flows);
 
     flows->n_links = n_links;
-    flows->levels = memory_new(n_links, sizeof *flows->levels);
+    flows->loads = memory_new(n_links, sizeof *flows->loads);
     flows->links = memory_new(n_links, sizeof *flows->links);
     flows->uses = memory_new(n_links, sizeof *flows->uses);
     for (size_t l = 0; l < n_links; l++) {
-        flows->levels[l] = LEVEL_NONE;
-        flows->links[l].capacity = capacity_of(rates[l]);
+        flows->loads[l].level = LEVEL_NONE;
+        flows->loads[l].room = flows->links[l].capacity = capacity_of(rates[l]);
         flows->links[l].first = NO_HOP;
         flows->uses[l].since = -1;
     }
@@ -39,10 +38,11 @@ void flows_destroy(struct flows *flows)
 {
     if (flows == NULL)
         return;
-    free(flows->levels);
+    free(flows->loads);
     free(flows->links);
     free(flows->uses);
     free(flows->items);
+    free(flows->whats);
     free(flows->hops);
     free(flows->closed);
     free(flows->ends);
@@ -70,6 +70,8 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops)
 
     if (n_connections > flows->item_capacity)
         flows->items = memory_grow(flows->items, &flows->item_capacity, n_connections, sizeof *flows->items);
+    if (n_connections > flows->what_capacity)
+        flows->whats = memory_grow(flows->whats, &flows->what_capacity, n_connections, sizeof *flows->whats);
     if (n_hops > flows->hop_capacity)
         flows->hops = memory_grow(flows->hops, &flows->hop_capacity, n_hops, sizeof *flows->hops);
     if (n_connections > flows->ends_capacity)
@@ -165,16 +167,12 @@ static nanos end_time(const struct flows *flows, const struct flow *flow)
     return lasts < NEVER_ENDS - flows->now ? flows->now + lasts : NEVER_ENDS;
 }
 
-/* The transfer goes on at another rate than `before`. */
-static void flow_change_rate(struct flows *flows, uint32_t which, int64_t before)
+/* What is left now of a transfer that has gone on at `level`. */
+static void flow_advance(const struct flows *flows, struct flow *flow, int64_t level)
 {
-    struct flow *flow = &flows->items[which];
-
-    if (before != FRESH && before != LEVEL_NONE)
-        flow->bytes_left -= rate_at(flow, before) * ((double)(flows->now - flow->since) / (double)NANOS_PER_SECOND);
+    if (level != LEVEL_NONE)
+        flow->bytes_left -= rate_at(flow, level) * ((double)(flows->now - flow->since) / (double)NANOS_PER_SECOND);
     flow->since = flows->now;
-    end_set(flows, which, end_time(flows, flow));
-    flows->counts.changed++;
 }
 
 static void changes_apply(struct flows *flows)
@@ -183,8 +181,11 @@ static void changes_apply(struct flows *flows)
         struct flow_change change = flows->changes[i];
         struct flow *flow = &flows->items[change.flow];
         flow->change = 0;
-        if (flow->sending && flow->level != change.before)
-            flow_change_rate(flows, change.flow, change.before);
+        if (!flow->sending || flow->level == change.before)
+            continue;
+        flow_advance(flows, flow, change.before);
+        end_set(flows, change.flow, end_time(flows, flow));
+        flows->counts.changed++;
     }
     flows->n_changes = 0;
 }
@@ -194,21 +195,20 @@ static void changes_apply(struct flows *flows)
 static void flow_attach(struct flows *flows, uint32_t which)
 {
     struct flow *flow = &flows->items[which];
-    int64_t level = LEVEL_NONE;
+    int64_t level = flow->ceiling;
 
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
         struct flow_hop *hop = &flows->hops[h];
-        struct flow_link *link = &flows->links[hop->link];
-        hop->next = link->first;
-        hop->previous = NO_HOP;
-        if (link->first != NO_HOP)
-            flows->hops[link->first].previous = h;
-        link->first = h;
-        if (++link->n_flows > link->most)
-            link->most = link->n_flows;
-        if (flows->levels[hop->link] < level)
-            level = flows->levels[hop->link];
-        link_touch(flows, hop->link);
+        struct link_load *load = &flows->loads[hop->link];
+        hop->active = 1;
+        load->room -= (wide)flow->ceiling * hop->share;
+        load->n_flows += hop_crossings(flow, hop);
+        if (load->n_flows > load->most)
+            load->most = load->n_flows;
+        if (load->level < level)
+            level = load->level;
+        if (load->room < 0)
+            link_touch(flows, hop->link);
     }
     flow->level = level;
     flow->attached = true;
@@ -220,16 +220,20 @@ static void flow_detach(struct flows *flows, uint32_t which)
 
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
         struct flow_hop *hop = &flows->hops[h];
-        if (hop->next != NO_HOP)
-            flows->hops[hop->next].previous = hop->previous;
-        if (hop->previous != NO_HOP)
-            flows->hops[hop->previous].next = hop->next;
-        else
-            flows->links[hop->link].first = hop->next;
-        flows->links[hop->link].n_flows--;
-        link_touch(flows, hop->link);
+        struct link_load *load = &flows->loads[hop->link];
+        if (load->room < 0)
+            link_touch(flows, hop->link);
+        hop->active = 0;
+        load->room += (wide)flow->ceiling * hop->share;
+        load->n_flows -= hop_crossings(flow, hop);
     }
     flow->attached = false;
+}
+
+static void starting_add(struct flows *flows, uint32_t which)
+{
+    list_push(&flows->starting, &flows->n_starting, &flows->starting_capacity, which);
+    flows->items[which].fresh = true;
 }
 
 /* Whatever happened at this instant, in one solve. */
@@ -241,17 +245,17 @@ static void flows_settle(struct flows *flows)
             flow_detach(flows, flows->idle[i]);
     }
     flows->n_idle = 0;
-    for (size_t i = 0; i < flows->n_starting; i++) {
-        uint32_t which = flows->starting[i];
-        flow_attach(flows, which);
-        if (flows->n_changes == flows->change_capacity)
-            flows->changes = memory_grow(flows->changes, &flows->change_capacity, flows->n_changes + 1, sizeof *flows->changes);
-        flows->changes[flows->n_changes++] = (struct flow_change){which, FRESH};
-        flows->items[which].change = (uint32_t)flows->n_changes;
-    }
-    flows->n_starting = 0;
+    for (size_t i = 0; i < flows->n_starting; i++)
+        flow_attach(flows, flows->starting[i]);
     flows_solve(flows);
     changes_apply(flows);
+    for (size_t i = 0; i < flows->n_starting; i++) {
+        struct flow *flow = &flows->items[flows->starting[i]];
+        flow->fresh = false;
+        end_set(flows, flows->starting[i], end_time(flows, flow));
+        flows->counts.changed++;
+    }
+    flows->n_starting = 0;
 }
 
 /* ---- connections */
@@ -262,30 +266,83 @@ static int link_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Hops of a path; a link that stands there several times becomes one hop with a larger share. Returns how many. */
-static uint32_t hops_set(struct flows *flows, uint32_t which, const uint32_t *links, size_t n)
+/* ---- the lists of links */
+
+static void hop_list(struct flows *flows, uint32_t h)
 {
-    const struct flow *flow = &flows->items[which];
+    struct flow_hop *hop = &flows->hops[h];
+    struct flow_link *link = &flows->links[hop->link];
+
+    hop->next = link->first;
+    hop->previous = NO_HOP;
+    if (link->first != NO_HOP)
+        flows->hops[link->first].previous = h;
+    link->first = h;
+}
+
+/* What the connection has carried over the link stays in the link's books. */
+static void hop_unlist(struct flows *flows, uint32_t h)
+{
+    const struct flow_hop *hop = &flows->hops[h];
+    const struct flow *flow = &flows->items[hop->flow];
+
+    if (hop->next != NO_HOP)
+        flows->hops[hop->next].previous = hop->previous;
+    if (hop->previous != NO_HOP)
+        flows->hops[hop->previous].next = hop->next;
+    else
+        flows->links[hop->link].first = hop->next;
+    flows->uses[hop->link].closed += flow->carried * hop_crossings(flow, hop);
+}
+
+static void hops_unlist(struct flows *flows, struct flow *flow)
+{
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++)
+        hop_unlist(flows, h);
+    flow->carried = 0;
+    flow->n_hops = 0;
+}
+
+/* Its level with all its links to itself. */
+static int64_t ceiling_of(const struct flows *flows, const struct flow *flow)
+{
+    int64_t ceiling = LEVEL_NONE;
+
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+        const struct flow_hop *hop = &flows->hops[h];
+        int64_t alone = flows->links[hop->link].capacity / hop->share;
+        ceiling = alone < ceiling ? alone : ceiling;
+    }
+    return ceiling;
+}
+
+/* Hops of a path; a link that stands there several times becomes one hop with a larger share. `crossings` NULL: 1 each. */
+static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links, const uint32_t *crossings, size_t n)
+{
+    struct flow *flow = &flows->items[which];
     struct flow_hop *hops = flows->hops + flow->first_hop;
     uint32_t *sorted = NULL, n_hops = 0;
     const size_t few = 16; /* up to here searching is quicker than sorting */
 
-    if (n > few) {
+    if (n > few && crossings == NULL) {
         sorted = memory_new(n, sizeof *sorted);
         memcpy(sorted, links, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, link_compare);
         links = sorted;
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t h = n > few && n_hops > 0 ? n_hops - 1 : 0;
+        uint32_t h = sorted != NULL && n_hops > 0 ? n_hops - 1 : 0;
         while (h < n_hops && hops[h].link != links[i])
             h++;
         if (h == n_hops)
-            hops[n_hops++] = (struct flow_hop){.link = links[i], .next = NO_HOP, .previous = NO_HOP, .flow = which};
-        hops[h].share += flow->weight;
+            hops[n_hops++] = (struct flow_hop){.link = links[i], .flow = which};
+        hops[h].share += flow->weight * (crossings != NULL ? crossings[i] : 1);
     }
     free(sorted);
-    return n_hops;
+    flow->n_hops = n_hops;
+    for (uint32_t h = 0; h < n_hops; h++)
+        hop_list(flows, flow->first_hop + h);
+    flow->ceiling = ceiling_of(flows, flow);
 }
 
 /* A closed connection with room for n hops, or a new one. */
@@ -300,6 +357,8 @@ static uint32_t flow_find_room(struct flows *flows, size_t n)
     }
     if (flows->n_items == flows->item_capacity)
         flows->items = memory_grow(flows->items, &flows->item_capacity, flows->n_items + 1, sizeof *flows->items);
+    if (flows->n_items == flows->what_capacity)
+        flows->whats = memory_grow(flows->whats, &flows->what_capacity, flows->n_items + 1, sizeof *flows->whats);
     if (flows->n_hops + n > flows->hop_capacity)
         flows->hops = memory_grow(flows->hops, &flows->hop_capacity, flows->n_hops + n, sizeof *flows->hops);
     struct flow *flow = &flows->items[flows->n_items];
@@ -308,18 +367,24 @@ static uint32_t flow_find_room(struct flows *flows, size_t n)
     return (uint32_t)flows->n_items++;
 }
 
-uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t what)
+uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const uint32_t *crossings, size_t n, uint32_t weight,
+                            uint64_t what)
 {
     uint32_t which = flow_find_room(flows, n);
     struct flow *flow = &flows->items[which];
 
     flow->place = NO_PLACE;
     flow->weight = (uint16_t)weight;
-    flow->what = what;
     flow->level = LEVEL_NONE;
     flow->open = true;
-    flow->n_hops = hops_set(flows, which, links, n);
+    flows->whats[which] = what;
+    hops_set(flows, which, links, crossings, n);
     return which;
+}
+
+uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t what)
+{
+    return flows_open_counted(flows, links, NULL, n, weight, what);
 }
 
 void flows_close(struct flows *flows, uint32_t which)
@@ -328,8 +393,23 @@ void flows_close(struct flows *flows, uint32_t which)
 
     if (flow->attached)
         flow_detach(flows, which);
+    hops_unlist(flows, flow);
     flow->open = false;
     list_push(&flows->closed, &flows->n_closed, &flows->closed_capacity, which);
+}
+
+/* Off the links; if a transfer is under way, on again at this instant's solve. */
+static void flow_restart(struct flows *flows, uint32_t which)
+{
+    struct flow *flow = &flows->items[which];
+
+    if (!flow->attached)
+        return;
+    flow_detach(flows, which);
+    if (!flow->sending)
+        return;
+    flow_advance(flows, flow, flow->level);
+    starting_add(flows, which);
 }
 
 void flows_reroute(struct flows *flows, uint32_t which, const uint32_t *links, size_t n)
@@ -337,36 +417,40 @@ void flows_reroute(struct flows *flows, uint32_t which, const uint32_t *links, s
     struct flow *flow = &flows->items[which];
 
     flows_settle(flows); /* it is attached now if it is sending */
-    if (flow->attached)
-        flow_detach(flows, which);
-    for (uint32_t h = 0; h < flow->n_hops; h++)
-        flows->hops[flow->first_hop + h] = (struct flow_hop){0};
-    int64_t before = flow->level;
-    flow->n_hops = hops_set(flows, which, links, n);
-    if (!flow->sending)
-        return;
-    if (before != LEVEL_NONE)
-        flow->bytes_left -= rate_at(flow, before) * ((double)(flows->now - flow->since) / (double)NANOS_PER_SECOND);
-    flow->since = flows->now;
-    list_push(&flows->starting, &flows->n_starting, &flows->starting_capacity, which);
+    flow_restart(flows, which);
+    double carried = flow->sending ? flow->bytes_left : 0; /* over the new way */
+    flow->carried -= carried;
+    hops_unlist(flows, flow);
+    flow->carried = carried;
+    hops_set(flows, which, links, NULL, n);
 }
 
 void flows_send(struct flows *flows, uint32_t which, double bytes)
 {
     struct flow *flow = &flows->items[which];
 
-    flow->bytes = flow->bytes_left = bytes > 0 ? bytes : 0;
+    flow->bytes_left = bytes > 0 ? bytes : 0;
+    flow->carried += flow->bytes_left;
     flow->since = flows->now;
     flow->sending = true;
     if (flow->attached)
         end_set(flows, which, end_time(flows, flow));
     else
-        list_push(&flows->starting, &flows->n_starting, &flows->starting_capacity, which);
+        starting_add(flows, which);
 }
 
 void flows_set_rate(struct flows *flows, uint32_t link, double rate)
 {
-    flows->links[link].capacity = capacity_of(rate);
+    flows_settle(flows);
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+        flow_restart(flows, flows->hops[h].flow);
+    int64_t capacity = capacity_of(rate);
+    flows->loads[link].room += (wide)capacity - flows->links[link].capacity;
+    flows->links[link].capacity = capacity;
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next) {
+        struct flow *flow = &flows->items[flows->hops[h].flow];
+        flow->ceiling = ceiling_of(flows, flow);
+    }
     link_touch(flows, link);
 }
 
@@ -402,10 +486,6 @@ uint32_t flows_take(struct flows *flows)
     end_pop(flows);
     flow->sending = false;
     flow->bytes_left = 0;
-    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
-        uint32_t share = flows->hops[h].share;
-        flows->uses[flows->hops[h].link].carried += share == flow->weight ? flow->bytes : flow->bytes * (share / flow->weight);
-    }
     list_push(&flows->idle, &flows->n_idle, &flows->idle_capacity, which);
     flows->counts.transfers++;
     return which;

@@ -64,6 +64,10 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops);
 /* A connection over links[n]; a link may stand there several times. An empty path takes no time. Weight 1 to 65,535; `what` is
  * the caller's word. Numbers count up from 0, those of closed connections are given again. */
 uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t what);
+/* The same, over links[n] that are all different, each crossed crossings[n] times by every unit of level: a connection that
+ * stands for many alike. */
+uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const uint32_t *crossings, size_t n, uint32_t weight,
+                            uint64_t what);
 /* An idle connection is given back. */
 void flows_close(struct flows *flows, uint32_t flow);
 /* Another path of the same length or shorter, also for a transfer under way. */
@@ -84,17 +88,17 @@ uint32_t flows_take(struct flows *flows);
 /* Answers about the present; they solve what has changed. */
 double flows_rate(struct flows *flows, uint32_t flow); /* B/s; 0 when idle */
 double flows_bytes_left(struct flows *flows, uint32_t flow);
-int64_t flows_level(struct flows *flows, uint32_t flow); /* in units; INT64_MAX when nothing holds it back */
-double flows_load(struct flows *flows, uint32_t link);   /* B/s taken */
-bool flows_saturated(struct flows *flows, uint32_t link);
+int64_t flows_level(struct flows *flows, uint32_t flow);  /* in units; INT64_MAX when nothing holds it back */
+double flows_load(struct flows *flows, uint32_t link);    /* B/s taken */
+bool flows_saturated(struct flows *flows, uint32_t link); /* less is left than one more unit of level would take */
 uint64_t flows_what(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
 /* The connections now using a link, up to `size` of them in order; returns how many there are. */
 size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
 bool flows_crosses(const struct flows *flows, uint32_t flow, uint32_t link);
-/* Bytes that ended transfers have carried over a link. */
+/* Bytes of the transfers that have begun over a link so far. Looks at all connections over it. */
 double flows_carried(const struct flows *flows, uint32_t link);
-/* Nanoseconds for which a link was saturated by at least two transfers, up to now. */
+/* Nanoseconds for which a link held back a transfer of at least two, up to now: time in which more of it would have helped. */
 nanos flows_contended(const struct flows *flows, uint32_t link);
 /* The largest number of transfers that were on the link at once. */
 uint32_t flows_most(const struct flows *flows, uint32_t link);

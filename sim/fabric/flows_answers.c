@@ -32,7 +32,8 @@ static int64_t link_units(const struct flows *flows, uint32_t link)
     int64_t sum = 0;
 
     for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
-        sum += flows->items[flows->hops[h].flow].level * flows->hops[h].share;
+        if (flows->hops[h].active)
+            sum += flows->items[flows->hops[h].flow].level * flows->hops[h].share;
     return sum;
 }
 
@@ -44,13 +45,17 @@ double flows_load(struct flows *flows, uint32_t link)
 
 bool flows_saturated(struct flows *flows, uint32_t link)
 {
+    int64_t shares = 0;
+
     flows_next(flows);
-    return flows->levels[link] != LEVEL_NONE;
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+        shares += flows->hops[h].active ? flows->hops[h].share : 0;
+    return flows->links[link].capacity - link_units(flows, link) < shares;
 }
 
 uint64_t flows_what(const struct flows *flows, uint32_t flow)
 {
-    return flows->items[flow].what;
+    return flows->whats[flow];
 }
 
 bool flows_busy(const struct flows *flows, uint32_t flow)
@@ -66,11 +71,14 @@ static int number_compare(const void *a, const void *b)
 
 size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
 {
-    size_t n = flows->links[link].n_flows, filled = 0;
-    uint32_t *all = memory_new(n, sizeof *all);
+    size_t n = 0, filled = 0;
 
     for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
-        all[filled++] = flows->hops[h].flow;
+        n += flows->hops[h].active;
+    uint32_t *all = memory_new(n, sizeof *all);
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+        if (flows->hops[h].active)
+            all[filled++] = flows->hops[h].flow;
     qsort(all, n, sizeof *all, number_compare);
     for (size_t i = 0; i < n && i < size; i++)
         which[i] = all[i];
@@ -90,7 +98,13 @@ bool flows_crosses(const struct flows *flows, uint32_t which, uint32_t link)
 
 double flows_carried(const struct flows *flows, uint32_t link)
 {
-    return flows->uses[link].carried;
+    double sum = flows->uses[link].closed;
+
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next) {
+        const struct flow *flow = &flows->items[flows->hops[h].flow];
+        sum += flow->carried * hop_crossings(flow, &flows->hops[h]);
+    }
+    return sum;
 }
 
 nanos flows_contended(const struct flows *flows, uint32_t link)
@@ -101,7 +115,7 @@ nanos flows_contended(const struct flows *flows, uint32_t link)
 
 uint32_t flows_most(const struct flows *flows, uint32_t link)
 {
-    return flows->links[link].most;
+    return flows->loads[link].most;
 }
 
 struct flows_counts flows_counts(const struct flows *flows)
@@ -114,38 +128,49 @@ struct flows_counts flows_counts(const struct flows *flows)
 static const char *link_check(const struct flows *flows, uint32_t which)
 {
     const struct flow_link *link = &flows->links[which];
+    const struct link_load *load = &flows->loads[which];
     int64_t sum = 0, held_here = 0;
+    wide room = link->capacity;
     uint32_t n = 0;
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next, n++) {
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
         const struct flow *flow = &flows->items[flows->hops[h].flow];
-        if (flow->level == LEVEL_NONE)
-            return "a transfer on a link is held back by nothing";
-        if (flow->level > flows->levels[which])
+        int64_t share = flows->hops[h].share;
+        if (flows->hops[h].active != flow->attached)
+            return "a hop and its transfer disagree";
+        if (!flow->attached)
+            continue;
+        if (flow->level > flows->loads[which].level)
             return "a transfer has a larger level than its link";
-        sum += flow->level * flows->hops[h].share;
-        if (flow->level == flows->levels[which])
-            held_here += flows->hops[h].share;
+        n += hop_crossings(flow, &flows->hops[h]);
+        sum += flow->level * share;
+        room -= (wide)flow->ceiling * share;
+        if (flow->level == flows->loads[which].level)
+            held_here += share;
     }
-    if (n != link->n_flows)
-        return "a link's list and its count differ";
+    if (n != load->n_flows || room != load->room)
+        return "a link's list and its books differ";
     if (sum > link->capacity)
         return "a link is above its capacity";
-    if (flows->levels[which] != LEVEL_NONE && link->capacity - sum >= held_here)
+    if (flows->loads[which].level != LEVEL_NONE && (!link_tight(flows, which) || link->capacity - sum >= held_here))
         return "a link that holds transfers back is not saturated";
     return link->dirty || link->released ? "a link was left unsettled" : NULL;
 }
 
 static const char *flow_check(const struct flows *flows, const struct flow *flow)
 {
-    int64_t level = LEVEL_NONE;
+    int64_t level = flow->ceiling;
 
-    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++)
-        if (flows->levels[flows->hops[h].link] < level)
-            level = flows->levels[flows->hops[h].link];
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+        uint32_t link = flows->hops[h].link;
+        if (flows->loads[link].level < level)
+            level = flows->loads[link].level;
+        if (flow->ceiling > flows->links[link].capacity / flows->hops[h].share)
+            return "a transfer's ceiling lies above one of its links";
+    }
     if (flow->level != level)
         return "a transfer's level is not the smallest of its path";
-    return flow->change != 0 ? "a change was left unapplied" : NULL;
+    return flow->change != 0 || flow->fresh ? "a change was left unapplied" : NULL;
 }
 
 const char *flows_check(struct flows *flows)

@@ -11,45 +11,56 @@
 #define NO_HOP     UINT32_MAX
 #define NO_PLACE   UINT32_MAX
 
+__extension__ typedef __int128 wide; /* for sums of shares times ceilings, which overflow 64 bits on fast links */
+
 /* Where a connection crosses a link. Hops of one connection stand together, so visiting one brings its neighbours along. */
 struct flow_hop {
     uint32_t link;
-    uint32_t next, previous; /* hops of busy transfers on the same link */
+    uint32_t next, previous; /* hops of open connections on the same link */
     uint32_t flow;
-    uint32_t share; /* of the link per unit of level: weight times crossings */
+    uint32_t share : 31; /* of the link per unit of level: weight times crossings */
+    uint32_t active : 1; /* its transfer is on the link */
 };
 
 struct flow {
-    int64_t level;     /* smallest level of the links on the path */
-    double bytes;      /* of the transfer */
+    int64_t level;     /* smallest of its ceiling and the levels of the links on the path */
+    int64_t ceiling;   /* its level with all its links to itself */
     double bytes_left; /* at `since` */
     nanos since;       /* when bytes_left was right */
-    uint64_t what;
+    double carried;    /* bytes of all transfers begun */
     uint32_t first_hop, n_hops;
     uint32_t place;  /* in the queue of ends; NO_PLACE: not there */
     uint32_t change; /* in the list of changed ones + 1, 0 none */
     uint16_t weight;
     uint8_t room;      /* for hops, when it is closed and opened again; 255: as many as it has */
-    bool attached : 1; /* its hops are on the lists of their links */
+    bool attached : 1; /* its hops are active */
     bool sending : 1;  /* a transfer is under way */
     bool open : 1;
+    bool fresh : 1; /* began at this instant: its end is not in the queue yet */
 };
 
+/* What comes and goes with every transfer. */
+struct link_load {
+    wide room;     /* capacity less shares times ceilings of the transfers on it: the link can be full only if that is negative */
+    int64_t level; /* LEVEL_NONE: it holds nobody back */
+    uint32_t n_flows; /* transfers on it, counted as often as they cross it */
+    uint32_t most;    /* n_flows at most */
+};
+
+/* What only links that may be full need. */
 struct flow_link {
     int64_t capacity;  /* units */
     int64_t candidate; /* its next level, while dirty */
     uint32_t first;    /* hop */
-    uint32_t n_flows;
-    uint32_t version; /* of its entry in the sweep */
-    uint32_t mark;    /* sweep step in which it was last listed */
-    uint32_t most;    /* n_flows at most */
-    bool dirty;       /* to be settled: in the sweep's queue, or in the list for the next solve */
-    bool released;    /* its old level no longer counts */
-    bool noted;       /* in the list of links whose use may have changed */
+    uint32_t version;  /* of its entry in the sweep */
+    uint32_t mark;     /* sweep step in which it was last listed */
+    bool dirty;        /* to be settled: in the sweep's queue, or in the list for the next solve */
+    bool released;     /* its old level no longer counts */
+    bool noted;        /* in the list of links whose use may have changed */
 };
 
 struct link_use {
-    double carried;
+    double closed;          /* bytes carried by connections that are closed or take another way now */
     nanos contended, since; /* since: start of the present contention, -1 none */
 };
 
@@ -73,13 +84,14 @@ struct flow_change {
 
 struct flows {
     nanos now;
-    int64_t *levels; /* [n_links] */
+    struct link_load *loads;
     struct flow_link *links;
     struct link_use *uses;
     size_t n_links;
 
     struct flow *items;
-    size_t n_items, item_capacity;
+    uint64_t *whats; /* [n_items] the callers' words */
+    size_t n_items, item_capacity, what_capacity;
     struct flow_hop *hops;
     size_t n_hops, hop_capacity;
     uint32_t *closed; /* numbers to give again */
@@ -118,6 +130,18 @@ struct flows {
 void flows_solve(struct flows *flows);
 /* Remember that a link must be looked at in the next solve. */
 void link_touch(struct flows *flows, uint32_t link);
+
+/* Can the link hold anybody back? */
+static inline bool link_tight(const struct flows *flows, uint32_t link)
+{
+    return flows->loads[link].room < 0;
+}
+
+/* How many transfers a hop stands for. */
+static inline uint32_t hop_crossings(const struct flow *flow, const struct flow_hop *hop)
+{
+    return hop->share == flow->weight ? 1 : hop->share / flow->weight;
+}
 
 /* Append to one of the lists above. */
 static inline void list_push(uint32_t **list, size_t *n, size_t *capacity, uint32_t value)

@@ -90,23 +90,17 @@ static bool sweep_next(struct flows *flows, uint32_t *link)
 
 /* ---- the water level of one link */
 
-/* The smallest level of a transfer's links other than the one that `hop` crosses. */
+/* The smallest of a transfer's ceiling and the levels of its links other than the one that `hop` crosses. */
 static int64_t level_elsewhere(const struct flows *flows, const struct flow *flow, uint32_t hop)
 {
     const struct flow_hop *hops = flows->hops + flow->first_hop;
     uint32_t own = hop - flow->first_hop;
-    int64_t level = LEVEL_NONE;
+    int64_t level = flow->ceiling;
 
     for (uint32_t h = 0; h < flow->n_hops; h++)
-        if (h != own && flows->levels[hops[h].link] < level)
-            level = flows->levels[hops[h].link];
+        if (h != own && flows->loads[hops[h].link].level < level)
+            level = flows->loads[hops[h].link].level;
     return level;
-}
-
-static int64_t water_level_single(int64_t capacity, int64_t held, uint32_t share)
-{
-    int64_t level = capacity / share;
-    return held < level ? LEVEL_NONE : level;
 }
 
 static int64_t water_level_scan(const struct flows *flows, int64_t capacity, size_t n)
@@ -141,23 +135,24 @@ static void scratch_reserve(struct flows *flows, size_t n)
 
 static int64_t water_level(struct flows *flows, uint32_t which)
 {
-    const struct flow_link *link = &flows->links[which];
-    int64_t own = flows->levels[which];
+    const struct link_load *load = &flows->loads[which];
+    int64_t own = load->level;
     size_t n = 0;
 
+    if (!link_tight(flows, which))
+        return LEVEL_NONE;
     flows->counts.evaluated++;
-    scratch_reserve(flows, link->n_flows);
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
+    scratch_reserve(flows, load->n_flows);
+    for (uint32_t h = flows->links[which].first; h != NO_HOP; h = flows->hops[h].next) {
         const struct flow_hop *hop = &flows->hops[h];
+        if (!hop->active)
+            continue;
         const struct flow *flow = &flows->items[hop->flow];
         /* Below this link's level it is held elsewhere, at just that. */
         flows->held[n] = flow->level < own ? flow->level : level_elsewhere(flows, flow, h);
         flows->shares[n++] = hop->share;
     }
-    if (n == 0)
-        return LEVEL_NONE;
-    return n == 1 ? water_level_single(link->capacity, flows->held[0], flows->shares[0])
-                  : water_level_scan(flows, link->capacity, n);
+    return water_level_scan(flows, flows->links[which].capacity, n);
 }
 
 /* ---- spreading a change */
@@ -166,7 +161,7 @@ static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
 {
     struct flow *flow = &flows->items[which];
 
-    if (flow->change == 0) {
+    if (flow->change == 0 && !flow->fresh) {
         if (flows->n_changes == flows->change_capacity)
             flows->changes = memory_grow(flows->changes, &flows->change_capacity, flows->n_changes + 1, sizeof *flows->changes);
         flows->changes[flows->n_changes++] = (struct flow_change){which, flow->level};
@@ -175,14 +170,15 @@ static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
     flow->level = level;
 }
 
-/* Links of the transfer, other than `except`, whose level lies above `level`: its change may move them. */
+/* Links of the transfer, other than `except`, that may be full and whose level lies above `level`: its change may move them. */
 static void flow_list_links(struct flows *flows, const struct flow *flow, uint32_t except, int64_t level)
 {
     const struct flow_hop *hops = flows->hops + flow->first_hop;
 
     for (uint32_t h = 0; h < flow->n_hops; h++) {
         uint32_t link = hops[h].link;
-        if (flows->levels[link] <= level || link == except || flows->links[link].mark == flows->step)
+        if (flows->loads[link].level <= level || link == except || flows->links[link].mark == flows->step ||
+            !link_tight(flows, link))
             continue;
         flows->links[link].mark = flows->step;
         list_push(&flows->touched, &flows->n_touched, &flows->touched_capacity, link);
@@ -195,13 +191,13 @@ static void link_reconsider(struct flows *flows, uint32_t which)
 {
     struct flow_link *link = &flows->links[which];
 
-    if (link->n_flows == 0) { /* nobody to tell */
-        flows->levels[which] = LEVEL_NONE;
+    if (flows->loads[which].n_flows == 0) { /* nobody to tell */
+        flows->loads[which].level = LEVEL_NONE;
         link->dirty = link->released = false;
         link->version++;
         return;
     }
-    int64_t level = flows->levels[which], candidate = water_level(flows, which);
+    int64_t level = flows->loads[which].level, candidate = water_level(flows, which);
     if (candidate == level) { /* of a released link: nothing holds its transfers back any more */
         link->dirty = link->released = false;
         link->version++;
@@ -218,9 +214,11 @@ static void link_reconsider(struct flows *flows, uint32_t which)
 static void link_release(struct flows *flows, uint32_t which)
 {
     struct flow_link *link = &flows->links[which];
-    int64_t old = flows->levels[which];
+    int64_t old = flows->loads[which].level;
 
     for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
+        if (!flows->hops[h].active)
+            continue;
         const struct flow *flow = &flows->items[flows->hops[h].flow];
         if (flow->level != old)
             continue;
@@ -230,7 +228,7 @@ static void link_release(struct flows *flows, uint32_t which)
         flow_list_links(flows, flow, which, old);
         flow_set_level(flows, flows->hops[h].flow, elsewhere);
     }
-    flows->levels[which] = LEVEL_NONE;
+    flows->loads[which].level = LEVEL_NONE;
     link->released = link->candidate != LEVEL_NONE;
     link->dirty = link->released;
     if (link->released)
@@ -243,13 +241,15 @@ static void link_settle(struct flows *flows, uint32_t which)
     int64_t level = link->candidate;
 
     for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
+        if (!flows->hops[h].active)
+            continue;
         const struct flow *flow = &flows->items[flows->hops[h].flow];
         if (flow->level <= level)
             continue;
         flow_list_links(flows, flow, which, level);
         flow_set_level(flows, flows->hops[h].flow, level);
     }
-    flows->levels[which] = level;
+    flows->loads[which].level = level;
     link->released = false;
     link->dirty = false;
 }
@@ -285,7 +285,7 @@ static void noted_account(struct flows *flows)
         uint32_t which = flows->noted[i];
         struct flow_link *link = &flows->links[which];
         struct link_use *use = &flows->uses[which];
-        bool contended = link->n_flows >= 2 && flows->levels[which] != LEVEL_NONE;
+        bool contended = flows->loads[which].n_flows >= 2 && flows->loads[which].level != LEVEL_NONE;
         link->noted = false;
         if (use->since >= 0)
             use->contended += flows->now - use->since;
@@ -319,7 +319,7 @@ void flows_solve(struct flows *flows)
         flows->counts.settled++;
         link_note(flows, which);
         step_begin(flows);
-        if (!link->released && link->candidate > flows->levels[which])
+        if (!link->released && link->candidate > flows->loads[which].level)
             link_release(flows, which);
         else
             link_settle(flows, which);
