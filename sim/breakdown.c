@@ -40,15 +40,15 @@ bool breakdown_sums(const struct breakdown *breakdown)
 }
 
 /* The latest end among what an operation of the rank itself waits for: its predecessor and its dependencies. */
-static uint32_t latest_before(const struct step_op *op, const struct op_time *times, nanos *ready)
+static uint32_t latest_before(const struct step_op *op, struct op_times times, nanos *ready)
 {
     uint32_t latest = op->previous;
 
-    *ready = latest == NO_OP ? STEP_EPOCH : times[latest].end;
+    *ready = latest == NO_OP ? STEP_EPOCH : op_time_at(times, latest)->end;
     for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++)
-        if (times[op->deps[d]].end > *ready) {
+        if (op_time_at(times, op->deps[d])->end > *ready) {
             latest = op->deps[d];
-            *ready = times[latest].end;
+            *ready = op_time_at(times, latest)->end;
         }
     return latest;
 }
@@ -58,13 +58,13 @@ static nanos later(nanos a, nanos b)
     return a > b ? a : b;
 }
 
-void gap_attribute(const struct step_op *ops, const struct op_time *times, uint32_t awaited, nanos from, struct class_nanos *by)
+void gap_attribute(const struct step_op *ops, struct op_times times, uint32_t awaited, nanos from, struct class_nanos *by)
 {
-    nanos to = times[awaited].end;
+    nanos to = op_time_at(times, awaited)->end;
 
     while (to > from && awaited != NO_OP) {
         const struct step_op *op = &ops[awaited];
-        nanos busy = later(times[awaited].start, from), ready;
+        nanos busy = later(op_time_at(times, awaited)->start, from), ready;
         uint32_t before = latest_before(op, times, &ready);
         nanos waiting = later(ready, from);
 

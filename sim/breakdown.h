@@ -30,6 +30,16 @@ struct op_time {
 };
 enum { STEP_EPOCH = 1 };
 
+/* Where the times of one rank are: those of its operation i at first[i * stride]. */
+struct op_times {
+    struct op_time *first;
+    size_t stride;
+};
+static inline struct op_time *op_time_at(struct op_times times, uint32_t i)
+{
+    return &times.first[i * times.stride];
+}
+
 /* One pipeline stage. */
 struct stage_breakdown {
     int64_t ranks;               /* actors simulated */
@@ -50,6 +60,6 @@ struct cost_by_class breakdown_mean(const struct breakdown *breakdown, int stage
 bool breakdown_sums(const struct breakdown *breakdown);
 
 /* The gap [from, end of `awaited`) of one rank, rule 2; `times` and `ops` are the rank's. Added to `by`. */
-void gap_attribute(const struct step_op *ops, const struct op_time *times, uint32_t awaited, nanos from, struct class_nanos *by);
+void gap_attribute(const struct step_op *ops, struct op_times times, uint32_t awaited, nanos from, struct class_nanos *by);
 
 #endif

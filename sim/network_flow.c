@@ -20,9 +20,17 @@ struct transfer {
 
 /* Queue pairs from a rank to a rank, numbered one after the other. */
 struct connection {
-    int from, to;
+    int to;
     uint32_t first;
-    uint32_t next; /* of the same two ranks */
+    uint32_t next; /* from the same rank */
+};
+
+/* What a message of a size takes: a program has few sizes. */
+enum { KNOWN_MESSAGES = 8 };
+struct known_message {
+    double bytes;   /* 0: none yet */
+    nanos latency;  /* that follows the transfer */
+    double carried; /* bytes on the links */
 };
 
 /* A group's collectives of one shape. */
@@ -48,8 +56,8 @@ struct network_flow {
 
     struct connection *connections;
     size_t n_connections, connection_capacity;
-    uint32_t *table; /* hash of (from, to) -> first connection */
-    size_t table_size;
+    uint32_t *first_connection;                    /* [ranks] */
+    struct known_message known[2][KNOWN_MESSAGES]; /* between NVLink domains, within one */
     struct group_flows *groups;
     uint32_t *flow_transfer; /* [flows] what it carries now */
     size_t n_flows, flow_capacity;
@@ -126,33 +134,9 @@ static void lose(struct network_flow *n, int from, int to)
 
 /* ---- messages */
 
-static size_t table_slot(const struct network_flow *n, int from, int to)
-{
-    uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t slot = (size_t)(hash >> 20) & (n->table_size - 1);
-
-    while (n->table[slot] != NONE && (n->connections[n->table[slot]].from != from || n->connections[n->table[slot]].to != to))
-        slot = (slot + 1) & (n->table_size - 1);
-    return slot;
-}
-
-static void table_grow(struct network_flow *n)
-{
-    free(n->table);
-    n->table_size = n->table_size > 0 ? 2 * n->table_size : 1024;
-    n->table = memory_new(n->table_size, sizeof *n->table);
-    for (size_t i = 0; i < n->table_size; i++)
-        n->table[i] = NONE;
-    for (uint32_t c = 0; c < n->n_connections; c++) {
-        size_t slot = table_slot(n, n->connections[c].from, n->connections[c].to);
-        if (n->table[slot] == NONE)
-            n->table[slot] = c;
-    }
-}
-
 static uint32_t connection_open(struct network_flow *n, int from, int to)
 {
-    struct connection connection = {.from = from, .to = to, .first = (uint32_t)n->n_flows, .next = NONE};
+    struct connection connection = {.to = to, .first = (uint32_t)n->n_flows, .next = n->first_connection[from]};
 
     for (int q = 0; q < n->options.queue_pairs; q++)
         if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), (uint32_t)q, OWNER_MESSAGE))
@@ -160,6 +144,7 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
     if (n->n_connections == n->connection_capacity)
         n->connections = memory_grow(n->connections, &n->connection_capacity, n->n_connections + 1, sizeof *n->connections);
     n->connections[n->n_connections] = connection;
+    n->first_connection[from] = (uint32_t)n->n_connections;
     return (uint32_t)n->n_connections++;
 }
 
@@ -174,34 +159,31 @@ static bool connection_busy(const struct network_flow *n, const struct connectio
 /* An idle connection between two ranks; a message that is still under way keeps its own. */
 static uint32_t connection_between(struct network_flow *n, int from, int to)
 {
-    if (2 * n->n_connections >= n->table_size)
-        table_grow(n);
-    size_t slot = table_slot(n, from, to);
-    uint32_t last = NONE;
-    for (uint32_t c = n->table[slot]; c != NONE; c = n->connections[c].next) {
-        if (!connection_busy(n, &n->connections[c]))
+    for (uint32_t c = n->first_connection[from]; c != NONE; c = n->connections[c].next)
+        if (n->connections[c].to == to && !connection_busy(n, &n->connections[c]))
             return c;
-        last = c;
-    }
-    uint32_t opened = connection_open(n, from, to);
-    if (opened == NONE)
-        return NONE;
-    if (last == NONE)
-        n->table[slot] = opened;
-    else
-        n->connections[last].next = opened;
-    return opened;
+    return connection_open(n, from, to);
+}
+
+static const struct known_message *message_known(struct network_flow *n, double bytes, bool same_domain)
+{
+    struct known_message *known = &n->known[same_domain][(uint64_t)bytes * UINT64_C(0x9E3779B97F4A7C15) >> 61];
+
+    if (known->bytes == bytes && bytes > 0)
+        return known;
+    struct cost cost = message_time(&n->cluster, bytes, same_domain);
+    cost.launch_s += p2p_cost(n->machine, bytes).launch_s; /* what the job's way of exchanging adds */
+    known->bytes = bytes;
+    known->latency = nanos_from_seconds(cost_seconds(cost)) - nanos_from_seconds(cost.bandwidth_s);
+    known->carried = cost.bandwidth_s * (same_domain ? n->cluster.gpu.nccl_rate : n->nic_rate);
+    return known;
 }
 
 static void begin_message(void *state, nanos now, int from, int to, double bytes, uint64_t what)
 {
     struct network_flow *n = state;
     int a = gpu_of(n, from), b = gpu_of(n, to), domain = n->options.fabric->shape.nvlink_domain;
-    bool same_domain = a == b || (domain > 1 && a / domain == b / domain);
-    struct cost cost = message_time(&n->cluster, bytes, same_domain);
-    cost.launch_s += p2p_cost(n->machine, bytes).launch_s; /* what the job's way of exchanging adds */
-    nanos latency = nanos_from_seconds(cost_seconds(cost)) - nanos_from_seconds(cost.bandwidth_s);
-    double carried = cost.bandwidth_s * (same_domain ? n->cluster.gpu.nccl_rate : n->nic_rate);
+    const struct known_message *known = message_known(n, bytes, a == b || (domain > 1 && a / domain == b / domain));
 
     flows_advance(n->flows, now);
     uint32_t c = connection_between(n, from, to);
@@ -210,9 +192,9 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
         transfer_new(n, what, 0, 0);
         return;
     }
-    uint32_t transfer = transfer_new(n, what, latency, (uint32_t)n->options.queue_pairs);
+    uint32_t transfer = transfer_new(n, what, known->latency, (uint32_t)n->options.queue_pairs);
     for (int q = 0; q < n->options.queue_pairs; q++)
-        flow_start(n, n->connections[c].first + (uint32_t)q, transfer, carried / n->options.queue_pairs);
+        flow_start(n, n->connections[c].first + (uint32_t)q, transfer, known->carried / n->options.queue_pairs);
 }
 
 /* ---- collectives */
@@ -412,6 +394,9 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     if (options->routing == ROUTING_ADAPTIVE)
         n->router.load = n->loads = memory_new(fabric_links(fabric), sizeof *n->loads);
     n->groups = memory_new((size_t)program->n_groups, sizeof *n->groups);
+    n->first_connection = memory_new((size_t)program->n_ranks, sizeof *n->first_connection);
+    for (int32_t r = 0; r < program->n_ranks; r++)
+        n->first_connection[r] = NONE;
     links_create(n);
     *network = n;
     return STATUS_OK;
@@ -424,7 +409,7 @@ void network_flow_destroy(struct network_flow *n)
     flows_destroy(n->flows);
     free(n->loads);
     free(n->connections);
-    free(n->table);
+    free(n->first_connection);
     free(n->groups);
     free(n->flow_transfer);
     free(n->transfers);

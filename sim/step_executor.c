@@ -23,15 +23,19 @@ struct carriage {
     uint32_t next_free;
 };
 
-/* One rank. */
+/* In the order of time, so many neighbouring ranks of one script keep the times of one operation together: two cache lines. */
+enum { RANKS_TOGETHER = 8 };
+
+/* One rank: two cache lines. */
 struct actor {
     const struct step_op *ops;
-    struct op_time *times;
+    struct op_times times;
     const uint32_t *match;    /* of its sends: the receive at the peer */
     nanos free_at[N_STREAMS]; /* end of the last operation */
     uint32_t head[N_STREAMS]; /* next operation */
     nanos before;             /* of a rolling step: waiting for other stages before its first computation, not part of it */
-    int32_t stage;
+    int32_t peers[N_PEERS];
+    int16_t account;  /* of the breakdown */
     uint8_t runnable; /* bit s: stream s may be able to go on */
     uint8_t busy;     /* bit s: its head has started, or entered its collective, and has not ended */
     bool queued;      /* in the list of actors to advance */
@@ -75,7 +79,7 @@ static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
 
 static struct class_nanos *actor_account(struct executor *x, const struct actor *actor)
 {
-    return &x->out->breakdown.stages[actor->stage].by_class;
+    return &x->out->breakdown.stages[actor->account].by_class;
 }
 
 /* ---- the end of an operation */
@@ -85,7 +89,7 @@ static void op_complete(struct executor *x, struct actor *actor, uint32_t i, nan
     const struct step_op *op = &actor->ops[i];
     unsigned stream = 1u << op->stream;
 
-    actor->times[i].end = end;
+    op_time_at(actor->times, i)->end = end;
     actor->free_at[op->stream] = end;
     actor->head[op->stream] = op->next;
     actor->busy &= (uint8_t)~stream;
@@ -133,7 +137,7 @@ static void message_end_at(struct executor *x, int32_t rank, uint32_t i, nanos e
     const struct step_op *op = &actor->ops[i];
 
     if (op->stream == STREAM_COMPUTE)
-        actor_account(x, actor)->ns[op->class] += end - actor->times[i].start;
+        actor_account(x, actor)->ns[op->class] += end - op_time_at(actor->times, i)->start;
     op_complete(x, actor, i, end);
     actor_wake(x, rank, 0);
 }
@@ -152,10 +156,10 @@ static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nan
 
         if (op->stream == STREAM_COMPUTE) {
             struct class_nanos *by = actor_account(x, actor);
-            by->ns[op->wait_class] += start - actor->times[i].start;
+            by->ns[op->wait_class] += start - op_time_at(actor->times, i)->start;
             by->ns[op->class] += end - start;
         }
-        actor->times[i].start = start;
+        op_time_at(actor->times, i)->start = start;
         op_complete(x, actor, i, end);
         actor_wake(x, rank, 0);
     }
@@ -178,7 +182,7 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
     struct meeting *meeting = &x->meetings[x->tables->group_cell[group] + op->ordinal];
 
     actor->busy |= (uint8_t)(1u << op->stream);
-    actor->times[i].start = ready;
+    op_time_at(actor->times, i)->start = ready;
     if (ready > meeting->latest)
         meeting->latest = ready;
     if (++meeting->entered < x->program->groups[group].n_members)
@@ -201,20 +205,26 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
 
 static bool stream_advance(struct executor *x, int32_t rank, unsigned stream);
 
-static nanos message_time(const struct executor *x, int32_t from, int32_t to, const struct step_op *op, double bytes)
+static nanos message_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
-    return x->network == NULL || x->contended ? op->duration : x->network->message(x->network->state, from, to, bytes);
+    int32_t peer = x->actors[rank].peers[op->role];
+
+    if (x->network == NULL || x->contended)
+        return op->duration;
+    double bytes = x->tables->scripts[x->program->ranks[rank].script].source[i].bytes;
+    return op->kind == OP_SEND ? x->network->message(x->network->state, rank, peer, bytes)
+                               : x->network->message(x->network->state, peer, rank, bytes);
 }
 
 /* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
 static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
 {
-    int32_t to = x->program->ranks[rank].peers[x->actors[rank].ops[i].role];
+    int32_t to = x->actors[rank].peers[x->actors[rank].ops[i].role];
     struct actor *receiver = &x->actors[to];
     uint32_t receive = x->actors[rank].match[i];
     unsigned stream = receiver->ops[receive].stream;
 
-    receiver->times[receive].start = start;
+    op_time_at(receiver->times, receive)->start = start;
     if (receiver->head[stream] == receive)
         actor_wake(x, to, 1u << stream);
 }
@@ -224,14 +234,14 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
 static void send_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
 {
     struct actor *actor = &x->actors[rank];
-    int32_t to = x->program->ranks[rank].peers[actor->ops[i].role];
+    int32_t to = actor->peers[actor->ops[i].role];
     const struct actor *receiver = &x->actors[to];
     uint32_t receive = actor->match[i];
     unsigned stream = receiver->ops[receive].stream;
 
     actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
     message_deliver(x, rank, i, start);
-    if (receiver->head[stream] == receive && to != rank) {
+    if (receiver->head[stream] == receive && !(receiver->busy >> stream & 1u) && to != rank) {
         x->send = i;
         stream_advance(x, to, stream);
         if (x->send == NO_OP)
@@ -245,7 +255,7 @@ static void receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos st
 {
     struct actor *actor = &x->actors[rank];
     const struct program_rank *at = &x->program->ranks[rank];
-    int32_t from = at->peers[actor->ops[i].role];
+    int32_t from = actor->peers[actor->ops[i].role];
     uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = x->send, .receive = i});
 
     actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
@@ -279,7 +289,7 @@ static bool op_ready(const struct actor *actor, const struct step_op *op, nanos 
     *ready = actor->free_at[op->stream];
     *last = NO_OP;
     for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++) {
-        nanos end = actor->times[op->deps[d]].end;
+        nanos end = op_time_at(actor->times, op->deps[d])->end;
         if (end == 0)
             return false;
         if (end > *ready) {
@@ -290,21 +300,25 @@ static bool op_ready(const struct actor *actor, const struct step_op *op, nanos 
     return true;
 }
 
-/* Start the head of a stream if it can; false: it cannot go on for now. */
+/* Has the stream an operation that may begin? */
+static inline bool stream_idle(const struct actor *actor, unsigned stream)
+{
+    return actor->head[stream] != NO_OP && !(actor->busy >> stream & 1u);
+}
+
+/* Start the head of an idle stream if it can; false: it cannot go on for now. */
 static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
 {
     struct actor *actor = &x->actors[rank];
     uint32_t i = actor->head[stream], last;
     nanos ready;
 
-    if (i == NO_OP || (actor->busy >> stream & 1u))
-        return false;
     const struct step_op *op = &actor->ops[i];
     if (!op_ready(actor, op, &ready, &last))
         return false;
     nanos start = ready, duration = op->duration;
     if (op->kind == OP_RECV) {
-        nanos sent = actor->times[i].start;
+        nanos sent = op_time_at(actor->times, i)->start;
         if (sent == 0)
             return false;
         start = sent > ready ? sent : ready;
@@ -316,17 +330,14 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         return true;
     }
     if (op->kind == OP_SEND || op->kind == OP_RECV) {
-        const struct program_rank *at = &x->program->ranks[rank];
-        int32_t peer = at->peers[op->role];
-        double bytes = x->tables->scripts[at->script].source[i].bytes;
-        duration = op->kind == OP_SEND ? message_time(x, rank, peer, op, bytes) : message_time(x, peer, rank, op, bytes);
+        duration = message_time(x, rank, op, i);
         if (stream == STREAM_COMPUTE) {
             struct class_nanos *by = actor_account(x, actor);
             by->ns[op->wait_class] += start - ready;
             by->ns[op->class] += x->contended ? 0 : duration;
         }
     }
-    actor->times[i].start = start;
+    op_time_at(actor->times, i)->start = start;
     if (x->contended && op->kind == OP_SEND) {
         send_begin(x, rank, i, start);
         return true;
@@ -350,7 +361,7 @@ static void actors_advance(struct executor *x)
         while (actor->runnable) {
             unsigned stream = (unsigned)__builtin_ctz(actor->runnable);
             actor->runnable &= (uint8_t) ~(1u << stream);
-            while (stream_advance(x, rank, stream))
+            while (stream_idle(actor, stream) && stream_advance(x, rank, stream))
                 ;
         }
     }
@@ -430,15 +441,33 @@ static void executor_run(struct executor *x)
 
 /* ---- before and after */
 
+static void times_create(struct executor *x)
+{
+    const struct program *program = x->program;
+    struct execution *out = x->out;
+    int32_t together = x->contended ? RANKS_TOGETHER : 1;
+
+    out->offsets = memory_new((size_t)program->n_ranks, sizeof *out->offsets);
+    out->strides = memory_new((size_t)program->n_ranks, sizeof *out->strides);
+    for (int32_t r = 0, n; r < program->n_ranks; r += n) {
+        int32_t script = program->ranks[r].script;
+        for (n = 1; n < together && r + n < program->n_ranks && program->ranks[r + n].script == script; n++)
+            ;
+        for (int32_t k = 0; k < n; k++) {
+            out->offsets[r + k] = out->n_times + (size_t)k;
+            out->strides[r + k] = (uint8_t)n;
+        }
+        out->n_times += (size_t)n * program->scripts[script].n_ops;
+    }
+    out->times = memory_new(out->n_times, sizeof *out->times);
+}
+
 static void actors_create(struct executor *x)
 {
     const struct program *program = x->program;
     struct execution *out = x->out;
 
-    out->offsets = memory_new((size_t)program->n_ranks + 1, sizeof *out->offsets);
-    for (int32_t r = 0; r < program->n_ranks; r++)
-        out->offsets[r + 1] = out->offsets[r] + program->scripts[program->ranks[r].script].n_ops;
-    out->times = memory_new(out->offsets[program->n_ranks], sizeof *out->times);
+    times_create(x);
     out->breakdown.n_stages = program_stages(program);
     out->breakdown.stages = memory_new((size_t)out->breakdown.n_stages, sizeof *out->breakdown.stages);
     x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
@@ -448,14 +477,16 @@ static void actors_create(struct executor *x)
         const struct step_script *script = &x->tables->scripts[program->ranks[r].script];
         struct actor *actor = &x->actors[r];
         *actor = (struct actor){.ops = script->ops,
-                                .times = out->times + out->offsets[r],
+                                .times = execution_times(out, r),
                                 .match = x->tables->neighbourhoods[x->tables->rank_neighbourhood[r]].match,
-                                .stage = program_rank_place(program, r).at.pp};
+                                .account = (int16_t)program_rank_place(program, r).at.pp};
+        for (int p = 0; p < N_PEERS; p++)
+            actor->peers[p] = program->ranks[r].peers[p];
         for (int s = 0; s < N_STREAMS; s++) {
             actor->free_at[s] = STEP_EPOCH;
             actor->head[s] = script->first[s];
         }
-        out->breakdown.stages[actor->stage].ranks++;
+        out->breakdown.stages[actor->account].ranks++;
     }
 }
 
@@ -586,17 +617,18 @@ void execution_free(struct execution *execution)
     breakdown_free(&execution->breakdown);
     free(execution->times);
     free(execution->offsets);
+    free(execution->strides);
     *execution = (struct execution){0};
 }
 
 void execution_record(const struct execution *execution, int rank, struct timeline *timeline)
 {
-    size_t first = execution->offsets[rank], n = execution->offsets[rank + 1] - first;
+    const struct program *program = execution->program;
+    uint32_t n = program->scripts[program->ranks[rank].script].n_ops;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct op_time *at = &execution->times[first + i];
-        timeline_record(
-            timeline,
-            (struct span){.rank = rank, .op = (uint32_t)i, .start = at->start - STEP_EPOCH, .end = at->end - STEP_EPOCH});
+    for (uint32_t i = 0; i < n; i++) {
+        const struct op_time *at = execution_time(execution, rank, i);
+        timeline_record(timeline,
+                        (struct span){.rank = rank, .op = i, .start = at->start - STEP_EPOCH, .end = at->end - STEP_EPOCH});
     }
 }

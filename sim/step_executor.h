@@ -25,7 +25,8 @@
  *   time order      Every end is an event of the engine (engine.h) and operations start in the order of virtual time, as a
  *                   network with contention needs it.
  *
- * Memory: 16 bytes per operation of every rank, plus about 130 per rank. Nothing is allocated while operations run.
+ * Memory: 16 bytes per operation of every rank, plus about 130 per rank. In the order of time the times of neighbouring ranks lie
+ * beside one another, operation by operation, as they are met. Nothing is allocated while operations run.
  */
 #ifndef MSIM_SIM_STEP_EXECUTOR_H
 #define MSIM_SIM_STEP_EXECUTOR_H
@@ -37,8 +38,10 @@ struct execution {
     const struct program *program;
     nanos end;             /* of the step: how long it takes (all ranks start at 0 unless steps roll into one another) */
     uint64_t events;       /* operations completed, over all ranks */
-    struct op_time *times; /* of all ranks; rank r's begin at offsets[r] */
-    size_t *offsets;       /* [n_ranks + 1] */
+    struct op_time *times; /* of all ranks: execution_time(); those of rank r in order from offsets[r] where strides[r] is 1 */
+    size_t *offsets;       /* [n_ranks] */
+    uint8_t *strides;      /* [n_ranks] */
+    size_t n_times;
     struct breakdown breakdown;
 };
 
@@ -51,6 +54,16 @@ MUST_CHECK enum status program_execute(const struct program *program, const stru
                                        const struct network *network, bool time_order, struct execution *execution,
                                        struct diags *diags);
 void execution_free(struct execution *execution);
+
+/* Start and end of operation i of a rank. */
+static inline struct op_times execution_times(const struct execution *execution, int rank)
+{
+    return (struct op_times){execution->times + execution->offsets[rank], execution->strides[rank]};
+}
+static inline const struct op_time *execution_time(const struct execution *execution, int rank, uint32_t i)
+{
+    return op_time_at(execution_times(execution, rank), i);
+}
 
 /* Record what `rank` did, operation by operation. A receive's span is its transfer; the wait before it is not part of it. */
 void execution_record(const struct execution *execution, int rank, struct timeline *timeline);

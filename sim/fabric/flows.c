@@ -43,7 +43,9 @@ void flows_destroy(struct flows *flows)
     free(flows->uses);
     free(flows->items);
     free(flows->whats);
+    free(flows->places);
     free(flows->hops);
+    free(flows->listings);
     free(flows->closed);
     free(flows->ends);
     free(flows->idle);
@@ -58,6 +60,24 @@ void flows_destroy(struct flows *flows)
     free(flows);
 }
 
+static void items_reserve(struct flows *flows, size_t n)
+{
+    if (n > flows->item_capacity)
+        flows->items = memory_grow(flows->items, &flows->item_capacity, n, sizeof *flows->items);
+    if (n > flows->what_capacity)
+        flows->whats = memory_grow(flows->whats, &flows->what_capacity, n, sizeof *flows->whats);
+    if (n > flows->place_capacity)
+        flows->places = memory_grow(flows->places, &flows->place_capacity, n, sizeof *flows->places);
+}
+
+static void hops_reserve(struct flows *flows, size_t n)
+{
+    if (n > flows->hop_capacity)
+        flows->hops = memory_grow(flows->hops, &flows->hop_capacity, n, sizeof *flows->hops);
+    if (n > flows->listing_capacity)
+        flows->listings = memory_grow(flows->listings, &flows->listing_capacity, n, sizeof *flows->listings);
+}
+
 static void list_reserve(uint32_t **list, size_t *capacity, size_t n)
 {
     if (n > *capacity)
@@ -68,12 +88,8 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops)
 {
     size_t n_links = n_hops < flows->n_links ? n_hops : flows->n_links;
 
-    if (n_connections > flows->item_capacity)
-        flows->items = memory_grow(flows->items, &flows->item_capacity, n_connections, sizeof *flows->items);
-    if (n_connections > flows->what_capacity)
-        flows->whats = memory_grow(flows->whats, &flows->what_capacity, n_connections, sizeof *flows->whats);
-    if (n_hops > flows->hop_capacity)
-        flows->hops = memory_grow(flows->hops, &flows->hop_capacity, n_hops, sizeof *flows->hops);
+    items_reserve(flows, n_connections);
+    hops_reserve(flows, n_hops);
     if (n_connections > flows->ends_capacity)
         flows->ends = memory_grow(flows->ends, &flows->ends_capacity, n_connections, sizeof *flows->ends);
     if (n_connections > flows->change_capacity)
@@ -94,7 +110,7 @@ static bool end_before(struct flow_end a, struct flow_end b)
 static void end_put(struct flows *flows, size_t at, struct flow_end end)
 {
     flows->ends[at] = end;
-    flows->items[end.flow].place = (uint32_t)at;
+    flows->places[end.flow] = (uint32_t)at;
 }
 
 static size_t end_rise(struct flows *flows, size_t at, struct flow_end end)
@@ -129,7 +145,7 @@ static size_t end_sink(struct flows *flows, size_t at, struct flow_end end)
 static void end_set(struct flows *flows, uint32_t which, nanos time)
 {
     struct flow_end end = {.time = time, .flow = which};
-    size_t at = flows->items[which].place;
+    size_t at = flows->places[which];
 
     if (at == NO_PLACE) {
         if (flows->n_ends == flows->ends_capacity)
@@ -145,7 +161,7 @@ static void end_pop(struct flows *flows)
 {
     struct flow_end last = flows->ends[--flows->n_ends];
 
-    flows->items[flows->ends[0].flow].place = NO_PLACE;
+    flows->places[flows->ends[0].flow] = NO_PLACE;
     if (flows->n_ends > 0)
         end_put(flows, end_sink(flows, 0, last), last);
 }
@@ -163,8 +179,8 @@ static nanos end_time(const struct flows *flows, const struct flow *flow)
         return flows->now;
     if (flow->level == 0)
         return NEVER_ENDS;
-    nanos lasts = nanos_from_seconds(flow->bytes_left / rate_at(flow, flow->level));
-    return lasts < NEVER_ENDS - flows->now ? flows->now + lasts : NEVER_ENDS;
+    double lasts = flow->bytes_left / rate_at(flow, flow->level) * (double)NANOS_PER_SECOND + 0.5; /* rounded where it is cut */
+    return lasts < 0x1p62 ? flows->now + (nanos)lasts : NEVER_ENDS;
 }
 
 /* What is left now of a transfer that has gone on at `level`. */
@@ -268,15 +284,13 @@ static int link_compare(const void *a, const void *b)
 
 /* ---- the lists of links */
 
-static void hop_list(struct flows *flows, uint32_t h)
+static void hop_list(struct flows *flows, uint32_t h, uint32_t which)
 {
-    struct flow_hop *hop = &flows->hops[h];
-    struct flow_link *link = &flows->links[hop->link];
+    struct flow_link *link = &flows->links[flows->hops[h].link];
 
-    hop->next = link->first;
-    hop->previous = NO_HOP;
+    flows->listings[h] = (struct flow_listing){.next = link->first, .previous = NO_HOP, .flow = which};
     if (link->first != NO_HOP)
-        flows->hops[link->first].previous = h;
+        flows->listings[link->first].previous = h;
     link->first = h;
 }
 
@@ -284,14 +298,15 @@ static void hop_list(struct flows *flows, uint32_t h)
 static void hop_unlist(struct flows *flows, uint32_t h)
 {
     const struct flow_hop *hop = &flows->hops[h];
-    const struct flow *flow = &flows->items[hop->flow];
+    const struct flow_listing *listing = &flows->listings[h];
+    const struct flow *flow = &flows->items[listing->flow];
 
-    if (hop->next != NO_HOP)
-        flows->hops[hop->next].previous = hop->previous;
-    if (hop->previous != NO_HOP)
-        flows->hops[hop->previous].next = hop->next;
+    if (listing->next != NO_HOP)
+        flows->listings[listing->next].previous = listing->previous;
+    if (listing->previous != NO_HOP)
+        flows->listings[listing->previous].next = listing->next;
     else
-        flows->links[hop->link].first = hop->next;
+        flows->links[hop->link].first = listing->next;
     flows->uses[hop->link].closed += flow->carried * hop_crossings(flow, hop);
 }
 
@@ -335,13 +350,13 @@ static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links,
         while (h < n_hops && hops[h].link != links[i])
             h++;
         if (h == n_hops)
-            hops[n_hops++] = (struct flow_hop){.link = links[i], .flow = which};
+            hops[n_hops++] = (struct flow_hop){.link = links[i]};
         hops[h].share += flow->weight * (crossings != NULL ? crossings[i] : 1);
     }
     free(sorted);
     flow->n_hops = n_hops;
     for (uint32_t h = 0; h < n_hops; h++)
-        hop_list(flows, flow->first_hop + h);
+        hop_list(flows, flow->first_hop + h, which);
     flow->ceiling = ceiling_of(flows, flow);
 }
 
@@ -355,12 +370,8 @@ static uint32_t flow_find_room(struct flows *flows, size_t n)
             return which;
         }
     }
-    if (flows->n_items == flows->item_capacity)
-        flows->items = memory_grow(flows->items, &flows->item_capacity, flows->n_items + 1, sizeof *flows->items);
-    if (flows->n_items == flows->what_capacity)
-        flows->whats = memory_grow(flows->whats, &flows->what_capacity, flows->n_items + 1, sizeof *flows->whats);
-    if (flows->n_hops + n > flows->hop_capacity)
-        flows->hops = memory_grow(flows->hops, &flows->hop_capacity, flows->n_hops + n, sizeof *flows->hops);
+    items_reserve(flows, flows->n_items + 1);
+    hops_reserve(flows, flows->n_hops + n);
     struct flow *flow = &flows->items[flows->n_items];
     *flow = (struct flow){.first_hop = (uint32_t)flows->n_hops, .room = (uint8_t)(n < UINT8_MAX ? n : UINT8_MAX)};
     flows->n_hops += n;
@@ -373,7 +384,7 @@ uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const ui
     uint32_t which = flow_find_room(flows, n);
     struct flow *flow = &flows->items[which];
 
-    flow->place = NO_PLACE;
+    flows->places[which] = NO_PLACE;
     flow->weight = (uint16_t)weight;
     flow->level = LEVEL_NONE;
     flow->open = true;
@@ -442,13 +453,13 @@ void flows_send(struct flows *flows, uint32_t which, double bytes)
 void flows_set_rate(struct flows *flows, uint32_t link, double rate)
 {
     flows_settle(flows);
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
-        flow_restart(flows, flows->hops[h].flow);
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
+        flow_restart(flows, flows->listings[h].flow);
     int64_t capacity = capacity_of(rate);
     flows->loads[link].room += (wide)capacity - flows->links[link].capacity;
     flows->links[link].capacity = capacity;
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next) {
-        struct flow *flow = &flows->items[flows->hops[h].flow];
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next) {
+        struct flow *flow = &flows->items[flows->listings[h].flow];
         flow->ceiling = ceiling_of(flows, flow);
     }
     link_touch(flows, link);

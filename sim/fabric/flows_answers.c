@@ -31,9 +31,9 @@ static int64_t link_units(const struct flows *flows, uint32_t link)
 {
     int64_t sum = 0;
 
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
         if (flows->hops[h].active)
-            sum += flows->items[flows->hops[h].flow].level * flows->hops[h].share;
+            sum += flows->items[flows->listings[h].flow].level * flows->hops[h].share;
     return sum;
 }
 
@@ -48,7 +48,7 @@ bool flows_saturated(struct flows *flows, uint32_t link)
     int64_t shares = 0;
 
     flows_next(flows);
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
         shares += flows->hops[h].active ? flows->hops[h].share : 0;
     return flows->links[link].capacity - link_units(flows, link) < shares;
 }
@@ -73,12 +73,12 @@ size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, 
 {
     size_t n = 0, filled = 0;
 
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
         n += flows->hops[h].active;
     uint32_t *all = memory_new(n, sizeof *all);
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next)
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
         if (flows->hops[h].active)
-            all[filled++] = flows->hops[h].flow;
+            all[filled++] = flows->listings[h].flow;
     qsort(all, n, sizeof *all, number_compare);
     for (size_t i = 0; i < n && i < size; i++)
         which[i] = all[i];
@@ -100,8 +100,8 @@ double flows_carried(const struct flows *flows, uint32_t link)
 {
     double sum = flows->uses[link].closed;
 
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->hops[h].next) {
-        const struct flow *flow = &flows->items[flows->hops[h].flow];
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next) {
+        const struct flow *flow = &flows->items[flows->listings[h].flow];
         sum += flow->carried * hop_crossings(flow, &flows->hops[h]);
     }
     return sum;
@@ -133,8 +133,8 @@ static const char *link_check(const struct flows *flows, uint32_t which)
     wide room = link->capacity;
     uint32_t n = 0;
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
-        const struct flow *flow = &flows->items[flows->hops[h].flow];
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
+        const struct flow *flow = &flows->items[flows->listings[h].flow];
         int64_t share = flows->hops[h].share;
         if (flows->hops[h].active != flow->attached)
             return "a hop and its transfer disagree";

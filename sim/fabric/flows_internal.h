@@ -13,13 +13,17 @@
 
 __extension__ typedef __int128 wide; /* for sums of shares times ceilings, which overflow 64 bits on fast links */
 
-/* Where a connection crosses a link. Hops of one connection stand together, so visiting one brings its neighbours along. */
+/* Where a connection crosses a link. Hops of one connection stand together. What every transfer needs ... */
 struct flow_hop {
     uint32_t link;
-    uint32_t next, previous; /* hops of open connections on the same link */
-    uint32_t flow;
     uint32_t share : 31; /* of the link per unit of level: weight times crossings */
     uint32_t active : 1; /* its transfer is on the link */
+};
+
+/* ... and what only links that may be full need. */
+struct flow_listing {
+    uint32_t next, previous; /* hops of open connections on the same link */
+    uint32_t flow;
 };
 
 struct flow {
@@ -29,7 +33,6 @@ struct flow {
     nanos since;       /* when bytes_left was right */
     double carried;    /* bytes of all transfers begun */
     uint32_t first_hop, n_hops;
-    uint32_t place;  /* in the queue of ends; NO_PLACE: not there */
     uint32_t change; /* in the list of changed ones + 1, 0 none */
     uint16_t weight;
     uint8_t room;      /* for hops, when it is closed and opened again; 255: as many as it has */
@@ -91,9 +94,11 @@ struct flows {
 
     struct flow *items;
     uint64_t *whats; /* [n_items] the callers' words */
-    size_t n_items, item_capacity, what_capacity;
+    size_t n_items, item_capacity, what_capacity, place_capacity;
+    uint32_t *places; /* [n_items] in the queue of ends; NO_PLACE: not there */
     struct flow_hop *hops;
-    size_t n_hops, hop_capacity;
+    struct flow_listing *listings; /* [n_hops] */
+    size_t n_hops, hop_capacity, listing_capacity;
     uint32_t *closed; /* numbers to give again */
     size_t n_closed, closed_capacity;
 

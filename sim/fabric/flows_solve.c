@@ -143,11 +143,11 @@ static int64_t water_level(struct flows *flows, uint32_t which)
         return LEVEL_NONE;
     flows->counts.evaluated++;
     scratch_reserve(flows, load->n_flows);
-    for (uint32_t h = flows->links[which].first; h != NO_HOP; h = flows->hops[h].next) {
+    for (uint32_t h = flows->links[which].first; h != NO_HOP; h = flows->listings[h].next) {
         const struct flow_hop *hop = &flows->hops[h];
         if (!hop->active)
             continue;
-        const struct flow *flow = &flows->items[hop->flow];
+        const struct flow *flow = &flows->items[flows->listings[h].flow];
         /* Below this link's level it is held elsewhere, at just that. */
         flows->held[n] = flow->level < own ? flow->level : level_elsewhere(flows, flow, h);
         flows->shares[n++] = hop->share;
@@ -216,17 +216,17 @@ static void link_release(struct flows *flows, uint32_t which)
     struct flow_link *link = &flows->links[which];
     int64_t old = flows->loads[which].level;
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
         if (!flows->hops[h].active)
             continue;
-        const struct flow *flow = &flows->items[flows->hops[h].flow];
+        const struct flow *flow = &flows->items[flows->listings[h].flow];
         if (flow->level != old)
             continue;
         int64_t elsewhere = level_elsewhere(flows, flow, h);
         if (elsewhere == old)
             continue;
         flow_list_links(flows, flow, which, old);
-        flow_set_level(flows, flows->hops[h].flow, elsewhere);
+        flow_set_level(flows, flows->listings[h].flow, elsewhere);
     }
     flows->loads[which].level = LEVEL_NONE;
     link->released = link->candidate != LEVEL_NONE;
@@ -240,14 +240,14 @@ static void link_settle(struct flows *flows, uint32_t which)
     struct flow_link *link = &flows->links[which];
     int64_t level = link->candidate;
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->hops[h].next) {
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
         if (!flows->hops[h].active)
             continue;
-        const struct flow *flow = &flows->items[flows->hops[h].flow];
+        const struct flow *flow = &flows->items[flows->listings[h].flow];
         if (flow->level <= level)
             continue;
         flow_list_links(flows, flow, which, level);
-        flow_set_level(flows, flows->hops[h].flow, level);
+        flow_set_level(flows, flows->listings[h].flow, level);
     }
     flows->loads[which].level = level;
     link->released = false;

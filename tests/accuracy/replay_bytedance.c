@@ -250,7 +250,7 @@ static void score_rank(const struct replay *replay, const struct execution *exec
         if (op->kind != OP_COMPUTE || op->pass >= N_PASSES)
             continue;
         const struct traced_op *pass = next_pass(real, &at);
-        const struct op_time *time = &execution->times[execution->offsets[rank] + i];
+        const struct op_time *time = execution_time(execution, rank, i);
         ck_assert_ptr_nonnull(pass);
         ordered = ordered && pass->micro_batch == op->micro_batch && (pass->kind == TRACED_FORWARD) == (op->pass == PASS_FORWARD);
         struct pass_wait wait = {end < 0 ? 0 : 1e-6 * (double)pass->start_us - real_end,

@@ -20,7 +20,7 @@ static struct execution run(const struct tiny *tiny, bool time_order)
 
 static void expect_span(const struct execution *execution, int rank, uint32_t op, nanos start, nanos end)
 {
-    const struct op_time *at = &execution->times[execution->offsets[rank] + op];
+    const struct op_time *at = execution_time(execution, rank, op);
 
     ck_assert_int_eq(at->start - STEP_EPOCH, start);
     ck_assert_int_eq(at->end - STEP_EPOCH, end);
