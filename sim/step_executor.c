@@ -4,6 +4,7 @@
 
 #include "model/base/memory.h"
 #include "sim/engine.h"
+#include "sim/lockstep.h"
 
 static const struct place NOWHERE;
 
@@ -11,7 +12,7 @@ static const struct place NOWHERE;
 enum {
     EVENT_OP,
     EVENT_COLLECTIVE,
-    EVENT_NETWORK, /* transfers leave the links; the word is none, or one that has arrived */
+    EVENT_NETWORK, /* transfers leave the links; the word is none, or the first of those that arrive */
     EVENT_SETTLED  /* all that begins at this time has begun */
 };
 #define NO_WORD UINT64_MAX
@@ -20,7 +21,7 @@ enum {
 struct carriage {
     int32_t from, to;       /* of a message; a collective: -1, group */
     uint32_t send, receive; /* operations; send NO_OP: it has ended before. A collective: ordinal in `receive` */
-    uint32_t next_free;
+    uint32_t next;          /* that arrives with it, or in the list of free ones */
 };
 
 /* In the order of time, so many neighbouring ranks of one script keep the times of one operation together: two cache lines. */
@@ -30,7 +31,7 @@ enum { RANKS_TOGETHER = 8 };
 struct actor {
     const struct step_op *ops;
     struct op_times times;
-    const uint32_t *match;    /* of its sends: the receive at the peer */
+    const uint32_t *match;    /* of its sends the receive at the peer, of its receives the send */
     nanos free_at[N_STREAMS]; /* end of the last operation */
     uint32_t head[N_STREAMS]; /* next operation */
     nanos before;             /* of a rolling step: waiting for other stages before its first computation, not part of it */
@@ -47,8 +48,16 @@ struct meeting {
     int32_t entered;
 };
 
+/* One block in lockstep, entering its next pass. */
+struct block {
+    nanos latest;
+    int32_t entered;
+};
+
 struct executor {
     const struct program *program;
+    struct lockstep lockstep; /* no blocks: nobody */
+    struct block *blocks;
     const struct step_tables *tables;
     const struct network *network; /* NULL: durations are in the tables */
     struct engine *engine;         /* NULL: data flow */
@@ -60,7 +69,8 @@ struct executor {
     uint32_t free_carriage; /* NO_OP none */
     bool settling;          /* an EVENT_SETTLED is pending */
     nanos wake;             /* time of the last EVENT_NETWORK scheduled */
-    uint32_t send;          /* of a sender looking whether its receiver is ready; NO_OP otherwise */
+    uint64_t *sends;        /* begun at this time: rank << 32 | operation */
+    size_t n_sends, send_capacity;
     int32_t *queue; /* actors to advance, last in first out: a pipeline's ranks follow one another while they are in cache */
     size_t n_queued;
     struct execution *out;
@@ -112,21 +122,27 @@ static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
 
 /* ---- transfers of a network with contention */
 
+/* When all that begins at this time has begun. */
+static void settle_later(struct executor *x)
+{
+    if (!x->settling)
+        engine_schedule(x->engine, engine_now(x->engine), EVENT_SETTLED, NO_WORD);
+    x->settling = true;
+}
+
 static uint64_t carriage_new(struct executor *x, struct carriage carriage)
 {
     uint32_t i = x->free_carriage;
 
     if (i != NO_OP) {
-        x->free_carriage = x->carriages[i].next_free;
+        x->free_carriage = x->carriages[i].next;
     } else {
         if (x->n_carriages == x->carriage_capacity)
             x->carriages = memory_grow(x->carriages, &x->carriage_capacity, x->n_carriages + 1, sizeof *x->carriages);
         i = (uint32_t)x->n_carriages++;
     }
     x->carriages[i] = carriage;
-    if (!x->settling)
-        engine_schedule(x->engine, engine_now(x->engine), EVENT_SETTLED, NO_WORD);
-    x->settling = true;
+    settle_later(x);
     return i;
 }
 
@@ -201,9 +217,47 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
         engine_schedule(x->engine, end, EVENT_COLLECTIVE, (uint64_t)group << 32 | op->ordinal);
 }
 
-/* ---- messages */
+/* ---- passes of ranks in lockstep */
 
-static bool stream_advance(struct executor *x, int32_t rank, unsigned stream);
+static void block_start(struct executor *x, int32_t block, uint32_t i)
+{
+    const int32_t *members = x->lockstep.members + x->lockstep.first[block];
+    int32_t n = x->lockstep.first[block + 1] - x->lockstep.first[block];
+    nanos start = x->blocks[block].latest, duration = x->actors[members[0]].ops[i].duration;
+
+    x->blocks[block] = (struct block){0};
+    for (int32_t m = 0; m < n; m++) {
+        struct actor *actor = &x->actors[members[m]];
+        struct op_time *time = op_time_at(actor->times, i);
+        actor_account(x, actor)->ns[CLASS_TP_COMM] += start - time->start;
+        time->start = start;
+    }
+    engine_schedule(x->engine, start + duration, EVENT_OP, (uint64_t)members[0] << 32 | i);
+}
+
+static void block_enter(struct executor *x, int32_t rank, uint32_t i, nanos ready)
+{
+    struct actor *actor = &x->actors[rank];
+    int32_t block = x->lockstep.block[rank];
+    struct block *at = &x->blocks[block];
+
+    actor->busy |= 1u << STREAM_COMPUTE;
+    op_time_at(actor->times, i)->start = ready;
+    at->latest = ready > at->latest ? ready : at->latest;
+    if (++at->entered == x->lockstep.first[block + 1] - x->lockstep.first[block])
+        block_start(x, block, i);
+}
+
+static void block_end(struct executor *x, int32_t block, uint32_t i, nanos end)
+{
+    for (int32_t m = x->lockstep.first[block]; m < x->lockstep.first[block + 1]; m++) {
+        int32_t rank = x->lockstep.members[m];
+        op_complete(x, &x->actors[rank], i, end);
+        actor_wake(x, rank, 0);
+    }
+}
+
+/* ---- messages */
 
 static nanos message_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
@@ -230,37 +284,48 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
 }
 
 /* With contention: a message whose receiver is ready begins now, and both ends have it until it ends. One whose receiver comes
- * later leaves its sender after the time it takes alone: it lies in buffers then. */
+ * later leaves its sender after the time it takes alone: it lies in buffers then. Which it is shows when all that happens at this
+ * time has happened, whatever the order. */
 static void send_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
 {
     struct actor *actor = &x->actors[rank];
-    int32_t to = actor->peers[actor->ops[i].role];
-    const struct actor *receiver = &x->actors[to];
-    uint32_t receive = actor->match[i];
-    unsigned stream = receiver->ops[receive].stream;
 
     actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
     message_deliver(x, rank, i, start);
-    if (receiver->head[stream] == receive && !(receiver->busy >> stream & 1u) && to != rank) {
-        x->send = i;
-        stream_advance(x, to, stream);
-        if (x->send == NO_OP)
-            return;
-        x->send = NO_OP;
-    }
-    engine_schedule(x->engine, start + actor->ops[i].duration, EVENT_OP, (uint64_t)rank << 32 | i);
+    if (x->n_sends == x->send_capacity)
+        x->sends = memory_grow(x->sends, &x->send_capacity, x->n_sends + 1, sizeof *x->sends);
+    x->sends[x->n_sends++] = (uint64_t)rank << 32 | i;
+    settle_later(x);
 }
 
 static void receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
 {
     struct actor *actor = &x->actors[rank];
-    const struct program_rank *at = &x->program->ranks[rank];
     int32_t from = actor->peers[actor->ops[i].role];
-    uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = x->send, .receive = i});
+    uint32_t send = actor->match[i];
+    bool at_once = op_time_at(x->actors[from].times, send)->start == start && from != rank;
+    const struct op *op = &x->tables->scripts[x->program->ranks[rank].script].source[i];
+    uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = at_once ? send : NO_OP, .receive = i});
 
     actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
-    x->send = NO_OP;
-    x->network->begin_message(x->network->state, start, from, rank, x->tables->scripts[at->script].source[i].bytes, word);
+    x->network->begin_message(x->network->state, start, from, rank, op->bytes, word);
+}
+
+/* Senders whose receivers have not come by now. */
+static void sends_settle(struct executor *x)
+{
+    for (size_t k = 0; k < x->n_sends; k++) {
+        int32_t rank = (int32_t)(x->sends[k] >> 32);
+        uint32_t i = (uint32_t)x->sends[k];
+        const struct actor *actor = &x->actors[rank];
+        int32_t to = actor->peers[actor->ops[i].role];
+        const struct actor *receiver = &x->actors[to];
+        uint32_t receive = actor->match[i], stream = receiver->ops[receive].stream;
+        bool received = receiver->head[stream] == receive && (receiver->busy >> stream & 1u) && to != rank;
+        if (!received)
+            engine_schedule(x->engine, op_time_at(actor->times, i)->start + actor->ops[i].duration, EVENT_OP, x->sends[k]);
+    }
+    x->n_sends = 0;
 }
 
 /* ---- the start of an operation */
@@ -329,6 +394,10 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         collective_enter(x, rank, i, ready);
         return true;
     }
+    if (op->together && x->lockstep.n_blocks > 0) {
+        block_enter(x, rank, i, ready);
+        return true;
+    }
     if (op->kind == OP_SEND || op->kind == OP_RECV) {
         duration = message_time(x, rank, op, i);
         if (stream == STREAM_COMPUTE) {
@@ -368,36 +437,66 @@ static void actors_advance(struct executor *x)
 }
 
 /* A transfer has arrived. */
-static void carriage_end(struct executor *x, uint64_t word, nanos end)
+static void carriage_end(struct executor *x, const struct carriage *done, nanos end)
 {
-    struct carriage done = x->carriages[word];
-
-    x->carriages[word].next_free = x->free_carriage;
-    x->free_carriage = (uint32_t)word;
-    if (done.from < 0) {
-        meeting_end(x, done.to, done.receive, x->meetings[x->tables->group_cell[done.to] + done.receive].latest, end);
+    if (done->from < 0) {
+        meeting_end(x, done->to, done->receive, x->meetings[x->tables->group_cell[done->to] + done->receive].latest, end);
         return;
     }
-    if (done.send != NO_OP)
-        message_end_at(x, done.from, done.send, end);
-    message_end_at(x, done.to, done.receive, end);
+    if (done->send != NO_OP)
+        message_end_at(x, done->from, done->send, end);
+    message_end_at(x, done->to, done->receive, end);
+}
+
+static void carriages_end(struct executor *x, uint32_t first, nanos end)
+{
+    for (uint32_t word = first; word != NO_OP;) {
+        struct carriage done = x->carriages[word];
+        x->carriages[word].next = x->free_carriage;
+        x->free_carriage = word;
+        word = done.next;
+        carriage_end(x, &done, end);
+    }
+}
+
+/* Take what leaves the links now; what then arrives at the same time does so in one event. */
+static void network_take(struct executor *x, nanos now)
+{
+    uint32_t first = NO_OP, last = NO_OP;
+    nanos latency, together = 0;
+    uint64_t word;
+
+    while (x->network->take(x->network->state, now, &word, &latency)) {
+        x->carriages[word].next = NO_OP;
+        if (last != NO_OP && latency == together) {
+            x->carriages[last].next = (uint32_t)word;
+        } else {
+            if (first != NO_OP)
+                engine_schedule(x->engine, now + together, EVENT_NETWORK, first);
+            first = (uint32_t)word;
+            together = latency;
+        }
+        last = (uint32_t)word;
+    }
+    if (first != NO_OP)
+        engine_schedule(x->engine, now + together, EVENT_NETWORK, first);
 }
 
 static void network_event(struct executor *x, const struct event *event)
 {
     const struct network *network = x->network;
-    uint64_t word;
-    nanos latency, next;
+    nanos next;
 
     if (event->priority == EVENT_NETWORK && event->what != NO_WORD) {
-        carriage_end(x, event->what, event->time);
+        carriages_end(x, (uint32_t)event->what, event->time);
         return;
     }
-    if (event->priority == EVENT_SETTLED)
+    if (event->priority == EVENT_SETTLED) {
         x->settling = false;
+        sends_settle(x);
+    }
     while ((next = network->next(network->state)) <= event->time)
-        while (network->take(network->state, event->time, &word, &latency))
-            engine_schedule(x->engine, event->time + latency, EVENT_NETWORK, word);
+        network_take(x, event->time);
     if (next == INT64_MAX || (next == x->wake && event->time < x->wake))
         return;
     x->wake = next;
@@ -419,6 +518,10 @@ static void event_handle(struct executor *x, const struct event *event)
     }
     if (x->contended && x->actors[who].ops[what].kind == OP_SEND) {
         message_end_at(x, who, what, event->time);
+        return;
+    }
+    if (x->lockstep.n_blocks > 0 && x->actors[who].ops[what].together) {
+        block_end(x, x->lockstep.block[who], what, event->time);
         return;
     }
     op_complete(x, &x->actors[who], what, event->time);
@@ -591,9 +694,11 @@ enum status program_execute(const struct program *program, const struct step_cos
                          .network = network != NULL && (contended || !network->uniform) ? network : NULL,
                          .contended = contended,
                          .free_carriage = NO_OP,
-                         .send = NO_OP,
                          .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL,
                          .out = &out};
+    if (contended)
+        lockstep_create(program, &x.lockstep);
+    x.blocks = memory_new((size_t)x.lockstep.n_blocks, sizeof *x.blocks);
     actors_create(&x);
     executor_run(&x);
     if (actors_finished(&x, diags)) {
@@ -607,7 +712,10 @@ enum status program_execute(const struct program *program, const struct step_cos
     free(x.actors);
     free(x.queue);
     free(x.meetings);
+    free(x.blocks);
+    lockstep_free(&x.lockstep);
     free(x.carriages);
+    free(x.sends);
     step_tables_free(&tables);
     return status;
 }

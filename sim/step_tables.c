@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "sim/lockstep.h"
 
 /* A program has no file to point at. */
 static const struct place NOWHERE;
@@ -71,7 +72,8 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
                                   .stream = op->stream,
                                   .role = op->role,
                                   .class = op->class,
-                                  .wait_class = op_wait_class(op)};
+                                  .wait_class = op_wait_class(op),
+                                  .together = lockstep_op(op)};
         step_op_depend(ops, i, op->deps);
         if (out->last[op->stream] == NO_OP)
             out->first[op->stream] = i;
@@ -211,20 +213,22 @@ static size_t message_ends(const struct step_script *script, enum op_kind kind, 
     return n;
 }
 
-/* The k-th send with a tag completes the k-th receive with that tag. False: they do not pair up. */
-static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer)
+/* The k-th send with a tag completes the k-th receive with that tag: operations of `kind` here, their partners there. False: they
+ * do not pair up. */
+static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer,
+                       enum op_kind kind)
 {
     const struct step_script *mine = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
-    struct message_end *sends = memory_new(mine->n_ops, sizeof *sends), *receives = memory_new(its->n_ops, sizeof *receives);
-    size_t n = message_ends(mine, OP_SEND, peer->my_roles, sends);
-    bool paired = n == message_ends(its, OP_RECV, peer->its_roles, receives);
+    struct message_end *here = memory_new(mine->n_ops, sizeof *here), *there = memory_new(its->n_ops, sizeof *there);
+    size_t n = message_ends(mine, kind, peer->my_roles, here);
+    bool paired = n == message_ends(its, kind == OP_SEND ? OP_RECV : OP_SEND, peer->its_roles, there);
 
     for (size_t k = 0; paired && k < n; k++) {
-        paired = sends[k].tag == receives[k].tag && mine->source[sends[k].op].bytes == its->source[receives[k].op].bytes;
-        at->match[sends[k].op] = receives[k].op;
+        paired = here[k].tag == there[k].tag && mine->source[here[k].op].bytes == its->source[there[k].op].bytes;
+        at->match[here[k].op] = there[k].op;
     }
-    free(sends);
-    free(receives);
+    free(here);
+    free(there);
     return paired;
 }
 
@@ -237,7 +241,8 @@ static bool neighbourhood_match(struct step_tables *tables, struct neighbourhood
         at->match[i] = NO_OP;
     for (int p = 0; p < N_PEERS; p++) {
         /* Two roles may name one rank; its messages are then matched together, once. */
-        if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p && !peer_match(tables, at, &at->peers[p])) {
+        if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p &&
+            (!peer_match(tables, at, &at->peers[p], OP_SEND) || !peer_match(tables, at, &at->peers[p], OP_RECV))) {
             diag_error(diags, NOWHERE, "program: sends of rank %d and receives of its peer do not match", rank);
             return false;
         }

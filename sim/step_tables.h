@@ -23,6 +23,7 @@ struct step_op {
     uint8_t class;      /* what its duration counts as on the compute stream */
     uint8_t wait_class; /* what waiting for its partners counts as */
     uint8_t dependents; /* bit s: an operation of stream s depends on this one */
+    uint8_t together;   /* the ranks of a block execute it together (lockstep.h) */
 };
 
 struct step_script {
@@ -34,7 +35,7 @@ struct step_script {
     uint32_t n_collectives[N_GROUP_KINDS];
 };
 
-/* Sends of one script matched with receives of its peers' scripts. */
+/* Sends and receives of one script matched with those of its peers' scripts. */
 struct neighbourhood {
     int32_t script;
     struct neighbour {
@@ -42,7 +43,7 @@ struct neighbourhood {
         uint8_t my_roles;  /* bit p: my peer in role p is this rank */
         uint8_t its_roles; /* bit p: its peer in role p is me */
     } peers[N_PEERS];
-    uint32_t *match; /* [n_ops of script]: the receive a send completes, NO_OP otherwise */
+    uint32_t *match; /* [n_ops of script]: the receive that a send completes, the send that a receive waits for, else NO_OP */
 };
 
 struct step_tables {
