@@ -22,6 +22,7 @@ struct flows *flows_create(const double *rates, size_t n_links)
     struct flows *flows = memory_new(1, sizeof *flows);
 
     flows->n_links = n_links;
+    flows->free_group = flows->last_group = NO_PLACE;
     flows->loads = memory_new(n_links, sizeof *flows->loads);
     flows->links = memory_new(n_links, sizeof *flows->links);
     flows->uses = memory_new(n_links, sizeof *flows->uses);
@@ -48,6 +49,7 @@ void flows_destroy(struct flows *flows)
     free(flows->listings);
     free(flows->closed);
     free(flows->ends);
+    free(flows->groups);
     free(flows->idle);
     free(flows->starting);
     free(flows->dirty);
@@ -92,6 +94,8 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops)
     hops_reserve(flows, n_hops);
     if (n_connections > flows->ends_capacity)
         flows->ends = memory_grow(flows->ends, &flows->ends_capacity, n_connections, sizeof *flows->ends);
+    if (n_connections > flows->group_capacity)
+        flows->groups = memory_grow(flows->groups, &flows->group_capacity, n_connections, sizeof *flows->groups);
     if (n_connections > flows->change_capacity)
         flows->changes = memory_grow(flows->changes, &flows->change_capacity, n_connections, sizeof *flows->changes);
     list_reserve(&flows->idle, &flows->idle_capacity, n_connections);
@@ -104,13 +108,13 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops)
 
 static bool end_before(struct flow_end a, struct flow_end b)
 {
-    return a.time != b.time ? a.time < b.time : a.flow < b.flow;
+    return a.time != b.time ? a.time < b.time : a.group < b.group;
 }
 
 static void end_put(struct flows *flows, size_t at, struct flow_end end)
 {
     flows->ends[at] = end;
-    flows->places[end.flow] = (uint32_t)at;
+    flows->groups[end.group].place = (uint32_t)at;
 }
 
 static size_t end_rise(struct flows *flows, size_t at, struct flow_end end)
@@ -142,28 +146,76 @@ static size_t end_sink(struct flows *flows, size_t at, struct flow_end end)
     }
 }
 
-static void end_set(struct flows *flows, uint32_t which, nanos time)
+static uint32_t group_new(struct flows *flows, nanos time)
 {
-    struct flow_end end = {.time = time, .flow = which};
-    size_t at = flows->places[which];
+    uint32_t group = flows->free_group;
 
-    if (at == NO_PLACE) {
-        if (flows->n_ends == flows->ends_capacity)
-            flows->ends = memory_grow(flows->ends, &flows->ends_capacity, flows->n_ends + 1, sizeof *flows->ends);
-        end_put(flows, end_rise(flows, flows->n_ends++, end), end);
-        return;
+    if (group != NO_PLACE) {
+        flows->free_group = flows->groups[group].next_free;
+    } else {
+        if (flows->n_groups == flows->group_capacity)
+            flows->groups = memory_grow(flows->groups, &flows->group_capacity, flows->n_groups + 1, sizeof *flows->groups);
+        group = (uint32_t)flows->n_groups++;
     }
-    bool earlier = end_before(end, flows->ends[at]);
-    end_put(flows, earlier ? end_rise(flows, at, end) : end_sink(flows, at, end), end);
+    if (flows->n_ends == flows->ends_capacity)
+        flows->ends = memory_grow(flows->ends, &flows->ends_capacity, flows->n_ends + 1, sizeof *flows->ends);
+    flows->groups[group] = (struct flow_ends){.time = time, .first = NO_FLOW, .last = NO_FLOW};
+    struct flow_end end = {.time = time, .group = group};
+    end_put(flows, end_rise(flows, flows->n_ends++, end), end);
+    return group;
 }
 
-static void end_pop(struct flows *flows)
+static void group_remove(struct flows *flows, uint32_t group)
 {
+    size_t at = flows->groups[group].place;
     struct flow_end last = flows->ends[--flows->n_ends];
 
-    flows->places[flows->ends[0].flow] = NO_PLACE;
-    if (flows->n_ends > 0)
-        end_put(flows, end_sink(flows, 0, last), last);
+    if (at < flows->n_ends) {
+        bool rises = at > 0 && end_before(last, flows->ends[(at - 1) / 4]);
+        end_put(flows, rises ? end_rise(flows, at, last) : end_sink(flows, at, last), last);
+    }
+    flows->groups[group].next_free = flows->free_group;
+    flows->free_group = group;
+    if (flows->last_group == group)
+        flows->last_group = NO_PLACE;
+}
+
+static void end_remove(struct flows *flows, uint32_t which)
+{
+    struct flow_place *place = &flows->places[which];
+    struct flow_ends *group = &flows->groups[place->group];
+
+    if (place->previous != NO_FLOW)
+        flows->places[place->previous].next = place->next;
+    else
+        group->first = place->next;
+    if (place->next != NO_FLOW)
+        flows->places[place->next].previous = place->previous;
+    else
+        group->last = place->previous;
+    if (group->first == NO_FLOW)
+        group_remove(flows, place->group);
+    place->group = NO_PLACE;
+}
+
+static void end_set(struct flows *flows, uint32_t which, nanos time)
+{
+    struct flow_place *place = &flows->places[which];
+
+    if (place->group != NO_PLACE) {
+        if (flows->groups[place->group].time == time)
+            return;
+        end_remove(flows, which);
+    }
+    if (flows->last_group == NO_PLACE || flows->groups[flows->last_group].time != time)
+        flows->last_group = group_new(flows, time);
+    struct flow_ends *group = &flows->groups[flows->last_group];
+    *place = (struct flow_place){.group = flows->last_group, .next = NO_FLOW, .previous = group->last};
+    if (group->last != NO_FLOW)
+        flows->places[group->last].next = which;
+    else
+        group->first = which;
+    group->last = which;
 }
 
 /* ---- rates and ends */
@@ -384,7 +436,7 @@ uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const ui
     uint32_t which = flow_find_room(flows, n);
     struct flow *flow = &flows->items[which];
 
-    flows->places[which] = NO_PLACE;
+    flows->places[which].group = NO_PLACE;
     flow->weight = (uint16_t)weight;
     flow->level = LEVEL_NONE;
     flow->open = true;
@@ -492,9 +544,9 @@ uint32_t flows_take(struct flows *flows)
         flows_settle(flows); /* a transfer without length or path ends at once */
     if (flows->n_ends == 0 || flows->ends[0].time > flows->now)
         return NO_FLOW;
-    uint32_t which = flows->ends[0].flow;
+    uint32_t which = flows->groups[flows->ends[0].group].first;
     struct flow *flow = &flows->items[which];
-    end_pop(flows);
+    end_remove(flows, which);
     flow->sending = false;
     flow->bytes_left = 0;
     list_push(&flows->idle, &flows->n_idle, &flows->idle_capacity, which);

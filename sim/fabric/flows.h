@@ -28,8 +28,8 @@
  * transfers each.
  *
  * Time. The clock is in whole nanoseconds. A transfer of B bytes at constant rate r ends round(B / r) after it began; what is
- * left is carried in doubles when the rate changes. All changes at one instant are solved together, and transfers that end at one
- * instant come out in the order of their numbers.
+ * left is carried in doubles when the rate changes. All changes at one instant are solved together. The order in which transfers
+ * that end at one instant come out is a function of the calls before.
  *
  * Not modelled: rates adapt at once, where congestion control takes some round trips (tens of us), so it is valid for transfers
  * that are long against that; no packets, no buffers, no loss, no head-of-line blocking, no unfairness of congestion control.

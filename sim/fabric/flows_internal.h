@@ -67,9 +67,20 @@ struct link_use {
     nanos contended, since; /* since: start of the present contention, -1 none */
 };
 
+/* Transfers that end at one time, in the queue of ends: those that began together mostly do. */
+struct flow_ends {
+    nanos time;
+    uint32_t first, last; /* flows; NO_FLOW: none, and not in the queue */
+    uint32_t place;       /* in the queue */
+    uint32_t next_free;
+};
 struct flow_end {
     nanos time;
-    uint32_t flow;
+    uint32_t group;
+};
+struct flow_place {
+    uint32_t group; /* NO_PLACE: the flow has no end in the queue */
+    uint32_t next, previous;
 };
 
 /* A link to settle, at `key`. */
@@ -95,16 +106,19 @@ struct flows {
     struct flow *items;
     uint64_t *whats; /* [n_items] the callers' words */
     size_t n_items, item_capacity, what_capacity, place_capacity;
-    uint32_t *places; /* [n_items] in the queue of ends; NO_PLACE: not there */
+    struct flow_place *places; /* [n_items] among the ends */
     struct flow_hop *hops;
     struct flow_listing *listings; /* [n_hops] */
     size_t n_hops, hop_capacity, listing_capacity;
     uint32_t *closed; /* numbers to give again */
     size_t n_closed, closed_capacity;
 
-    struct flow_end *ends; /* heap of transfers under way by (time, flow) */
+    struct flow_end *ends; /* heap by (time, group) */
     size_t n_ends, ends_capacity;
-    uint32_t *idle; /* flows that ended and are still attached */
+    struct flow_ends *groups;
+    size_t n_groups, group_capacity;
+    uint32_t free_group, last_group; /* last_group: the one that was joined last */
+    uint32_t *idle;                  /* flows that ended and are still attached */
     size_t n_idle, idle_capacity;
     uint32_t *starting; /* flows that send and are not attached yet */
     size_t n_starting, starting_capacity;
