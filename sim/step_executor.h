@@ -17,6 +17,9 @@
  * each send before they receive (the steady phase of 1F1B) lock up, programs that run. What the model leaves out is a sender
  * held up by a receiver that posts later than the buffers last (some MiB); the receiver's side of that wait is counted.
  *
+ * With a network that has contention a send and a receive that are ready at the same time share the transfer, whatever the order
+ * in which that became known; and ranks that cannot begin a pass without one another do not (lockstep.h).
+ *
  * Two ways to run, which give the same times (a test holds them to that):
  *
  *   data flow       As long as transfers do not contend, an operation's times follow from those of the operations before it,
