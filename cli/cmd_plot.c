@@ -8,28 +8,6 @@
 #include "model/base/memory.h"
 #include "plots/figure.h"
 
-/* The terminal that a file's ending asks for; text for standard output. */
-static enum status terminal_of(const char *path, enum figure_terminal *terminal, struct diags *diags)
-{
-    static const struct {
-        const char *ending;
-        enum figure_terminal terminal;
-    } endings[] = {{".png", TERMINAL_PNG}, {".svg", TERMINAL_SVG}, {".pdf", TERMINAL_PDF}, {".txt", TERMINAL_TEXT}};
-    if (strcmp(path, "-") == 0) {
-        *terminal = TERMINAL_TEXT;
-        return STATUS_OK;
-    }
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(path);
-        if (n >= 4 && strcasecmp(path + n - 4, endings[i].ending) == 0) {
-            *terminal = endings[i].terminal;
-            return STATUS_OK;
-        }
-    }
-    diag_error(diags, (struct place){.file = path}, "the figure's file must end in .png, .svg, .pdf or .txt");
-    return STATUS_USAGE;
-}
-
 /* "1600x900"; false when it is something else. */
 static bool size_parse(const char *text, int *width, int *height)
 {
@@ -98,7 +76,7 @@ static enum status draw(struct invocation *call, const struct figure_input *inpu
     struct figure_options figure = {.colour = call->colour, .title = option_text(call, "title")};
     char *picture;
     size_t n;
-    enum status status = terminal_of(option_text(call, "output"), &figure.terminal, &call->diags);
+    enum status status = figure_terminal_of(option_text(call, "output"), &figure.terminal, &call->diags);
     if (status != STATUS_OK)
         return status;
     int kind = option_choice(call, "kind");

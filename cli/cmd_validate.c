@@ -7,6 +7,7 @@
 #include "cli/result.h"
 #include "cli/validating.h"
 #include "model/base/file.h"
+#include "plots/figure.h"
 
 static const struct place NOWHERE;
 
@@ -99,7 +100,11 @@ static const struct option_row options[] = {
      .argument = "FILE",
      .type = OPTION_TEXT,
      .help = "write both timelines as a Chrome trace (ui.perfetto.dev)"},
-    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write the measured timeline as CSV"},
+    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write both timelines as CSV; msim plot draws it"},
+    {.name = "figure",
+     .argument = "FILE",
+     .type = OPTION_TEXT,
+     .help = "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"},
     {0}};
 
 /* ---- options */
@@ -151,15 +156,21 @@ static enum status read_options(struct invocation *call, const struct job_setup 
 /* ---- the command */
 
 struct validate_files {
-    FILE *trace, *timeline;
+    FILE *trace, *timeline, *figure;
 };
 
 static enum status files_open(struct invocation *call, struct validate_files *files)
 {
     const char *trace = option_text(call, "trace"), *timeline = option_text(call, "timeline");
+    const char *figure = option_text(call, "figure");
+    enum figure_terminal terminal;
+    if (figure && figure_terminal_of(figure, &terminal, &call->diags) != STATUS_OK)
+        return STATUS_USAGE;
     files->trace = trace ? output_open(call, trace) : NULL;
     files->timeline = timeline ? output_open(call, timeline) : NULL;
-    return (trace && !files->trace) || (timeline && !files->timeline) ? STATUS_FAILED : STATUS_OK;
+    files->figure = figure ? output_open(call, figure) : NULL;
+    bool opened = (!trace || files->trace) && (!timeline || files->timeline) && (!figure || files->figure);
+    return opened ? STATUS_OK : STATUS_FAILED;
 }
 
 static enum status judge(struct invocation *call, const struct validation *v, bool injected)
@@ -187,7 +198,9 @@ static enum status deliver(struct invocation *call, const struct validation *v, 
 {
     enum status status = validate_report(call, v);
     if (status == STATUS_OK && files->timeline)
-        timeline_write_csv(&v->run.timeline, &v->program, files->timeline);
+        validate_timeline(v, files->timeline);
+    if (status == STATUS_OK && files->figure)
+        status = validate_figure(call, v, option_text(call, "figure"), files->figure);
     if (status == STATUS_OK && files->trace)
         status = validate_trace(call, v, files->trace);
     return status == STATUS_OK ? judge(call, v, injected) : status;
@@ -202,11 +215,11 @@ static enum status run(struct invocation *call)
     struct validate_files files;
     char *text = NULL;
     double begin = seconds_now();
-    enum status status = validate_setup(call, &v);
+    enum status status = files_open(call, &files);
+    if (status == STATUS_OK)
+        status = validate_setup(call, &v);
     if (status == STATUS_OK)
         status = read_options(call, &setup, &injection, &text, &how);
-    if (status == STATUS_OK)
-        status = files_open(call, &files);
     if (status == STATUS_OK)
         status = validate_run(call, &how, &v);
     v.seconds = seconds_now() - begin;

@@ -57,6 +57,10 @@ MUST_CHECK enum status validate_run(struct invocation *call, const struct thread
 void validation_free(struct validation *validation);
 
 MUST_CHECK enum status validate_report(struct invocation *call, const struct validation *validation);
+/* Both timelines as CSV (traces/timeline.h), with a first column `source`: predicted or measured. */
+void validate_timeline(const struct validation *validation, FILE *out);
+/* Both as a figure, two lanes a rank; `path` says which kind of file. */
+MUST_CHECK enum status validate_figure(struct invocation *call, const struct validation *validation, const char *path, FILE *out);
 /* One Chrome trace with a row of what was predicted and one of what was measured for each rank. */
 MUST_CHECK enum status validate_trace(struct invocation *call, const struct validation *validation, FILE *out);
 

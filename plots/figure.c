@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
@@ -28,6 +29,27 @@ const char *figure_name(enum figure_kind kind)
     return kinds[kind].name;
 }
 
+enum status figure_terminal_of(const char *path, enum figure_terminal *terminal, struct diags *diags)
+{
+    static const struct {
+        const char *ending;
+        enum figure_terminal terminal;
+    } endings[] = {{".png", TERMINAL_PNG}, {".svg", TERMINAL_SVG}, {".pdf", TERMINAL_PDF}, {".txt", TERMINAL_TEXT}};
+    if (strcmp(path, "-") == 0) {
+        *terminal = TERMINAL_TEXT;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(path);
+        if (n >= 4 && strcasecmp(path + n - 4, endings[i].ending) == 0) {
+            *terminal = endings[i].terminal;
+            return STATUS_OK;
+        }
+    }
+    diag_error(diags, (struct place){.file = path}, "the figure's file must end in .png, .svg, .pdf or .txt");
+    return STATUS_USAGE;
+}
+
 /* --- inputs -------------------------------------------------------------------------------------------------------- */
 
 static enum status parse_json(const char *path, const char *text, size_t n, json_t **result, struct diags *diags)
@@ -44,24 +66,28 @@ static enum status parse_json(const char *path, const char *text, size_t n, json
     return STATUS_BAD_INPUT;
 }
 
+enum status figure_input_parse(const char *name, const char *text, size_t n, struct figure_input *input, struct diags *diags)
+{
+    struct figure_input read = {.name = name};
+    size_t first = 0;
+    while (first < n && isspace((unsigned char)text[first]))
+        first++;
+    enum status status =
+        text[first] == '{' ? parse_json(name, text, n, &read.result, diags) : csv_table_parse(name, text, n, &read.csv, diags);
+    if (status == STATUS_OK)
+        *input = read;
+    return status;
+}
+
 enum status figure_input_read(const char *path, struct figure_input *input, struct diags *diags)
 {
     char *text;
     size_t n;
-    struct figure_input read = {.name = path};
     enum status status = file_read(path, INPUT_LIMIT, &text, &n, diags);
     if (status != STATUS_OK)
         return status;
-    size_t first = 0;
-    while (first < n && isspace((unsigned char)text[first]))
-        first++;
-    if (text[first] == '{')
-        status = parse_json(path, text, n, &read.result, diags);
-    else
-        status = csv_table_parse(path, text, n, &read.csv, diags);
+    status = figure_input_parse(path, text, n, input, diags);
     free(text);
-    if (status == STATUS_OK)
-        *input = read;
     return status;
 }
 

@@ -1,7 +1,8 @@
 /*
  * figure.h - figures from result files.
  *
- *   timeline   lanes of a pipeline's stages over the time of one step     msim step --trace-csv, or a result with its timeline
+ *   timeline   lanes of a pipeline's stages over the time of one step     msim step --trace-csv, or a result with its timeline;
+ *              or two lanes a rank, predicted over measured               msim validate --timeline
  *   breakdown  where the time of a step or run goes; one bar a file       step, plan and run results
  *   run        MFU and goodput over a run, and what its time was spent on run results
  *   scatter    predicted against measured, with a band of 10 %            compare results
@@ -35,6 +36,8 @@ enum figure_kind {
 const char *figure_name(enum figure_kind kind);
 
 enum figure_terminal { TERMINAL_TEXT, TERMINAL_PNG, TERMINAL_SVG, TERMINAL_PDF };
+/* What a file's ending asks for; text for "-". STATUS_USAGE when it is none of those. */
+MUST_CHECK enum status figure_terminal_of(const char *path, enum figure_terminal *terminal, struct diags *diags);
 
 /* What is drawn: a JSON result, or a timeline as CSV. */
 struct figure_input {
@@ -44,6 +47,9 @@ struct figure_input {
 };
 /* Read a result (".gz", "-"): JSON when it begins with '{', a timeline CSV otherwise. Free with figure_input_free. */
 MUST_CHECK enum status figure_input_read(const char *path, struct figure_input *input, struct diags *diags);
+/* The same from a text, which is called `name`; `text` ends with a NUL after its n bytes. */
+MUST_CHECK enum status figure_input_parse(const char *name, const char *text, size_t n, struct figure_input *input,
+                                          struct diags *diags);
 void figure_input_free(struct figure_input *input);
 
 /* The figure that suits an input best; N_FIGURE_KINDS with a diagnostic when none does. */

@@ -6,6 +6,7 @@
  *              $labels time lane text                              micro-batch numbers where they fit
  *              $strips lane letters                                for text: what each stage does in each column
  *              $lanes  lane stage          $legend colour text
+ *              predicted_time, measured_time                       only where the file has both: lanes are then pairs
  *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
  *              $names  column file                                 n_columns
  *   run        $shares time goodput mfu uses...                    percent; steps; uses add up from the first

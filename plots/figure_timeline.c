@@ -23,8 +23,12 @@ static const struct {
     [OTHER] = {"other work", COLOUR_GREY, 'x'},
 };
 
+enum { LONGER_NAMES = 10 };                     /* characters that names of pairs of lanes take more */
+enum source { PREDICTED, MEASURED, N_SOURCES }; /* of a timeline that has both; PREDICTED otherwise */
+
 struct bar {
     int rank, stage;
+    enum source source;
     int lane;
     enum activity activity;
     bool strip; /* an exchange beside compute: drawn in the thin lower part of the lane */
@@ -36,8 +40,11 @@ struct bars {
     struct bar *items;
     size_t n, capacity;
     int n_lanes, n_chunks;
-    bool by_rank;        /* several ranks of a stage are there: lanes are ranks */
-    double step_s;       /* when the last operation ended */
+    bool by_rank;   /* several ranks of a stage are there: lanes are ranks */
+    bool both;      /* predicted and measured are there: a lane for each */
+    double spacing; /* between pairs of lanes */
+    double step_s;  /* when the last operation ended */
+    double ends_s[N_SOURCES];
     double from_s, to_s; /* what is shown */
 };
 
@@ -69,15 +76,17 @@ static void add_bar(struct bars *bars, struct bar bar, const char *stream, const
     if (bar.chunk >= bars->n_chunks)
         bars->n_chunks = bar.chunk + 1;
     bars->step_s = fmax(bars->step_s, bar.end_s);
+    bars->ends_s[bar.source] = fmax(bars->ends_s[bar.source], bar.end_s);
     bars->items = memory_grow(bars->items, &bars->capacity, bars->n + 1, sizeof *bars->items);
     bars->items[bars->n++] = bar;
 }
 
 static enum status read_csv(const struct figure_input *input, struct bars *bars, struct diags *diags)
 {
-    enum { RANK, STAGE, STREAM, PASS, CHUNK, MICRO_BATCH, START, END, N };
-    static const struct csv_column expected[N] = {{"rank", true},  {"stage", true},       {"stream", true},  {"pass", true},
-                                                  {"chunk", true}, {"micro_batch", true}, {"start_s", true}, {"end_s", true}};
+    enum { RANK, STAGE, STREAM, PASS, CHUNK, MICRO_BATCH, START, END, SOURCE, N };
+    static const struct csv_column expected[N] = {{"rank", true},    {"stage", true}, {"stream", true},
+                                                  {"pass", true},    {"chunk", true}, {"micro_batch", true},
+                                                  {"start_s", true}, {"end_s", true}, {"source", false}};
     const struct csv_table *t = &input->csv;
     int columns[N];
     size_t errors_before = diags->n_errors;
@@ -92,7 +101,9 @@ static enum status read_csv(const struct figure_input *input, struct bars *bars,
             good &= csv_cell_integer(t, row, columns[whole_columns[i]], -1, 1 << 30, &whole[i], diags) == STATUS_OK;
         for (int i = 0; i < 2; i++)
             good &= csv_cell_number(t, row, columns[START + i], 0, 1e9, &times[i], diags) == STATUS_OK;
+        bool measured = strcmp(csv_cell(t, row, columns[SOURCE]), "measured") == 0;
         struct bar bar = {.rank = (int)whole[0],
+                          .source = measured ? MEASURED : PREDICTED,
                           .stage = (int)whole[1],
                           .chunk = (int)whole[2],
                           .micro_batch = (int)whole[3],
@@ -101,6 +112,7 @@ static enum status read_csv(const struct figure_input *input, struct bars *bars,
         if (good)
             add_bar(bars, bar, csv_cell(t, row, columns[STREAM]), csv_cell(t, row, columns[PASS]));
     }
+    bars->both = columns[SOURCE] >= 0;
     return diags->n_errors > errors_before ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
@@ -145,6 +157,8 @@ static int compare_bars(const void *left, const void *right)
         return a->stage < b->stage ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
     if (a->start_s < b->start_s || a->start_s > b->start_s)
         return a->start_s < b->start_s ? -1 : 1;
     return (a->micro_batch > b->micro_batch) - (a->micro_batch < b->micro_batch);
@@ -166,15 +180,46 @@ static void show_window(struct bars *bars, const struct figure_options *options)
     bars->n = kept;
 }
 
+static bool same_lane(const struct bar *a, const struct bar *b)
+{
+    return a->stage == b->stage && a->rank == b->rank && a->source == b->source;
+}
+
+static bool same_pass(const struct bar *a, const struct bar *b)
+{
+    return same_lane(a, b) && a->activity == b->activity && a->chunk == b->chunk && a->micro_batch == b->micro_batch;
+}
+
+/* Kernels of one pass become one box when what lies between them would not be seen. */
+static void join_neighbours(struct bars *bars)
+{
+    double unseen = (bars->to_s - bars->from_s) / 1000;
+    struct bar *before[2] = {NULL, NULL}; /* in the lane's upper part, in its strip */
+    size_t kept = 0;
+    for (size_t i = 0; i < bars->n; i++) {
+        const struct bar *bar = &bars->items[i];
+        struct bar **last = &before[bar->strip];
+        if (*last && same_pass(*last, bar) && bar->start_s - (*last)->end_s < unseen) {
+            (*last)->end_s = fmax((*last)->end_s, bar->end_s);
+        } else {
+            bars->items[kept] = *bar;
+            *last = &bars->items[kept++];
+        }
+    }
+    bars->n = kept;
+}
+
 static void assign_lanes(struct bars *bars)
 {
     qsort(bars->items, bars->n, sizeof *bars->items, compare_bars);
+    if (bars->both)
+        join_neighbours(bars);
     for (size_t i = 0; i < bars->n; i++) {
         struct bar *bar = &bars->items[i];
         const struct bar *before = i ? &bars->items[i - 1] : NULL;
         if (before && before->stage == bar->stage && before->rank != bar->rank)
             bars->by_rank = true;
-        bars->n_lanes += !before || before->stage != bar->stage || before->rank != bar->rank;
+        bars->n_lanes += !before || !same_lane(before, bar);
         bar->lane = bars->n_lanes - 1;
     }
 }
@@ -188,14 +233,20 @@ static uint32_t bar_colour(const struct bars *bars, const struct bar *bar)
     return palette_tint(activities[bar->activity].colour, whiteness);
 }
 
+/* Predicted and measured stand close together, ranks apart. */
+static double lane_height(const struct bars *bars, int lane)
+{
+    return lane + bars->spacing * (lane / N_SOURCES);
+}
+
 static void write_bars(const struct bars *bars, double scale, FILE *out)
 {
     fputs("$bars << EOD\n", out);
     for (size_t i = 0; i < bars->n; i++) {
         const struct bar *bar = &bars->items[i];
-        fprintf(out, "%.2f\t%.2f\t%.6f\t%.6f\t%u\n", bar->lane + (bar->strip ? 0.26 : -0.40),
-                bar->lane + (bar->strip ? 0.42 : 0.22), bar->start_s * scale, bar->end_s * scale,
-                (unsigned)bar_colour(bars, bar));
+        double y = lane_height(bars, bar->lane);
+        fprintf(out, "%.2f\t%.2f\t%.6f\t%.6f\t%u\n", y + (bar->strip ? 0.26 : -0.40), y + (bar->strip ? 0.42 : 0.22),
+                bar->start_s * scale, bar->end_s * scale, (unsigned)bar_colour(bars, bar));
     }
     fputs("EOD\n", out);
 }
@@ -208,9 +259,25 @@ static void write_labels(const struct bars *bars, double scale, FILE *out)
         const struct bar *bar = &bars->items[i];
         bool wide = bar->end_s - bar->start_s > (bars->to_s - bars->from_s) / 100;
         if (wide && !bar->strip && bar->micro_batch >= 0)
-            fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, bar->lane - 0.09, bar->micro_batch + 1);
+            fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, lane_height(bars, bar->lane) - 0.09,
+                    bar->micro_batch + 1);
     }
     fputs("EOD\n", out);
+}
+
+/* "stage 1", "rank 3"; of a pair: "rank 3  predicted", "measured". */
+static void write_lane_name(const struct bars *bars, const struct bar *bar, FILE *out)
+{
+    if (bars->both && bar->source == MEASURED) {
+        fprintf(out, "%.2f\tmeasured\n", lane_height(bars, bar->lane));
+        return;
+    }
+    if (bars->both)
+        fprintf(out, "%.2f", lane_height(bars, bar->lane));
+    else
+        fprintf(out, "%d", bar->lane);
+    fprintf(out, "\t%s %d%s\n", bars->by_rank || bars->both ? "rank" : "stage",
+            bars->by_rank || bars->both ? bar->rank : bar->stage, bars->both ? "  predicted" : "");
 }
 
 static void write_lanes(const struct bars *bars, FILE *out)
@@ -218,8 +285,7 @@ static void write_lanes(const struct bars *bars, FILE *out)
     fputs("$lanes << EOD\n", out);
     for (size_t i = 0; i < bars->n; i++)
         if (i == 0 || bars->items[i].lane != bars->items[i - 1].lane)
-            fprintf(out, "%d\t%s %d\n", bars->items[i].lane, bars->by_rank ? "rank" : "stage",
-                    bars->by_rank ? bars->items[i].rank : bars->items[i].stage);
+            write_lane_name(bars, &bars->items[i], out);
     fputs("EOD\n", out);
 }
 
@@ -272,13 +338,19 @@ static void write_strips(const struct bars *bars, int n, FILE *out)
     free(busy);
 }
 
+/* n_lanes is where a lane after the last would be. */
 static void write_variables(const struct bars *bars, double scale, const char *unit, FILE *out)
 {
     enum { TEXT_FRAME = 9 }; /* lines of title, legend and axis */
     bool windowed = bars->from_s > 0 || bars->to_s < bars->step_s;
     fprintf(out, "time_unit = '%s'\nstep_time = %.6f\nstart_time = %.6f\nend_time = %.6f\nwindowed = %d\n", unit,
             bars->step_s * scale, bars->from_s * scale, bars->to_s * scale, windowed);
-    fprintf(out, "n_lanes = %d\nn_bars = %zu\ntext_lines = %d\n", bars->n_lanes, bars->n, bars->n_lanes + TEXT_FRAME);
+    if (bars->both)
+        fprintf(out, "predicted_time = %.6f\nmeasured_time = %.6f\nn_lanes = %.2f\n", bars->ends_s[PREDICTED] * scale,
+                bars->ends_s[MEASURED] * scale, lane_height(bars, bars->n_lanes - 1) + 1);
+    else
+        fprintf(out, "n_lanes = %d\n", bars->n_lanes);
+    fprintf(out, "n_bars = %zu\ntext_lines = %d\n", bars->n, bars->n_lanes + TEXT_FRAME);
 }
 
 enum status figure_data_timeline(const struct figure_options *options, const struct figure_input *input, int text_columns,
@@ -295,13 +367,14 @@ enum status figure_data_timeline(const struct figure_options *options, const str
     if (status == STATUS_OK) {
         bool milliseconds = bars.to_s < 1;
         double scale = milliseconds ? 1e3 : 1;
+        bars.spacing = bars.both && options->terminal != TERMINAL_TEXT ? 0.35 : 0;
         assign_lanes(&bars);
         write_variables(&bars, scale, milliseconds ? "ms" : "s", out);
         write_bars(&bars, scale, out);
         write_labels(&bars, scale, out);
         write_lanes(&bars, out);
         write_legend(&bars, out);
-        write_strips(&bars, text_columns, out);
+        write_strips(&bars, text_columns - (bars.both ? LONGER_NAMES : 0), out);
     }
     free(bars.items);
     return status;

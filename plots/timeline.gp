@@ -1,5 +1,9 @@
 # Lanes of a pipeline's stages over one step. Data: see figure_data.h.
+both = exists('measured_time')
 lasts = sprintf(windowed ? 'a part of one step of %.4g ' : 'one step, %.4g ', step_time).time_unit
+if (both) {
+    lasts = sprintf('one step, %.4g '.time_unit.' predicted, %.4g '.time_unit.' measured', predicted_time, measured_time)
+}
 stats $legend using 1 nooutput
 n_legend = STATS_records
 array legend_colour[n_legend]
@@ -19,7 +23,7 @@ if (is_text) {
     unset label 1
     set tmargin 3
     set bmargin 4
-    set lmargin 10
+    if (both) { set lmargin 21 } else { set lmargin 10 }
     set rmargin 2
     set yrange [n_lanes:-1]
     legend = ''
@@ -28,8 +32,14 @@ if (is_text) {
     plot $strips using (start_time):1:2 with labels left offset 1,0 notitle, $lanes using (NaN):1:ytic(2) notitle
 } else {
     set key outside bottom center horizontal samplen 1.2 width 2
-    set lmargin 11
-    set bmargin 6.5
+    if (both) { set lmargin 19 } else { set lmargin 11 }
+    if (both) {
+        set arrow 1 from predicted_time, graph 0 to predicted_time, graph 1 nohead dt 2 lc rgb muted back
+        set bmargin 8
+        set key maxrows 2
+        set arrow 2 from measured_time, graph 0 to measured_time, graph 1 nohead dt 3 lc rgb muted back
+    }
+    if (!both) { set bmargin 6.5 }
     # A white edge tells neighbours apart while they are few.
     if (n_bars < 600) { set style fill solid 1.0 border rgb '#FFFFFF' } else { set style fill solid 1.0 noborder }
     set rmargin 3

@@ -109,6 +109,32 @@ START_TEST(timeline_window)
 }
 END_TEST
 
+/* Two lanes a rank, pairs of them apart. Kernels of one pass that touch are one box; the exchange between them is none of them.
+ */
+START_TEST(timelines_of_two_sources)
+{
+    static const char text[] = "source,rank,stage,stream,kind,pass,chunk,micro_batch,start_s,end_s\n"
+                               "predicted,0,0,compute,compute,forward,0,0,0.0,0.1\n"
+                               "predicted,0,0,compute,compute,forward,0,0,0.1,0.2\n"
+                               "predicted,1,0,compute,compute,forward,0,0,0.0,0.2\n"
+                               "measured,0,0,compute,compute,forward,0,0,0.0,0.2\n"
+                               "measured,0,0,tp,all_gather,forward,0,0,0.2,0.3\n"
+                               "measured,0,0,compute,compute,forward,0,0,0.3,0.4\n"
+                               "measured,1,0,compute,compute,forward,0,0,0.0,0.3\n";
+    static const char *const parts[] = {
+        "predicted_time = 200.000000\nmeasured_time = 400.000000\nn_lanes = 4.35\nn_bars = 6\n",
+        "$bars << EOD\n"
+        "-0.40\t0.22\t0.000000\t200.000000\t29362\n"
+        "0.60\t1.22\t0.000000\t200.000000\t29362\n"
+        "1.26\t1.42\t200.000000\t300.000000\t",
+        "0.60\t1.22\t300.000000\t400.000000\t29362\n"
+        "1.95\t2.57\t0.000000\t200.000000\t29362\n"
+        "2.95\t3.57\t0.000000\t300.000000\t29362\nEOD\n",
+        "$lanes << EOD\n0.00\trank 0  predicted\n1.00\tmeasured\n2.35\trank 1  predicted\n3.35\tmeasured\nEOD\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_TIMELINE, .terminal = TERMINAL_PNG}, "both.csv", text, parts);
+}
+END_TEST
+
 /* Classes that take no time are left out. */
 START_TEST(breakdown)
 {
@@ -316,6 +342,7 @@ int main(void)
     tcase_set_timeout(pictures, 60);
     tcase_add_test(data, timeline);
     tcase_add_test(data, timeline_window);
+    tcase_add_test(data, timelines_of_two_sources);
     tcase_add_test(data, breakdown);
     tcase_add_test(data, breakdowns);
     tcase_add_test(data, plans);
