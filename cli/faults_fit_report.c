@@ -22,7 +22,7 @@ static void row(struct table *table, const char *name, struct interval_estimate 
 static void write_table(struct invocation *call, const struct fault_fit *fit)
 {
     struct table table = {0};
-    char name[64];
+    char name[80];
     table_column(&table, "parameter", NULL, ALIGN_LEFT);
     table_column(&table, "value", NULL, ALIGN_RIGHT);
     table_column(&table, "low", NULL, ALIGN_RIGHT);
@@ -33,6 +33,19 @@ static void write_table(struct invocation *call, const struct fault_fit *fit)
     if (fit->lemons) {
         row(&table, "lemon_share", fit->lemon_share, "of the nodes");
         row(&table, "lemon_factor", fit->lemon_factor, "times the failures of the others");
+    }
+    if (fit->bursts) {
+        row(&table, "burst_probability", fit->burst_probability, "of another failure soon after one, on the same node");
+        row(&table, "burst_hours", fit->burst_hours, "mean time until then");
+    }
+    if (fit->early) {
+        row(&table, "early_share", fit->early_share, "of the nodes are defective from the start");
+        row(&table, "early_days", fit->early_days, "mean time until that shows");
+    }
+    for (int i = 0; i < fit->model.groups.n; i++) {
+        const struct fault_group *group = &fit->model.groups.items[i];
+        snprintf(name, sizeof name, "group %.50s", group->name);
+        row(&table, name, fit->groups[i].rate, "events per group and day");
     }
     for (int i = 0; i < N_REPAIR_KINDS; i++) {
         if (fit->repairs[i].n == 0)
@@ -56,13 +69,34 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
                     fit->repairs[i].ks, fit->repairs[i].p);
     fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
             fit->log_likelihood, fit->log_likelihood_plain);
-    fprintf(call->out, "%.1f %% of the failures share their second with another node's; the model's nodes fail independently\n",
-            100 * fit->simultaneous);
+    fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",
+            fit->log_likelihood_bursts);
+    fprintf(call->out, "early deaths: %s (log-likelihood %+.1f)\n", fit->early ? "yes" : "no evidence",
+            fit->log_likelihood_early);
+    for (int i = 0; i < fit->model.groups.n; i++) {
+        const struct fault_group *group = &fit->model.groups.items[i];
+        fprintf(call->out, "group %s: %zu events on blocks of %d nodes, %.3g of which are hit\n", group->name,
+                fit->groups[i].n_events, group->nodes, group->share);
+    }
+    fprintf(call->out, "%.1f %% of the failures share their second with another node's; %.1f %% are hits of groups\n",
+            100 * fit->simultaneous, 100 * (double)fit->n_grouped / (double)fit->n_failures);
 }
 
 static json_t *interval_json(struct interval_estimate e)
 {
     return json_pack("{s:f, s:f, s:f}", "value", e.value, "ci95_low", e.low, "ci95_high", e.high);
+}
+
+static json_t *groups_json(const struct fault_fit *fit)
+{
+    json_t *groups = json_array();
+    for (int i = 0; i < fit->model.groups.n; i++) {
+        const struct fault_group *group = &fit->model.groups.items[i];
+        json_array_append_new(groups, json_pack("{s:s, s:I, s:i, s:f, s:o}", "name", group->name, "events",
+                                                (json_int_t)fit->groups[i].n_events, "nodes", group->nodes, "share", group->share,
+                                                "rate", interval_json(fit->groups[i].rate)));
+    }
+    return groups;
 }
 
 static enum status write_json(struct invocation *call, const struct fault_fit *fit)
@@ -74,6 +108,13 @@ static enum status write_json(struct invocation *call, const struct fault_fit *f
     json_object_set_new(result, "lemons", json_boolean(fit->lemons));
     json_object_set_new(result, "lemon_share", interval_json(fit->lemon_share));
     json_object_set_new(result, "lemon_factor", interval_json(fit->lemon_factor));
+    json_object_set_new(result, "bursts", json_boolean(fit->bursts));
+    json_object_set_new(result, "burst_probability", interval_json(fit->burst_probability));
+    json_object_set_new(result, "burst_hours", interval_json(fit->burst_hours));
+    json_object_set_new(result, "early_deaths", json_boolean(fit->early));
+    json_object_set_new(result, "early_share", interval_json(fit->early_share));
+    json_object_set_new(result, "early_days", interval_json(fit->early_days));
+    json_object_set_new(result, "groups", groups_json(fit));
     json_object_set_new(result, "gaps", json_pack("{s:I, s:f, s:f}", "n", (json_int_t)fit->n_gaps, "ks", fit->ks, "p", fit->p));
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (fit->repairs[i].n > 0)

@@ -12,6 +12,15 @@
  * at the maximum (inverse of the observed information, on the logarithms); the rate's is Poisson's exact one, widened by the
  * square root of the daily variance over mean where failures come in clusters. Up times below a minute count as one.
  *
+ * Bursts. With probability p a failure is followed by another on its node after an exponential gap of mean b, so the density of
+ * up times becomes the mixture (1 - p) Weibull + p exponential. b is two days at most. The two parameters are kept
+ * when they gain 4 in log-likelihood (by chance: one in fifty).
+ *
+ * Groups. Failures of one instant and cause on three nodes or more are events of a group (sim/fault_fit_groups.c); the rest of
+ * the fit does without them. Early deaths. A wave of failures that dies away from the start (sim/fault_fit_early.c).
+ *
+ * The model's rate is that of the nodes themselves: the observed one less what groups, early deaths and bursts bring.
+ *
  * Repairs. Lognormal by kind of repair, by mean and deviation of the logarithms, where at least 5 are known.
  *
  * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
@@ -33,12 +42,23 @@ struct repair_goodness {
     double ks, p;
 };
 
+struct group_goodness {
+    size_t n_events;
+    struct interval_estimate rate; /* per group and day */
+};
+
 struct fault_fit {
     struct fault_model model;
     size_t n_failures, n_gaps;
     struct interval_estimate rate, shape, lemon_share, lemon_factor;
-    bool lemons;
+    struct interval_estimate burst_probability, burst_hours, early_share, early_days; /* all zero: no evidence */
+    bool lemons, bursts, early;
     double log_likelihood, log_likelihood_plain; /* with and without lemons */
+    double log_likelihood_bursts;                /* of the better of those, with bursts */
+    double log_likelihood_early;                 /* gained by early deaths */
+    double n_early;                              /* failures that are early deaths, expected */
+    size_t n_grouped;                            /* failures that are hits of groups */
+    struct group_goodness groups[MAX_GROUPS];    /* of model.groups */
     double ks, p;                                /* of up times */
     struct repair_goodness repairs[N_REPAIR_KINDS];
     double simultaneous; /* share of failures that share their second with another node's */

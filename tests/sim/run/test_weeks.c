@@ -461,6 +461,43 @@ START_TEST(test_a_fit_recovers_its_model)
 }
 END_TEST
 
+/* Everything that makes failures come together: bursts, early deaths, racks and switches. */
+START_TEST(test_a_fit_tells_apart_what_comes_together)
+{
+    struct fault_model model = model_named("llama3");
+    model.rate = 4e-3, model.shape = 0.75, model.lemon_share = 0.02;
+    model.burst_probability = 0.15, model.burst_hours = 3;
+    model.early_share = 0.2, model.early_days = 10;
+    model.groups.n = 2;
+    model.groups.items[0] = (struct fault_group){.name = "rack", .nodes = 8, .rate = 2e-3, .share = 0.7, .repair = {1, 0.5}};
+    model.groups.items[1] = (struct fault_group){.name = "ToR", .nodes = 36, .rate = 1e-3, .share = 0.9, .repair = {0, 0.3}};
+    struct fault_trace trace;
+    struct fault_fit fit;
+    struct diags diags = {0};
+    faults_generate(&model, 1024, DAYS(400), 5, &trace);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 1024, DAYS(400), &fit, &diags), STATUS_OK);
+    ck_assert(fit.lemons && fit.bursts && fit.early);
+    check_inside("shape", fit.shape, model.shape);
+    check_inside("burst probability", fit.burst_probability, model.burst_probability);
+    check_inside("burst hours", fit.burst_hours, model.burst_hours);
+    check_inside("early share", fit.early_share, model.early_share);
+    check_inside("early days", fit.early_days, model.early_days);
+    ck_assert_double_eq_tol(fit.model.rate, model.rate, 0.1 * model.rate);
+    ck_assert_int_eq(fit.model.groups.n, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct fault_group *found = &fit.model.groups.items[i];
+        const struct fault_group *drawn = &model.groups.items[strcmp(found->name, "ToR") == 0];
+        ck_assert_str_eq(found->name, drawn->name);
+        ck_assert_int_eq(found->nodes, drawn->nodes);
+        ck_assert_double_eq_tol(found->share, drawn->share, 0.06);
+        ck_assert_double_eq_tol(found->repair.mu, drawn->repair.mu, 0.3);
+        check_inside(found->name, fit.groups[i].rate, drawn->rate);
+    }
+    fault_trace_free(&trace);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(test_a_fit_sees_no_lemons_where_none_are)
 {
     struct fault_model model = model_named("llama3");
@@ -473,6 +510,8 @@ START_TEST(test_a_fit_sees_no_lemons_where_none_are)
     ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
     ck_assert_double_eq_tol(fit.shape.value, 1, 0.05);
     ck_assert(!fit.lemons || fit.lemon_factor.value < 2);
+    ck_assert(!fit.early && fit.model.groups.n == 0);
+    ck_assert(!fit.bursts);
     fault_trace_free(&trace);
     ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), &fit, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
@@ -500,6 +539,7 @@ int main(void)
     tcase_add_test(all, test_no_spares_and_no_repair_is_told);
     tcase_add_test(all, test_threads_do_not_matter);
     tcase_add_test(all, test_a_fit_recovers_its_model);
+    tcase_add_test(all, test_a_fit_tells_apart_what_comes_together);
     tcase_add_test(all, test_a_fit_sees_no_lemons_where_none_are);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

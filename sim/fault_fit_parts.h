@@ -1,0 +1,23 @@
+/*
+ * fault_fit_parts.h - the parts of a fit (fault_fit.h), each by one file: groups first, as their hits are no failures of nodes.
+ */
+#ifndef MSIM_SIM_FAULT_FIT_PARTS_H
+#define MSIM_SIM_FAULT_FIT_PARTS_H
+
+#include "sim/fault_fit.h"
+
+enum { LEAST_FAILURES = 5 };
+
+/* Marks the faults [n_items] that hit a group, and fits the groups. */
+void fit_groups(const struct fault_trace *trace, int32_t nodes, nanos horizon, bool *grouped, struct fault_fit *fit);
+/* Shape, lemons and bursts, from the faults that are not grouped. */
+void fit_nodes(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct fault_fit *fit);
+/* Early deaths, from when the same faults come. */
+void fit_early(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct fault_fit *fit);
+
+/* Mean and deviation of n numbers. */
+double fit_moments(const double *x, size_t n, double *deviation);
+/* Kolmogorov-Smirnov distance of n numbers from the uniform distribution; sorts them. */
+double ks_uniform_distance(double *u, size_t n);
+
+#endif
