@@ -14,7 +14,6 @@
 #define PROBE       1.0  /* of z: how far a parameter is moved to see which rows it touches */
 #define COLLINEAR   1e-3 /* smallest singular value over the largest */
 #define VAGUE       1.0  /* standard error of z */
-#define AS_GOOD     1.92 /* of the loss in units of s^2: half of chi-squared's 95 % quantile with one degree of freedom */
 #define START_ABOVE 1e-3 /* of the range, above the lower bound: where a parameter starts whose start is that bound */
 #define START_BELOW 1e-2 /* below the upper one */
 #define INVOLVED    0.5  /* in a combination: a part at least this much of the largest */
@@ -241,13 +240,36 @@ static void hold(struct calibrate_fit *fit, size_t j, double value, enum calibra
     deactivate(fit, j);
 }
 
-static double loss_at(struct calibrate_fit *fit, size_t k, double value)
+/* The loss with a parameter at a value and the others fitted anew: they may make up for it. */
+static double profile_loss(struct calibrate_fit *fit, size_t j, double value)
 {
-    double before = fit->values[k];
-    fit->values[k] = value;
-    calibrate_residuals(fit, fit->scratch);
-    fit->values[k] = before;
-    return calibrate_loss(fit, fit->scratch);
+    struct calibrate_fit others = *fit;
+    size_t n_parameters = fit->problem->n_parameters, k = fit->active[j];
+    others.values = memory_new(n_parameters, sizeof *others.values);
+    others.z = memory_new(n_parameters, sizeof *others.z);
+    others.residuals = memory_new(fit->n_rows, sizeof *others.residuals);
+    memcpy(others.values, fit->values, n_parameters * sizeof *others.values);
+    memcpy(others.z, fit->z, n_parameters * sizeof *others.z);
+    others.values[k] = value;
+    deactivate(&others, j);
+    calibrate_minimise(&others);
+    double loss = calibrate_loss(fit, others.residuals);
+    free(others.values);
+    free(others.z);
+    free(others.residuals);
+    return loss;
+}
+
+/* How much more loss is none: half the 95 % quantile of F with one and n - p degrees of freedom, in units of the residuals'
+ * variance by Huber's second proposal. The median that the fit's scale rests on is too rough where rows are few. */
+static double loss_margin(const struct calibrate_fit *fit)
+{
+    double expected = 0.7102, sum = 0; /* of psi^2 under normal errors of variance 1 */
+    size_t n = fit->n_rows, p = fit->n_active;
+    for (size_t i = 0; i < n; i++)
+        sum += pow(fmin(fabs(fit->residuals[i]) / fit->scale, CALIBRATE_HUBER), 2);
+    double freedom = n > p ? (double)(n - p) : 1, variance = sum / (freedom * expected);
+    return 0.5 * gsl_cdf_fdist_Pinv(0.95, 1, freedom) * fmax(variance, 1);
 }
 
 /* A parameter whose error is so large that its start or one of its bounds does as well is put there. True when it was. */
@@ -255,10 +277,10 @@ static bool settle_vague(struct calibrate_fit *fit, size_t j, struct calibrate_e
 {
     size_t k = fit->active[j];
     const struct calibrate_parameter *p = &fit->problem->parameters[k];
-    double limit = calibrate_loss(fit, fit->residuals) + AS_GOOD, near = fit->z[k] < 0 ? p->low : p->high;
+    double limit = calibrate_loss(fit, fit->residuals) + loss_margin(fit), near = fit->z[k] < 0 ? p->low : p->high;
     double places[] = {p->start, near, p->low + p->high - near};
     for (int i = 0; i < 3; i++) {
-        if (loss_at(fit, k, places[i]) > limit)
+        if (profile_loss(fit, j, places[i]) > limit)
             continue;
         bool bound = places[i] <= p->low || places[i] >= p->high;
         hold(fit, j, places[i], bound ? CALIBRATE_AT_BOUND : CALIBRATE_UNDETERMINED, estimates);

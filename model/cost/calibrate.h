@@ -16,7 +16,8 @@
  *   collinear       the Jacobian's columns, scaled to one length, have a singular value below 1/1000 of the largest: only a
  *                   combination of this parameter and another is determined. Of those in the combination the last in the
  *                   list is held: order is priority
- *   undetermined    the standard error of z is above 1 (the interval spans two decades) and the value held fits as well
+ *   undetermined    the standard error of z is above 1 (the interval spans two decades) and the value held fits as well, the
+ *                   others fitted anew beside it
  * A parameter that the rows push against a bound is set to the bound and reported as such. Held parameters keep their start.
  *
  * Parameters that no row connects are fitted apart, which is what makes large tables cheap: an entry with 32 parameters of four

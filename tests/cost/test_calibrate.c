@@ -197,6 +197,32 @@ START_TEST(what_noise_hides_is_held_or_put_on_its_bound)
 }
 END_TEST
 
+/* Work that hardly differs: what the fixed time takes, the rate can give. One of them stays where it was, which does as well once
+ * the other is fitted to it, whatever the noise. */
+START_TEST(what_others_can_make_up_for_is_held)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct line line;
+        struct calibrate_estimate e[2];
+        line_make(&line, 0, 1e12, 0, 0);
+        for (size_t i = 0; i < 20; i++) {
+            line.work[i] = 1e8 * (1 + 1e-3 * (double)i);
+            line.measured[i] = (5e-5 + line.work[i] / 1e12) * exp(0.02 * noise(seed, i));
+        }
+        struct calibrate_parameter parameters[2] = {line_parameters[0], line_parameters[1]};
+        parameters[0].start = 4e-5;
+        struct calibrate_problem problem = line_problem(&line, 2, 20);
+        problem.parameters = parameters;
+        ck_assert(calibrate_fit(&problem, e));
+        int held = e[0].outcome == CALIBRATE_UNDETERMINED ? 0 : 1;
+        ck_assert_int_eq(e[held].outcome, CALIBRATE_UNDETERMINED);
+        ck_assert_double_eq(e[held].value, parameters[held].start);
+        ck_assert_int_eq(e[1 - held].outcome, CALIBRATE_FITTED);
+        ck_assert_double_eq_tol((e[0].value + 1e8 / e[1].value) / 1.5e-4, 1, 0.02);
+    }
+}
+END_TEST
+
 /* The best rate lies above its bound. */
 START_TEST(a_bound_holds)
 {
@@ -332,6 +358,7 @@ int main(void)
     tcase_add_test(fits, no_rows_at_all_are_refused);
     tcase_add_test(fits, of_collinear_parameters_the_later_is_held);
     tcase_add_test(fits, what_noise_hides_is_held_or_put_on_its_bound);
+    tcase_add_test(fits, what_others_can_make_up_for_is_held);
     tcase_add_test(fits, a_bound_holds);
     tcase_add_test(fits, two_fits_give_the_same_bits);
     tcase_add_test(entries, parameters_are_named_as_in_yaml);
