@@ -135,7 +135,7 @@ enum status result_write(struct invocation *call, json_t *result)
 {
     int failed = json_dumpf(result, call->out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(result);
-    if (!failed && fputc('\n', call->out) != EOF)
+    if (!failed && fputc('\n', call->out) != EOF && fflush(call->out) == 0)
         return STATUS_OK;
     diag_error(&call->diags, (struct place){0}, "cannot write the result: %s", strerror(errno ? errno : EIO));
     return STATUS_FAILED;
