@@ -187,14 +187,23 @@ static void compare(struct validation *v)
         v->memory_measured = fmax(v->memory_measured, (double)v->run.memory_peak[i]);
 }
 
+/* What a rank may have: what was said, or what its GPU has. */
+static double memory_limit(const struct thread_run_options *options, const struct validation *v)
+{
+    if (options->memory_limit || v->devices.kind == DEVICE_CPU)
+        return (double)options->memory_limit;
+    return (double)v->devices.facts.memory_bytes;
+}
+
 static void note_memory(struct invocation *call, const struct thread_run_options *options, const struct validation *v)
 {
     char wanted[32], limit[32];
-    double predicted = predicted_memory(v);
-    if (options->memory_limit && predicted > (double)options->memory_limit)
-        diag_warning(&call->diags, (struct place){0}, "memory: %s predicted for the fullest rank, the limit is %s",
+    double predicted = predicted_memory(v), most = memory_limit(options, v);
+    if (most > 0 && predicted > most)
+        diag_warning(&call->diags, (struct place){0}, "memory: %s predicted for the fullest rank, %s %s",
                      quantity_format(predicted, DIM_BYTES, wanted, sizeof wanted),
-                     quantity_format((double)options->memory_limit, DIM_BYTES, limit, sizeof limit));
+                     options->memory_limit ? "the limit is" : "the GPU has",
+                     quantity_format(most, DIM_BYTES, limit, sizeof limit));
 }
 
 static enum status execute(struct invocation *call, const struct thread_run_options *options, struct validation *v)

@@ -40,11 +40,11 @@ static enum status load(struct invocation *call, const struct devices *devices, 
     }
     if (!flags.file && !is_overridden(call, "job.global_batch"))
         overrides[n++] = "job.global_batch=4";
-    if (!flags.file && !own_cluster) {
+    bool alone = devices->alone >= 0; /* of a cluster as large as its job */
+    if (!flags.file && !own_cluster)
         flags.gpu = "h100-sxm";
-        if (!is_overridden(call, "cluster.nodes"))
-            overrides[n++] = "cluster.nodes=8";
-    }
+    if (!flags.file && !flags.cluster && (alone || !own_cluster) && !is_overridden(call, "cluster.nodes"))
+        overrides[n++] = alone ? "cluster.nodes=16384" : "cluster.nodes=8";
     flags.overrides = overrides;
     flags.n_overrides = n;
     return experiment_load(&flags, experiment, &call->diags);

@@ -38,7 +38,13 @@ struct nccl {
     NCCL_FUNCTIONS(FIELD)
 };
 
-enum { TIMEOUT_S = 60, PENDING = 64, LOOK_NS = 20000000, FIRST_SWITCHED = 23000 /* NCCL 2.30.0 as ncclGetVersion says it */ };
+enum {
+    TIMEOUT_S = 60,
+    PENDING = 64,
+    LOOK_NS = 20000000,
+    SPIN_NS = 100000,
+    FIRST_SWITCHED = 23000 /* NCCL 2.30.0 as ncclGetVersion says it */
+};
 
 /* An exchange on its way: what, and an event behind it. */
 struct pending {
@@ -99,7 +105,7 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
         ncclResult_t asked = world->nccl.ncclCommGetAsyncError(comm, &result);
         if (asked != ncclSuccess)
             result = asked;
-        if (result == ncclInProgress)
+        if (result == ncclInProgress && host_now() - began > SPIN_NS)
             nanosleep(&nap, NULL);
     }
     if (result == ncclSuccess)

@@ -1,17 +1,40 @@
 #!/bin/bash
-# campaign.sh [FOLDER] - everything that needs a GPU, in one call of less than nine minutes: build, kernels against references, times,
-# NCCL among several ranks, a rank that leaves, validates, memory and race checks. Tables and logs go to FOLDER (default: $OUT, then
-# build-campaign/results), a summary to stdout. Runs what can be run: a stage that fails or is missing is said, and the next begins.
+# campaign.sh [FOLDER] - everything that needs a GPU, in one call of less than nine minutes: kernels against references, times beside
+# those of other libraries, a stage of a 175B model predicted and measured, a probe, whole small layouts through NCCL with several
+# ranks on one GPU, a rank that leaves, memory and race checks. At most eight files go to FOLDER (default: $OUT, then
+# build-campaign/results): tables, a summary, and everything in all.tar.gz. Runs what can be run: a stage that fails or is missing
+# is said, and the next begins.
 #
-#   tests/gpu/campaign.sh results
-#   MSIM_BIN=bin tests/gpu/campaign.sh           with binaries built elsewhere (-DMSIM_STATIC_DEPS=ON; see the stage "build")
+#   tests/gpu/campaign.sh results                where msim can be built: with nvcc and the libraries it needs
+#   tests/gpu/campaign.sh --build carried        makes binaries that need nothing but the C library, CUDA's driver and, looked for
+#   MSIM_BIN=carried tests/gpu/campaign.sh       when they run, cuBLASLt and NCCL; and uses them on a machine that lacks the rest
 #
-# Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are.
+# Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are. Figures are drawn later,
+# from the timelines in all.tar.gz: msim plot -o both.png validate_175b.csv.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-out=${1:-${OUT:-build-campaign/results}}
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
+programs="msim kernel_check kernel_time exchange_check program_check"
+
+# copy_programs BUILD FOLDER
+copy_programs() {
+    mkdir -p "$2"
+    cp "$1/msim" "$1/tests/kernels/kernel_check" "$1/tests/kernels/kernel_time" "$1/tests/gpu/exchange_check" \
+        "$1/tests/gpu/program_check" "$2"
+}
+
+if [ "${1:-}" = --build ]; then
+    cmake -S . -B build-carried -G Ninja -DMSIM_CUDA=ON -DMSIM_STATIC_DEPS=ON -DMSIM_OPENBLAS=OFF \
+        "-DMSIM_CUDA_ARCHITECTURES=${MSIM_ARCHITECTURES:-90-real}" || exit 1
+    # shellcheck disable=SC2086
+    cmake --build build-carried --target $programs || exit 1
+    copy_programs build-carried "${2:?the folder for the binaries}"
+    exit
+fi
+
+final=${1:-${OUT:-build-campaign/results}}
+mkdir -p "$final"
+final=$(cd "$final" && pwd)
+out=$(mktemp -d)
 bin=${MSIM_BIN:-}
 began=$SECONDS
 limit=${MSIM_CAMPAIGN_S:-520}
@@ -37,7 +60,7 @@ stage() {
     0) printf '%-24s ok, %d s\n' "$name" $((SECONDS - at)) ;;
     77) printf '%-24s %s\n' "$name" "$(head -1 "$out/$name.log")" ;;
     124 | 137) printf '%-24s FAILED: not done within %d s\n' "$name" "$most" ;;
-    *) printf '%-24s FAILED: exit %d: %s\n' "$name" "$rc" "$(tail -1 "$out/$name.log")" ;;
+    *) printf '%-24s FAILED: exit %d: %s\n' "$name" "$rc" "$(grep -m1 error "$out/$name.log" || tail -1 "$out/$name.log")" ;;
     esac | tee -a "$out/summary.txt"
     [ $rc -eq 0 ] || [ $rc -eq 77 ] || failures=$((failures + 1))
     return $rc
@@ -64,7 +87,8 @@ machine() {
 
 build() {
     if cmake -S . -B build-campaign -G Ninja -DMSIM_CUDA=ON -DMSIM_CUDA_ARCHITECTURES=native; then
-        cmake --build build-campaign --target msim kernel_check kernel_time exchange_check program_check
+        # shellcheck disable=SC2086
+        cmake --build build-campaign --target $programs
         return
     fi
     echo "this machine lacks the libraries that msim needs; give MSIM_BIN with binaries built with -DMSIM_STATIC_DEPS=ON"
@@ -111,7 +135,7 @@ try:
     import torch
     import torch.nn.functional as F
 except ImportError:
-    print("skipped: no PyTorch here")
+    print("skipped: no PyTorch here", file=sys.stderr)
     sys.exit(77)
 flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 def median_us(run, repeats=21):
@@ -150,19 +174,18 @@ EOF
 }
 export -f yardsticks
 
-validate() { # validate NAME ARGUMENTS... : where the command exists
-    local name=$1
-    shift
-    "$bin/msim" help validate >/dev/null 2>&1 || { echo "skipped: this msim has no validate"; return 77; }
-    "$bin/msim" validate --format json -o "$out/$name.json" "$@"
+# validate RANKS NAME ARGUMENTS...: as many processes sharing the GPUs there are; both timelines as a table beside the result
+validate() {
+    local n=$1 name=$2 gpus
+    shift 2
+    gpus=$(nvidia-smi --list-gpus 2>/dev/null | wc -l)
+    rm -rf "${meeting:?}/$name"
+    mkdir -p "$meeting/$name"
+    gpus=$((gpus ? gpus : 1))
+    several "$n" "$bin/msim" validate --device "${device:-cuda}" --ranks-per-gpu $(((n + gpus - 1) / gpus)) \
+        --meet "$meeting/$name" --format json -o "$out/$name.json" --timeline "$out/$name.csv" --trace "$out/$name.trace.json" "$@"
 }
 export -f validate
-
-probe() {
-    "$bin/msim" help probe >/dev/null 2>&1 || { echo "skipped: this msim has no probe"; return 77; }
-    "$bin/msim" probe --format csv -o "$out/probe_cpu.csv"
-}
-export -f probe
 
 sanitize() { # sanitize TOOL COMMAND...
     command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer here"; return 77; }
@@ -176,44 +199,58 @@ if ! command -v nvidia-smi >/dev/null && [ -z "${MSIM_CAMPAIGN_DRY:-}" ]; then
 fi
 : >"$out/summary.txt"
 find_libraries
+export MSIM_DATA=${MSIM_DATA:-$PWD/model/spec}
 stage machine 20 bash -c "$(declare -f machine); machine"
 if [ -z "$bin" ]; then
-    stage build 240 bash -c "$(declare -f build); build" || exit 1
+    stage build 240 bash -c "programs='$programs'; $(declare -f build); build" || exit 1
     bin=$PWD/build-campaign/bin
-    mkdir -p "$bin"
-    cp build-campaign/msim build-campaign/tests/kernels/kernel_check build-campaign/tests/kernels/kernel_time \
-        build-campaign/tests/gpu/exchange_check build-campaign/tests/gpu/program_check "$bin"
+    copy_programs build-campaign "$bin"
 fi
 bin=$(cd "$bin" && pwd)
-export bin out
 meeting=$(mktemp -d)
-trap 'rm -rf "$meeting"' EXIT
+export bin out meeting
+trap 'rm -rf "$meeting" "$out"' EXIT
+
+# One rank of the second of 24 stages: four layers of hidden 12288 over eight tensor-parallel ranks.
+stage_175b="--alone 8 --model gpt-175b-megascale --layout tp=8,pp=24,mb=1 --gpus 192 --global-batch 8 --steps 5"
 
 stage kernel_check 90 bash -c '"$bin/kernel_check" 12 300 >"$out/kernel_check.csv"'
 stage kernel_time 90 bash -c '"$bin/kernel_time" 21 >"$out/kernel_time.csv"'
+stage validate_175b 100 bash -c "validate 1 validate_175b $stage_175b --tolerance 5%"
 stage yardsticks 60 bash -c 'yardsticks >"$out/yardsticks.csv"'
-stage nccl_1_rank 30 bash -c "exchanges 1 $meeting/one 20"
-stage nccl_2_ranks 60 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $out/exchanges.csv"
-stage nccl_4_ranks 60 bash -c "exchanges 4 $meeting/four 40"
-stage nccl_rank_leaves 60 bash -c "exchanges 2 $meeting/leaves 10 1"
-stage program_1_rank 40 bash -c "programs 1 $meeting/p1 mb=1"
-stage program_tp2 60 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
-stage program_pp2 60 bash -c "programs 2 $meeting/p3 pp=2,mb=1"
-stage program_zero3 60 bash -c "programs 2 $meeting/p4 dp=2,zero=3,mb=1"
-stage probe_cpu 60 bash -c probe
-# msim's probe and validate execute on the CPU so far; what executes on GPUs is program_check above.
-stage validate_cpu_tp2_pp2 40 bash -c 'validate validate_cpu_tp2_pp2'
-stage validate_cpu_zero3 40 bash -c 'validate validate_cpu_zero3 --gpus 4 --layout dp=4,zero=3,mb=1'
+stage probe_cuda 60 bash -c '"$bin/msim" probe --device cuda --format csv -o "$out/probe_cuda.csv"'
+stage validate_1_rank 40 bash -c 'validate 1 validate_1_rank --tolerance 5%'
+stage nccl_2_ranks 40 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $out/exchanges.csv"
+stage validate_tp2 60 bash -c 'validate 2 validate_tp2 --layout tp=2,sp=1,mb=1'
+stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,schedule=interleaved,mb=1'
+stage validate_zero3 60 bash -c 'validate 2 validate_zero3 --layout dp=2,zero=3,mb=1'
+stage validate_tp2_pp2 70 bash -c 'validate 4 validate_tp2_pp2 --layout tp=2,pp=2,mb=1'
+stage program_tp2 40 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
+stage nccl_4_ranks 50 bash -c "exchanges 4 $meeting/four 40"
+stage nccl_rank_leaves 40 bash -c "exchanges 2 $meeting/leaves 10 1"
 stage memcheck 70 bash -c 'sanitize memcheck "$bin/kernel_check" 2 60'
 stage racecheck 70 bash -c 'sanitize racecheck "$bin/kernel_check" 1 40'
 stage synccheck 30 bash -c 'sanitize synccheck "$bin/kernel_check" 1 40'
+stage validate_cpu 40 bash -c 'device=cpu validate 1 validate_cpu'
 
 if [ -s "$out/kernel_time.csv" ]; then
     echo
     echo "memory-bound kernels: fraction of copy bandwidth (aim 0.85); products and attention: TFLOP/s"
     awk -F, 'NR > 1 { printf "%-26s %-44s %10.1f us %8.1f TFLOP/s %6.2f\n", $2, $3, $6, $10, $11 }' "$out/kernel_time.csv"
 fi
+for result in "$out"/validate_*.json; do
+    case $result in *.trace.json) continue ;; esac
+    [ -s "$result" ] || continue
+    printf '%-24s' "$(basename "$result" .json)"
+    grep -E '^  "(predicted_s|measured_s|error_pct)"' "$result" | tr -d '\n'
+    echo
+done | tee "$out/validates.txt"
 echo
-cat "$out/summary.txt"
-echo "$failures stages failed; $((SECONDS - began)) s; results in $out"
+echo "$failures stages failed; $((SECONDS - began)) s" | tee -a "$out/summary.txt"
+# Eight files at most, the large ones packed.
+tar -czf "$final/all.tar.gz" -C "$out" .
+for file in summary.txt kernel_check.csv kernel_time.csv yardsticks.csv probe_cuda.csv validates.txt validate_175b.json; do
+    [ -s "$out/$file" ] && cp "$out/$file" "$final"
+done
+echo "results in $final"
 [ $failures -eq 0 ]
