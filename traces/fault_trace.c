@@ -10,7 +10,7 @@
 #include "traces/csv.h"
 
 /* A century: what lies beyond is a wrong unit rather than a fault. */
-#define MAX_TIME ((nanos)100 * 366 * 24 * 3600 * NANOS_PER_SECOND)
+#define MAX_TIME FAULT_TRACE_LONGEST
 #define MAX_NODE 100000000
 
 static const char *const kind_names[N_FAULT_KINDS] = {"node", "straggler", "link"};

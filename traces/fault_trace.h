@@ -35,6 +35,9 @@ int fault_kind_parse(const char *name);            /* -1: unknown */
 /* Speeds are integers so that a run's arithmetic is exact: parts of 10^9. */
 enum { FULL_SPEED = 1000000000 };
 
+/* No time and no outage of a trace is longer. */
+#define FAULT_TRACE_LONGEST ((nanos)100 * 366 * 24 * 3600 * NANOS_PER_SECOND)
+
 struct fault {
     nanos time;
     nanos down;

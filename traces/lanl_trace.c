@@ -26,7 +26,7 @@ static int64_t days_since_1970(int year, int month, int day)
 static bool date_exists(int year, int month, int day)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (year < 1 || month < 1 || month > 12 || day < 1)
+    if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1)
         return false;
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     return day <= lengths[month - 1] + (month == 2 && leap);
@@ -102,7 +102,7 @@ static void read_row(struct reading *reading, size_t row)
     bool good =
         csv_cell_integer(&reading->table, row, columns[SYSTEM], 0, MAX_SYSTEM, &outage.system, reading->diags) == STATUS_OK;
     good &= csv_cell_integer(&reading->table, row, columns[NODE], -1, MAX_NODES, &outage.node, reading->diags) == STATUS_OK;
-    good &= csv_cell_number(&reading->table, row, columns[DOWNTIME], 0, 1e8, &minutes, reading->diags) == STATUS_OK;
+    good &= csv_cell_number(&reading->table, row, columns[DOWNTIME], 0, 5e7, &minutes, reading->diags) == STATUS_OK;
     if (*cell(reading, row, NODES))
         good &= csv_cell_integer(&reading->table, row, columns[NODES], -1, MAX_NODES, &nodes, reading->diags) == STATUS_OK;
     if (!local_time_parse(cell(reading, row, START), &outage.start)) {
@@ -165,7 +165,8 @@ static void keep_outages(struct reading *reading, struct fault_trace *trace)
         const struct outage *outage = &reading->outages[i];
         nanos time = outage->start - from;
         int32_t offset = reading->offsets[outage->system];
-        if (offset < 0 || time < 0 || (reading->window->length > 0 && time >= reading->window->length))
+        if (offset < 0 || time < 0 || time > FAULT_TRACE_LONGEST ||
+            (reading->window->length > 0 && time >= reading->window->length))
             continue;
         char detail[256];
         snprintf(detail, sizeof detail, "%s/%s", cell(reading, outage->row, CATEGORY), cell(reading, outage->row, DETAIL));

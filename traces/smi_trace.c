@@ -22,6 +22,7 @@ struct columns {
 
 /* What is known of one GPU. */
 struct device {
+    int32_t node;
     double ecc;
     bool seen, slow;
     nanos slow_since, last;
@@ -90,7 +91,7 @@ static void see_clock(struct reading *reading, struct device *device, size_t row
     if (device->slow && !slow)
         end_slow(reading, device, node, time);
     if (slow && !device->slow)
-        *device = (struct device){device->ecc, device->seen, true, time, time, 1};
+        *device = (struct device){node, device->ecc, device->seen, true, time, time, 1};
     if (slow && clock / top < device->slowest)
         device->slowest = clock / top;
 }
@@ -114,6 +115,7 @@ static void read_row(struct reading *reading, size_t row)
     see_clock(reading, device, row, node, time);
     if (ecc >= 0)
         device->ecc = ecc;
+    device->node = node;
     device->seen = true;
     device->last = time;
 }
@@ -152,10 +154,8 @@ enum status smi_trace_read(const char *path, const struct convert_options *optio
     for (size_t row = 0; good && row < table.n_rows; row++)
         read_row(&reading, row);
     for (size_t i = 0; i < reading.gpus.n; i++) {
-        const char *name = reading.gpus.names[i];
-        int32_t node = host_number(&reading.hosts, name, (size_t)(strrchr(name, '/') - name));
         if (reading.devices[i].slow)
-            end_slow(&reading, &reading.devices[i], node, reading.devices[i].last);
+            end_slow(&reading, &reading.devices[i], reading.devices[i].node, reading.devices[i].last);
     }
     host_table_free(&reading.hosts);
     host_table_free(&reading.gpus);
@@ -165,7 +165,8 @@ enum status smi_trace_read(const char *path, const struct convert_options *optio
         fault_trace_free(&reading.trace);
         return STATUS_BAD_INPUT;
     }
-    convert_finish(&reading.trace, options, -1);
-    *trace = reading.trace;
-    return STATUS_OK;
+    status = convert_finish(&reading.trace, options, -1, path, diags);
+    if (status == STATUS_OK)
+        *trace = reading.trace;
+    return status;
 }

@@ -61,7 +61,8 @@ enum status titan_trace_read(const char *path, const struct convert_options *opt
         fault_trace_free(&read);
         return STATUS_BAD_INPUT;
     }
-    convert_finish(&read, options, -1);
-    *trace = read;
-    return STATUS_OK;
+    status = convert_finish(&read, options, -1, path, diags);
+    if (status == STATUS_OK)
+        *trace = read;
+    return status;
 }

@@ -37,12 +37,24 @@ static bool repeats(const struct fault_trace *trace, size_t kept, const struct f
     return false;
 }
 
-void convert_finish(struct fault_trace *trace, const struct convert_options *options, nanos zero)
+/* The midnight before a time, which may lie before time 0. */
+static nanos midnight(nanos time)
+{
+    return time - (time % DAY + DAY) % DAY;
+}
+
+enum status convert_finish(struct fault_trace *trace, const struct convert_options *options, nanos zero, const char *path,
+                           struct diags *diags)
 {
     size_t kept = 0;
     fault_trace_sort(trace);
     if (zero < 0 && trace->n_items > 0)
-        zero = trace->items[0].time - trace->items[0].time % DAY;
+        zero = midnight(trace->items[0].time);
+    if (trace->n_items > 0 && trace->items[trace->n_items - 1].time - zero > FAULT_TRACE_LONGEST) {
+        diag_error(diags, (struct place){.file = path}, "the records span more than the 100 years that a trace may");
+        fault_trace_free(trace);
+        return STATUS_BAD_INPUT;
+    }
     for (size_t i = 0; i < trace->n_items; i++) {
         if (options->merge > 0 && repeats(trace, kept, &trace->items[i], options->merge))
             continue;
@@ -51,4 +63,5 @@ void convert_finish(struct fault_trace *trace, const struct convert_options *opt
     trace->n_items = kept;
     for (size_t i = 0; i < kept; i++)
         trace->items[i].time -= zero;
+    return STATUS_OK;
 }

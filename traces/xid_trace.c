@@ -47,6 +47,9 @@ const char *xid_meaning(int number, bool *hardware)
     return NULL;
 }
 
+/* Beyond it a time is a mistake: the end of 2199. */
+#define LATEST_S 7.25e9
+
 struct reading {
     struct fault_trace trace;
     struct host_table hosts;
@@ -66,7 +69,7 @@ static bool line_time(struct reading *reading, const char *line, nanos *time, co
     double boot;
     while (isspace((unsigned char)*line))
         line++;
-    if (sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0) {
+    if (sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0 && boot < LATEST_S) {
         *time = nanos_from_seconds(boot);
         *rest = line + end;
         return true;
@@ -126,9 +129,15 @@ static void read_metric_line(struct reading *reading, const char *line, int numb
         diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line}, "a metric without a value");
         return;
     }
-    if (number <= 0 || number > 1000)
+    if (!(number > 0 && number <= 1000))
         return; /* 0: no error yet */
-    nanos time = (nanos)(strtod(end, NULL) * 1e6);
+    double milliseconds = strtod(end, NULL);
+    if (!(milliseconds >= 0 && milliseconds < LATEST_S * 1e3)) {
+        diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line},
+                   "a metric whose time is not milliseconds since 1970");
+        return;
+    }
+    nanos time = (nanos)(milliseconds * 1e6);
     int32_t node = host ? host_number(&reading->hosts, host + 10, strcspn(host + 10, "\"")) : 0;
     reading->dated = true;
     add(reading, time, node, (int)number);
@@ -170,7 +179,8 @@ enum status xid_trace_read(const char *path, const struct convert_options *optio
         fault_trace_free(&reading.trace);
         return STATUS_BAD_INPUT;
     }
-    convert_finish(&reading.trace, options, reading.dated ? -1 : reading.first);
-    *trace = reading.trace;
-    return STATUS_OK;
+    status = convert_finish(&reading.trace, options, reading.dated ? -1 : reading.first, path, diags);
+    if (status == STATUS_OK)
+        *trace = reading.trace;
+    return status;
 }
