@@ -32,6 +32,22 @@ static enum status write_report(struct invocation *call, struct run_session *s)
     return run_report_write(call, &s->report);
 }
 
+/* Options that belong to one run, or to many. */
+static enum status check_modes(struct invocation *call)
+{
+    bool optimise = option_given(call, "optimise"), sweep = option_given(call, "sweep");
+    bool many = optimise || sweep || option_given(call, "replicas");
+    const struct place nowhere = {0};
+    if (optimise && sweep)
+        diag_error(&call->diags, nowhere, "--optimise and --sweep: one at a time");
+    if (many && option_given(call, "incidents"))
+        diag_error(&call->diags, nowhere,
+                   "--incidents lists the faults of one run; leave out --replicas, --optimise and --sweep");
+    if (!many && option_given(call, "resume"))
+        diag_error(&call->diags, nowhere, "--resume keeps finished replicas; give --replicas, --optimise or --sweep too");
+    return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
+}
+
 static enum status simulate(struct invocation *call, struct run_session *s)
 {
     if (option_text(call, "optimise"))
@@ -47,7 +63,9 @@ static enum status simulate(struct invocation *call, struct run_session *s)
 static enum status run(struct invocation *call)
 {
     struct run_session *s = memory_new(1, sizeof *s);
-    enum status status = run_session_load(call, s);
+    enum status status = check_modes(call);
+    if (status == STATUS_OK)
+        status = run_session_load(call, s);
     if (status == STATUS_OK)
         status = run_session_prepare(call, s);
     if (status == STATUS_OK)

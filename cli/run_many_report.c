@@ -184,6 +184,16 @@ static void write_csv(struct invocation *call, const struct run_session *s, cons
     }
 }
 
+static void tell_waiting(struct invocation *call, const struct replica_outcome *outcomes, int64_t n)
+{
+    int64_t waiting = 0;
+    for (int64_t i = 0; i < n; i++)
+        waiting += outcomes[i].ended_waiting;
+    if (waiting > 0)
+        fprintf(call->out, "\n%" PRId64 " of %" PRId64 " replicas had stopped and were waiting for nodes at the horizon\n",
+                waiting, n);
+}
+
 enum status run_replicas_report(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
                                 int64_t n)
 {
@@ -198,6 +208,7 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
             e->cluster.gpu.name, seconds(s->options.horizon) / 86400, s->has_model ? s->model.name : e->faults.trace,
             s->has_policy ? s->policy.name : "replay", n);
     write_table(call, s, outcomes, n);
+    tell_waiting(call, outcomes, n);
     for (int i = 0; i < s->report.n_assumptions; i++)
         fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
                 s->report.assumptions[i]);

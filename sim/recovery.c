@@ -29,12 +29,15 @@ struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
 
 void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan)
 {
+    bool was_short = recovery->active && recovery->ready == NEVER;
     recovery->active = true;
     recovery->plan = *plan;
     recovery->noticed = later(now, plan->detect);
     recovery->diagnosed = later(recovery->noticed, plan->diagnose);
     recovery->found = later(recovery->diagnosed, plan->human);
     set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
+    if (!was_short)
+        recovery->short_since = recovery->found;
 }
 
 void recovery_node_back(struct recovery *recovery, nanos now, int n_down)

@@ -34,8 +34,9 @@ struct recovery {
     nanos noticed;
     nanos diagnosed;
     nanos found;
-    nanos ready;   /* NEVER while too many nodes are down */
-    nanos resumes; /* ready + restart; NEVER likewise */
+    nanos ready;       /* NEVER while too many nodes are down */
+    nanos resumes;     /* ready + restart; NEVER likewise */
+    nanos short_since; /* while ready is NEVER: since when nothing but nodes was wanting, whatever failed meanwhile */
 };
 
 /* The plan of the plain rules. */

@@ -532,7 +532,7 @@ static void run_close(struct run *run, struct run_result *result)
         .series = run->ledger.bins,
         .n_series = run->ledger.n_bins,
         .ended_waiting = waiting,
-        .waiting_since = waiting ? run->recovery.found : 0,
+        .waiting_since = waiting ? run->recovery.short_since : 0,
         .next_repair = waiting && cluster_state_next_end(&run->cluster) ? cluster_state_next_end(&run->cluster)->time : NEVER,
         .relapses = run->relapses,
         .alarms = run->alarms,

@@ -397,6 +397,7 @@ START_TEST(test_no_spares_and_no_repair_is_told)
     struct run_options options = case_options(4, 100, 50, 0, 20, 0);
     struct fault_trace trace = {0};
     trace_outage(&trace, 60, 0, 3e9);
+    trace_outage(&trace, 70, 1, 3e9); /* while it waits: it does not begin to wait anew */
     struct run_result result = case_run(&options, &trace);
     ck_assert(result.ended_waiting);
     ck_assert_int_eq(result.waiting_since, SECONDS(60));
