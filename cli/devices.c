@@ -248,8 +248,8 @@ enum status devices_probe(struct invocation *call, struct devices *devices, stru
     if (devices->kind == DEVICE_CUDA)
         what = (struct probe_device){
             .name = devices->facts.name, .at_once = n_ranks, .memory_bytes = (double)devices->facts.memory_bytes};
-    if (devices->alone >= 0)
-        what.at_once = n_ranks; /* the others are not here to take turns with */
+    if (!are_threads(devices))
+        what.at_once = n_ranks; /* all were probed together, or there are no others */
     probe_fit(options, result, &what, n_ranks, cluster);
     return STATUS_OK;
 }

@@ -214,8 +214,8 @@ static void name_entry(const struct probe_options *options, const struct probe_d
         return;
     }
     snprintf(gpu->name, sizeof gpu->name, "cpu-rank-of-%d", n);
-    snprintf(gpu->source, sizeof gpu->source, "measured by msim probe, %d rank%s at the same time on %d cores", options->ranks,
-             plural, probe_cores());
+    snprintf(gpu->source, sizeof gpu->source, "measured by msim probe, %d rank%s at the same time on %d core%s", options->ranks,
+             plural, probe_cores(), probe_cores() == 1 ? "" : "s");
 }
 
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,
