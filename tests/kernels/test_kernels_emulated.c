@@ -69,12 +69,47 @@ START_TEST(emulated)
 }
 END_TEST
 
+/* More rows than a chunk, tokens that come in many of them, and a workspace with room for two rows of the vocabulary at a time:
+ * sums in the order of rows, so the same bits as the reference. */
+START_TEST(embedding_of_many_rows)
+{
+    enum { T = 1300, FIRST = 2, COUNT = 5, VOCAB = 9, WIDE = 16, CHUNKS = 3, ROOM = (T + CHUNKS * 2) * 4 };
+    static uint16_t dx[T * WIDE];
+    static float dx_wide[T * WIDE];
+    static int32_t tokens[T];
+    float sums[COUNT * WIDE], expected[COUNT * WIDE];
+    void *workspace = host_new(ROOM);
+    struct random_stream random = random_stream_named((uint64_t)_i, 12, 0);
+    struct embedding_call call = {.t = T, .h = _i ? 9 : WIDE, .seq_len = T, .first = FIRST, .count = COUNT, .tokens = tokens};
+    for (int i = 0; i < T; i++)
+        tokens[i] = (int32_t)random_below(&random, VOCAB);
+    for (int i = 0; i < T * WIDE; i++) {
+        dx[i] = bf16_of_float((float)(2 * random_uniform(&random) - 1));
+        dx_wide[i] = float_of_bf16(dx[i]);
+    }
+    for (int i = 0; i < COUNT * WIDE; i++)
+        sums[i] = expected[i] = (float)random_uniform(&random);
+    struct cuda_launch launch = {.workspace = workspace, .workspace_bytes = ROOM, .multiprocessors = 2};
+    struct kernel_call emulated_call = {.kernel = KERNEL_EMBEDDING_BACKWARD, .embedding = call}, reference = emulated_call;
+    struct diags diags = {0};
+    emulated_call.embedding.dx = dx;
+    emulated_call.embedding.dtable = sums;
+    reference.embedding.dx = dx_wide;
+    reference.embedding.dtable = expected;
+    ck_assert_int_eq(kernel_cuda_launch(&launch, &emulated_call, &diags), STATUS_OK);
+    kernel_reference_run(&reference);
+    ck_assert(memcmp(sums, expected, (size_t)(COUNT * call.h) * sizeof *sums) == 0);
+    free(workspace);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("CUDA kernels, emulated");
     TCase *tcase = tcase_create("against references");
     tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, emulated, 0, N_KERNELS);
+    tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
