@@ -211,6 +211,7 @@ static enum status run(struct invocation *call)
                                .trace_ranks = ranks,
                                .n_trace_ranks = ranks_unique(ranks, n_ranks),
                                .verify = !all,
+                               .fold_flow = option_choice(call, "ranks") == RANKS_FOLDED,
                                .stages = &stages};
     struct step_files files;
     struct step_flow flow = {0};

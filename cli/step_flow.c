@@ -13,7 +13,7 @@ const char *const placement_choices[] = {"data_first", "pipeline_first", "random
 
 /* ---- after the run */
 
-static void layers_measure(struct step_flow *flow, struct flows *links, double seconds)
+static void layers_measure(struct step_flow *flow, const struct link_usage *usage, double seconds)
 {
     const struct fabric *fabric = &flow->fabric;
 
@@ -21,14 +21,14 @@ static void layers_measure(struct step_flow *flow, struct flows *links, double s
         struct layer_use *use = &flow->layers[layer];
         *use = (struct layer_use){.links = fabric_layer_links(fabric, (enum fabric_layer)layer)};
         for (uint32_t l = fabric->first[layer]; l < fabric->first[layer + 1]; l++) {
-            double share = flows_carried(links, l) / (fabric->rates[l] * seconds);
+            double share = usage[l].carried / (fabric->rates[l] * seconds);
             use->mean += share / use->links;
             use->most = share > use->most ? share : use->most;
         }
     }
 }
 
-static void map_write(const struct step_flow *flow, struct flows *links, double seconds)
+static void map_write(const struct step_flow *flow, const struct link_usage *usage, double seconds)
 {
     const struct fabric *fabric = &flow->fabric;
     char name[96];
@@ -37,21 +37,23 @@ static void map_write(const struct step_flow *flow, struct flows *links, double 
     for (uint32_t l = 0; l < fabric_links(fabric); l++) {
         enum fabric_layer layer = fabric_layer_of(fabric, l);
         fprintf(flow->map, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
-                flows_carried(links, l) / (fabric->rates[l] * seconds), (double)flows_contended(links, l) * 1e-9,
-                flows_most(links, l), fabric_link_name(fabric, l, name, sizeof name));
+                usage[l].carried / (fabric->rates[l] * seconds), (double)usage[l].contended * 1e-9, usage[l].most,
+                fabric_link_name(fabric, l, name, sizeof name));
     }
 }
 
 static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
 {
     struct step_flow *flow = context;
-    struct flows *links = network_flow_links(network);
+    struct link_usage *usage = memory_new(fabric_links(&flow->fabric), sizeof *usage);
 
+    network_flow_usage(network, usage);
     flow->n_hot = network_flow_hottest(network, HOT_LINKS, flow->hot);
-    flow->counts = flows_counts(links);
-    layers_measure(flow, links, result->step_time_s);
+    flow->counts = network_flow_counts(network);
+    layers_measure(flow, usage, result->step_time_s);
     if (flow->map != NULL)
-        map_write(flow, links, result->step_time_s);
+        map_write(flow, usage, result->step_time_s);
+    free(usage);
 }
 
 /* ---- before it */

@@ -4,6 +4,7 @@
 
 #include "model/base/memory.h"
 #include "sim/collective_flows.h"
+#include "sim/fold.h"
 
 #define NONE UINT32_MAX
 
@@ -51,8 +52,9 @@ struct network_flow {
     struct cluster cluster; /* without over-subscription: the links have that */
     struct router router;
     struct flows *flows;
-    uint32_t *loads; /* for adaptive routing */
-    double nic_rate; /* B/s of a GPU's share of its NICs, as NCCL sustains it */
+    struct fold *fold; /* NULL: ranks, groups and links are themselves, otherwise classes of them */
+    uint32_t *loads;   /* for adaptive routing */
+    double nic_rate;   /* B/s of a GPU's share of its NICs, as NCCL sustains it */
 
     struct connection *connections;
     size_t n_connections, connection_capacity;
@@ -107,6 +109,13 @@ static void flow_start(struct network_flow *n, uint32_t flow, uint32_t transfer,
     flows_send(n->flows, flow, bytes);
 }
 
+static void flow_added(struct network_flow *n)
+{
+    if (n->n_flows == n->flow_capacity)
+        n->flow_transfer = memory_grow(n->flow_transfer, &n->flow_capacity, n->n_flows + 1, sizeof *n->flow_transfer);
+    n->flow_transfer[n->n_flows++] = NONE;
+}
+
 /* One more queue pair; false: no way. */
 static bool flow_open(struct network_flow *n, int from, int to, uint32_t queue_pair, int owner)
 {
@@ -118,10 +127,24 @@ static bool flow_open(struct network_flow *n, int from, int to, uint32_t queue_p
         for (int h = 0; h < path.n; h++)
             n->loads[path.links[h]]++;
     flows_open(n->flows, path.links, path.n, 1, (uint64_t)owner);
-    if (n->n_flows == n->flow_capacity)
-        n->flow_transfer = memory_grow(n->flow_transfer, &n->flow_capacity, n->n_flows + 1, sizeof *n->flow_transfer);
-    n->flow_transfer[n->n_flows++] = NONE;
+    flow_added(n);
     return true;
+}
+
+/* One that stands for a class: over its classes of links, and over a link of its own as fast as its whole way. */
+static void flow_open_class(struct network_flow *n, int32_t class)
+{
+    const struct fold *fold = n->fold;
+    uint32_t links[PATH_HOPS + 1], crossings[PATH_HOPS + 1], n_links = 0;
+
+    for (uint32_t w = fold->way_first[class]; w < fold->way_first[class + 1]; w++) {
+        links[n_links] = fold->ways[w].link;
+        crossings[n_links++] = fold->ways[w].crossings;
+    }
+    links[n_links] = (uint32_t)(fold->n_link_classes + class);
+    crossings[n_links++] = 1;
+    flows_open_counted(n->flows, links, crossings, n_links, 1, (uint64_t) class);
+    flow_added(n);
 }
 
 static void lose(struct network_flow *n, int from, int to)
@@ -139,7 +162,9 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
     struct connection connection = {.to = to, .first = (uint32_t)n->n_flows, .next = n->first_connection[from]};
 
     for (int q = 0; q < n->options.queue_pairs; q++)
-        if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), (uint32_t)q, OWNER_MESSAGE))
+        if (n->fold != NULL)
+            flow_open_class(n, fold_message(n->fold, from, to, q));
+        else if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), (uint32_t)q, OWNER_MESSAGE))
             return NONE;
     if (n->n_connections == n->connection_capacity)
         n->connections = memory_grow(n->connections, &n->connection_capacity, n->n_connections + 1, sizeof *n->connections);
@@ -179,11 +204,25 @@ static const struct known_message *message_known(struct network_flow *n, double 
     return known;
 }
 
+/* Are two ranks, or the one that stands for a class and its peer, in one NVLink domain? */
+static bool share_domain(const struct network_flow *n, int from, int to)
+{
+    int domain = n->options.fabric->shape.nvlink_domain;
+
+    if (n->fold != NULL) {
+        const struct program_rank *rank = &n->fold->program.ranks[from];
+        enum peer role = rank->peers[PEER_PREVIOUS] == to ? PEER_PREVIOUS : PEER_NEXT;
+        from = n->fold->rank_of[from];
+        to = n->program->ranks[from].peers[role];
+    }
+    int a = gpu_of(n, from), b = gpu_of(n, to);
+    return a == b || (domain > 1 && a / domain == b / domain);
+}
+
 static void begin_message(void *state, nanos now, int from, int to, double bytes, uint64_t what)
 {
     struct network_flow *n = state;
-    int a = gpu_of(n, from), b = gpu_of(n, to), domain = n->options.fabric->shape.nvlink_domain;
-    const struct known_message *known = message_known(n, bytes, a == b || (domain > 1 && a / domain == b / domain));
+    const struct known_message *known = message_known(n, bytes, share_domain(n, from, to));
 
     flows_advance(n->flows, now);
     uint32_t c = connection_between(n, from, to);
@@ -199,9 +238,15 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
 
 /* ---- collectives */
 
+/* The group itself, or the one that stands for a class. */
+static const struct rank_group *group_at(const struct network_flow *n, int group)
+{
+    return &n->program->groups[n->fold != NULL ? n->fold->group_of[group] : group];
+}
+
 static int *group_gpus(const struct network_flow *n, int group)
 {
-    const struct rank_group *of = &n->program->groups[group];
+    const struct rank_group *of = group_at(n, group);
     int *gpus = memory_new((size_t)of->n_members, sizeof *gpus);
 
     for (int i = 0; i < of->n_members; i++)
@@ -209,10 +254,26 @@ static int *group_gpus(const struct network_flow *n, int group)
     return gpus;
 }
 
+/* One flow for each class of the group's edges. */
+static void classes_open(struct network_flow *n, int group, enum collective_shape shape)
+{
+    const struct fold *fold = n->fold;
+    const struct fold_edges *edges = &fold->edges[(size_t)fold->group_of[group] * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+    bool *met = memory_new((size_t)fold->n_connection_classes, sizeof *met);
+
+    for (uint32_t e = edges->first; e < edges->first + edges->n; e++) {
+        int32_t class = fold->connections[e].class;
+        if (!met[class])
+            flow_open_class(n, class);
+        met[class] = true;
+    }
+    free(met);
+}
+
 static void group_shape_open(struct network_flow *n, int group, enum collective_shape shape)
 {
     struct group_flows *flows = &n->groups[group];
-    const struct rank_group *of = &n->program->groups[group];
+    const struct rank_group *of = group_at(n, group);
     struct collective_plan plan;
     int *gpus = group_gpus(n, group);
 
@@ -220,7 +281,9 @@ static void group_shape_open(struct network_flow *n, int group, enum collective_
     flows->shapes[shape].known = true;
     flows->shapes[shape].share = plan.share;
     flows->shapes[shape].first = (uint32_t)n->n_flows;
-    for (size_t e = 0; e < plan.n_edges; e++)
+    if (n->fold != NULL)
+        classes_open(n, group, shape);
+    for (size_t e = 0; e < plan.n_edges && n->fold == NULL; e++)
         for (int q = 0; q < n->options.queue_pairs; q++)
             if (!flow_open(n, plan.edges[e].from, plan.edges[e].to, (uint32_t)q, (int)of->kind))
                 lose(n, plan.edges[e].from, plan.edges[e].to);
@@ -233,7 +296,7 @@ static void group_know(struct network_flow *n, int group)
 {
     int *gpus = group_gpus(n, group);
 
-    n->groups[group].span = collective_span(n->options.fabric, gpus, n->program->groups[group].n_members);
+    n->groups[group].span = collective_span(n->options.fabric, gpus, group_at(n, group)->n_members);
     n->groups[group].known = true;
     free(gpus);
 }
@@ -291,7 +354,8 @@ static void events_apply(struct network_flow *n, nanos now)
 
     for (; n->next_event < n->options.n_events && n->options.events[n->next_event].at <= now; n->next_event++) {
         const struct link_event *event = &n->options.events[n->next_event];
-        flows_set_rate(n->flows, event->link, link_rate(n, fabric, event->link) * event->speed);
+        uint32_t link = n->fold != NULL ? (uint32_t)n->fold->link_class[event->link] : event->link;
+        flows_set_rate(n->flows, link, link_rate(n, fabric, event->link) * event->speed);
     }
 }
 
@@ -355,7 +419,7 @@ struct network network_flow_table(struct network_flow *network)
 
 /* ---- before and after */
 
-static void links_create(struct network_flow *n)
+static double *link_rates(const struct network_flow *n)
 {
     const struct fabric *fabric = n->options.fabric;
     uint32_t n_links = fabric_links(fabric);
@@ -363,8 +427,46 @@ static void links_create(struct network_flow *n)
 
     for (uint32_t l = 0; l < n_links; l++)
         rates[l] = link_rate(n, fabric, l);
-    n->flows = flows_create(rates, n_links);
+    return rates;
+}
+
+static void links_create(struct network_flow *n)
+{
+    double *rates = link_rates(n);
+
+    n->flows = flows_create(rates, fabric_links(n->options.fabric));
     free(rates);
+}
+
+static void links_fold(struct network_flow *n, const double *rates)
+{
+    const struct fold *fold = n->fold;
+    size_t classes = (size_t)fold->n_link_classes, ways = (size_t)fold->n_connection_classes;
+    double *folded = memory_new(classes + ways, sizeof *folded);
+
+    for (size_t l = 0; l < classes; l++)
+        folded[l] = rates[fold->link_of[l]];
+    for (size_t w = 0; w < ways; w++)
+        folded[classes + w] = fold->way_rates[w];
+    flows_destroy(n->flows);
+    n->flows = flows_create(folded, classes + ways);
+    free(folded);
+}
+
+const struct fold *network_flow_fold(struct network_flow *n)
+{
+    double *rates = link_rates(n);
+    const struct fold_network network = {.options = &n->options, .cluster = &n->cluster, .rates = rates};
+    struct fold *fold = memory_new(1, sizeof *fold);
+
+    if (fold_create(n->program, &network, fold)) {
+        n->fold = fold;
+        links_fold(n, rates);
+    } else {
+        free(fold);
+    }
+    free(rates);
+    return n->fold;
 }
 
 enum status network_flow_create(const struct machine *machine, const struct program *program,
@@ -407,6 +509,9 @@ void network_flow_destroy(struct network_flow *n)
     if (n == NULL)
         return;
     flows_destroy(n->flows);
+    if (n->fold != NULL)
+        fold_free(n->fold);
+    free(n->fold);
     free(n->loads);
     free(n->connections);
     free(n->first_connection);
@@ -425,9 +530,46 @@ enum status network_flow_status(const struct network_flow *n, struct diags *diag
     return STATUS_FAILED;
 }
 
-struct flows *network_flow_links(struct network_flow *n)
+struct flows_counts network_flow_counts(const struct network_flow *n)
 {
-    return n->flows;
+    return flows_counts(n->flows);
+}
+
+/* Every connection has carried what the one that stands for its class has. */
+static void usage_unfold(const struct network_flow *n, uint32_t n_links, struct link_usage *usage)
+{
+    const struct fold *fold = n->fold;
+    double *carried = memory_new((size_t)fold->n_connection_classes, sizeof *carried);
+
+    for (int32_t c = 0; c < fold->n_connection_classes; c++)
+        carried[c] = flows_carried(n->flows, (uint32_t)(fold->n_link_classes + c));
+    for (uint32_t l = 0; l < n_links; l++) {
+        int32_t class = fold->link_class[l];
+        if (class != FOLD_NO_CLASS)
+            usage[l] = (struct link_usage){.contended = flows_contended(n->flows, (uint32_t) class),
+                                           .most = flows_most(n->flows, (uint32_t) class)};
+    }
+    for (size_t i = 0; i < fold->n_connections; i++) {
+        const struct fold_connection *c = &fold->connections[i];
+        for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+            usage[fold->hops[h]].carried += carried[c->class];
+    }
+    free(carried);
+}
+
+void network_flow_usage(const struct network_flow *n, struct link_usage *usage)
+{
+    uint32_t n_links = fabric_links(n->options.fabric);
+
+    for (uint32_t l = 0; l < n_links; l++)
+        usage[l] = (struct link_usage){0};
+    if (n->fold != NULL) {
+        usage_unfold(n, n_links, usage);
+        return;
+    }
+    for (uint32_t l = 0; l < n_links; l++)
+        usage[l] = (struct link_usage){
+            .carried = flows_carried(n->flows, l), .contended = flows_contended(n->flows, l), .most = flows_most(n->flows, l)};
 }
 
 static int hotter_first(const void *a, const void *b)
@@ -439,38 +581,55 @@ static int hotter_first(const void *a, const void *b)
     return x->link < y->link ? -1 : x->link > y->link;
 }
 
-/* Who is routed over the links that are reported. */
-static void owners_count(struct network_flow *n, int n_links, struct hot_link *links)
+static void owner_count(struct hot_link *link, uint64_t owner)
 {
-    for (int i = 0; i < n_links; i++)
-        for (uint32_t f = 0; f < n->n_flows; f++) {
-            if (!flows_crosses(n->flows, f, links[i].link))
-                continue;
-            uint64_t owner = flows_what(n->flows, f);
-            if (owner == OWNER_MESSAGE)
-                links[i].messages++;
-            else
-                links[i].collectives[owner]++;
-        }
+    if (owner == OWNER_MESSAGE)
+        link->messages++;
+    else
+        link->collectives[owner]++;
 }
 
-int network_flow_hottest(struct network_flow *n, int wanted, struct hot_link *hottest)
+static void owners_count_folded(const struct fold *fold, int n_links, struct hot_link *links)
+{
+    for (size_t i = 0; i < fold->n_connections; i++) {
+        const struct fold_connection *c = &fold->connections[i];
+        for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+            for (int l = 0; l < n_links; l++)
+                if (links[l].link == fold->hops[h])
+                    owner_count(&links[l], c->owner);
+    }
+}
+
+/* Who is routed over the links that are reported. */
+static void owners_count(const struct network_flow *n, int n_links, struct hot_link *links)
+{
+    for (int i = 0; i < n_links; i++)
+        for (uint32_t f = 0; f < n->n_flows; f++)
+            if (flows_crosses(n->flows, f, links[i].link))
+                owner_count(&links[i], flows_what(n->flows, f));
+}
+
+int network_flow_hottest(const struct network_flow *n, int wanted, struct hot_link *hottest)
 {
     uint32_t n_links = fabric_links(n->options.fabric);
+    struct link_usage *usage = memory_new(n_links, sizeof *usage);
     struct hot_link *all = memory_new(n_links, sizeof *all);
     int found = 0;
 
+    network_flow_usage(n, usage);
     for (uint32_t l = 0; l < n_links; l++)
-        if (flows_contended(n->flows, l) > 0)
-            all[found++] = (struct hot_link){.link = l,
-                                             .contended = flows_contended(n->flows, l),
-                                             .carried = flows_carried(n->flows, l),
-                                             .most = flows_most(n->flows, l)};
+        if (usage[l].contended > 0)
+            all[found++] =
+                (struct hot_link){.link = l, .contended = usage[l].contended, .carried = usage[l].carried, .most = usage[l].most};
     qsort(all, (size_t)found, sizeof *all, hotter_first);
     found = found < wanted ? found : wanted;
     for (int i = 0; i < found; i++)
         hottest[i] = all[i];
-    owners_count(n, found, hottest);
+    if (n->fold != NULL)
+        owners_count_folded(n->fold, found, hottest);
+    else
+        owners_count(n, found, hottest);
     free(all);
+    free(usage);
     return found;
 }

@@ -24,6 +24,7 @@
 #include "sim/network.h"
 
 struct network_flow;
+struct fold;
 
 struct network_flow_options {
     const struct fabric *fabric;
@@ -43,14 +44,26 @@ MUST_CHECK enum status network_flow_create(const struct machine *machine, const 
                                            struct diags *diags);
 void network_flow_destroy(struct network_flow *network); /* NULL is allowed */
 
+/* Let one of each class of ranks that are provably alike stand for all (fold.h), before the run. NULL: none are, and every rank
+ * must be simulated. Otherwise the fold, which belongs to the network; the executor is to run its program. */
+const struct fold *network_flow_fold(struct network_flow *network);
+
 /* The table for the executor. */
 struct network network_flow_table(struct network_flow *network);
 
 /* STATUS_FAILED with a diagnostic when two ranks had no way to one another. */
 MUST_CHECK enum status network_flow_status(const struct network_flow *network, struct diags *diags);
 
-/* After a run: what the links have carried, and the transfers' books. Belongs to the network. */
-struct flows *network_flow_links(struct network_flow *network);
+/* After a run: what was solved. */
+struct flows_counts network_flow_counts(const struct network_flow *network);
+
+/* After a run: what each link of the fabric has seen; usage[links]. */
+struct link_usage {
+    double carried;  /* bytes */
+    nanos contended; /* time in which it held back one of at least two transfers */
+    uint32_t most;   /* transfers at once; of a folded network only on links that could be full, else 0 */
+};
+void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
 /* The links that were saturated by several transfers the longest, longest first; fewer than n when fewer were. */
 struct hot_link {
@@ -61,6 +74,6 @@ struct hot_link {
     uint32_t messages;                   /* connections of messages that are routed over it ... */
     uint32_t collectives[N_GROUP_KINDS]; /* ... and edges of groups */
 };
-int network_flow_hottest(struct network_flow *network, int n, struct hot_link *hottest);
+int network_flow_hottest(const struct network_flow *network, int n, struct hot_link *hottest);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/fold.h"
 #include "sim/network_analytic.h"
 #include "sim/step_executor.h"
 
@@ -15,10 +16,11 @@ static double wall_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void record_ranks(const struct execution *execution, const struct step_options *options, struct timeline *timeline)
+static void record_ranks(const struct program *whole, const struct execution *execution, const struct step_options *options,
+                         struct timeline *timeline)
 {
     if (options->n_trace_ranks < 0)
-        for (int r = 0; r < execution->program->n_ranks; r++)
+        for (int r = 0; r < whole->n_ranks; r++)
             execution_record(execution, r, timeline);
     for (int i = 0; i < options->n_trace_ranks; i++)
         execution_record(execution, options->trace_ranks[i], timeline);
@@ -101,8 +103,10 @@ static enum status program_run(const struct layout *layout, const struct setting
         return status;
     if (flow != NULL)
         network = network_flow_table(flow);
+    const struct fold *fold = flow != NULL && options->fold_flow ? network_flow_fold(flow) : NULL;
     step_costs_create(program, &machine, &network, &costs);
-    status = program_execute(program, &costs, &network, options->time_order, &execution, diags);
+    status = fold != NULL ? program_execute_folded(fold, &costs, &network, &execution, diags)
+                          : program_execute(program, &costs, &network, options->time_order, &execution, diags);
     bool executed = status == STATUS_OK;
     if (executed && flow != NULL)
         status = network_flow_status(flow, diags);
@@ -110,7 +114,7 @@ static enum status program_run(const struct layout *layout, const struct setting
         double stands_for = (double)setting->gpus / program->n_ranks;
         result_fill(result, layout, setting, &execution, step_costs_flops(program, &costs, stands_for));
         if (timeline != NULL)
-            record_ranks(&execution, options, timeline);
+            record_ranks(program, &execution, options, timeline);
         if (options->stages != NULL)
             stages_move(&execution, options->stages);
         if (flow != NULL && options->seen != NULL)

@@ -15,6 +15,9 @@
  * (breakdown.h). The reported breakdown is the mean over ranks and sums to the step time (exactly, in nanoseconds over all
  * ranks).
  *
+ * With flows on a fabric ranks of a stage are alike only where their routes are; classes of them are found for the placement and
+ * routing at hand, and stand for all (fold.h). Again to the nanosecond.
+ *
  * Cost: 12,288 GPUs folded, chunk detail, take below a millisecond; with all ranks 14 million operations, below half a second
  * and 225 MB. Calls share nothing: threads may simulate at the same time.
  */
@@ -36,8 +39,10 @@ struct step_options {
     int n_trace_ranks;      /* -1: all ranks */
     bool verify;            /* run program_verify first */
     bool time_order;        /* execute through the event queue instead of by data flow: slower, the same times */
-    /* NULL: the analytic network. Otherwise flows on this fabric, every rank simulated (all_ranks must be set); `seen` (may be
+    /* NULL: the analytic network. Otherwise flows on this fabric (all_ranks must be set: the program has every rank); with
+     * `fold_flow` one of each class of ranks that are provably alike is simulated, if there are any (fold.h). `seen` (may be
      * NULL) looks at the network after the run. */
+    bool fold_flow;
     const struct network_flow_options *flow;
     void (*seen)(void *context, struct network_flow *network, const struct step_result *result);
     void *seen_context;

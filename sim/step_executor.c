@@ -4,7 +4,7 @@
 
 #include "model/base/memory.h"
 #include "sim/engine.h"
-#include "sim/lockstep.h"
+#include "sim/fold.h"
 
 static const struct place NOWHERE;
 
@@ -36,7 +36,7 @@ struct actor {
     uint32_t head[N_STREAMS]; /* next operation */
     nanos before;             /* of a rolling step: waiting for other stages before its first computation, not part of it */
     int32_t peers[N_PEERS];
-    int16_t account;  /* of the breakdown */
+    int32_t account;  /* of the breakdown */
     uint8_t runnable; /* bit s: stream s may be able to go on */
     uint8_t busy;     /* bit s: its head has started, or entered its collective, and has not ended */
     bool queued;      /* in the list of actors to advance */
@@ -56,7 +56,9 @@ struct block {
 
 struct executor {
     const struct program *program;
-    struct lockstep lockstep; /* no blocks: nobody */
+    const struct fold *fold;         /* NULL: every rank stands for itself */
+    struct class_nanos *accounts;    /* by stage; of a fold, by rank */
+    const struct lockstep *lockstep; /* no blocks: nobody */
     struct block *blocks;
     const struct step_tables *tables;
     const struct network *network; /* NULL: durations are in the tables */
@@ -89,7 +91,7 @@ static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
 
 static struct class_nanos *actor_account(struct executor *x, const struct actor *actor)
 {
-    return &x->out->breakdown.stages[actor->account].by_class;
+    return &x->accounts[actor->account];
 }
 
 /* ---- the end of an operation */
@@ -181,7 +183,7 @@ static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nan
     }
 }
 
-static nanos collective_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
+static nanos collective_lasts(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
     const struct program_rank *at = &x->program->ranks[rank];
     const struct op *source = &x->tables->scripts[at->script].source[i];
@@ -210,7 +212,7 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
                                      word);
         return;
     }
-    nanos end = meeting->latest + collective_time(x, rank, op, i);
+    nanos end = meeting->latest + collective_lasts(x, rank, op, i);
     if (x->engine == NULL)
         meeting_end(x, group, op->ordinal, meeting->latest, end);
     else
@@ -221,8 +223,8 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
 
 static void block_start(struct executor *x, int32_t block, uint32_t i)
 {
-    const int32_t *members = x->lockstep.members + x->lockstep.first[block];
-    int32_t n = x->lockstep.first[block + 1] - x->lockstep.first[block];
+    const int32_t *members = x->lockstep->members + x->lockstep->first[block];
+    int32_t n = x->lockstep->first[block + 1] - x->lockstep->first[block];
     nanos start = x->blocks[block].latest, duration = x->actors[members[0]].ops[i].duration;
 
     x->blocks[block] = (struct block){0};
@@ -238,20 +240,20 @@ static void block_start(struct executor *x, int32_t block, uint32_t i)
 static void block_enter(struct executor *x, int32_t rank, uint32_t i, nanos ready)
 {
     struct actor *actor = &x->actors[rank];
-    int32_t block = x->lockstep.block[rank];
+    int32_t block = x->lockstep->block[rank];
     struct block *at = &x->blocks[block];
 
     actor->busy |= 1u << STREAM_COMPUTE;
     op_time_at(actor->times, i)->start = ready;
     at->latest = ready > at->latest ? ready : at->latest;
-    if (++at->entered == x->lockstep.first[block + 1] - x->lockstep.first[block])
+    if (++at->entered == x->lockstep->first[block + 1] - x->lockstep->first[block])
         block_start(x, block, i);
 }
 
 static void block_end(struct executor *x, int32_t block, uint32_t i, nanos end)
 {
-    for (int32_t m = x->lockstep.first[block]; m < x->lockstep.first[block + 1]; m++) {
-        int32_t rank = x->lockstep.members[m];
+    for (int32_t m = x->lockstep->first[block]; m < x->lockstep->first[block + 1]; m++) {
+        int32_t rank = x->lockstep->members[m];
         op_complete(x, &x->actors[rank], i, end);
         actor_wake(x, rank, 0);
     }
@@ -259,7 +261,7 @@ static void block_end(struct executor *x, int32_t block, uint32_t i, nanos end)
 
 /* ---- messages */
 
-static nanos message_time(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
+static nanos message_lasts(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
     int32_t peer = x->actors[rank].peers[op->role];
 
@@ -394,12 +396,12 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         collective_enter(x, rank, i, ready);
         return true;
     }
-    if (op->together && x->lockstep.n_blocks > 0) {
+    if (op->together && x->lockstep->n_blocks > 0) {
         block_enter(x, rank, i, ready);
         return true;
     }
     if (op->kind == OP_SEND || op->kind == OP_RECV) {
-        duration = message_time(x, rank, op, i);
+        duration = message_lasts(x, rank, op, i);
         if (stream == STREAM_COMPUTE) {
             struct class_nanos *by = actor_account(x, actor);
             by->ns[op->wait_class] += start - ready;
@@ -520,8 +522,8 @@ static void event_handle(struct executor *x, const struct event *event)
         message_end_at(x, who, what, event->time);
         return;
     }
-    if (x->lockstep.n_blocks > 0 && x->actors[who].ops[what].together) {
-        block_end(x, x->lockstep.block[who], what, event->time);
+    if (x->lockstep->n_blocks > 0 && x->actors[who].ops[what].together) {
+        block_end(x, x->lockstep->block[who], what, event->time);
         return;
     }
     op_complete(x, &x->actors[who], what, event->time);
@@ -565,14 +567,22 @@ static void times_create(struct executor *x)
     out->times = memory_new(out->n_times, sizeof *out->times);
 }
 
+static int32_t rank_stage(const struct executor *x, int32_t rank)
+{
+    if (x->fold != NULL)
+        return program_rank_place(x->fold->whole, x->fold->rank_of[rank]).at.pp;
+    return program_rank_place(x->program, rank).at.pp;
+}
+
 static void actors_create(struct executor *x)
 {
     const struct program *program = x->program;
     struct execution *out = x->out;
 
     times_create(x);
-    out->breakdown.n_stages = program_stages(program);
+    out->breakdown.n_stages = program_stages(x->fold != NULL ? x->fold->whole : program);
     out->breakdown.stages = memory_new((size_t)out->breakdown.n_stages, sizeof *out->breakdown.stages);
+    x->accounts = memory_new((size_t)(x->fold != NULL ? program->n_ranks : out->breakdown.n_stages), sizeof *x->accounts);
     x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
     x->queue = memory_new((size_t)program->n_ranks, sizeof *x->queue);
     x->meetings = memory_new(x->tables->group_cell[program->n_groups], sizeof *x->meetings);
@@ -582,14 +592,13 @@ static void actors_create(struct executor *x)
         *actor = (struct actor){.ops = script->ops,
                                 .times = execution_times(out, r),
                                 .match = x->tables->neighbourhoods[x->tables->rank_neighbourhood[r]].match,
-                                .account = (int16_t)program_rank_place(program, r).at.pp};
+                                .account = x->fold != NULL ? r : rank_stage(x, r)};
         for (int p = 0; p < N_PEERS; p++)
             actor->peers[p] = program->ranks[r].peers[p];
         for (int s = 0; s < N_STREAMS; s++) {
             actor->free_at[s] = STEP_EPOCH;
             actor->head[s] = script->first[s];
         }
-        out->breakdown.stages[actor->account].ranks++;
     }
 }
 
@@ -668,6 +677,22 @@ static void breakdown_add_tail(struct executor *x, int32_t rank)
     actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end - actor_span(actor);
 }
 
+/* From accounts to stages. */
+static void breakdown_collect(struct executor *x)
+{
+    struct breakdown *breakdown = &x->out->breakdown;
+
+    for (int32_t r = 0; r < x->program->n_ranks; r++) {
+        struct stage_breakdown *stage = &breakdown->stages[rank_stage(x, r)];
+        int64_t count = x->fold != NULL ? x->fold->rank_count[r] : 1;
+        stage->ranks += count;
+        for (int c = 0; x->fold != NULL && c < N_WORK_CLASSES; c++)
+            stage->by_class.ns[c] += count * x->accounts[r].ns[c];
+    }
+    for (int s = 0; x->fold == NULL && s < breakdown->n_stages; s++)
+        breakdown->stages[s].by_class = x->accounts[s];
+}
+
 static void breakdown_finish(struct executor *x, const struct step_costs *costs)
 {
     for (int32_t r = 0; r < x->program->n_ranks; r++)
@@ -677,46 +702,72 @@ static void breakdown_finish(struct executor *x, const struct step_costs *costs)
     breakdown_add_work(x, costs);
     for (int32_t r = 0; r < x->program->n_ranks; r++)
         breakdown_add_tail(x, r);
+    breakdown_collect(x);
 }
 
-enum status program_execute(const struct program *program, const struct step_costs *costs, const struct network *network,
-                            bool time_order, struct execution *execution, struct diags *diags)
+static enum status execute(struct executor *x, const struct step_costs *costs, struct execution *execution, struct diags *diags)
 {
     struct step_tables tables;
-    struct execution out = {.program = program};
-    bool contended = network != NULL && network->begin_message != NULL;
-    enum status status = step_tables_create(program, costs->ops, &tables, diags);
+    struct execution out = {.program = x->program, .fold = x->fold};
+    enum status status = step_tables_create(x->program, costs->ops, &tables, diags);
 
     if (status != STATUS_OK)
         return status;
-    struct executor x = {.program = program,
-                         .tables = &tables,
-                         .network = network != NULL && (contended || !network->uniform) ? network : NULL,
-                         .contended = contended,
-                         .free_carriage = NO_OP,
-                         .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL,
-                         .out = &out};
-    if (contended)
-        lockstep_create(program, &x.lockstep);
-    x.blocks = memory_new((size_t)x.lockstep.n_blocks, sizeof *x.blocks);
-    actors_create(&x);
-    executor_run(&x);
-    if (actors_finished(&x, diags)) {
-        breakdown_finish(&x, costs);
+    x->tables = &tables;
+    x->out = &out;
+    x->free_carriage = NO_OP;
+    x->blocks = memory_new((size_t)x->lockstep->n_blocks, sizeof *x->blocks);
+    actors_create(x);
+    executor_run(x);
+    if (actors_finished(x, diags)) {
+        breakdown_finish(x, costs);
         *execution = out;
     } else {
         execution_free(&out);
         status = STATUS_FAILED;
     }
-    engine_destroy(x.engine);
-    free(x.actors);
-    free(x.queue);
-    free(x.meetings);
-    free(x.blocks);
-    lockstep_free(&x.lockstep);
-    free(x.carriages);
-    free(x.sends);
+    free(x->actors);
+    free(x->queue);
+    free(x->meetings);
+    free(x->blocks);
+    free(x->accounts);
+    free(x->carriages);
+    free(x->sends);
     step_tables_free(&tables);
+    return status;
+}
+
+enum status program_execute(const struct program *program, const struct step_costs *costs, const struct network *network,
+                            bool time_order, struct execution *execution, struct diags *diags)
+{
+    bool contended = network != NULL && network->begin_message != NULL;
+    struct lockstep lockstep = {0};
+
+    if (contended)
+        lockstep_create(program, &lockstep);
+    struct executor x = {.program = program,
+                         .network = network != NULL && (contended || !network->uniform) ? network : NULL,
+                         .contended = contended,
+                         .lockstep = &lockstep,
+                         .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL};
+    enum status status = execute(&x, costs, execution, diags);
+    engine_destroy(x.engine);
+    lockstep_free(&lockstep);
+    return status;
+}
+
+enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs, const struct network *network,
+                                   struct execution *execution, struct diags *diags)
+{
+    struct executor x = {.program = &fold->program,
+                         .fold = fold,
+                         .network = network,
+                         .contended = true,
+                         .lockstep = &fold->lockstep,
+                         .engine = engine_create((size_t)fold->program.n_ranks * N_STREAMS)};
+    enum status status = execute(&x, costs, execution, diags);
+
+    engine_destroy(x.engine);
     return status;
 }
 
@@ -732,10 +783,11 @@ void execution_free(struct execution *execution)
 void execution_record(const struct execution *execution, int rank, struct timeline *timeline)
 {
     const struct program *program = execution->program;
-    uint32_t n = program->scripts[program->ranks[rank].script].n_ops;
+    int of = execution->fold != NULL ? execution->fold->rank_class[rank] : rank;
+    uint32_t n = program->scripts[program->ranks[of].script].n_ops;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct op_time *at = execution_time(execution, rank, i);
+        const struct op_time *at = execution_time(execution, of, i);
         timeline_record(timeline,
                         (struct span){.rank = rank, .op = i, .start = at->start - STEP_EPOCH, .end = at->end - STEP_EPOCH});
     }

@@ -37,10 +37,13 @@
 #include "sim/breakdown.h"
 #include "traces/timeline.h"
 
+struct fold;
+
 struct execution {
-    const struct program *program;
-    nanos end;             /* of the step: how long it takes (all ranks start at 0 unless steps roll into one another) */
-    uint64_t events;       /* operations completed, over all ranks */
+    const struct program *program; /* that was executed */
+    const struct fold *fold;       /* NULL, or of which program this is the fold */
+    nanos end;                     /* of the step: how long it takes (all ranks start at 0 unless steps roll into one another) */
+    uint64_t events;               /* operations completed, over all ranks */
     struct op_time *times; /* of all ranks: execution_time(); those of rank r in order from offsets[r] where strides[r] is 1 */
     size_t *offsets;       /* [n_ranks] */
     uint8_t *strides;      /* [n_ranks] */
@@ -56,6 +59,9 @@ struct execution {
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
                                        const struct network *network, bool time_order, struct execution *execution,
                                        struct diags *diags);
+/* The same for a fold, over the network that made it: every rank of a class counts in breakdown and record. */
+MUST_CHECK enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs,
+                                              const struct network *network, struct execution *execution, struct diags *diags);
 void execution_free(struct execution *execution);
 
 /* Start and end of operation i of a rank. */
@@ -68,7 +74,8 @@ static inline const struct op_time *execution_time(const struct execution *execu
     return op_time_at(execution_times(execution, rank), i);
 }
 
-/* Record what `rank` did, operation by operation. A receive's span is its transfer; the wait before it is not part of it. */
+/* Record what `rank` (of the whole program) did, operation by operation. A receive's span is its transfer; the wait before it is
+ * not part of it. */
 void execution_record(const struct execution *execution, int rank, struct timeline *timeline);
 
 #endif
