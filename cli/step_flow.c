@@ -48,7 +48,7 @@ static void network_seen(void *context, struct network_flow *network, const stru
     struct link_usage *usage = memory_new(fabric_links(&flow->fabric), sizeof *usage);
 
     network_flow_usage(network, usage);
-    flow->n_hot = network_flow_hottest(network, HOT_LINKS, flow->hot);
+    flow->n_hot = network_flow_hottest(network, usage, HOT_LINKS, flow->hot);
     flow->counts = network_flow_counts(network);
     layers_measure(flow, usage, result->step_time_s);
     if (flow->map != NULL)

@@ -82,7 +82,7 @@ struct membership {
 static struct membership membership_of(const struct fabric *fabric, const int *gpus, int n)
 {
     struct membership m = {.first = memory_new((size_t)n + 1, sizeof *m.first), .gpus = memory_new((size_t)n, sizeof *m.gpus)};
-    int *place = memory_new((size_t)fabric->n_gpus, sizeof *place); /* domain -> 1 + its number here */
+    int *place = memory_new((size_t)domain_of(fabric, fabric->n_gpus - 1) + 1, sizeof *place); /* domain -> 1 + its number here */
     int *of = memory_new((size_t)n, sizeof *of), *filled;
 
     for (int i = 0; i < n; i++) {

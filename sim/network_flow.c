@@ -131,7 +131,8 @@ static bool flow_open(struct network_flow *n, int from, int to, uint32_t queue_p
     return true;
 }
 
-/* One that stands for a class: over its classes of links, and over a link of its own as fast as its whole way. */
+/* One that stands for a class: over its classes of links, and, where none of them is as slow as the whole way, over a link of its
+ * own that is. */
 static void flow_open_class(struct network_flow *n, int32_t class)
 {
     const struct fold *fold = n->fold;
@@ -141,8 +142,10 @@ static void flow_open_class(struct network_flow *n, int32_t class)
         links[n_links] = fold->ways[w].link;
         crossings[n_links++] = fold->ways[w].crossings;
     }
-    links[n_links] = (uint32_t)(fold->n_link_classes + class);
-    crossings[n_links++] = 1;
+    if (fold->way_rates[class] > 0) {
+        links[n_links] = (uint32_t)(fold->n_link_classes + class);
+        crossings[n_links++] = 1;
+    }
     flows_open_counted(n->flows, links, crossings, n_links, 1, (uint64_t) class);
     flow_added(n);
 }
@@ -541,8 +544,8 @@ static void usage_unfold(const struct network_flow *n, uint32_t n_links, struct 
     const struct fold *fold = n->fold;
     double *carried = memory_new((size_t)fold->n_connection_classes, sizeof *carried);
 
-    for (int32_t c = 0; c < fold->n_connection_classes; c++)
-        carried[c] = flows_carried(n->flows, (uint32_t)(fold->n_link_classes + c));
+    for (uint32_t f = 0; f < n->n_flows; f++)
+        carried[flows_what(n->flows, f)] += flows_sent(n->flows, f);
     for (uint32_t l = 0; l < n_links; l++) {
         int32_t class = fold->link_class[l];
         if (class != FOLD_NO_CLASS)
@@ -589,15 +592,19 @@ static void owner_count(struct hot_link *link, uint64_t owner)
         link->collectives[owner]++;
 }
 
-static void owners_count_folded(const struct fold *fold, int n_links, struct hot_link *links)
+static void owners_count_folded(const struct fold *fold, size_t n_links, int n, struct hot_link *links)
 {
+    uint8_t *place = memory_new(n_links, sizeof *place); /* 1 + its place among links[n] */
+
+    for (int i = 0; i < n; i++)
+        place[links[i].link] = (uint8_t)(i + 1);
     for (size_t i = 0; i < fold->n_connections; i++) {
         const struct fold_connection *c = &fold->connections[i];
         for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
-            for (int l = 0; l < n_links; l++)
-                if (links[l].link == fold->hops[h])
-                    owner_count(&links[l], c->owner);
+            if (place[fold->hops[h]] > 0)
+                owner_count(&links[place[fold->hops[h]] - 1], c->owner);
     }
+    free(place);
 }
 
 /* Who is routed over the links that are reported. */
@@ -609,14 +616,13 @@ static void owners_count(const struct network_flow *n, int n_links, struct hot_l
                 owner_count(&links[i], flows_what(n->flows, f));
 }
 
-int network_flow_hottest(const struct network_flow *n, int wanted, struct hot_link *hottest)
+int network_flow_hottest(const struct network_flow *n, const struct link_usage *usage, int wanted, struct hot_link *hottest)
 {
     uint32_t n_links = fabric_links(n->options.fabric);
-    struct link_usage *usage = memory_new(n_links, sizeof *usage);
     struct hot_link *all = memory_new(n_links, sizeof *all);
     int found = 0;
 
-    network_flow_usage(n, usage);
+    wanted = wanted < HOTTEST_MAX ? wanted : HOTTEST_MAX;
     for (uint32_t l = 0; l < n_links; l++)
         if (usage[l].contended > 0)
             all[found++] =
@@ -626,10 +632,9 @@ int network_flow_hottest(const struct network_flow *n, int wanted, struct hot_li
     for (int i = 0; i < found; i++)
         hottest[i] = all[i];
     if (n->fold != NULL)
-        owners_count_folded(n->fold, found, hottest);
+        owners_count_folded(n->fold, n_links, found, hottest);
     else
         owners_count(n, found, hottest);
     free(all);
-    free(usage);
     return found;
 }

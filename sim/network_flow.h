@@ -65,7 +65,8 @@ struct link_usage {
 };
 void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
-/* The links that were saturated by several transfers the longest, longest first; fewer than n when fewer were. */
+/* The links that were saturated by several transfers the longest, longest first; fewer than n when fewer were. At most
+ * HOTTEST_MAX. `usage` is what network_flow_usage has said. */
 struct hot_link {
     uint32_t link;
     nanos contended;                     /* time in which at least two transfers shared all of it */
@@ -74,6 +75,7 @@ struct hot_link {
     uint32_t messages;                   /* connections of messages that are routed over it ... */
     uint32_t collectives[N_GROUP_KINDS]; /* ... and edges of groups */
 };
-int network_flow_hottest(const struct network_flow *network, int n, struct hot_link *hottest);
+enum { HOTTEST_MAX = 255 };
+int network_flow_hottest(const struct network_flow *network, const struct link_usage *usage, int n, struct hot_link *hottest);
 
 #endif

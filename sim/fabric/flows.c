@@ -376,8 +376,7 @@ static int64_t ceiling_of(const struct flows *flows, const struct flow *flow)
     int64_t ceiling = LEVEL_NONE;
 
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
-        const struct flow_hop *hop = &flows->hops[h];
-        int64_t alone = flows->links[hop->link].capacity / hop->share;
+        int64_t alone = hop_ceiling(flows, flow, &flows->hops[h]);
         ceiling = alone < ceiling ? alone : ceiling;
     }
     return ceiling;
@@ -440,6 +439,7 @@ uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const ui
     flow->weight = (uint16_t)weight;
     flow->level = LEVEL_NONE;
     flow->open = true;
+    flow->counted = crossings != NULL;
     flows->whats[which] = what;
     hops_set(flows, which, links, crossings, n);
     return which;

@@ -105,6 +105,8 @@ size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, 
 bool flows_crosses(const struct flows *flows, uint32_t flow, uint32_t link);
 /* Bytes of the transfers that have begun over a link so far. Looks at all connections over it. */
 double flows_carried(const struct flows *flows, uint32_t link);
+/* Bytes of the transfers that a connection has begun. */
+double flows_sent(const struct flows *flows, uint32_t flow);
 /* Nanoseconds for which a link held back a transfer of at least two, up to now: time in which more of it would have helped. */
 nanos flows_contended(const struct flows *flows, uint32_t link);
 /* The largest number of transfers that were on the link at once. */

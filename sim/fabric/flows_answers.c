@@ -107,6 +107,11 @@ double flows_carried(const struct flows *flows, uint32_t link)
     return sum;
 }
 
+double flows_sent(const struct flows *flows, uint32_t flow)
+{
+    return flows->items[flow].carried;
+}
+
 nanos flows_contended(const struct flows *flows, uint32_t link)
 {
     const struct link_use *use = &flows->uses[link];
@@ -165,7 +170,7 @@ static const char *flow_check(const struct flows *flows, const struct flow *flow
         uint32_t link = flows->hops[h].link;
         if (flows->loads[link].level < level)
             level = flows->loads[link].level;
-        if (flow->ceiling > flows->links[link].capacity / flows->hops[h].share)
+        if (flow->ceiling > hop_ceiling(flows, flow, &flows->hops[h]))
             return "a transfer's ceiling lies above one of its links";
     }
     if (flow->level != level)

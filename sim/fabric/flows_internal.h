@@ -39,7 +39,8 @@ struct flow {
     bool attached : 1; /* its hops are active */
     bool sending : 1;  /* a transfer is under way */
     bool open : 1;
-    bool fresh : 1; /* began at this instant: its end is not in the queue yet */
+    bool counted : 1; /* its crossings are those of many alike */
+    bool fresh : 1;   /* began at this instant: its end is not in the queue yet */
 };
 
 /* What comes and goes with every transfer. */
@@ -160,6 +161,12 @@ static inline bool link_tight(const struct flows *flows, uint32_t link)
 static inline uint32_t hop_crossings(const struct flow *flow, const struct flow_hop *hop)
 {
     return hop->share == flow->weight ? 1 : hop->share / flow->weight;
+}
+
+/* The level that a transfer has with the link of a hop to itself. */
+static inline int64_t hop_ceiling(const struct flows *flows, const struct flow *flow, const struct flow_hop *hop)
+{
+    return flows->links[hop->link].capacity / (flow->counted ? flow->weight : hop->share);
 }
 
 /* Append to one of the lists above. */

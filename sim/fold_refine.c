@@ -1,0 +1,264 @@
+/* fold_refine.c - classes: split until every member of one sees the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "sim/fold_internal.h"
+
+/* ---- numbering */
+
+/* Classes of equal hashes, numbered in order of appearance. */
+static void colours_number(struct refinement *r, enum part part)
+{
+    const uint64_t *seen = r->seen[part];
+    uint32_t *colour = r->colour[part], *first = r->table, n_colours = 0;
+    uint64_t *keys = (uint64_t *)(void *)(r->table + r->table_size);
+
+    memset(first, 0xff, r->table_size * sizeof *first);
+    for (size_t i = 0; i < r->n[part]; i++) {
+        size_t slot = (size_t)(fold_mix(seen[i]) & (r->table_size - 1));
+        while (first[slot] != UINT32_MAX && keys[slot] != seen[i])
+            slot = (slot + 1) & (r->table_size - 1);
+        if (first[slot] == UINT32_MAX) {
+            first[slot] = n_colours++;
+            keys[slot] = seen[i];
+        }
+        colour[i] = first[slot];
+    }
+    r->n_colours[part] = n_colours;
+}
+
+/* ---- links that can never be full */
+
+/* How many messages between two ranks may be under way at once: each is held by a receive on a stream of the receiver. */
+static int messages_at_once(const struct program *program)
+{
+    unsigned most = 0;
+
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        unsigned streams = 0;
+        for (uint32_t i = 0; i < program->scripts[s].n_ops; i++) {
+            const struct op *op = &program->ops[program->scripts[s].first_op + i];
+            streams |= op->kind == OP_RECV ? 1u << op->stream : 0;
+        }
+        unsigned n = (unsigned)__builtin_popcount(streams);
+        most = n > most ? n : most;
+    }
+    return (int)most;
+}
+
+double fold_way_rate(const struct refinement *r, const struct fold_connection *c)
+{
+    double rate = 1e16;
+
+    for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+        if (r->network->rates[r->fold->hops[h]] < rate)
+            rate = r->network->rates[r->fold->hops[h]];
+    return rate;
+}
+
+void fold_live_links_find(struct refinement *r)
+{
+    const struct fold *fold = r->fold;
+    double *most = memory_new(r->n[PART_LINKS], sizeof *most);
+    int messages = messages_at_once(fold->whole);
+
+    for (size_t i = 0; i < fold->n_connections; i++) {
+        const struct fold_connection *c = &fold->connections[i];
+        double rate = fold_way_rate(r, c) * (c->owner == N_GROUP_KINDS ? messages : 1);
+        for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+            most[fold->hops[h]] += rate;
+    }
+    for (size_t l = 0; l < r->n[PART_LINKS]; l++)
+        r->live[l] = most[l] > r->network->rates[l] * (1 + 1e-12);
+    for (int i = 0; i < r->network->options->n_events; i++) /* what changes is told apart */
+        r->live[r->network->options->events[i].link] = true;
+    free(most);
+}
+
+/* ---- what each sees at first */
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void begin_links(struct refinement *r)
+{
+    const struct network_flow_options *options = r->network->options;
+
+    for (uint32_t l = 0; l < r->n[PART_LINKS]; l++)
+        r->seen[PART_LINKS][l] =
+            r->live[l] ? fold_then((uint64_t)fabric_layer_of(options->fabric, l), bits_of(r->network->rates[l])) : 0;
+    for (int i = 0; i < options->n_events; i++)
+        r->seen[PART_LINKS][options->events[i].link] = fold_then(1, options->events[i].link);
+}
+
+static void begin_connections(struct refinement *r)
+{
+    const struct fabric *fabric = r->network->options->fabric;
+
+    for (size_t i = 0; i < r->n[PART_CONNECTIONS]; i++) {
+        const struct fold_connection *c = &r->fold->connections[i];
+        bool nvlink = c->n_hops == 2 && fabric_layer_of(fabric, r->fold->hops[c->first_hop]) == LAYER_NVLINK_OUT;
+        r->seen[PART_CONNECTIONS][i] =
+            fold_then(fold_then(fold_then(c->owner, c->queue_pair), bits_of(fold_way_rate(r, c))), nvlink);
+    }
+}
+
+static void begin_groups(struct refinement *r)
+{
+    const struct program *whole = r->fold->whole;
+    const struct network_flow_options *options = r->network->options;
+
+    for (size_t g = 0; g < r->n[PART_GROUPS]; g++) {
+        const struct rank_group *group = &whole->groups[g];
+        int *gpus = memory_new((size_t)group->n_members, sizeof *gpus);
+        for (int32_t m = 0; m < group->n_members; m++) {
+            int rank = whole->members[group->first_member + m];
+            gpus[m] = options->placement != NULL ? options->placement[rank] : rank;
+        }
+        struct group_span span = collective_span(options->fabric, gpus, group->n_members);
+        const uint64_t words[] = {(uint64_t)span.ranks, (uint64_t)span.ranks_per_domain, (uint64_t)span.domains,
+                                  (uint64_t)span.leaves, (uint64_t)span.pods};
+        uint64_t seen = group->kind;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            seen = fold_then(seen, words[w]);
+        r->seen[PART_GROUPS][g] = seen;
+        free(gpus);
+    }
+}
+
+static void refinement_begin(struct refinement *r)
+{
+    for (size_t i = 0; i < r->n[PART_RANKS]; i++)
+        r->seen[PART_RANKS][i] = (uint64_t)r->fold->whole->ranks[i].script;
+    begin_groups(r);
+    begin_connections(r);
+    begin_links(r);
+    for (int part = 0; part < N_PARTS; part++)
+        colours_number(r, (enum part)part);
+}
+
+/* ---- what each sees of the others */
+
+static uint64_t message_seen(const struct refinement *r, size_t rank, int role)
+{
+    uint32_t first = r->fold->message_first[rank * N_PEERS + (size_t)role];
+    uint64_t seen = 0;
+
+    for (int q = 0; first != UINT32_MAX && q < r->network->options->queue_pairs; q++)
+        seen = fold_then(seen, r->colour[PART_CONNECTIONS][first + (uint32_t)q]);
+    return seen;
+}
+
+static uint64_t block_seen(const struct refinement *r, size_t rank)
+{
+    uint64_t sum = 0;
+
+    if (r->blocks.n_blocks == 0)
+        return 0;
+    int32_t block = r->blocks.block[rank];
+    for (int32_t m = r->blocks.first[block]; m < r->blocks.first[block + 1]; m++)
+        sum += fold_mix(r->colour[PART_RANKS][r->blocks.members[m]] + UINT64_C(1));
+    return sum;
+}
+
+static void look_ranks(struct refinement *r)
+{
+    for (size_t i = 0; i < r->n[PART_RANKS]; i++) {
+        const struct program_rank *rank = &r->fold->whole->ranks[i];
+        uint64_t seen = r->colour[PART_RANKS][i];
+        for (int p = 0; p < N_PEERS; p++) {
+            seen = fold_then(seen, rank->peers[p] >= 0 ? r->colour[PART_RANKS][rank->peers[p]] + UINT64_C(1) : 0);
+            seen = fold_then(seen, message_seen(r, i, p));
+        }
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            seen = fold_then(seen, rank->groups[kind] >= 0 ? r->colour[PART_GROUPS][rank->groups[kind]] + UINT64_C(1) : 0);
+        r->seen[PART_RANKS][i] = fold_then(seen, block_seen(r, i));
+    }
+}
+
+static void look_groups(struct refinement *r)
+{
+    const struct program *whole = r->fold->whole;
+
+    for (size_t g = 0; g < r->n[PART_GROUPS]; g++) {
+        const struct rank_group *group = &whole->groups[g];
+        uint64_t members = 0, seen = r->colour[PART_GROUPS][g];
+        for (int32_t m = 0; m < group->n_members; m++)
+            members += fold_mix(r->colour[PART_RANKS][whole->members[group->first_member + m]] + UINT64_C(1));
+        seen = fold_then(seen, members);
+        for (int shape = 0; shape <= SHAPE_ALL_TO_ALL; shape++) {
+            const struct fold_edges *edges = &r->fold->edges[g * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+            uint64_t sum = 0;
+            for (uint32_t e = edges->first; e < edges->first + edges->n; e++)
+                sum += fold_mix(r->colour[PART_CONNECTIONS][e] + UINT64_C(1));
+            seen = fold_then(seen, sum);
+        }
+        r->seen[PART_GROUPS][g] = seen;
+    }
+}
+
+void fold_ends_seen(const struct refinement *r, const struct fold_connection *c, uint32_t ends[2])
+{
+    bool message = c->owner == N_GROUP_KINDS;
+
+    ends[0] = message ? r->colour[PART_RANKS][c->from] : r->colour[PART_GROUPS][c->from];
+    ends[1] = message ? r->colour[PART_RANKS][c->to] : (uint32_t)c->to;
+}
+
+static void look_connections(struct refinement *r)
+{
+    const struct fold *fold = r->fold;
+
+    for (size_t i = 0; i < r->n[PART_CONNECTIONS]; i++) {
+        const struct fold_connection *c = &fold->connections[i];
+        uint32_t ends[2];
+        fold_ends_seen(r, c, ends);
+        uint64_t seen = fold_then(fold_then(r->colour[PART_CONNECTIONS][i], ends[0]), ends[1]);
+        for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+            if (r->live[fold->hops[h]])
+                seen = fold_then(seen, r->colour[PART_LINKS][fold->hops[h]]);
+        r->seen[PART_CONNECTIONS][i] = seen;
+    }
+}
+
+static void look_links(struct refinement *r)
+{
+    const struct fold *fold = r->fold;
+    uint64_t *seen = r->seen[PART_LINKS];
+
+    for (size_t l = 0; l < r->n[PART_LINKS]; l++)
+        seen[l] = fold_mix(r->colour[PART_LINKS][l]);
+    for (size_t i = 0; i < fold->n_connections; i++) {
+        const struct fold_connection *c = &fold->connections[i];
+        uint64_t crossed = fold_mix(r->colour[PART_CONNECTIONS][i] + UINT64_C(0x517CC1B727220A95));
+        for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
+            if (r->live[fold->hops[h]])
+                seen[fold->hops[h]] += crossed;
+    }
+}
+
+bool fold_refine(struct refinement *r)
+{
+    static void (*const look[N_PARTS])(struct refinement *) = {look_ranks, look_groups, look_connections, look_links};
+    uint64_t before, after = 0;
+
+    refinement_begin(r);
+    do {
+        before = after;
+        after = 0;
+        for (int k = 0; k < N_PARTS; k++) {
+            static const enum part order[N_PARTS] = {PART_CONNECTIONS, PART_LINKS, PART_GROUPS, PART_RANKS};
+            look[order[k]](r);
+            colours_number(r, order[k]);
+            after += r->n_colours[order[k]];
+        }
+        if (2 * (size_t)r->n_colours[PART_RANKS] > r->n[PART_RANKS])
+            return false;
+    } while (after != before);
+    return true;
+}
