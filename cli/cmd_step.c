@@ -23,7 +23,7 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = ranks_choices,
      .initial = "folded",
-     .help = "simulate one rank per stage for all that behave alike, or every rank"},
+     .help = "simulate one rank for all that behave alike, or every rank"},
     {.name = "detail",
      .argument = "LEVEL",
      .type = OPTION_CHOICE,
@@ -35,7 +35,7 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = network_choices,
      .initial = "analytic",
-     .help = "closed-form transfer times, or flows that share links (every rank is simulated)"},
+     .help = "closed-form transfer times, or flows that share the links of a fabric"},
     FABRIC_OPTION_ROWS,
     {.name = "placement",
      .argument = "HOW",
@@ -241,8 +241,9 @@ const struct command command_step = {
         "Where the time goes: each nanosecond of a rank belongs to what its compute stream does, or, where that waits, to the "
         "exchange it waits for (the part during which data moves) or to the bubble (the part during which another stage has not "
         "yet begun). The classes sum to the step.\n\n"
-        "Ranks of one stage behave alike on healthy nodes and are folded into one; --ranks all simulates each of them and gives "
-        "the same time.\n\n"
+        "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
+        "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
+        "them and gives the same time.\n\n"
         "Without a layout, or with `layout: auto`, the best one of the closed form is taken.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,

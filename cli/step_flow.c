@@ -50,6 +50,7 @@ static void network_seen(void *context, struct network_flow *network, const stru
     network_flow_usage(network, usage);
     flow->n_hot = network_flow_hottest(network, usage, HOT_LINKS, flow->hot);
     flow->counts = network_flow_counts(network);
+    flow->seconds = result->step_time_s;
     layers_measure(flow, usage, result->step_time_s);
     if (flow->map != NULL)
         map_write(flow, usage, result->step_time_s);
@@ -193,13 +194,17 @@ static void write_hot(const struct step_flow *flow, const struct invocation *cal
     char text[160];
 
     table_column(&table, "contended link", NULL, ALIGN_LEFT);
+    table_column(&table, "alike", NULL, ALIGN_RIGHT);
     table_column(&table, "contended", "ms", ALIGN_RIGHT);
+    table_column(&table, "of the step", "%", ALIGN_RIGHT);
     table_column(&table, "at once", NULL, ALIGN_RIGHT);
     table_column(&table, "routed over it", NULL, ALIGN_LEFT);
     for (int i = 0; i < flow->n_hot; i++) {
         const struct hot_link *hot = &flow->hot[i];
         table_cell(&table, "%s", fabric_link_name(&flow->fabric, hot->link, text, sizeof text));
+        table_cell(&table, "%u", hot->alike);
         table_cell(&table, "%.2f", (double)hot->contended * 1e-6);
+        table_cell(&table, "%.2f", 100 * (double)hot->contended * 1e-9 / flow->seconds);
         table_cell(&table, "%u", hot->most);
         users_text(hot, text, sizeof text);
         table_cell(&table, "%s", text);
@@ -246,9 +251,9 @@ static json_t *hot_json(const struct step_flow *flow)
             if (hot->collectives[kind] > 0)
                 json_object_set_new(users, group_kind_name((enum group_kind)kind), json_integer(hot->collectives[kind]));
         fabric_link_name(&flow->fabric, hot->link, name, sizeof name);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:f, s:i, s:o}", "link", name, "contended_s", (double)hot->contended * 1e-9,
-                                        "bytes", hot->carried, "transfers_at_once", (int)hot->most, "users", users));
+        json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:i, s:o}", "link", name, "links_alike", (int)hot->alike,
+                                              "contended_s", (double)hot->contended * 1e-9, "bytes", hot->carried,
+                                              "transfers_at_once", (int)hot->most, "users", users));
     }
     return list;
 }

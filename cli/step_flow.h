@@ -25,6 +25,7 @@ struct step_flow {
     struct link_event *events;
     FILE *map; /* NULL: no table of links wanted */
     /* After the run. */
+    double seconds; /* of the step */
     struct hot_link hot[HOT_LINKS];
     int n_hot;
     struct layer_use layers[N_FABRIC_LAYERS];

@@ -229,9 +229,11 @@ static void write_end(const struct step_report *report, FILE *out)
 {
     static const char *const details[] = {"chunk", "layer", "kernel"};
     char actors[32];
+    bool stand = report->flow != NULL && report->result->actors < report->setup->experiment.gpus;
 
-    fprintf(out, "simulated: %s rank%s, one operation per %s\nassumed:\n", grouped(report->result->actors, actors, sizeof actors),
-            report->result->actors == 1 ? "" : "s", details[report->detail]);
+    fprintf(out, "simulated: %s rank%s%s, one operation per %s\nassumed:\n",
+            grouped(report->result->actors, actors, sizeof actors), report->result->actors == 1 ? "" : "s",
+            stand ? " that the others are provably like" : "", details[report->detail]);
     for (int i = 0; i < report->n_assumptions; i++)
         fprintf(out, "  - %s\n", report->assumptions[i]);
 }

@@ -575,13 +575,28 @@ void network_flow_usage(const struct network_flow *n, struct link_usage *usage)
             .carried = flows_carried(n->flows, l), .contended = flows_contended(n->flows, l), .most = flows_most(n->flows, l)};
 }
 
+/* A link with its layer, for sorting. */
+struct hot_candidate {
+    struct hot_link link;
+    enum fabric_layer layer;
+};
+
+/* Hotter first; those that are alike stand together. */
+static int candidate_compare(const struct hot_candidate *x, const struct hot_candidate *y)
+{
+    if (x->link.contended != y->link.contended)
+        return x->link.contended > y->link.contended ? -1 : 1;
+    if (x->layer != y->layer)
+        return x->layer < y->layer ? -1 : 1;
+    return (x->link.most < y->link.most) - (x->link.most > y->link.most);
+}
+
 static int hotter_first(const void *a, const void *b)
 {
-    const struct hot_link *x = a, *y = b;
+    const struct hot_candidate *x = a, *y = b;
+    int order = candidate_compare(x, y);
 
-    if (x->contended != y->contended)
-        return x->contended > y->contended ? -1 : 1;
-    return x->link < y->link ? -1 : x->link > y->link;
+    return order != 0 ? order : (x->link.link > y->link.link) - (x->link.link < y->link.link);
 }
 
 static void owner_count(struct hot_link *link, uint64_t owner)
@@ -616,25 +631,45 @@ static void owners_count(const struct network_flow *n, int n_links, struct hot_l
                 owner_count(&links[i], flows_what(n->flows, f));
 }
 
+static size_t candidates_list(const struct network_flow *n, const struct link_usage *usage, struct hot_candidate *all)
+{
+    const struct fabric *fabric = n->options.fabric;
+    size_t found = 0;
+
+    for (uint32_t l = 0; l < fabric_links(fabric); l++)
+        if (usage[l].contended > 0)
+            all[found++] = (struct hot_candidate){.link = {.link = l,
+                                                           .alike = 1,
+                                                           .contended = usage[l].contended,
+                                                           .carried = usage[l].carried,
+                                                           .most = usage[l].most},
+                                                  .layer = fabric_layer_of(fabric, l)};
+    qsort(all, found, sizeof *all, hotter_first);
+    return found;
+}
+
 int network_flow_hottest(const struct network_flow *n, const struct link_usage *usage, int wanted, struct hot_link *hottest)
 {
     uint32_t n_links = fabric_links(n->options.fabric);
-    struct hot_link *all = memory_new(n_links, sizeof *all);
-    int found = 0;
+    struct hot_candidate *all = memory_new(n_links, sizeof *all);
+    size_t found = candidates_list(n, usage, all), first = 0;
+    int told = 0;
 
     wanted = wanted < HOTTEST_MAX ? wanted : HOTTEST_MAX;
-    for (uint32_t l = 0; l < n_links; l++)
-        if (usage[l].contended > 0)
-            all[found++] =
-                (struct hot_link){.link = l, .contended = usage[l].contended, .carried = usage[l].carried, .most = usage[l].most};
-    qsort(all, (size_t)found, sizeof *all, hotter_first);
-    found = found < wanted ? found : wanted;
-    for (int i = 0; i < found; i++)
-        hottest[i] = all[i];
+    for (size_t i = 0; i < found; i++) {
+        if (i > 0 && candidate_compare(&all[first], &all[i]) == 0) {
+            hottest[told - 1].alike++;
+            continue;
+        }
+        if (told == wanted)
+            break;
+        first = i;
+        hottest[told++] = all[i].link;
+    }
     if (n->fold != NULL)
-        owners_count_folded(n->fold, n_links, found, hottest);
+        owners_count_folded(n->fold, n_links, told, hottest);
     else
-        owners_count(n, found, hottest);
+        owners_count(n, told, hottest);
     free(all);
-    return found;
+    return told;
 }

@@ -65,11 +65,12 @@ struct link_usage {
 };
 void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
-/* The links that were saturated by several transfers the longest, longest first; fewer than n when fewer were. At most
- * HOTTEST_MAX. `usage` is what network_flow_usage has said. */
+/* The links that held transfers back the longest, longest first; fewer than n when fewer did. Links of one layer that have seen
+ * the same are told once. At most HOTTEST_MAX. `usage` is what network_flow_usage has said. */
 struct hot_link {
     uint32_t link;
-    nanos contended;                     /* time in which at least two transfers shared all of it */
+    uint32_t alike;                      /* links, itself included */
+    nanos contended;                     /* time in which it held back one of at least two transfers */
     double carried;                      /* bytes */
     uint32_t most;                       /* transfers at once */
     uint32_t messages;                   /* connections of messages that are routed over it ... */
