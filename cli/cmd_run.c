@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/experiment_options.h"
+#include "cli/fabric_options.h"
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/run_setup.h"
@@ -91,6 +92,7 @@ static enum status check_price(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
+static const char *const networks[] = {"analytic", "flow", NULL};
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
 static const char *const degraded[] = {"auto", "factor", "step", NULL};
@@ -161,6 +163,13 @@ static const struct option_row options[] = {
      .dimension = DIM_RATE,
      .help = "of the checkpoint store; the cluster's when left out",
      .group = "Recovery"},
+    {.name = "checkpoint-network",
+     .argument = "HOW",
+     .type = OPTION_CHOICE,
+     .choices = networks,
+     .initial = "analytic",
+     .help = "what takes checkpoints to neighbours and a loaded one to the replicas: rates, or every flow on the fabric",
+     .group = "Recovery"},
     {.name = "load",
      .argument = "HOW",
      .type = OPTION_CHOICE,
@@ -222,6 +231,7 @@ static const struct option_row options[] = {
      .check = check_price,
      .help = "money per GPU and hour, such as 2.5: adds the cost per token, spares included",
      .group = "Many runs"},
+    FABRIC_OPTION_ROWS,
     {.name = "incidents", .argument = "FILE", .type = OPTION_TEXT, .help = "also write every fault as CSV", .group = "Run"},
     {0},
 };

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "cli/experiment_options.h"
+#include "cli/fabric_options.h"
 #include "cli/layout_choice.h"
+#include "sim/checkpoint_traffic.h"
 #include "sim/fault_statistics.h"
 #include "sim/faults.h"
 #include "sim/step.h"
@@ -237,11 +239,30 @@ static int checkpoint_parse(struct invocation *call, const char *name)
     return -1;
 }
 
-static void find_costs(struct invocation *call, struct run_session *s)
+/* The way of checkpoints through the network: on a fabric when that is asked for. */
+static enum status find_traffic(struct invocation *call, struct run_session *s, const struct setting *setting)
+{
+    struct fabric fabric;
+    if (option_choice(call, "checkpoint-network") != 1)
+        return STATUS_OK;
+    enum status status = fabric_options_load(call, &s->experiment.cluster, &fabric);
+    if (status != STATUS_OK)
+        return status;
+    struct router router = fabric_options_router(call, &fabric);
+    status =
+        checkpoint_cost_on_fabric(&s->layout, setting, &router, (int)option_count(call, "queue-pairs"), &s->cost, &call->diags);
+    fabric_free(&fabric);
+    return status;
+}
+
+static enum status find_costs(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
     struct startup_options startup = startup_usual();
     checkpoint_cost_of(&s->layout, &setting, option_quantity(call, "storage-rate"), &s->cost);
+    enum status status = find_traffic(call, s, &setting);
+    if (status != STATUS_OK)
+        return status;
     int store = option_choice(call, "store");
     startup.store = store >= 0 ? (enum store_kind)store : STORE_ORDERED;
     double loading = option_choice(call, "load") == LOAD_ALL ? s->cost.load_all_s : s->cost.load_broadcast_s;
@@ -249,6 +270,7 @@ static void find_costs(struct invocation *call, struct run_session *s)
         loading = s->cost.load_memory_s;
     s->startup = startup_of(&startup, &s->layout, &setting, 1, loading);
     s->has_cost = true;
+    return STATUS_OK;
 }
 
 /* Every-step checkpoints go to memory; one an hour of work goes to storage too. */
@@ -268,8 +290,9 @@ static enum status set_checkpoint(struct invocation *call, struct run_session *s
     policy->kind = kind == CHECKPOINT_EVERY_STEP ? CHECKPOINT_MEMORY : (enum checkpoint_kind)kind;
     if (kind == CHECKPOINT_EVERY_STEP)
         policy->interval = nanos_from_seconds(s->report.step_time_s);
-    if (s->has_layout)
-        find_costs(call, s);
+    enum status status = s->has_layout ? find_costs(call, s) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
     if (!*name || !s->has_cost)
         return STATUS_OK;
     checkpoint_cost_apply(&s->cost, policy);

@@ -40,17 +40,20 @@ struct pairs {
     enum load_pattern pattern;
     int n;
     int *to; /* of a permutation */
+    int stride;
     size_t count;
 };
 
 static struct pairs pairs_of(const struct load *load, int n)
 {
-    struct pairs pairs = {.pattern = load->pattern, .n = n, .count = (size_t)n};
+    struct pairs pairs = {.pattern = load->pattern, .n = n, .stride = (n + 1) / 2, .count = (size_t)n};
 
     if (load->pattern == LOAD_PERMUTATION) {
         pairs.to = memory_new((size_t)n, sizeof *pairs.to);
         permutation_fill(pairs.to, n, load->seed);
     }
+    if (load->stride > 0)
+        pairs.stride = load->stride % n;
     if (load->pattern == LOAD_INCAST)
         pairs.count = (size_t)n - 1;
     if (load->pattern == LOAD_ALL_TO_ALL)
@@ -66,7 +69,7 @@ static void pair_get(const struct pairs *pairs, size_t i, int *from, int *to)
     switch (pairs->pattern) {
     case LOAD_PERMUTATION: *to = pairs->to[i]; break;
     case LOAD_RING: *to = (*from + 1) % n; break;
-    case LOAD_SHIFT: *to = (*from + (n + 1) / 2) % n; break;
+    case LOAD_SHIFT: *to = (*from + pairs->stride) % n; break;
     case LOAD_INCAST:
         *from = (int)i + 1;
         *to = 0;

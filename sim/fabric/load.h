@@ -7,7 +7,7 @@
  *
  *   permutation   a random permutation without fixed points: GPU i to p(i)
  *   ring          GPU i to i + 1
- *   shift         GPU i to i + GPUs / 2: everything crosses the bisection
+ *   shift         GPU i to i + GPUs / 2: everything crosses the bisection; or to i + `stride`
  *   incast        everybody to GPU 0
  *   all_to_all    everybody to everybody else: GPUs (GPUs - 1) transfers of bytes / (GPUs - 1)
  *
@@ -27,6 +27,7 @@ enum { LOAD_TRANSFERS_MAX = 1 << 23 };
 struct load {
     enum load_pattern pattern;
     int gpus;        /* the first so many of the fabric take part; 0: all */
+    int stride;      /* of a shift; 0: half of the GPUs */
     double bytes;    /* each GPU sends */
     double jitter;   /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
     int queue_pairs; /* per connection; 0: 1 */

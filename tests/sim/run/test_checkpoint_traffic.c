@@ -1,0 +1,119 @@
+/*
+ * Checkpoints' traffic on a fabric. Each GPU of MegaScale's machines has a NIC of its own and the fabric does not oversubscribe,
+ * so without collisions a state reaches its neighbour, or the next replica, in bytes / NIC rate; a NIC at half its speed takes
+ * twice as long and everybody waits for it.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/spec/catalog.h"
+#include "sim/checkpoint_traffic.h"
+
+struct traffic_case {
+    struct transformer model;
+    struct cluster cluster;
+    struct job job;
+    struct setting setting;
+    struct layout layout;
+    struct fabric fabric;
+    struct router router;
+    struct checkpoint_cost cost;
+    struct diags diags;
+};
+
+static void case_create(struct traffic_case *c, enum routing routing)
+{
+    *c = (struct traffic_case){.job = {.global_batch = 64,
+                                       .seq_len = 2048,
+                                       .precision = PRECISION_BF16,
+                                       .gradient_precision = PRECISION_FP32,
+                                       .optimizer = OPTIMIZER_ADAM}};
+    ck_assert_int_eq(catalog_model("gpt-22b", &c->model, &c->diags), STATUS_OK);
+    ck_assert_int_eq(catalog_cluster("megascale-a100", &c->cluster, &c->diags), STATUS_OK);
+    c->cluster.nodes = 128;
+    c->setting = (struct setting){.model = &c->model, .cluster = &c->cluster, .job = &c->job, .gpus = 1024};
+    ck_assert_int_eq(layout_parse("tp=8,pp=4,dp=32,mb=1", &c->layout, &c->diags), STATUS_OK);
+    layout_complete(&c->layout, &c->setting);
+    ck_assert_int_eq(fabric_create(&c->cluster, &c->fabric, &c->diags), STATUS_OK);
+    c->router = (struct router){.fabric = &c->fabric, .routing = routing};
+    checkpoint_cost_of(&c->layout, &c->setting, 0, &c->cost);
+}
+
+static void case_free(struct traffic_case *c)
+{
+    fabric_free(&c->fabric);
+    diags_free(&c->diags);
+}
+
+static enum status run(struct traffic_case *c)
+{
+    return checkpoint_cost_on_fabric(&c->layout, &c->setting, &c->router, 1, &c->cost, &c->diags);
+}
+
+START_TEST(without_collisions_it_is_bytes_over_rate)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    double alone = c.cost.rank_bytes / c.cluster.nic_rate;
+    ck_assert_int_eq(run(&c), STATUS_OK);
+    ck_assert_double_eq_tol(c.cost.neighbour_s, alone, 1e-6 * alone);
+    ck_assert_double_eq_tol(c.cost.load_memory_s, alone + c.cost.snapshot_s, 1e-6 * alone);
+    ck_assert_double_eq_tol(c.cost.load_broadcast_s, c.cost.storage_s + alone + c.cost.snapshot_s, 1e-6 * c.cost.storage_s);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_slow_nic_is_waited_for)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    double alone = c.cost.rank_bytes / c.cluster.nic_rate;
+    fabric_set_speed(&c.fabric, c.fabric.first[LAYER_NIC_UP] + 24, 0.5);
+    ck_assert_int_eq(run(&c), STATUS_OK);
+    ck_assert_double_eq_tol(c.cost.neighbour_s, 2 * alone, 1e-6 * alone);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(collisions_take_longer)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_ECMP);
+    double alone = c.cost.rank_bytes / c.cluster.nic_rate;
+    ck_assert_int_eq(run(&c), STATUS_OK);
+    ck_assert_double_gt(c.cost.neighbour_s, 1.2 * alone);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    struct checkpoint_cost before = c.cost;
+    fabric_set_speed(&c.fabric, c.fabric.first[LAYER_NIC_UP] + 24, 0);
+    ck_assert_int_eq(run(&c), STATUS_BAD_INPUT);
+    c.setting.gpus = 2048;
+    ck_assert_int_eq(run(&c), STATUS_BAD_INPUT);
+    ck_assert_int_eq(c.diags.n_errors, 2);
+    ck_assert_mem_eq(&c.cost, &before, sizeof before);
+    case_free(&c);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("checkpoint traffic");
+    TCase *all = tcase_create("checkpoint traffic");
+    tcase_add_test(all, without_collisions_it_is_bytes_over_rate);
+    tcase_add_test(all, a_slow_nic_is_waited_for);
+    tcase_add_test(all, collisions_take_longer);
+    tcase_add_test(all, what_cannot_be_is_refused);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
