@@ -19,6 +19,7 @@ int add_cuda(const struct cuda_launch *launch, const struct add_call *call);
 int dropout_forward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
 int dropout_backward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
 int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_call *call);
+int quantise_cuda(const struct cuda_launch *launch, const struct quantise_call *call);
 int embedding_forward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
 int embedding_backward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
 int logits_max_cuda(const struct cuda_launch *launch, const struct logits_call *call);

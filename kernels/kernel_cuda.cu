@@ -31,6 +31,7 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_DROPOUT_FORWARD: return dropout_forward_cuda(launch, &call->dropout);
     case KERNEL_DROPOUT_BACKWARD: return dropout_backward_cuda(launch, &call->dropout);
     case KERNEL_COLUMN_SUM: return column_sum_cuda(launch, &call->column_sum);
+    case KERNEL_QUANTISE: return quantise_cuda(launch, &call->quantise);
     case KERNEL_EMBEDDING_FORWARD: return embedding_forward_cuda(launch, &call->embedding);
     case KERNEL_EMBEDDING_BACKWARD: return embedding_backward_cuda(launch, &call->embedding);
     case KERNEL_LOGITS_MAX: return logits_max_cuda(launch, &call->logits);

@@ -15,6 +15,7 @@ static const char *const names[N_KERNELS] = {
     [KERNEL_DROPOUT_FORWARD] = "dropout_forward",
     [KERNEL_DROPOUT_BACKWARD] = "dropout_backward",
     [KERNEL_COLUMN_SUM] = "column_sum",
+    [KERNEL_QUANTISE] = "quantise",
     [KERNEL_EMBEDDING_FORWARD] = "embedding_forward",
     [KERNEL_EMBEDDING_BACKWARD] = "embedding_backward",
     [KERNEL_LOGITS_MAX] = "logits_max",

@@ -39,6 +39,7 @@ enum kernel {
     KERNEL_DROPOUT_FORWARD,
     KERNEL_DROPOUT_BACKWARD,
     KERNEL_COLUMN_SUM,
+    KERNEL_QUANTISE,
     KERNEL_EMBEDDING_FORWARD,
     KERNEL_EMBEDDING_BACKWARD,
     KERNEL_LOGITS_MAX,
@@ -162,6 +163,15 @@ struct column_sum_call {
     float *sum;
 };
 
+/* x as 8-bit numbers with a common scale, for matrix products of fp8: *scale = largest |x| / 448 (1 when all are 0), y[i] = x[i]
+ * times its inverse, rounded to nearest even e4m3 (4 bits of exponent, 3 of mantissa, largest 448, no infinity). */
+struct quantise_call {
+    int64_t n;
+    const void *x; /* [n] */
+    uint8_t *y;    /* [n] */
+    float *scale;  /* one number in device memory: y[i] * *scale is about x[i] */
+};
+
 /* Token (and position) lookup in the rows [first, first + count) of the vocabulary that this rank holds; other tokens give zero.
  * `positions` is NULL for none. Backward adds into the gradients; dpositions may be NULL. position = row mod seq_len. */
 struct embedding_call {
@@ -254,6 +264,7 @@ struct kernel_call {
         struct add_call add;
         struct dropout_call dropout;
         struct column_sum_call column_sum;
+        struct quantise_call quantise;
         struct embedding_call embedding;
         struct logits_call logits;
         struct square_sum_call square_sum;

@@ -17,6 +17,7 @@
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 struct bf16 {
     uint16_t bits;
@@ -56,6 +57,32 @@ __device__ static inline uint32_t bf16_pair(float low, float high)
     uint32_t pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
+}
+
+/* Rounded to nearest even e4m3 (largest 448, no infinity): below 2^-6 multiples of 2^-9, above three bits of mantissa. */
+__device__ static inline uint32_t e4m3_bits(float x)
+{
+    const float size = fminf(fabsf(x), 448.0f), moved = size * 512.0f + 12582912.0f; /* 1.5 * 2^23: the sum is whole */
+    uint32_t bits, sign, whole;
+    memcpy(&sign, &x, sizeof sign);
+    memcpy(&bits, &size, sizeof bits);
+    memcpy(&whole, &moved, sizeof whole);
+    sign = sign >> 24 & 0x80;
+    if (x != x)
+        return sign | 0x7f;
+    return sign | (size < 0.015625f ? whole & 0xff : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120 << 3));
+}
+
+/* Two of them, `low` in the lower byte. */
+__device__ static inline uint32_t e4m3_pair(float low, float high)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 890
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return e4m3_bits(low) | e4m3_bits(high) << 8;
+#endif
 }
 
 __device__ static inline float exp2_fast(float x)

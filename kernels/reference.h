@@ -25,6 +25,7 @@ void add_reference(const struct add_call *call);
 void dropout_forward_reference(const struct dropout_call *call);
 void dropout_backward_reference(const struct dropout_call *call);
 void column_sum_reference(const struct column_sum_call *call);
+void quantise_reference(const struct quantise_call *call);
 void embedding_forward_reference(const struct embedding_call *call);
 void embedding_backward_reference(const struct embedding_call *call);
 void logits_max_reference(const struct logits_call *call);

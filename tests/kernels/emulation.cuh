@@ -140,6 +140,25 @@ static inline float float_from_bits(uint32_t bits)
     return value;
 }
 
+/* Rounded to nearest even e4m3 (largest 448, no infinity): below 2^-6 multiples of 2^-9, above three bits of mantissa. */
+static inline uint32_t e4m3_bits(float x)
+{
+    const float size = fminf(fabsf(x), 448.0f), moved = size * 512.0f + 12582912.0f; /* 1.5 * 2^23: the sum is whole */
+    uint32_t bits, sign, whole;
+    memcpy(&sign, &x, sizeof sign);
+    memcpy(&bits, &size, sizeof bits);
+    memcpy(&whole, &moved, sizeof whole);
+    sign = sign >> 24 & 0x80;
+    if (x != x)
+        return sign | 0x7f;
+    return sign | (size < 0.015625f ? whole & 0xff : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120 << 3));
+}
+
+static inline uint32_t e4m3_pair(float low, float high)
+{
+    return e4m3_bits(low) | e4m3_bits(high) << 8;
+}
+
 static inline uint32_t bf16_bits(float value)
 {
     uint32_t bits;

@@ -29,7 +29,7 @@ uint16_t bf16_of_float(float value)
 
 static size_t host_element_bytes(enum operand_type type)
 {
-    return type == OPERAND_DOUBLE ? 8 : type == OPERAND_SCRATCH ? 1 : 4;
+    return type == OPERAND_DOUBLE ? 8 : type == OPERAND_SCRATCH || type == OPERAND_BYTE ? 1 : 4;
 }
 
 size_t operand_element_bytes(const struct operand *operand, bool device)
@@ -303,6 +303,19 @@ static void draw_column_sum(struct draw *d)
     FLOATS("sum", ROLE_IN_OUT, column_sum.sum, call->h);
 }
 
+/* Of all sizes, so that all exponents occur. */
+static void draw_quantise(struct draw *d)
+{
+    struct quantise_call *call = &d->c->call.quantise;
+    *call = (struct quantise_call){.n = between(d, 1, d->size * d->size)};
+    text(d, "n %lld", (long long)call->n);
+    float *x = IN("x", quantise.x, call->n);
+    for (int64_t i = 0; i < call->n; i++)
+        x[i] = float_of_bf16(bf16_of_float(ldexpf(x[i], (int)between(d, -20, 3))));
+    operand_add(d, "y", OPERAND_BYTE, ROLE_OUT, SLOT(quantise.y), call->n);
+    FLOATS("scale", ROLE_OUT, quantise.scale, 1);
+}
+
 static int32_t *indices(struct draw *d, const char *name, size_t slot, int64_t count, int64_t below)
 {
     int32_t *data = operand_data(operand_add(d, name, OPERAND_INT32, ROLE_IN, slot, count));
@@ -446,6 +459,7 @@ static void draw_operands(struct draw *d, enum kernel kernel)
     case KERNEL_DROPOUT_FORWARD:
     case KERNEL_DROPOUT_BACKWARD: draw_dropout(d, kernel); break;
     case KERNEL_COLUMN_SUM: draw_column_sum(d); break;
+    case KERNEL_QUANTISE: draw_quantise(d); break;
     case KERNEL_EMBEDDING_FORWARD:
     case KERNEL_EMBEDDING_BACKWARD: draw_embedding(d, kernel); break;
     case KERNEL_LOGITS_MAX:
@@ -534,6 +548,7 @@ static double element(const struct operand *operand, const void *data, size_t i,
     case OPERAND_FLOAT: return (double)((const float *)data)[i];
     case OPERAND_DOUBLE: return ((const double *)data)[i];
     case OPERAND_INT32: return ((const int32_t *)data)[i];
+    case OPERAND_BYTE: return ((const uint8_t *)data)[i];
     case OPERAND_SCRATCH: return 0;
     }
     return 0;
@@ -558,6 +573,7 @@ double operand_error(const struct operand *expected, const void *got)
 double kernel_tolerance(enum kernel kernel)
 {
     switch (kernel) {
+    case KERNEL_QUANTISE:
     case KERNEL_ZERO:
     case KERNEL_COPY: return 0;
     case KERNEL_ATTENTION_FORWARD: return 8e-3;

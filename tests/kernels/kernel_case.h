@@ -14,7 +14,7 @@
 #include "kernels/kernels.h"
 #include "model/base/random.h"
 
-enum operand_type { OPERAND_ACTIVATION, OPERAND_FLOAT, OPERAND_DOUBLE, OPERAND_INT32, OPERAND_SCRATCH };
+enum operand_type { OPERAND_ACTIVATION, OPERAND_FLOAT, OPERAND_DOUBLE, OPERAND_INT32, OPERAND_BYTE, OPERAND_SCRATCH };
 enum operand_role { ROLE_IN, ROLE_OUT, ROLE_IN_OUT };
 
 enum { MAX_OPERANDS = 12, MAX_SLOTS = 2, GUARD_BYTES = 256 };

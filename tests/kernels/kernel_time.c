@@ -191,6 +191,9 @@ static void time_pointwise(struct bench *b, int64_t t, int64_t h)
     time_kernel(b, sizes, &call, 2 * n, n);
     call = (struct kernel_call){.kernel = KERNEL_CAST, .cast = {t * h, floats(b, t * h), bf16s(b, t * h), false}};
     time_kernel(b, sizes, &call, 6 * n, 0);
+    call = (struct kernel_call){.kernel = KERNEL_QUANTISE,
+                                .quantise = {t * h, bf16s(b, t * h), take(b, (size_t)(t * h)), floats(b, 1)}};
+    time_kernel(b, sizes, &call, 5 * n, 2 * n);
     for (int gated = 0; gated < 2; gated++) {
         int64_t wide = t * h * (gated ? 2 : 1);
         snprintf(sizes, sizeof sizes, "t=%lld f=%lld %s", (long long)t, (long long)h, gated ? "swiglu" : "gelu");

@@ -71,6 +71,28 @@ START_TEST(activation_by_hand)
 }
 END_TEST
 
+/* With a largest number of 448 the scale is 1. 17 and 19 are ties between multiples of 2: to the even mantissa; 2^-10 and 3 *
+ * 2^-10 between multiples of 2^-9. */
+START_TEST(quantise_by_hand)
+{
+    float x[] = {448, 1, -0.5f, 0, 17, 19, 0x1p-9f, 0x1p-10f, 3 * 0x1p-10f, 0x1p-6f, 447, -240}, scale;
+    static const uint8_t expected[] = {0x7e, 0x38, 0xb0, 0, 0x58, 0x5a, 1, 0, 2, 0x08, 0x7e, 0xf7};
+    uint8_t y[12];
+    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 12, .x = x, .y = y, .scale = &scale}});
+    ck_assert_float_eq(scale, 1);
+    for (int i = 0; i < 12; i++)
+        ck_assert_msg(y[i] == expected[i], "%g becomes 0x%02x", (double)x[i], y[i]);
+    float small[] = {0.25f, -0.125f};
+    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 2, .x = small, .y = y, .scale = &scale}});
+    ck_assert_float_eq(scale, 0.25f / 448);
+    ck_assert(y[0] == 0x7e && y[1] == 0xf6);
+    float nothing[] = {0, 0};
+    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 2, .x = nothing, .y = y, .scale = &scale}});
+    ck_assert(y[0] == 0 && y[1] == 0);
+    ck_assert_float_eq(scale, 1);
+}
+END_TEST
+
 /* The first token sees itself only: its value, log-sum-exp its score. Equal keys: the mean of the values seen. */
 START_TEST(attention_by_hand)
 {
@@ -327,6 +349,7 @@ int main(void)
     tcase_add_test(tcase, lamb_scales_by_length);
     tcase_add_test(tcase, sums_and_adds);
     tcase_add_test(tcase, dropout_by_place);
+    tcase_add_test(tcase, quantise_by_hand);
     tcase_add_test(tcase, every_kernel_has_a_name);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
