@@ -9,6 +9,7 @@
 #include "model/cost/work.h"
 #include "model/spec/catalog.h"
 #include "traces/measurement_reading.h"
+#include "traces/reconcile.h"
 
 /* --- the job and the layout ---------------------------------------------------------------------------------------- */
 
@@ -145,6 +146,16 @@ static void assume_window(struct measurement *row)
         row->job.window = (int64_t)((double)row->job.seq_len * SLIDING_WINDOW_ASSUMED + 0.5);
 }
 
+/* GPT-like models of FSDP stacks are of MPT's line (assumption): ALiBi, no biases, tied tables. */
+static void assume_line(const struct measurement_reading *reading, struct measurement *row)
+{
+    bool named = *reading_text(reading, COLUMN_MODEL) != '\0', gpt = row->model.norm == NORM_LAYER && !row->model.gated_mlp;
+    if (named || !gpt || row->layout.zero < 3 || row->layout.features & FEATURES_FUSING)
+        return;
+    row->model.position = POSITION_ALIBI;
+    row->model.linear_bias = row->model.qkv_bias = false;
+}
+
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
 static void read_outcome(struct measurement_reading *reading, struct measurement *row)
@@ -215,6 +226,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     read_job(reading, &shape, zero, &row->job);
     assume_window(row);
     read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
+    assume_line(reading, row);
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     read_outcome(reading, row);
@@ -276,8 +288,10 @@ enum status measurement_table_build(struct csv_table *csv, struct measurement_ta
             else
                 built.n_skipped++;
         }
-        if (diags->n_errors == errors_before)
+        if (diags->n_errors == errors_before) {
             note_defaults(&reading);
+            measurement_reconcile(&built, diags);
+        }
     }
     reading_free(&reading);
     built.csv = *csv;

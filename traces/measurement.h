@@ -13,7 +13,8 @@
  *             over it. Of a mixture of experts only `layers` and `vocab` do: its widths are not one number. Without a known name
  *             the shape columns must stand alone, and what they leave open is decided by kind: gated MLPs or grouped queries mean
  *             a LLaMA-like model (RMS norm, rotary positions, no biases, untied head), otherwise a GPT-like one (layer norm,
- *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head).
+ *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). Under ZeRO-3 without fused operators
+ *             the latter is of MPT's line: ALiBi and no biases.
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
  *             gpus_per_node 8, tp pp vpp cp ep 1, zero 0, micro_batch 1, recompute none, precision bf16, outcome ok;
  *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.

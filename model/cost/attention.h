@@ -30,6 +30,9 @@
  * published speeds: a GPU's parameters are of the fastest kernel it has; the first FlashAttention reached about 0.45 of the
  * second (Dao 2023, figures 4-6).
  *
+ * Biases of distance (ALiBi) were no part of these kernels until FlashAttention 2.4 (January 2024); models trained with them used
+ * slower ones. What is left of the speed, 0.65, is that of 139 FSDP runs of MPT models on A100 (llm-foundry's tables).
+ *
  * Validity: long loops; heads of 64 to 256. Which order tiles run in is the library's, so times between 1 and 3 tiles per SM
  * are uncertain by 10 to 20 %. Grouped queries share K and V in cache, which changes only the traffic. Scores of fp8 operands
  * need conversions that `fraction` has swallowed. Unfused attention is built from GEMM and memory-bound works (work_attention.c).

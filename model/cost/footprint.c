@@ -25,8 +25,9 @@ static bool has(const struct layout *layout, feature_set any)
 
 /*
  * An eager pipeline stack: no fused operators, no compiler, and no FSDP (whose frameworks compute the loss in place and free
- * eagerly). What it keeps beyond the counts below was fitted to the 603 outcomes (263 fitted, 340 out of memory) of Hagemann et
- * al. 2023: 92 % of those that ran out of memory are found and 6 % of those that ran are taken for too large.
+ * eagerly). Recomputing a layer, its activations stand twice for a moment, and the allocator rounds and splits. These two, and
+ * that the loss is taken of gathered logits, were found with the 603 outcomes (263 that ran, 340 out of memory) of Hagemann et
+ * al. 2023: 96 % of those that ran out of memory are found and 5 % of those that ran are taken for too large.
  */
 static bool is_eager(const struct layout *layout)
 {
@@ -34,13 +35,15 @@ static bool is_eager(const struct layout *layout)
 }
 
 struct upkeep {
-    double checkpoint;  /* bytes per hidden element and layer that full recomputation keeps: 2 for the layer's input */
     double recomputing; /* times the activations of the layer being recomputed: its gradients live beside them */
-    double logit;       /* bytes per logit: bf16 and its gradient, or fp32 copies of both */
+    double logit;       /* bytes per logit of the rank's share of the vocabulary: bf16 and its gradient, or fp32 copies of both */
     double allocator;   /* activations and temporaries against what the caching allocator holds for them */
 };
-static const struct upkeep FUSED_STACK = {.checkpoint = 2, .recomputing = 1, .logit = 4, .allocator = 1};
-static const struct upkeep EAGER_STACK = {.checkpoint = 6, .recomputing = 3, .logit = 16, .allocator = 1.25};
+static const struct upkeep FUSED_STACK = {.recomputing = 1, .logit = 4, .allocator = 1};
+static const struct upkeep EAGER_STACK = {.recomputing = 2, .logit = 14, .allocator = 1.15};
+/* Of logits gathered for the loss: bf16, an fp32 copy, its log-softmax, and the gradient in bf16; the share in bf16 beside them.
+ */
+static const double GATHERED_LOGIT = 12, GATHERED_SHARE = 2;
 
 static struct upkeep upkeep_of(const struct layout *layout)
 {
@@ -128,7 +131,7 @@ static double layer_bytes(const struct layout *layout, const struct setting *set
 {
     if (layout->recompute != RECOMPUTE_FULL)
         return layer_bytes_full(layout, setting, mixture, layout->recompute == RECOMPUTE_NONE);
-    double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * upkeep_of(layout).checkpoint;
+    double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
     return layout->sequence_parallel ? input / layout->tp : input;
 }
 
@@ -174,13 +177,21 @@ static bool holds_head(const struct layout *layout, int stage)
     return (stage == 0 && folded) || (stage == layout->pp - 1 && (!folded || copies));
 }
 
+static double logits_bytes(const struct layout *layout, const struct setting *setting)
+{
+    double words = (double)setting->model->vocab, share = words / layout->tp;
+    if (is_eager(layout) && head_gathers(layout, setting->model))
+        return words * GATHERED_LOGIT + share * GATHERED_SHARE;
+    return share * upkeep_of(layout).logit;
+}
+
 /* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. */
 static double ends_bytes(const struct layout *layout, const struct setting *setting, int stage)
 {
     const struct transformer *m = setting->model;
     double tokens = tokens_per_micro_batch(layout, setting), bytes = 0;
     if (holds_head(layout, stage)) {
-        bytes += tokens * ((double)m->vocab / layout->tp * upkeep_of(layout).logit + 4 * (double)m->hidden);
+        bytes += tokens * (logits_bytes(layout, setting) + 4 * (double)m->hidden);
     }
     return bytes;
 }

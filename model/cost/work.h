@@ -54,6 +54,7 @@ struct work_attention {
     int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
     enum precision precision;                     /* of the operands */
     int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
+    bool alibi;    /* scores get a bias by distance */
 };
 
 struct work_memory {
@@ -129,6 +130,10 @@ const char *pass_name(enum pass pass);
  * recomputation the layout asks for; PASS_BACKWARD_INPUT (with recomputation) + PASS_BACKWARD_WEIGHT make up the same. */
 int32_t work_add_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
                       struct layer_range range, bool embedding, bool head);
+
+/* Does the loss take the logits of the whole vocabulary on every tensor-parallel rank? Eager LLaMA-style code gathers them;
+ * Megatron's line and everything fused exchanges maxima and sums instead. */
+bool head_gathers(const struct layout *layout, const struct transformer *model);
 
 /* Optimizer step of one rank: gradient norm, update, casts, over its share of the parameters of the layers given. */
 int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,

@@ -29,6 +29,7 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
         .head_dim = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim,
         .value_dim = latent ? m->latent.v_dim : m->head_dim,
         .precision = PRECISION_BF16,
+        .alibi = m->position == POSITION_ALIBI,
         .fused = builder_has(b, FEATURE_BIT(FLASH_ATTENTION3))   ? 3
                  : builder_has(b, FEATURE_BIT(FLASH_ATTENTION2)) ? 2
                  : builder_has(b, FEATURE_BIT(FLASH_ATTENTION))  ? 1

@@ -19,15 +19,26 @@ void embedding_works(struct layer_builder *b, bool backward)
 
 /* Cross entropy over T x V/tp logits. Vocabulary-parallel in fp32: cast (2 + 4), maximum (4), subtract and exponentiate (4 + 4),
  * sum (4), divide (4 + 4); fused: read twice, write once. Backward: scale the probabilities (4 + 4) and cast (4 + 2), fused in
- * one. */
+ * one. Eager code on a whole vocabulary, gathered or never split, has PyTorch's: cast, log-softmax (4 + 4); backward a gradient
+ * of zeros (4), log-softmax (4 + 4 + 4), cast. */
 static void cross_entropy(struct layer_builder *b, bool backward)
 {
     /* Megatron fused its loss years after its layers: stacks of the age of overlapped exchanges have it. */
     bool fused = builder_has(b, FEATURE_BIT(COMPILE)) ||
                  (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)));
-    double logits = b->tokens * (double)b->model->vocab / b->layout->tp;
+    double logits = b->tokens * (double)b->model->vocab;
+    bool whole = b->layout->tp == 1 && !builder_has(b, FEATURES_FUSING);
+    if (whole || head_gathers(b->layout, b->model)) {
+        builder_memory(b, CLASS_HEAD, "cross_entropy", logits * (backward ? 22 : 14), 3);
+        return;
+    }
     double bytes = backward ? (fused ? 6 : 14) : (fused ? 12 : 30);
-    builder_memory(b, CLASS_HEAD, "cross_entropy", logits * bytes, fused ? 2 : 7);
+    builder_memory(b, CLASS_HEAD, "cross_entropy", logits / b->layout->tp * bytes, fused ? 2 : 7);
+}
+
+bool head_gathers(const struct layout *layout, const struct transformer *model)
+{
+    return model->gated_mlp && !(layout->features & FEATURES_FUSING);
 }
 
 static int32_t head_exchange(struct layer_builder *b, bool backward)
@@ -53,6 +64,9 @@ void head_works(struct layer_builder *b, bool backward, bool input, bool weight)
         if (exchange >= 0)
             builder_append(b, exchange);
         builder_append(b, builder_linear(b, CLASS_HEAD, "logits", b->tokens, h, v, PASS_FORWARD));
+        if (b->layout->tp > 1 && head_gathers(b->layout, b->model))
+            builder_append(b, builder_exchange(b, CLASS_TP_COMM, "gather_logits", COLLECTIVE_ALL_GATHER, GROUP_TP,
+                                               b->tokens * (double)b->model->vocab * 2));
         cross_entropy(b, false);
         return;
     }

@@ -19,13 +19,17 @@ static bool fused_elementwise(const struct layer_builder *b)
 /* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An
  * eager RMS norm is a chain of kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight
  * (2+2) = 36 bytes forward, twice that backward. */
+static void norm_of(struct layer_builder *b, const char *label, double elements, bool backward)
+{
+    if (fused_norm(b))
+        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
+    else
+        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (backward ? 72 : 36), backward ? 14 : 7);
+}
+
 static void norm(struct layer_builder *b, bool backward)
 {
-    double elements = b->local_tokens * (double)b->model->hidden;
-    if (fused_norm(b))
-        builder_memory(b, CLASS_MEMORY_BOUND, "norm", elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
-    else
-        builder_memory(b, CLASS_MEMORY_BOUND, "norm", elements * (backward ? 72 : 36), backward ? 14 : 7);
+    norm_of(b, "norm", b->local_tokens * (double)b->model->hidden, backward);
 }
 
 /* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come
@@ -213,6 +217,15 @@ static void rotary(struct layer_builder *b)
     builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * dims * BF16 * (fused ? 2 : 8), fused ? 1 : 6);
 }
 
+/* Norms of queries and keys, per head: like the layer's own, of fewer elements. */
+static void query_key_norm(struct layer_builder *b, bool backward)
+{
+    const struct transformer *m = b->model;
+    double elements = b->tokens * (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
+    if (m->qk_norm)
+        norm_of(b, "query_key_norm", elements, backward);
+}
+
 /* --- dense feed-forward */
 
 static int64_t dense_width(const struct layer_builder *b)
@@ -258,6 +271,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
 {
     struct linear_group inputs = attention_inputs_of(b);
     group_forward(b, &inputs, gather);
+    query_key_norm(b, false);
     rotary(b);
     attention_core(b, windowed, false);
     row_forward(b, projection_of(b), reduce);
@@ -290,6 +304,7 @@ static void attention_backward_branch(struct layer_builder *b, bool windowed, bo
     if (input) {
         attention_core(b, windowed, true);
         rotary(b);
+        query_key_norm(b, true);
     }
     group_backward(b, &inputs, true, input, weight);
 }

@@ -169,6 +169,63 @@ START_TEST(bad_cells)
 END_TEST
 
 /* Rows that can be read but not be used are skipped, and the others stay. */
+/* A row of eight layers of 1,024 whose vocabulary is assumed to be 32,000 and whose MFU is that of `words`, counted as 6 FLOPs a
+ * parameter, both tables among them, and 12 layers h s. */
+static void counting_row(char *text, size_t size, int words, double step_s)
+{
+    double layers = 8 * (4.0 * 1024 * 1024 + 3.0 * 4096 * 1024), seq_len = 2048, batch = 64;
+    double flops = (6 * (layers + 2.0 * words * 1024) + 12.0 * 8 * 1024 * seq_len) * seq_len * batch;
+    size_t used = strlen(text);
+    snprintf(
+        text + used, size - used,
+        "r,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,1,64,none,bf16,none,,ok,%.3f,%.2f,vpp;vocab,\n",
+        step_s, 100 * flops / step_s / 8 / 312e12);
+}
+
+START_TEST(assumed_vocabulary)
+{
+    char text[4096] = HEADER;
+    struct measurement_table table;
+    struct diags diags = {0};
+    for (int i = 0; i < 3; i++)
+        counting_row(text, sizeof text, 128000, 1.0 + 0.37 * i);
+    size_t used = strlen(text); /* the same shape out of memory speaks not, but is told */
+    snprintf(text + used, sizeof text - used,
+             "o,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,8,64,none,bf16,none,,oom,,,vocab,\n");
+    ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_le(llabs((long long)table.items[i].model.vocab - 128000), 512);
+    ck_assert_uint_eq(diags.n_items, 1);
+    expect_diag(&diags, 0, SEVERITY_WARNING, 2, 0, "4 rows of 8 layers of 1024 assume a vocabulary of 32000");
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Two rows are too few; an MFU that the assumption explains changes nothing; a stated vocabulary is not doubted. */
+START_TEST(vocabulary_stays)
+{
+    static const struct {
+        int rows, words;
+        bool stated;
+    } cases[] = {{2, 128000, false}, {3, 32000, false}, {3, 128000, true}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char text[4096] = HEADER;
+        struct measurement_table table;
+        struct diags diags = {0};
+        for (int i = 0; i < cases[c].rows; i++)
+            counting_row(text, sizeof text, cases[c].words, 1.0 + 0.37 * i);
+        for (char *at = text; cases[c].stated && (at = strstr(at, ";vocab")) != NULL;)
+            memcpy(at, ";heads", 6); /* another column is assumed */
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        for (size_t i = 0; i < table.n_items; i++)
+            ck_assert_int_eq(table.items[i].model.vocab, 32000);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 START_TEST(unusable_rows)
 {
     struct measurement_table table;
@@ -310,6 +367,8 @@ int main(void)
     tcase_add_test(rows, llama_row);
     tcase_add_test(rows, catalog_row);
     tcase_add_test(rows, bad_cells);
+    tcase_add_test(rows, assumed_vocabulary);
+    tcase_add_test(rows, vocabulary_stays);
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);

@@ -1,0 +1,27 @@
+/*
+ * reconcile.h - what a table assumes against what its own numbers say.
+ *
+ * A source often leaves the vocabulary out, and a table fills in the usual one. It is a large part of a small model's arithmetic
+ * and of any model's memory at the last stage. But a source that prints step time t and MFU u has said how many FLOPs it counts
+ * for one token,
+ *
+ *     F = u t (GPUs) (peak) / (tokens of a step),
+ *
+ * whatever the time was. Published MFU counts 6 P + 12 L a s (PaLM, appendix B), where the parameters P include both vocabulary
+ * tables, L is the number of layers, a the width of all heads together, s the sequence length; so the vocabulary is
+ *
+ *     V = (F - 6 P_layers - 12 L a s) / 12 h.
+ *
+ * Rows of one shape speak together, by their median. The assumption stays when it agrees with them under any usual count (two
+ * tables, one, none; all or the causal half of attention) within half a percent, when fewer than three rows speak, when they
+ * disagree by more than half a percent of F, or when V is no sensible vocabulary. Otherwise all rows of that shape, those without
+ * an MFU too, take V in steps of 256, with a warning. The time itself is never looked at: only its product with the MFU.
+ */
+#ifndef MSIM_TRACES_RECONCILE_H
+#define MSIM_TRACES_RECONCILE_H
+
+#include "traces/measurement.h"
+
+void measurement_reconcile(struct measurement_table *table, struct diags *diags);
+
+#endif
