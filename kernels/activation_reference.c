@@ -21,11 +21,16 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+static int64_t rows_of(const struct activation_call *call)
+{
+    return call->count ? *call->count : call->t;
+}
+
 void activation_forward_reference(const struct activation_call *call)
 {
     const float *u = call->u;
     float *a = call->a;
-    for (int64_t row = 0; row < call->t; row++)
+    for (int64_t row = 0; row < rows_of(call); row++)
         for (int64_t i = 0; i < call->f; i++) {
             const float *at = u + row * call->f * (call->gated ? 2 : 1) + i;
             a[row * call->f + i] = (float)(call->gated ? at[0] * sigmoid(at[0]) * at[call->f] : gelu(at[0]));
@@ -43,7 +48,7 @@ static void gated_backward(const struct activation_call *call, int64_t row, int6
 
 void activation_backward_reference(const struct activation_call *call)
 {
-    for (int64_t row = 0; row < call->t; row++)
+    for (int64_t row = 0; row < rows_of(call); row++)
         for (int64_t i = 0; i < call->f; i++) {
             if (call->gated) {
                 gated_backward(call, row, i);

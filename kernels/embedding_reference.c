@@ -13,7 +13,7 @@ void embedding_forward_reference(const struct embedding_call *call)
     for (int64_t row = 0; row < call->t; row++) {
         float *x = (float *)call->x + row * call->h;
         const float *at = holds(call, call->tokens[row]) ? table + (call->tokens[row] - call->first) * call->h : NULL;
-        const float *position = positions ? positions + row % call->seq_len * call->h : NULL;
+        const float *position = positions ? positions + position_of(&call->at, call->seq_len, row) * call->h : NULL;
         for (int64_t i = 0; i < call->h; i++)
             x[i] = (at ? at[i] : 0) + (position ? position[i] : 0);
     }
@@ -32,6 +32,6 @@ void embedding_backward_reference(const struct embedding_call *call)
         if (holds(call, call->tokens[row]))
             add_row(call->dtable + (call->tokens[row] - call->first) * call->h, dx + row * call->h, call->h);
         if (call->dpositions)
-            add_row(call->dpositions + row % call->seq_len * call->h, dx + row * call->h, call->h);
+            add_row(call->dpositions + position_of(&call->at, call->seq_len, row) * call->h, dx + row * call->h, call->h);
     }
 }

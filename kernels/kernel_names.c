@@ -28,6 +28,23 @@ static const char *const names[N_KERNELS] = {
     [KERNEL_ZERO] = "zero",
     [KERNEL_COPY] = "copy",
     [KERNEL_CAST] = "cast",
+    [KERNEL_ROWS] = "rows",
+    [KERNEL_ROUTE_FORWARD] = "route_forward",
+    [KERNEL_ROUTE_BACKWARD] = "route_backward",
+    [KERNEL_EXPERT_SORT] = "expert_sort",
+    [KERNEL_EXPERT_ARRIVALS] = "expert_arrivals",
+    [KERNEL_COMBINE_FORWARD] = "combine_forward",
+    [KERNEL_COMBINE_BACKWARD] = "combine_backward",
+    [KERNEL_GROUPED_FORWARD] = "grouped_forward",
+    [KERNEL_GROUPED_BACKWARD_INPUT] = "grouped_backward_input",
+    [KERNEL_GROUPED_BACKWARD_WEIGHT] = "grouped_backward_weight",
+    [KERNEL_STRETCH_FORWARD] = "stretch_forward",
+    [KERNEL_STRETCH_BACKWARD] = "stretch_backward",
+    [KERNEL_HEAD_NORM_FORWARD] = "head_norm_forward",
+    [KERNEL_HEAD_NORM_BACKWARD] = "head_norm_backward",
+    [KERNEL_LAMB_UPDATE] = "lamb_update",
+    [KERNEL_LAMB_APPLY] = "lamb_apply",
+    [KERNEL_SGD] = "sgd",
 };
 
 const char *kernel_name(enum kernel kernel)

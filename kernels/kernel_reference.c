@@ -42,6 +42,23 @@ void kernel_reference_run(const struct kernel_call *call)
     case KERNEL_ZERO: zero_reference(&call->zero); break;
     case KERNEL_COPY: copy_reference(&call->copy); break;
     case KERNEL_CAST: cast_reference(&call->cast); break;
+    case KERNEL_ROWS: rows_reference(&call->rows); break;
+    case KERNEL_ROUTE_FORWARD: route_forward_reference(&call->route); break;
+    case KERNEL_ROUTE_BACKWARD: route_backward_reference(&call->route); break;
+    case KERNEL_EXPERT_SORT: expert_sort_reference(&call->expert_sort); break;
+    case KERNEL_EXPERT_ARRIVALS: expert_arrivals_reference(&call->expert_arrivals); break;
+    case KERNEL_COMBINE_FORWARD: combine_forward_reference(&call->combine); break;
+    case KERNEL_COMBINE_BACKWARD: combine_backward_reference(&call->combine); break;
+    case KERNEL_GROUPED_FORWARD: grouped_forward_reference(&call->grouped); break;
+    case KERNEL_GROUPED_BACKWARD_INPUT: grouped_backward_input_reference(&call->grouped); break;
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: grouped_backward_weight_reference(&call->grouped); break;
+    case KERNEL_STRETCH_FORWARD: stretch_forward_reference(&call->stretch); break;
+    case KERNEL_STRETCH_BACKWARD: stretch_backward_reference(&call->stretch); break;
+    case KERNEL_HEAD_NORM_FORWARD: head_norm_forward_reference(&call->head_norm); break;
+    case KERNEL_HEAD_NORM_BACKWARD: head_norm_backward_reference(&call->head_norm); break;
+    case KERNEL_LAMB_UPDATE: lamb_update_reference(&call->lamb_part); break;
+    case KERNEL_LAMB_APPLY: lamb_apply_reference(&call->lamb_part); break;
+    case KERNEL_SGD: sgd_reference(&call->sgd); break;
     case N_KERNELS: break;
     }
 }

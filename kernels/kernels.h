@@ -52,6 +52,23 @@ enum kernel {
     KERNEL_ZERO,
     KERNEL_COPY,
     KERNEL_CAST,
+    KERNEL_ROWS,
+    KERNEL_ROUTE_FORWARD,
+    KERNEL_ROUTE_BACKWARD,
+    KERNEL_EXPERT_SORT,
+    KERNEL_EXPERT_ARRIVALS,
+    KERNEL_COMBINE_FORWARD,
+    KERNEL_COMBINE_BACKWARD,
+    KERNEL_GROUPED_FORWARD,
+    KERNEL_GROUPED_BACKWARD_INPUT,
+    KERNEL_GROUPED_BACKWARD_WEIGHT,
+    KERNEL_STRETCH_FORWARD,
+    KERNEL_STRETCH_BACKWARD,
+    KERNEL_HEAD_NORM_FORWARD,
+    KERNEL_HEAD_NORM_BACKWARD,
+    KERNEL_LAMB_UPDATE,
+    KERNEL_LAMB_APPLY,
+    KERNEL_SGD,
     N_KERNELS
 };
 const char *kernel_name(enum kernel kernel); /* "norm_forward", ...; static text */
@@ -96,15 +113,25 @@ struct linear_call {
     bool accumulate;
 };
 
-/* Rotary position embedding in place, on the query and key heads of packed rows (first heads + kv_heads of a row). Dimension i of
- * a head pairs with i + head_dim / 2; angle = position * base^(-2i / head_dim), position = row mod seq_len. `inverse` turns back
- * (the backward pass). */
+/* Where in its sequence a row is. A rank of context parallelism holds two stretches of every sequence, one early and one late,
+ * which makes causal attention equal work on all of them: row p = row mod seq_len of `seq_len` local ones has the position
+ * first + p, and in the second half of them + jump. All zero: the whole sequence, position p. */
+struct positions {
+    int64_t first, jump;
+};
+
+/* Rotary position embedding in place. Rows are `row` elements apart (0: packed queries, keys and values, (heads + 2 kv_heads) *
+ * head_dim); the first heads + kv_heads heads of a row are turned, `stride` elements apart (0: head_dim). Dimension i of a head
+ * pairs with i + head_dim / 2; angle = position * base^(-2i / head_dim), position by row mod seq_len. `inverse` turns back (the
+ * backward pass). */
 struct rotary_call {
     int64_t t, seq_len;
     int heads, kv_heads, head_dim;
+    int64_t row, stride;
+    struct positions positions;
     float base;
     bool inverse;
-    void *qkv; /* [t, (heads + 2 kv_heads) * head_dim]: queries, keys, values */
+    void *qkv; /* [t, row] */
 };
 
 /* Causal attention over packed rows; row = batch * seq_len + position. Query head j uses key/value head j / (heads / kv_heads).
@@ -125,6 +152,7 @@ struct attention_call {
 struct activation_call {
     int64_t t, f;
     bool gated;
+    const int32_t *count; /* one number in device memory: only so many of the t rows; NULL: all */
     const void *u;
     void *a;        /* forward */
     const void *da; /* backward */
@@ -173,12 +201,13 @@ struct quantise_call {
 };
 
 /* Token (and position) lookup in the rows [first, first + count) of the vocabulary that this rank holds; other tokens give zero.
- * `positions` is NULL for none. Backward adds into the gradients; dpositions may be NULL. position = row mod seq_len. */
+ * `positions` is NULL for none. Backward adds into the gradients; dpositions may be NULL. */
 struct embedding_call {
     int64_t t, h, seq_len, first, count;
     const int32_t *tokens; /* [t] */
     const void *table;     /* [count, h] */
     const void *positions; /* [seq_len and more, h] */
+    struct positions at;   /* of rows */
     void *x;               /* [t, h] forward */
     const void *dx;        /* [t, h] backward */
     float *dtable, *dpositions;
@@ -207,6 +236,13 @@ struct square_sum_call {
     float *sum;
 };
 
+/* Gradients above a length are shortened to it: an optimizer multiplies them by min(1, most / sqrt(*square)) where `square` is
+ * not NULL: one number in device memory, the squared norm of all gradients of the model. */
+struct clipping {
+    const float *square;
+    float most;
+};
+
 /* Adam (Kingma and Ba, 2015) with decoupled weight decay: m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
  * p -= rate * (m / c1 / (sqrt(v / c2) + epsilon) + decay * p), c = 1 - b^step. `compute` gets p in the device's precision when it
  * is not NULL. g is multiplied by gradient_scale first. */
@@ -216,7 +252,18 @@ struct adam_call {
     const float *g;
     void *compute;
     float rate, beta1, beta2, epsilon, decay, gradient_scale;
+    struct clipping clip;
     int64_t step; /* from 1 */
+};
+
+/* Stochastic gradient descent with momentum: m = momentum m + g; p -= rate * (m + decay p). */
+struct sgd_call {
+    int64_t n;
+    float *p, *m;
+    const float *g;
+    void *compute; /* [n] in the device's precision, or NULL */
+    float rate, momentum, decay;
+    struct clipping clip;
 };
 
 /* LAMB (You and others, 2020) on one tensor: Adam's step u = m / c1 / (sqrt(v / c2) + epsilon) + decay * p, its length scaled to
@@ -230,6 +277,21 @@ struct lamb_call {
     float *norms;     /* [2]: |p|^2, |u|^2, written */
     void *compute;    /* [n] in the device's precision, or NULL */
     float rate, beta1, beta2, epsilon, decay, gradient_scale;
+    int64_t step; /* from 1 */
+};
+
+/* LAMB where a tensor is divided among ranks, in two kernels with an exchange of norms between them:
+ *   update   m, v and u of n elements; norms[0] += |p|^2, norms[1] += |u|^2
+ *   apply    p -= rate * sqrt(norms[0] / norms[1]) * u (the ratio is 1 where either is 0) */
+struct lamb_part_call {
+    int64_t n;
+    float *p, *m, *v; /* [n] */
+    const float *g;   /* [n] update */
+    float *update;    /* [n] u */
+    float *norms;     /* [2] */
+    void *compute;    /* [n] apply: in the device's precision, or NULL */
+    float rate, beta1, beta2, epsilon, decay;
+    struct clipping clip;
     int64_t step; /* from 1 */
 };
 
@@ -250,6 +312,126 @@ struct cast_call {
     const void *from;
     void *to;
     bool widen; /* device precision to fp32 */
+};
+
+/* Rows moved. Row i of n comes from row i / share and goes to row i; `index` [n] says where instead: it comes from row index[i],
+ * or with `scatter` goes there. `fold`: row i is the sum of rows [i fold, (i + 1) fold), without share and index. `count` (device
+ * memory, NULL: n): only so many rows. */
+struct rows_call {
+    int64_t n, width;         /* elements of a row */
+    int64_t from_row, to_row; /* elements from one row to the next */
+    int64_t share, fold;      /* rows made of one, of many one; 0 is 1 */
+    bool scatter, accumulate; /* added to what is there */
+    const int32_t *index;
+    const int32_t *count;
+    const void *from;
+    void *to;
+};
+
+/* --- mixtures of experts
+ *
+ * A token goes to its top_k experts. Copies of tokens are numbered token * top_k + j; the copies that a rank sends stand in the
+ * order of their experts, those for one expert in the order of tokens. `place` says where a copy stands. No copy is dropped, so
+ * how many there are for an expert is known on the device only. */
+
+/* The top_k largest logits of a token, largest first (of equals the first expert), and their softmax among themselves (Mixtral,
+ * arXiv:2401.04088, section 2.1). With `groups` of experts, only those of the top_groups groups with the largest logits are
+ * looked at (DeepSeek-V2, arXiv:2405.04434, section 2.2.2). Backward: dlogits from dgate; 0 for experts not chosen. */
+struct route_call {
+    int64_t t;
+    int experts, top_k;
+    int groups, top_groups; /* 0: all together */
+    const void *logits;     /* [t, experts] forward */
+    float *gate;            /* [t, top_k]; backward: read */
+    int32_t *expert;        /* [t, top_k]; backward: read */
+    const float *dgate;     /* [t, top_k] backward */
+    void *dlogits;          /* [t, experts] backward */
+};
+
+/* counts[e] = copies for expert e; place[copy] = where it stands. */
+struct expert_sort_call {
+    int64_t n; /* copies */
+    int experts;
+    const int32_t *expert; /* [n] */
+    int32_t *counts;       /* [experts] */
+    int32_t *place;        /* [n] */
+};
+
+/* What arrives at a rank with `experts` experts, from the ranks of its expert-parallel group (ep) and through the tensor-parallel
+ * group (tp members, of which it is number `me`): rows in the order (member, source, expert).
+ *   sent[ep], received[ep]   rows to and from every rank of the expert-parallel group
+ *   members[tp]              rows that each member of the tensor-parallel group received
+ *   offsets[experts + 1]     of the experts' rows, in expert order; the last is the number of rows
+ *   order[rows]              where an arriving row stands in expert order: (expert, member, source) */
+struct expert_arrivals_call {
+    int ep, tp, me, experts;
+    const int32_t *counts;  /* [ep, experts] own copies by expert */
+    const int32_t *arrived; /* [tp, ep, experts] copies from all sources */
+    int32_t *sent, *received, *members, *offsets, *order;
+};
+
+/* Results of a token's copies, weighted and added up in the order of j: y[t] = sum gate[t, j] * rows[place[t, j]]. gate NULL: 1.
+ * Backward: drows[place[t, j]] = gate[t, j] * dy[t]; dgate[t, j] = dy[t] . rows[place[t, j]]. */
+struct combine_call {
+    int64_t t, h;
+    int top_k;
+    const void *rows;     /* [t * top_k, h] */
+    const int32_t *place; /* [t, top_k] */
+    const float *gate;    /* [t, top_k] */
+    void *y;              /* [t, h] forward */
+    const void *dy;       /* [t, h] backward */
+    void *drows;          /* [t * top_k, h] backward */
+    float *dgate;         /* [t, top_k] backward */
+};
+
+/* A linear layer per group of rows: rows [offsets[g], offsets[g + 1]) go through w[g]. As linear_call otherwise. `most`: rows
+ * that x and y have room for. */
+struct grouped_call {
+    int groups;
+    int64_t most, in, out;
+    const int32_t *offsets; /* [groups + 1] in device memory */
+    const void *x;          /* [most, in] */
+    const void *w;          /* [groups, out, in] */
+    const void *bias;       /* [groups, out]; NULL: none */
+    void *y;                /* [most, out] */
+    const void *dy;
+    void *dx;
+    float *dw, *dbias;
+};
+
+/* Causal attention of a stretch of queries that may begin later than the keys, in any memory order: query i has the position
+ * first + i, key i the position i; head sizes of keys and values may differ; the rest as attention_call. Distances in elements:
+ * `row` from one position to the next, `batch` from one sequence to the next; heads stand side by side.
+ *   slopes   [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022); NULL: none
+ * Backward writes dq and adds to dk and dv, which lie as q, k, v do. */
+struct strided {
+    int64_t row, batch;
+};
+struct stretch_call {
+    int64_t batch, queries, keys, first, window;
+    int heads, kv_heads, head_dim, value_dim;
+    const float *slopes;
+    struct strided q_at, k_at, v_at, out_at; /* out_at: of out and dout */
+    const void *q, *k, *v;
+    void *out;          /* backward: read */
+    float *log_sum_exp; /* [batch, heads, queries]; backward: read */
+    const void *dout;
+    void *dq, *dk, *dv;
+};
+
+/* A norm of every head for itself, with one gain (and bias) for all: y = norm(x) * gain + bias over head_dim elements. Rows are
+ * x_row and y_row elements apart, heads stand side by side. Backward: dx may be dy. */
+struct head_norm_call {
+    int64_t t;
+    int heads, head_dim;
+    bool rms;
+    float epsilon;
+    int64_t x_row, y_row; /* y_row: of y, dy and dx */
+    const void *x, *gain, *bias;
+    void *y;
+    const void *dy;
+    void *dx;
+    float *dgain, *dbias;
 };
 
 struct kernel_call {
@@ -273,6 +455,16 @@ struct kernel_call {
         struct zero_call zero;
         struct copy_call copy;
         struct cast_call cast;
+        struct rows_call rows;
+        struct route_call route;
+        struct expert_sort_call expert_sort;
+        struct expert_arrivals_call expert_arrivals;
+        struct combine_call combine;
+        struct grouped_call grouped;
+        struct stretch_call stretch;
+        struct head_norm_call head_norm;
+        struct lamb_part_call lamb_part;
+        struct sgd_call sgd;
     };
 };
 
@@ -297,6 +489,12 @@ struct gemm_call {
     float beta;
 };
 void gemm_reference(const struct gemm_call *call);
+
+static inline int64_t position_of(const struct positions *at, int64_t seq_len, int64_t row)
+{
+    int64_t p = row % seq_len;
+    return at->first + p + (2 * p >= seq_len ? at->jump : 0);
+}
 
 /* Whether dropout keeps element `index`: the upper 32 bits of a SplitMix64 mix of (seed, index), compared with p * 2^32. Cheap in
  * integer registers, the same on host and device. */

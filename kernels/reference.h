@@ -36,5 +36,22 @@ void square_sum_reference(const struct square_sum_call *call);
 void adam_reference(const struct adam_call *call);
 void lamb_reference(const struct lamb_call *call);
 void cast_reference(const struct cast_call *call);
+void rows_reference(const struct rows_call *call);
+void route_forward_reference(const struct route_call *call);
+void route_backward_reference(const struct route_call *call);
+void expert_sort_reference(const struct expert_sort_call *call);
+void expert_arrivals_reference(const struct expert_arrivals_call *call);
+void combine_forward_reference(const struct combine_call *call);
+void combine_backward_reference(const struct combine_call *call);
+void grouped_forward_reference(const struct grouped_call *call);
+void grouped_backward_input_reference(const struct grouped_call *call);
+void grouped_backward_weight_reference(const struct grouped_call *call);
+void stretch_forward_reference(const struct stretch_call *call);
+void stretch_backward_reference(const struct stretch_call *call);
+void head_norm_forward_reference(const struct head_norm_call *call);
+void head_norm_backward_reference(const struct head_norm_call *call);
+void lamb_update_reference(const struct lamb_part_call *call);
+void lamb_apply_reference(const struct lamb_part_call *call);
+void sgd_reference(const struct sgd_call *call);
 
 #endif

@@ -16,9 +16,10 @@ static void head_turn(float *head, int head_dim, double position, double base, b
 
 void rotary_reference(const struct rotary_call *call)
 {
-    int64_t width = (int64_t)(call->heads + 2 * call->kv_heads) * call->head_dim;
+    int64_t width = call->row ? call->row : (int64_t)(call->heads + 2 * call->kv_heads) * call->head_dim;
+    int64_t stride = call->stride ? call->stride : call->head_dim;
     for (int64_t row = 0; row < call->t; row++)
         for (int head = 0; head < call->heads + call->kv_heads; head++)
-            head_turn((float *)call->qkv + row * width + (int64_t)head * call->head_dim, call->head_dim,
-                      (double)(row % call->seq_len), call->base, call->inverse);
+            head_turn((float *)call->qkv + row * width + head * stride, call->head_dim,
+                      (double)position_of(&call->positions, call->seq_len, row), call->base, call->inverse);
 }

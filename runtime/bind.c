@@ -85,7 +85,7 @@ static bool matches(const struct work_table *works, const struct leaf *leaf, con
     if (leaf->exchange != step->exchange)
         return false;
     if (leaf->exchange)
-        return leaf->collective == step->collective && leaf->group == GROUP_TP;
+        return leaf->collective == step->collective && leaf->group == step->group;
     const char *label = works->items[leaf->work].label;
     return label && strcmp(label, step->label) == 0;
 }
@@ -193,7 +193,7 @@ enum status binding_build(const struct program *program, int script, const struc
     struct binding binding = {.vpp = layout->vpp};
     binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);
     binding.ops = memory_new(program->scripts[script].n_ops, sizeof *binding.ops);
-    int last = layout->pp * layout->vpp - 1;
+    int last = layout_virtual_stages(layout) - 1;
     for (int c = 0; c < layout->vpp; c++) {
         int v = layout_virtual_stage(layout, script, c);
         for (int pass = 0; pass < N_PASSES; pass++)
@@ -230,20 +230,15 @@ void binding_free(struct binding *binding)
 enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
     const struct transformer *m = setting->model;
+    int64_t tokens = layout->micro_batch * setting->job->seq_len / layout->cp;
     size_t before = diags->n_errors;
-    if (m->moe.experts)
-        diag_error(diags, NOWHERE, "the runtime does not execute mixtures of experts yet; %s has %d", m->name, m->moe.experts);
-    if (m->attention == ATTENTION_LATENT)
-        diag_error(diags, NOWHERE, "the runtime does not execute latent attention yet");
-    if (m->position == POSITION_ALIBI)
-        diag_error(diags, NOWHERE, "the runtime does not execute ALiBi positions; learned, rotary or none");
-    if (m->qk_norm)
-        diag_error(diags, NOWHERE, "the runtime does not execute norms of queries and keys yet");
     if (m->mtp_layers)
-        diag_error(diags, NOWHERE, "the runtime does not execute multi-token prediction yet");
-    if (layout->cp > 1)
-        diag_error(diags, NOWHERE, "the runtime does not execute context parallelism yet; cp=1");
-    if (setting->job->optimizer != OPTIMIZER_ADAM)
-        diag_error(diags, NOWHERE, "the runtime has Adam only");
+        diag_error(diags, NOWHERE,
+                   "the runtime does not execute multi-token prediction: the program has no operations for its inputs");
+    if (m->attention == ATTENTION_LATENT && (m->linear_bias || m->qkv_bias || m->qk_norm))
+        diag_error(diags, NOWHERE, "the runtime has no biases and no norms of heads in latent attention");
+    if (m->moe.experts && tokens % layout->tp)
+        diag_error(diags, NOWHERE, "the runtime divides the %lld tokens of a micro-batch among tp=%d before they go to experts",
+                   (long long)tokens, layout->tp);
     return diags->n_errors > before ? STATUS_MISSING : STATUS_OK;
 }

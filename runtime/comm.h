@@ -45,13 +45,24 @@ static inline size_t element_bytes(enum element element)
 }
 enum reduction { REDUCTION_SUM, REDUCTION_MAX };
 
+/* Parts of different sizes: an exchange whose members bring and get as many rows of `count` elements as numbers in device memory
+ * say. Parts stand one after the other in the order of members.
+ *   all-to-all       sent[n] rows to and received[n] rows from each member
+ *   all-gather       received[n] rows of each member, the own ones among them
+ *   reduce-scatter   sent[n] rows of each member's part
+ * NULL where all parts are equal. On NCCL, which must be told sizes by the host, the host waits for the numbers. */
+struct ragged {
+    const int32_t *sent, *received;
+};
+
 struct exchange_call {
     enum exchange exchange;
     enum element element;
     enum reduction reduction; /* of all-reduce and reduce-scatter */
     const void *in;
     void *out;
-    int64_t count;    /* elements, see above */
+    int64_t count; /* elements, see above */
+    struct ragged parts;
     int peer;         /* member index: of a send, receive, broadcast */
     const char *what; /* static text for error messages: "gather", "gradients" */
 };

@@ -30,6 +30,7 @@ static const struct place nowhere = {0};
     X(ncclAllReduce)                                                                                                             \
     X(ncclAllGather)                                                                                                             \
     X(ncclReduceScatter)                                                                                                         \
+    X(ncclReduce)                                                                                                                \
     X(ncclBroadcast)
 
 #define FIELD(name) __typeof__(name) *name;
@@ -242,12 +243,60 @@ static ncclResult_t all_to_all(const struct nccl *nccl, const struct cuda_commun
     return result == ncclSuccess ? ended : result;
 }
 
+enum { RAGGED_MOST = 1024 }; /* members of an exchange with parts of different sizes */
+
+/* Numbers of rows from device memory. The host waits for what makes them. */
+static bool rows_of(const int32_t *rows, int n, int32_t *host, cudaStream_t stream)
+{
+    if (!rows)
+        return true;
+    return cudaMemcpyAsync(host, rows, (size_t)n * sizeof *host, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
+           cudaStreamSynchronize(stream) == cudaSuccess;
+}
+
+/* What one member takes part in for the part of another, `in` and `out` being where that part begins. */
+static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                                int peer, const char *in, char *out, size_t sent, size_t received, cudaStream_t stream)
+{
+    const ncclDataType_t type = type_of(call->element);
+    if (call->exchange == EXCHANGE_ALL_GATHER)
+        return nccl->ncclBroadcast(call->in, out, received, type, peer, c->comm, stream);
+    if (call->exchange == EXCHANGE_REDUCE_SCATTER)
+        return nccl->ncclReduce(in, call->out, sent, type, ncclSum, peer, c->comm, stream);
+    ncclResult_t result = nccl->ncclSend(in, sent, type, peer, c->comm, stream);
+    return result == ncclSuccess ? nccl->ncclRecv(out, received, type, peer, c->comm, stream) : result;
+}
+
+static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                           cudaStream_t stream)
+{
+    int32_t sent[RAGGED_MOST] = {0}, received[RAGGED_MOST] = {0};
+    if (c->base.n > RAGGED_MOST || !rows_of(call->parts.sent, c->base.n, sent, stream) ||
+        !rows_of(call->parts.received, c->base.n, received, stream))
+        return ncclInvalidArgument;
+    const size_t width = (size_t)call->count, bytes = width * element_bytes(call->element);
+    const char *in = call->in;
+    char *out = call->out;
+    ncclResult_t result = nccl->ncclGroupStart();
+    for (int peer = 0; peer < c->base.n && result == ncclSuccess; peer++) {
+        const size_t s = (size_t)sent[peer], r = (size_t)received[peer];
+        if (s || r)
+            result = ragged_part(nccl, c, call, peer, in, out, s * width, r * width, stream);
+        in += s * bytes;
+        out += r * bytes;
+    }
+    ncclResult_t ended = nccl->ncclGroupEnd();
+    return result == ncclSuccess ? ended : result;
+}
+
 static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
                              cudaStream_t stream)
 {
     const size_t count = (size_t)call->count;
     const ncclDataType_t type = type_of(call->element);
     const ncclRedOp_t op = call->reduction == REDUCTION_MAX ? ncclMax : ncclSum;
+    if (call->parts.sent || call->parts.received)
+        return ragged(nccl, c, call, stream);
     switch (call->exchange) {
     case EXCHANGE_SEND: return nccl->ncclSend(call->in, count, type, call->peer, c->comm, stream);
     case EXCHANGE_RECV: return nccl->ncclRecv(call->out, count, type, call->peer, c->comm, stream);

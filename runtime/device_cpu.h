@@ -17,7 +17,7 @@ MUST_CHECK enum status device_cpu_open(int rank, const nanos *epoch, size_t limi
 
 /* --- for the backend of exchanges (comm_threads.c) */
 
-enum { CPU_TASK_BYTES = 192 };
+enum { CPU_TASK_BYTES = 256 };
 /* Enqueue a function with a copy of its argument. It runs even after a failure: see device_cpu_failed. */
 void device_cpu_enqueue(struct device_stream *stream, void (*run)(void *argument), const void *argument, size_t bytes);
 bool device_cpu_failed(struct device *device);

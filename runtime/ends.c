@@ -27,6 +27,7 @@ static struct kernel_call embedding_call_of(const struct step_context *c, enum k
                                               .seq_len = s->seq_len,
                                               .first = s->vocab_first,
                                               .count = s->vocab_count,
+                                              .at = s->at,
                                               .tokens = c->rank->tokens + c->micro_batch * s->tokens}};
 }
 
@@ -78,7 +79,7 @@ static void embed_backward_step(struct step_context *c)
 
 static const struct unit_state *output_unit(const struct step_context *c)
 {
-    return c->rank->shape.tied ? unit_at(c, c->chunk->units.table) : unit_at(c, c->chunk->units.head);
+    return c->rank->shape.tied ? rank_table(c->rank) : unit_at(c, c->chunk->units.head);
 }
 
 static enum parameter_kind output_kind(const struct step_context *c)
@@ -158,7 +159,7 @@ static void vocabulary_reduce(struct step_context *c, struct tensor *tensor, enu
                                  .out = tensor->data,
                                  .count = count,
                                  .what = "cross entropy"};
-    rank_exchange(c->rank, c->rank->tp_side, c->stream, &call);
+    rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
 }
 
 static void cross_entropy_step(struct step_context *c, struct head_state *h)

@@ -1,7 +1,7 @@
 #include "runtime/executor.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "model/base/memory.h"
@@ -33,13 +33,19 @@ static struct communicator *make(struct rank *rank, const int *members, int n)
     return communicator;
 }
 
+/* Groups whose exchanges are inside of computations: at chunk detail no operation names theirs. */
+static bool is_inner(int kind)
+{
+    return kind == GROUP_TP || kind == GROUP_CP || kind == GROUP_EP;
+}
+
 static void open_groups(struct rank *rank)
 {
     const struct program *program = rank->program;
     int *members = memory_new((size_t)program->n_ranks, sizeof *members);
     for (int g = 0; g < program->n_groups; g++) {
         const struct rank_group *group = &program->groups[g];
-        if (group->kind == GROUP_TP) /* open_tensor_parallel */
+        if (is_inner(group->kind))
             continue;
         for (int i = 0; i < group->n_members; i++)
             members[i] = program->members[group->first_member + i];
@@ -50,45 +56,87 @@ static void open_groups(struct rank *rank)
     free(members);
 }
 
-/* Tensor-parallel groups, every one of them: at chunk detail no operation names theirs. */
-static void open_tensor_parallel(struct rank *rank, struct communicator **mine)
+/* Every group of a kind that has more than one member. */
+static void open_kind(struct rank *rank, enum group_kind kind, struct communicator **mine)
 {
     const struct layout *layout = rank->layout;
-    int *members = memory_new((size_t)layout->tp, sizeof *members);
-    for (int r = 0; r < rank->program->n_ranks && layout->tp > 1; r++) {
-        if (layout_coordinates(layout, r).tp)
-            continue;
-        layout_group_members(layout, GROUP_TP, r, members);
-        struct communicator *communicator = make(rank, members, layout->tp);
+    int n = layout_group_size(layout, kind);
+    int *members = memory_new((size_t)n, sizeof *members);
+    for (int r = 0; r < rank->program->n_ranks && n > 1; r++) {
+        layout_group_members(layout, kind, r, members);
+        struct communicator *communicator = members[0] == r ? make(rank, members, n) : NULL;
         if (communicator)
             *mine = communicator;
     }
     free(members);
 }
 
-/* A channel per boundary between virtual stages, direction and pair of ranks; the tag says which boundary and direction. */
+static void open_inner_groups(struct rank *rank)
+{
+    bool divided = rank->layout->zero && rank->setting->job->optimizer == OPTIMIZER_LAMB;
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+        bool experts = kind == GROUP_EXPERT_DP && rank->shape.moe.experts;
+        if (kind == GROUP_EP && !rank->shape.moe.experts)
+            continue;
+        if (is_inner(kind))
+            open_kind(rank, (enum group_kind)kind, &rank->groups[kind]);
+        if (is_inner(kind) || (divided && (kind == GROUP_DP || experts)))
+            open_kind(rank, (enum group_kind)kind, &rank->side[kind]);
+    }
+}
+
+/* --- channels: one per sender, receiver and tag */
+
+static int count_tags(const struct program *program)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        if (program->ops[i].kind == OP_SEND && program->ops[i].tag >= n)
+            n = program->ops[i].tag + 1;
+    return (int)n;
+}
+
+/* peers[script][tag]: enum peer that a script's messages with a tag go to, -1: it sends none. */
+static int *peers_by_tag(const struct program *program, int n_tags)
+{
+    int *peers = memory_new((size_t)program->n_scripts * (size_t)n_tags, sizeof *peers);
+    for (int i = 0; i < program->n_scripts * n_tags; i++)
+        peers[i] = -1;
+    for (int s = 0; s < program->n_scripts; s++)
+        for (uint32_t i = 0; i < program->scripts[s].n_ops; i++) {
+            const struct op *op = &program->ops[program->scripts[s].first_op + i];
+            if (op->kind == OP_SEND)
+                peers[s * n_tags + (int)op->tag] = op->role;
+        }
+    return peers;
+}
+
 static void open_channels(struct rank *rank)
 {
-    const struct layout *layout = rank->layout;
-    int stage_ranks = layout->tp * layout->cp * layout->dp;
-    rank->n_channels = 2 * (layout->pp * layout->vpp - 1);
-    rank->channels = memory_new((size_t)rank->n_channels, sizeof(struct communicator *));
-    for (int tag = 0; tag < rank->n_channels && layout->pp > 1; tag++)
-        for (int i = 0; i < stage_ranks; i++) {
-            int before = layout_stage_of(layout, tag / 2) * stage_ranks + i;
-            int after = layout_stage_of(layout, tag / 2 + 1) * stage_ranks + i;
-            int members[2] = {tag % 2 ? after : before, tag % 2 ? before : after}; /* from, to */
+    const struct program *program = rank->program;
+    int n = rank->n_tags = count_tags(program), *peers = peers_by_tag(program, n);
+    rank->sends = memory_new((size_t)n, sizeof(struct communicator *));
+    rank->receives = memory_new((size_t)n, sizeof(struct communicator *));
+    for (int tag = 0; tag < n; tag++)
+        for (int r = 0; r < program->n_ranks; r++) {
+            int peer = peers[program->ranks[r].script * n + tag];
+            if (peer < 0)
+                continue;
+            int members[2] = {r, program->ranks[r].peers[peer]}; /* from, to */
             struct communicator *communicator = make(rank, members, 2);
-            if (communicator)
-                rank->channels[tag] = communicator;
+            if (communicator && communicator->me == 0)
+                rank->sends[tag] = communicator;
+            else if (communicator)
+                rank->receives[tag] = communicator;
         }
+    free(peers);
 }
 
 static void open_chunks(struct rank *rank, uint64_t seed)
 {
     const struct layout *layout = rank->layout;
     rank->chunks = memory_new((size_t)layout->vpp, sizeof *rank->chunks);
-    int last = layout->pp * layout->vpp - 1;
+    int last = layout_virtual_stages(layout) - 1;
     for (int c = 0; c < layout->vpp; c++) {
         struct chunk_state *chunk = &rank->chunks[c];
         chunk->virtual_stage = layout_virtual_stage(layout, rank->stage, c);
@@ -108,6 +156,79 @@ static void open_buffers(struct rank *rank)
     rank->norm = rank_memory(rank, sizeof *rank->norm);
 }
 
+static void upload(struct rank *rank, void *to, const void *from, size_t bytes)
+{
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->copy_in(stream, to, from, bytes, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
+}
+
+/* Row of a gather over the context-parallel group at which a row of whole sequences stands: chunk j of 2 cp is the first half of
+ * rank j's, or the second of rank 2 cp - 1 - j's. */
+static int32_t gathered_row(const struct shape *s, int64_t row)
+{
+    int64_t whole = s->seq_len * s->cp, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;
+    bool second = chunk >= s->cp;
+    int64_t owner = second ? 2 * s->cp - 1 - chunk : chunk;
+    return (int32_t)(((owner * s->micro_batch + sequence) * 2 + second) * half + row % half);
+}
+
+static size_t order_bytes(const struct shape *s)
+{
+    return (size_t)(s->tokens * s->cp) * sizeof(int32_t);
+}
+
+static void open_order(struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    if (s->cp == 1)
+        return;
+    int32_t *order = memory_new((size_t)(s->tokens * s->cp), sizeof *order);
+    for (int64_t row = 0; row < s->tokens * s->cp; row++)
+        order[row] = gathered_row(s, row);
+    rank->order = rank_memory(rank, order_bytes(s));
+    upload(rank, rank->order, order, order_bytes(s));
+    free(order);
+}
+
+/* Press and others (arXiv:2108.12409): a geometric series from 2^(-8/n) for n a power of two; for other n that of the next lower
+ * power of two, then every other one of the next higher. */
+static float alibi_slope(int heads, int head)
+{
+    int power = 1;
+    while (2 * power <= heads)
+        power *= 2;
+    if (head < power)
+        return exp2f(-8.0f * (float)(head + 1) / (float)power);
+    return exp2f(-4.0f * (float)(2 * (head - power) + 1) / (float)power);
+}
+
+static void open_slopes(struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    if (!s->alibi)
+        return;
+    float *slopes = memory_new((size_t)s->heads, sizeof *slopes);
+    for (int i = 0; i < s->heads; i++)
+        slopes[i] = alibi_slope(s->model_heads, s->tp_rank * s->heads + i);
+    rank->slopes = rank_memory(rank, (size_t)s->heads * sizeof *slopes);
+    upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
+    free(slopes);
+}
+
+static bool adds_norm_over_replicas(const struct rank *rank)
+{
+    const struct script *script = &rank->program->scripts[rank->stage];
+    for (uint32_t i = 0; i < script->n_ops; i++) {
+        const struct op *op = &rank->program->ops[script->first_op + i];
+        if (op->kind == OP_COLLECTIVE && op->class == CLASS_OPTIMIZER && op->role == GROUP_DP)
+            return true;
+    }
+    return false;
+}
+
 enum status rank_open(const struct rank_options *options, struct device *device, struct world *world, struct rank *rank)
 {
     const struct layout *layout = &options->program->layout;
@@ -120,6 +241,9 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .device = device,
                           .world = world,
                           .rate = options->rate,
+                          .clip = options->clip,
+                          .dropout = options->dropout,
+                          .seed = options->seed,
                           .micro_batches = layout_micro_batches(layout, options->setting->job)};
     rank->status = runtime_supports(layout, options->setting, &rank->diags);
     if (rank->status == STATUS_OK)
@@ -128,11 +252,13 @@ enum status rank_open(const struct rank_options *options, struct device *device,
         return rank->status;
     open_streams(rank);
     open_groups(rank);
-    open_tensor_parallel(rank, &rank->groups[GROUP_TP]);
-    open_tensor_parallel(rank, &rank->tp_side);
+    open_inner_groups(rank);
     open_channels(rank);
     open_chunks(rank, options->seed);
     open_buffers(rank);
+    open_order(rank);
+    open_slopes(rank);
+    rank->norm_over_replicas = adds_norm_over_replicas(rank);
     return rank->status;
 }
 
@@ -165,9 +291,12 @@ void rank_close(struct rank *rank)
     api->memory_free(rank->device, rank->targets, tokens);
     api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
     api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
-    api->memory_free(rank->device, rank->partial, (size_t)rank->n_partial * sizeof *rank->partial);
+    api->memory_free(rank->device, rank->order, order_bytes(&rank->shape));
+    api->memory_free(rank->device, rank->slopes, (size_t)rank->shape.heads * sizeof *rank->slopes);
+    update_close(rank);
     free(rank->chunks);
-    free(rank->channels);
+    free(rank->sends);
+    free(rank->receives);
     binding_free(&rank->binding);
     rank->world->api->close(rank->world);
     api->close(rank->device);
@@ -177,10 +306,31 @@ void rank_close(struct rank *rank)
 
 /* --- one operation */
 
+/* What a pass begins with comes by a message, or from another chunk of this rank: the point of a V sends nothing. */
+static void take_over(struct rank *rank, const struct op *op)
+{
+    const struct layout *layout = rank->layout;
+    bool forward = op->pass == PASS_FORWARD;
+    struct chunk_state *chunk = &rank->chunks[op->chunk];
+    int from = chunk->virtual_stage + (forward ? -1 : 1);
+    if (op->pass == PASS_BACKWARD_WEIGHT || from < 0 || from >= layout_virtual_stages(layout) ||
+        layout_stage_of(layout, from) != rank->stage)
+        return;
+    struct pass_state *other = rank->chunks[layout_chunk_of(layout, from)].passes[op->micro_batch];
+    struct pass_state *pass = chunk->passes[op->micro_batch];
+    struct tensor **to = forward ? &pass->x : &pass->d, **at = forward ? &other->x : &other->d;
+    if (!*to && *at) {
+        *to = *at;
+        *at = NULL;
+    }
+}
+
 static void enqueue_pass(struct rank *rank, const struct op *op, const struct bound_op *bound, struct device_stream *stream)
 {
     struct chunk_state *chunk = &rank->chunks[op->chunk];
     const struct step_list *list = binding_list(&rank->binding, op->chunk, op->pass);
+    if (bound->first == 0 && bound->n)
+        take_over(rank, op);
     struct step_context context = {
         .rank = rank, .chunk = chunk, .pass = chunk->passes[op->micro_batch], .stream = stream, .micro_batch = op->micro_batch};
     for (uint32_t i = 0; i < bound->n && rank->status == STATUS_OK; i++)
@@ -204,7 +354,7 @@ static void enqueue_message(struct rank *rank, const struct op *op, struct devic
                                  .count = elements,
                                  .peer = sends ? 1 : 0,
                                  .what = op->pass == PASS_FORWARD ? "activations" : "gradients"};
-    rank_exchange(rank, rank->channels[op->tag], stream, &call);
+    rank_exchange(rank, sends ? rank->sends[op->tag] : rank->receives[op->tag], stream, &call);
     if (sends)
         tensor_drop(rank, at, stream);
 }
@@ -224,7 +374,7 @@ static void enqueue_op(struct rank *rank, uint32_t i)
     else if (op->kind == OP_COLLECTIVE)
         shards_exchange(rank, op, stream);
     else if (op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER)
-        shards_optimize(rank, stream);
+        update_weights(rank, stream);
     rank_record(rank, rank->end[i], stream);
 }
 
@@ -244,12 +394,15 @@ static void load_batch(const struct rank_options *options, struct rank *rank)
     const struct layout *layout = rank->layout;
     int64_t n = rank->micro_batches * s->tokens, samples = rank->micro_batches * s->micro_batch;
     int64_t first = rank->step * options->setting->job->global_batch + layout_coordinates(layout, rank->rank).dp * samples;
-    int32_t *sample = memory_new((size_t)s->seq_len + 1, sizeof *sample);
+    int32_t *sample = memory_new((size_t)(s->seq_len * s->cp) + 1, sizeof *sample);
     int32_t *tokens = memory_new((size_t)n, sizeof *tokens), *targets = memory_new((size_t)n, sizeof *targets);
     for (int64_t i = 0; i < samples; i++) {
         data_sample(options->data, first + i, sample);
-        memcpy(tokens + i * s->seq_len, sample, (size_t)s->seq_len * sizeof *sample);
-        memcpy(targets + i * s->seq_len, sample + 1, (size_t)s->seq_len * sizeof *sample);
+        for (int64_t p = 0; p < s->seq_len; p++) {
+            int64_t position = position_of(&s->at, s->seq_len, p);
+            tokens[i * s->seq_len + p] = sample[position];
+            targets[i * s->seq_len + p] = sample[position + 1];
+        }
     }
     copy_tokens(rank, rank->tokens, tokens, n);
     copy_tokens(rank, rank->targets, targets, n);

@@ -23,6 +23,8 @@ struct rank_options {
     const struct data_source *data;
     uint64_t seed;
     float rate;
+    float clip;    /* largest norm of the gradients, 0: any */
+    float dropout; /* probability that an element of a branch is dropped */
 };
 
 /* What is asked of one rank to go wrong. */
@@ -40,8 +42,8 @@ MUST_CHECK enum status rank_open(const struct rank_options *options, struct devi
 /* Times of the step's operations, since all ranks met at its beginning, go to `timing` ([n_ops] each). */
 MUST_CHECK enum status rank_run_step(const struct rank_options *options, struct rank *rank, const struct injection *injection,
                                      struct rank_timing *timing);
-/* After a step. Loss: this rank's part of the mean over the batch's tokens (last stage; the same on all tensor-parallel ranks).
- * Squared gradient norm: of the whole model where the program exchanges it. */
+/* After a step. Loss: this rank's part of the mean over the batch's tokens (0 without a head; the same on all tensor-parallel
+ * ranks). Squared gradient norm: of the whole model where the program exchanges it. */
 MUST_CHECK enum status rank_read(struct rank *rank, double *loss, double *square_norm);
 /* The gradients (or weights) that this rank updates, to their places in the whole model (model_map, `total` numbers; others are
  * left alone). Places that several ranks hold are written by each of them. */

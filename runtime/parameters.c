@@ -7,6 +7,75 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
 
+static struct copies copies_in(const struct layout *layout, enum group_kind kind, int rank)
+{
+    struct copies copies = {.n = layout_group_size(layout, kind)};
+    int *members = memory_new((size_t)copies.n, sizeof *members);
+    layout_group_members(layout, kind, rank, members);
+    while (members[copies.index] != rank)
+        copies.index++;
+    free(members);
+    return copies;
+}
+
+static struct mixture_shape mixture_shape_of(const struct layout *layout, const struct transformer *m, int rank, int64_t tokens)
+{
+    const struct mixture *moe = &m->moe;
+    int expert_tp = layout_expert_tp(layout), tp = layout->tp;
+    if (!moe->experts)
+        return (struct mixture_shape){0};
+    int64_t shared = moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn;
+    struct mixture_shape s = {
+        .experts = moe->experts,
+        .top_k = moe->top_k,
+        .local = moe->experts / layout->ep,
+        .tp = expert_tp,
+        .ep = layout->ep,
+        .copies = copies_in(layout, GROUP_EXPERT_DP, rank),
+        .ffn = moe->expert_ffn / expert_tp,
+        .model_ffn = moe->expert_ffn,
+        .shared = shared / tp,
+        .model_shared = shared,
+        .tokens = tokens / tp,
+    };
+    s.first = copies_in(layout, GROUP_EP, rank).index * s.local;
+    s.up_width = m->gated_mlp ? 2 * s.ffn : s.ffn;
+    s.shared_up = m->gated_mlp ? 2 * s.shared : s.shared;
+    s.most = s.tokens * s.tp * s.ep * (s.top_k < s.local ? s.top_k : s.local); /* all choose this rank's */
+    return s;
+}
+
+static struct latent_shape latent_shape_of(const struct transformer *m)
+{
+    const struct latent_attention *l = &m->latent;
+    if (m->attention != ATTENTION_LATENT)
+        return (struct latent_shape){0};
+    return (struct latent_shape){.used = true,
+                                 .q_rank = l->q_lora_rank,
+                                 .kv_rank = l->kv_lora_rank,
+                                 .nope = l->qk_nope_dim,
+                                 .rope = l->qk_rope_dim,
+                                 .value = l->v_dim};
+}
+
+static void divide_heads(struct shape *s, const struct transformer *m, int tp)
+{
+    s->heads = m->heads / tp;
+    s->kv_heads = m->kv_heads >= tp ? m->kv_heads / tp : 1;
+    s->head_dim = m->head_dim;
+    s->query_width = (int64_t)s->heads * s->head_dim;
+    s->qkv_width = s->query_width + 2 * (int64_t)s->kv_heads * s->head_dim;
+    s->context_width = s->query_width;
+    s->latent = latent_shape_of(m);
+    if (!s->latent.used)
+        return;
+    s->kv_heads = s->heads;
+    s->head_dim = (int)(s->latent.nope + s->latent.rope);
+    s->query_width = (int64_t)s->heads * s->head_dim;
+    s->context_width = (int64_t)s->heads * s->latent.value;
+    s->qkv_width = 2 * s->query_width + s->context_width;
+}
+
 struct shape shape_of(const struct layout *layout, const struct setting *setting, int rank)
 {
     const struct transformer *m = setting->model;
@@ -15,8 +84,9 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
     struct shape s = {
         .tp = tp,
         .tp_rank = at.tp,
-        .shards = layout->dp * layout->cp,
-        .shard = at.dp * layout->cp + at.cp,
+        .cp = layout->cp,
+        .cp_rank = at.cp,
+        .copies = {.n = layout->dp * layout->cp, .index = at.dp * layout->cp + at.cp},
         .sequence_parallel = layout->sequence_parallel && tp > 1,
         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
         .rms = m->norm == NORM_RMS,
@@ -24,15 +94,15 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .tied = m->tied_embeddings,
         .rotary = m->position == POSITION_ROTARY,
         .learned_positions = m->position == POSITION_LEARNED,
+        .alibi = m->position == POSITION_ALIBI,
+        .qk_norm = m->qk_norm,
         .linear_bias = m->linear_bias,
         .qkv_bias = m->linear_bias || m->qkv_bias,
+        .mirrored = layout->schedule == SCHEDULE_DUALPIPE && 2 * at.pp >= layout->pp,
         .layers = m->layers,
         .hidden = m->hidden,
-        .seq_len = setting->job->seq_len,
+        .seq_len = setting->job->seq_len / layout->cp,
         .micro_batch = layout->micro_batch,
-        .heads = m->heads / tp,
-        .kv_heads = m->kv_heads >= tp ? m->kv_heads / tp : 1,
-        .head_dim = m->head_dim,
         .ffn = m->ffn_hidden / tp,
         .vocab = m->vocab,
         .max_positions = m->max_seq_len,
@@ -40,13 +110,16 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .model_kv_heads = m->kv_heads,
         .model_ffn = m->ffn_hidden,
     };
+    divide_heads(&s, m, tp);
     s.tokens = s.micro_batch * s.seq_len;
     s.local_tokens = s.sequence_parallel ? s.tokens / tp : s.tokens;
-    s.query_width = (int64_t)s.heads * s.head_dim;
-    s.qkv_width = s.query_width + 2 * (int64_t)s.kv_heads * s.head_dim;
     s.up_width = s.gated ? 2 * s.ffn : s.ffn;
     s.vocab_first = s.vocab * at.tp / tp;
     s.vocab_count = s.vocab * (at.tp + 1) / tp - s.vocab_first;
+    int64_t half = s.seq_len / 2;
+    if (s.cp > 1) /* chunks cp_rank and 2 cp - 1 - cp_rank of 2 cp */
+        s.at = (struct positions){.first = at.cp * half, .jump = (2 * s.cp - 2 - 2 * at.cp) * half};
+    s.moe = mixture_shape_of(layout, m, rank, s.tokens);
     return s;
 }
 
@@ -59,6 +132,7 @@ static struct parameter *add(struct unit *unit, enum parameter_kind kind, int64_
     p->n_pieces = 1;
     p->pieces[0].count = rows;
     p->pieces[0].counted = true;
+    p->block = rows;
     unit->elements += rows * cols;
     return p;
 }
@@ -69,6 +143,21 @@ static void add_replicated(struct unit *unit, const struct shape *s, enum parame
     struct parameter *p = add(unit, kind, 1, s->hidden);
     p->partial = s->sequence_parallel;
     p->pieces[0].counted = s->tp_rank == 0;
+}
+
+/* What every tensor-parallel rank holds and has a part of the gradient of: it works for its own heads or tokens. */
+static void add_shared(struct unit *unit, const struct shape *s, enum parameter_kind kind, int64_t rows, int64_t cols)
+{
+    struct parameter *p = add(unit, kind, rows, cols);
+    p->partial = s->tp > 1;
+    p->pieces[0].counted = s->tp_rank == 0;
+}
+
+static void add_shared_norm(struct unit *unit, const struct shape *s, enum parameter_kind gain, int64_t width)
+{
+    add_shared(unit, s, gain, 1, width);
+    if (!s->rms)
+        add_shared(unit, s, gain + 1, 1, width);
 }
 
 static void add_norm(struct unit *unit, const struct shape *s, enum parameter_kind gain)
@@ -101,14 +190,15 @@ static void add_qkv(struct unit *unit, const struct shape *s, enum parameter_kin
     p->partial = s->model_kv_heads < s->tp;
 }
 
-static void add_up(struct unit *unit, const struct shape *s, enum parameter_kind kind, int64_t cols)
+/* Rows of the first product of a feed-forward part that is `whole` wide in the model and `width` on this one of its tp ranks. */
+static void add_up(struct unit *unit, const struct shape *s, enum parameter_kind kind, int64_t cols, int64_t width, int64_t whole)
 {
-    struct parameter *p = add(unit, kind, s->up_width, cols);
+    struct parameter *p = add(unit, kind, s->gated ? 2 * width : width, cols);
     p->n_pieces = s->gated ? 2 : 1;
     for (int i = 0; i < p->n_pieces; i++) {
-        p->pieces[i].local = i * s->ffn;
-        p->pieces[i].whole = i * s->model_ffn + s->tp_rank * s->ffn;
-        p->pieces[i].count = s->ffn;
+        p->pieces[i].local = i * width;
+        p->pieces[i].whole = i * whole + s->tp_rank * width;
+        p->pieces[i].count = width;
         p->pieces[i].counted = true;
     }
 }
@@ -118,73 +208,179 @@ static void add_columns(struct unit *unit, enum parameter_kind kind, int64_t row
     add(unit, kind, rows, cols)->first_col = first;
 }
 
-static struct unit layer_unit(const struct shape *s, int layer)
+static void add_attention(struct unit *u, const struct shape *s)
 {
-    struct unit u = {.layer = layer};
-    add_norm(&u, s, PARAMETER_NORM1_GAIN);
-    add_qkv(&u, s, PARAMETER_QKV, s->hidden);
+    add_qkv(u, s, PARAMETER_QKV, s->hidden);
     if (s->qkv_bias)
-        add_qkv(&u, s, PARAMETER_QKV_BIAS, 1);
-    add_columns(&u, PARAMETER_PROJECTION, s->hidden, s->tp_rank * s->query_width, s->query_width);
+        add_qkv(u, s, PARAMETER_QKV_BIAS, 1);
+    if (s->qk_norm) {
+        add_shared_norm(u, s, PARAMETER_Q_GAIN, s->head_dim);
+        add_shared_norm(u, s, PARAMETER_K_GAIN, s->head_dim);
+    }
+}
+
+static void add_latent_attention(struct unit *u, const struct shape *s)
+{
+    const struct latent_shape *l = &s->latent;
+    int64_t kv = s->heads * (l->nope + l->value);
+    if (l->q_rank) {
+        add_shared(u, s, PARAMETER_Q_DOWN, l->q_rank, s->hidden);
+        add_shared_norm(u, s, PARAMETER_Q_LATENT_GAIN, l->q_rank);
+    }
+    add_rows(u, PARAMETER_Q_UP, s->tp_rank * s->query_width, s->query_width, l->q_rank ? l->q_rank : s->hidden);
+    add_shared(u, s, PARAMETER_KV_DOWN, l->kv_rank + l->rope, s->hidden);
+    add_shared_norm(u, s, PARAMETER_KV_LATENT_GAIN, l->kv_rank);
+    add_rows(u, PARAMETER_KV_UP, s->tp_rank * kv, kv, l->kv_rank);
+}
+
+static void add_feed_forward(struct unit *u, const struct shape *s)
+{
+    add_up(u, s, PARAMETER_UP, s->hidden, s->ffn, s->model_ffn);
+    if (s->linear_bias)
+        add_up(u, s, PARAMETER_UP_BIAS, 1, s->ffn, s->model_ffn);
+    add_columns(u, PARAMETER_DOWN, s->hidden, s->tp_rank * s->ffn, s->ffn);
+    if (s->linear_bias)
+        add_replicated(u, s, PARAMETER_DOWN_BIAS);
+}
+
+/* The router sees this rank's tokens only, so its gradient is partial. */
+static void add_mixture(struct unit *u, const struct shape *s)
+{
+    const struct mixture_shape *moe = &s->moe;
+    add_shared(u, s, PARAMETER_ROUTER, moe->experts, s->hidden);
+    if (s->linear_bias)
+        add_shared(u, s, PARAMETER_ROUTER_BIAS, 1, moe->experts);
+    if (!moe->shared)
+        return;
+    add_up(u, s, PARAMETER_SHARED_UP, s->hidden, moe->shared, moe->model_shared);
+    if (s->linear_bias)
+        add_up(u, s, PARAMETER_SHARED_UP_BIAS, 1, moe->shared, moe->model_shared);
+    add_columns(u, PARAMETER_SHARED_DOWN, s->hidden, s->tp_rank * moe->shared, moe->shared);
+    if (s->linear_bias)
+        add_replicated(u, s, PARAMETER_SHARED_DOWN_BIAS);
+}
+
+static struct unit layer_unit(const struct shape *s, int layer, bool mixture)
+{
+    struct unit u = {.layer = layer, .copies = s->copies, .is_mixture = mixture};
+    add_norm(&u, s, PARAMETER_NORM1_GAIN);
+    if (s->latent.used)
+        add_latent_attention(&u, s);
+    else
+        add_attention(&u, s);
+    add_columns(&u, PARAMETER_PROJECTION, s->hidden, s->tp_rank * s->context_width, s->context_width);
     if (s->linear_bias)
         add_replicated(&u, s, PARAMETER_PROJECTION_BIAS);
-    if (!s->parallel_block)
+    if (mixture || !s->parallel_block)
         add_norm(&u, s, PARAMETER_NORM2_GAIN);
-    add_up(&u, s, PARAMETER_UP, s->hidden);
-    if (s->linear_bias)
-        add_up(&u, s, PARAMETER_UP_BIAS, 1);
-    add_columns(&u, PARAMETER_DOWN, s->hidden, s->tp_rank * s->ffn, s->ffn);
-    if (s->linear_bias)
-        add_replicated(&u, s, PARAMETER_DOWN_BIAS);
+    if (mixture)
+        add_mixture(&u, s);
+    else
+        add_feed_forward(&u, s);
     return u;
 }
 
-static struct unit *add_unit(struct stage_units *units, const struct shape *s, struct unit unit, int *index)
+/* All experts of this rank, one below the other: a parameter that was added for one becomes that of all. */
+static void repeat_for_experts(struct unit *u, const struct shape *s, int64_t whole_block)
 {
-    unit.slice = (unit.elements + s->shards - 1) / s->shards;
-    unit.slice = (unit.slice + 3) / 4 * 4; /* slices begin at multiples of 16 bytes */
-    unit.elements = unit.slice * s->shards;
+    struct parameter *p = &u->parameters[u->n_parameters - 1];
+    p->block = p->rows;
+    p->whole_block = whole_block;
+    p->first_block = s->moe.first;
+    p->rows *= s->moe.local;
+    u->elements += (p->rows - p->block) * p->cols;
+}
+
+static struct unit experts_unit(const struct shape *s, int layer)
+{
+    const struct mixture_shape *moe = &s->moe;
+    struct unit u = {.layer = layer, .copies = moe->copies, .is_experts = true};
+    struct shape split = *s; /* as an expert is divided */
+    if (moe->tp == 1)
+        split.tp_rank = 0;
+    int64_t up = s->gated ? 2 * moe->model_ffn : moe->model_ffn;
+    add_up(&u, &split, PARAMETER_EXPERT_UP, s->hidden, moe->ffn, moe->model_ffn);
+    repeat_for_experts(&u, s, up);
+    add_columns(&u, PARAMETER_EXPERT_DOWN, s->hidden, split.tp_rank * moe->ffn, moe->ffn);
+    repeat_for_experts(&u, s, s->hidden);
+    if (!s->linear_bias)
+        return u;
+    add_up(&u, &split, PARAMETER_EXPERT_UP_BIAS, 1, moe->ffn, moe->model_ffn);
+    repeat_for_experts(&u, s, up);
+    add(&u, PARAMETER_EXPERT_DOWN_BIAS, s->hidden, 1)->pieces[0].counted = split.tp_rank == 0;
+    repeat_for_experts(&u, s, s->hidden);
+    return u;
+}
+
+static struct unit *add_unit(struct stage_units *units, struct unit unit, int *index)
+{
+    unit.slice = (unit.elements + unit.copies.n - 1) / unit.copies.n;
+    unit.slice = (unit.slice + 7) / 8 * 8; /* slices begin at multiples of 16 bytes */
+    unit.elements = unit.slice * unit.copies.n;
     if (index)
         *index = units->n_items;
     units->items[units->n_items] = unit;
     return &units->items[units->n_items++];
 }
 
-void stage_units_build(const struct shape *s, struct layer_range range, bool embedding, bool head, struct stage_units *units)
+static struct unit end_unit(const struct shape *s)
 {
-    *units = (struct stage_units){.table = -1, .positions = -1, .first_layer = 0, .final_norm = -1, .head = -1};
-    units->items = memory_new((size_t)range.count + STAGE_ENDS_MAX, sizeof *units->items);
-    units->n_layers = range.count;
-    bool table = embedding || (head && s->tied);
-    if (table) {
-        struct unit u = {.layer = -1, .is_table = true};
+    return (struct unit){.layer = -1, .copies = s->copies};
+}
+
+static void add_embedding_units(struct stage_units *units, const struct shape *s, const struct stage_content *content)
+{
+    if (content->embedding || (content->head && s->tied && content->holds_table)) {
+        struct unit u = end_unit(s);
+        u.is_table = true;
+        u.elsewhere = !content->embedding;
         add_rows(&u, PARAMETER_TABLE, s->vocab_first, s->vocab_count, s->hidden);
-        u.parameters[0].pieces[0].counted = embedding;
-        add_unit(units, s, u, &units->table);
+        add_unit(units, u, &units->table);
     }
-    if (embedding && s->learned_positions) {
-        struct unit u = {.layer = -1};
+    if (content->embedding && s->learned_positions) {
+        struct unit u = end_unit(s);
         add(&u, PARAMETER_POSITIONS, s->max_positions, s->hidden)->pieces[0].counted = s->tp_rank == 0;
-        add_unit(units, s, u, &units->positions);
+        add_unit(units, u, &units->positions);
     }
+}
+
+static void add_head_units(struct stage_units *units, const struct shape *s)
+{
+    struct unit norm = end_unit(s), matrix = end_unit(s);
+    norm.is_head = matrix.is_head = true;
+    add_norm(&norm, s, PARAMETER_FINAL_GAIN);
+    add_unit(units, norm, &units->final_norm);
+    if (s->tied)
+        return;
+    add_rows(&matrix, PARAMETER_HEAD, s->vocab_first, s->vocab_count, s->hidden);
+    add_unit(units, matrix, &units->head);
+}
+
+void stage_units_build(const struct shape *s, const struct transformer *model, struct stage_content content,
+                       struct stage_units *units)
+{
+    int first = content.range.first, count = content.range.count;
+    *units = (struct stage_units){.table = -1, .positions = -1, .first_layer = 0, .final_norm = -1, .head = -1};
+    units->items = memory_new(2 * (size_t)count + STAGE_ENDS_MAX, sizeof *units->items);
+    units->experts = memory_new((size_t)count, sizeof *units->experts);
+    units->n_layers = count;
+    add_embedding_units(units, s, &content);
     units->first_layer = units->n_items;
-    for (int i = 0; i < range.count; i++)
-        add_unit(units, s, layer_unit(s, range.first + i), NULL);
-    if (head) {
-        struct unit u = {.layer = -1, .is_head = true};
-        add_norm(&u, s, PARAMETER_FINAL_GAIN);
-        add_unit(units, s, u, &units->final_norm);
-    }
-    if (head && !s->tied) {
-        struct unit u = {.layer = -1, .is_head = true};
-        add_rows(&u, PARAMETER_HEAD, s->vocab_first, s->vocab_count, s->hidden);
-        add_unit(units, s, u, &units->head);
+    for (int i = 0; i < count; i++)
+        add_unit(units, layer_unit(s, first + i, layer_is_mixture(model, first + i)), NULL);
+    if (content.head)
+        add_head_units(units, s);
+    for (int i = 0; i < count; i++) {
+        units->experts[i] = -1;
+        if (layer_is_mixture(model, first + i))
+            add_unit(units, experts_unit(s, first + i), &units->experts[i]);
     }
 }
 
 void stage_units_free(struct stage_units *units)
 {
     free(units->items);
+    free(units->experts);
     *units = (struct stage_units){0};
 }
 
@@ -192,26 +388,77 @@ void stage_units_free(struct stage_units *units)
 
 static bool is_of_layer(enum parameter_kind kind)
 {
-    return kind >= PARAMETER_NORM1_GAIN && kind <= PARAMETER_DOWN_BIAS;
+    return kind >= PARAMETER_NORM1_GAIN && kind <= PARAMETER_EXPERT_DOWN_BIAS;
 }
 
-static void whole_size(const struct transformer *m, enum parameter_kind kind, int64_t *rows, int64_t *cols)
+struct matrix_size {
+    int64_t rows, cols;
+};
+
+static int64_t up_width(const struct transformer *m, int64_t ffn)
 {
-    int64_t h = m->hidden, qkv = (int64_t)(m->heads + 2 * m->kv_heads) * m->head_dim;
-    int64_t up = m->gated_mlp ? 2 * m->ffn_hidden : m->ffn_hidden;
-    *rows = 1;
-    *cols = h;
+    return m->gated_mlp ? 2 * ffn : ffn;
+}
+
+static struct matrix_size latent_size(const struct transformer *m, enum parameter_kind kind)
+{
+    const struct latent_attention *l = &m->latent;
+    int64_t h = m->hidden, a = m->heads, query = a * (l->qk_nope_dim + l->qk_rope_dim);
+    switch (kind) {
+    case PARAMETER_Q_DOWN: return (struct matrix_size){l->q_lora_rank, h};
+    case PARAMETER_Q_LATENT_GAIN:
+    case PARAMETER_Q_LATENT_BIAS: return (struct matrix_size){1, l->q_lora_rank};
+    case PARAMETER_Q_UP: return (struct matrix_size){query, l->q_lora_rank ? l->q_lora_rank : h};
+    case PARAMETER_KV_DOWN: return (struct matrix_size){l->kv_lora_rank + l->qk_rope_dim, h};
+    case PARAMETER_KV_LATENT_GAIN:
+    case PARAMETER_KV_LATENT_BIAS: return (struct matrix_size){1, l->kv_lora_rank};
+    default: return (struct matrix_size){a * (l->qk_nope_dim + l->v_dim), l->kv_lora_rank}; /* PARAMETER_KV_UP */
+    }
+}
+
+static struct matrix_size mixture_size(const struct transformer *m, enum parameter_kind kind)
+{
+    const struct mixture *moe = &m->moe;
+    int64_t h = m->hidden, n = moe->experts, f = moe->expert_ffn;
+    int64_t shared = !n ? 0 : moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * f;
+    switch (kind) {
+    case PARAMETER_ROUTER: return (struct matrix_size){n, h};
+    case PARAMETER_ROUTER_BIAS: return (struct matrix_size){1, n};
+    case PARAMETER_SHARED_UP: return (struct matrix_size){up_width(m, shared), h};
+    case PARAMETER_SHARED_UP_BIAS: return (struct matrix_size){up_width(m, shared), 1};
+    case PARAMETER_SHARED_DOWN: return (struct matrix_size){h, shared};
+    case PARAMETER_SHARED_DOWN_BIAS: return (struct matrix_size){shared > 0, h};
+    case PARAMETER_EXPERT_UP: return (struct matrix_size){n * up_width(m, f), h};
+    case PARAMETER_EXPERT_UP_BIAS: return (struct matrix_size){n * up_width(m, f), 1};
+    case PARAMETER_EXPERT_DOWN: return (struct matrix_size){n * h, f};
+    default: return (struct matrix_size){n * h, 1}; /* PARAMETER_EXPERT_DOWN_BIAS */
+    }
+}
+
+/* Of the whole model; of something that a model does not have, any. */
+static struct matrix_size whole_size(const struct transformer *m, enum parameter_kind kind)
+{
+    int64_t h = m->hidden, qkv = (int64_t)(m->heads + 2 * m->kv_heads) * m->head_dim, up = up_width(m, m->ffn_hidden);
+    bool latent = m->attention == ATTENTION_LATENT;
+    if (kind >= PARAMETER_Q_DOWN && kind <= PARAMETER_KV_UP)
+        return latent_size(m, kind);
+    if (kind >= PARAMETER_ROUTER && kind <= PARAMETER_EXPERT_DOWN_BIAS)
+        return mixture_size(m, kind);
     switch (kind) {
     case PARAMETER_TABLE:
-    case PARAMETER_HEAD: *rows = m->vocab; break;
-    case PARAMETER_POSITIONS: *rows = m->max_seq_len; break;
-    case PARAMETER_QKV: *rows = qkv; break;
-    case PARAMETER_QKV_BIAS: *rows = qkv, *cols = 1; break;
-    case PARAMETER_PROJECTION: *rows = h, *cols = (int64_t)m->heads * m->head_dim; break;
-    case PARAMETER_UP: *rows = up; break;
-    case PARAMETER_UP_BIAS: *rows = up, *cols = 1; break;
-    case PARAMETER_DOWN: *rows = h, *cols = m->ffn_hidden; break;
-    default: break;
+    case PARAMETER_HEAD: return (struct matrix_size){m->vocab, h};
+    case PARAMETER_POSITIONS: return (struct matrix_size){m->max_seq_len, h};
+    case PARAMETER_QKV: return (struct matrix_size){qkv, h};
+    case PARAMETER_QKV_BIAS: return (struct matrix_size){qkv, 1};
+    case PARAMETER_Q_GAIN:
+    case PARAMETER_Q_BIAS:
+    case PARAMETER_K_GAIN:
+    case PARAMETER_K_BIAS: return (struct matrix_size){1, m->head_dim};
+    case PARAMETER_PROJECTION: return (struct matrix_size){h, (int64_t)m->heads * (latent ? m->latent.v_dim : m->head_dim)};
+    case PARAMETER_UP: return (struct matrix_size){up, h};
+    case PARAMETER_UP_BIAS: return (struct matrix_size){up, 1};
+    case PARAMETER_DOWN: return (struct matrix_size){h, m->ffn_hidden};
+    default: return (struct matrix_size){1, h};
     }
 }
 
@@ -219,7 +466,9 @@ struct model_map model_map_of(const struct setting *setting)
 {
     struct model_map map = {.layers = setting->model->layers};
     for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
-        whole_size(setting->model, (enum parameter_kind)kind, &map.rows[kind], &map.cols[kind]);
+        struct matrix_size size = whole_size(setting->model, (enum parameter_kind)kind);
+        map.rows[kind] = size.rows;
+        map.cols[kind] = size.cols;
         if (!is_of_layer((enum parameter_kind)kind))
             continue;
         map.offsets_first[kind] = map.layer_stride;
@@ -237,11 +486,11 @@ struct model_map model_map_of(const struct setting *setting)
 
 int64_t model_map_index(const struct model_map *map, const struct parameter *p, int64_t i)
 {
-    int64_t row = i / p->cols, col = i % p->cols;
+    int64_t block = i / p->cols / p->block, row = i / p->cols % p->block, col = i % p->cols;
     int piece = 0;
     while (piece + 1 < p->n_pieces && row >= p->pieces[piece].local + p->pieces[piece].count)
         piece++;
-    int64_t whole_row = p->pieces[piece].whole + row - p->pieces[piece].local;
+    int64_t whole_row = (p->first_block + block) * p->whole_block + p->pieces[piece].whole + row - p->pieces[piece].local;
     int64_t base = map->offsets_first[p->kind] + (p->layer >= 0 ? p->layer * map->layer_stride : 0);
     return base + whole_row * map->cols[p->kind] + p->first_col + col;
 }
@@ -249,9 +498,45 @@ int64_t model_map_index(const struct model_map *map, const struct parameter *p, 
 const char *parameter_kind_name(enum parameter_kind kind)
 {
     static const char *const names[N_PARAMETER_KINDS] = {
-        "token table", "position table",  "norm 1 gain",     "norm 1 bias",     "qkv",           "qkv bias",
-        "projection",  "projection bias", "norm 2 gain",     "norm 2 bias",     "mlp up",        "mlp up bias",
-        "mlp down",    "mlp down bias",   "final norm gain", "final norm bias", "output matrix",
+        "token table",
+        "position table",
+        "norm 1 gain",
+        "norm 1 bias",
+        "qkv",
+        "qkv bias",
+        "projection",
+        "projection bias",
+        "norm 2 gain",
+        "norm 2 bias",
+        "mlp up",
+        "mlp up bias",
+        "mlp down",
+        "mlp down bias",
+        "query norm gain",
+        "query norm bias",
+        "key norm gain",
+        "key norm bias",
+        "query down",
+        "query latent gain",
+        "query latent bias",
+        "query up",
+        "key-value down",
+        "key-value latent gain",
+        "key-value latent bias",
+        "key-value up",
+        "router",
+        "router bias",
+        "shared up",
+        "shared up bias",
+        "shared down",
+        "shared down bias",
+        "expert up",
+        "expert up bias",
+        "expert down",
+        "expert down bias",
+        "final norm gain",
+        "final norm bias",
+        "output matrix",
     };
     return names[kind];
 }
@@ -275,24 +560,46 @@ char *model_map_name(const struct model_map *map, int64_t index, char *buffer, s
     return buffer;
 }
 
-float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed)
+static bool is_bias(enum parameter_kind kind)
 {
     switch (kind) {
-    case PARAMETER_NORM1_GAIN:
-    case PARAMETER_NORM2_GAIN:
-    case PARAMETER_FINAL_GAIN: return 1.0f;
     case PARAMETER_NORM1_BIAS:
     case PARAMETER_NORM2_BIAS:
     case PARAMETER_FINAL_BIAS:
     case PARAMETER_QKV_BIAS:
     case PARAMETER_PROJECTION_BIAS:
     case PARAMETER_UP_BIAS:
-    case PARAMETER_DOWN_BIAS: return 0.0f;
+    case PARAMETER_DOWN_BIAS:
+    case PARAMETER_Q_BIAS:
+    case PARAMETER_K_BIAS:
+    case PARAMETER_Q_LATENT_BIAS:
+    case PARAMETER_KV_LATENT_BIAS:
+    case PARAMETER_ROUTER_BIAS:
+    case PARAMETER_SHARED_UP_BIAS:
+    case PARAMETER_SHARED_DOWN_BIAS:
+    case PARAMETER_EXPERT_UP_BIAS:
+    case PARAMETER_EXPERT_DOWN_BIAS: return true;
+    default: return false;
+    }
+}
+
+float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed)
+{
+    switch (kind) {
+    case PARAMETER_NORM1_GAIN:
+    case PARAMETER_NORM2_GAIN:
+    case PARAMETER_Q_GAIN:
+    case PARAMETER_K_GAIN:
+    case PARAMETER_Q_LATENT_GAIN:
+    case PARAMETER_KV_LATENT_GAIN:
+    case PARAMETER_FINAL_GAIN: return 1.0f;
     default: break;
     }
+    if (is_bias(kind))
+        return 0.0f;
     struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
     double deviation = 0.02;
-    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN)
+    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN || kind == PARAMETER_EXPERT_DOWN)
         deviation /= sqrt(2.0 * map->layers);
     return (float)((2 * random_uniform(&stream) - 1) * deviation * sqrt(3.0));
 }

@@ -1,10 +1,11 @@
 /*
  * parameters.h - which weights a rank holds, where they lie in its memory, and which part of the whole model each one is.
  *
- * Weights are kept in units: the embedding table, the position table, each layer, the final norm, the output matrix. A unit is
- * one flat buffer, padded so that the ranks of its data-parallel group (dp * cp of them, `shards`) can divide it into equal
- * slices: ZeRO shards are slices of units, gradients are reduced and parameters gathered unit by unit. The embedding table is a
- * unit of its own because two stages may hold it and must divide it alike.
+ * Weights are kept in units: the embedding table, the position table, each layer, a layer's routed experts, the final norm, the
+ * output matrix. A unit is one flat buffer, padded so that the ranks that hold copies of it (dp * cp of them; of experts the
+ * expert-data-parallel group) can divide it into equal slices: ZeRO shards are slices of units, gradients are reduced and
+ * parameters gathered unit by unit. The embedding table is a unit of its own because two stages may hold it and must divide it
+ * alike.
  *
  * A tensor-parallel rank holds rows of a matrix (column-parallel layers, the vocabulary) or columns (row-parallel layers). Rows
  * may come from several places of the whole matrix: queries, keys and values; gate and up. Each parameter says so in `pieces`,
@@ -14,6 +15,7 @@
 #ifndef MSIM_RUNTIME_PARAMETERS_H
 #define MSIM_RUNTIME_PARAMETERS_H
 
+#include "kernels/kernels.h"
 #include "model/layout/layout.h"
 
 enum parameter_kind {
@@ -31,22 +33,74 @@ enum parameter_kind {
     PARAMETER_UP_BIAS,
     PARAMETER_DOWN,
     PARAMETER_DOWN_BIAS,
+    PARAMETER_Q_GAIN, /* norms of query and key heads */
+    PARAMETER_Q_BIAS,
+    PARAMETER_K_GAIN,
+    PARAMETER_K_BIAS,
+    PARAMETER_Q_DOWN, /* latent attention */
+    PARAMETER_Q_LATENT_GAIN,
+    PARAMETER_Q_LATENT_BIAS,
+    PARAMETER_Q_UP,
+    PARAMETER_KV_DOWN,
+    PARAMETER_KV_LATENT_GAIN,
+    PARAMETER_KV_LATENT_BIAS,
+    PARAMETER_KV_UP,
+    PARAMETER_ROUTER,
+    PARAMETER_ROUTER_BIAS,
+    PARAMETER_SHARED_UP,
+    PARAMETER_SHARED_UP_BIAS,
+    PARAMETER_SHARED_DOWN,
+    PARAMETER_SHARED_DOWN_BIAS,
+    PARAMETER_EXPERT_UP,
+    PARAMETER_EXPERT_UP_BIAS,
+    PARAMETER_EXPERT_DOWN,
+    PARAMETER_EXPERT_DOWN_BIAS,
     PARAMETER_FINAL_GAIN,
     PARAMETER_FINAL_BIAS,
     PARAMETER_HEAD,
     N_PARAMETER_KINDS
 };
 
+/* Ranks that hold copies of the same weights, and this one's number among them. */
+struct copies {
+    int n, index;
+};
+
+/* Sizes of a mixture-of-experts layer on this rank. */
+struct mixture_shape {
+    int experts, top_k;        /* of the model; experts 0: none */
+    int local, first;          /* experts on this rank */
+    int tp, ep;                /* ranks an expert is split over; expert-parallel ranks */
+    struct copies copies;      /* of expert weights */
+    int64_t ffn, up_width;     /* of one expert on this rank */
+    int64_t model_ffn;         /* of one expert */
+    int64_t shared, shared_up; /* width of the shared experts on this rank; of their first product */
+    int64_t model_shared;
+    int64_t tokens, most; /* of a micro-batch that this rank sends to experts; rows it may have to work on */
+};
+
+/* Sizes of latent attention on this rank: a head's queries and keys are `nope` and then `rope` wide. */
+struct latent_shape {
+    bool used;
+    int64_t q_rank, kv_rank, nope, rope, value; /* q_rank 0: queries are not compressed */
+};
+
 /* What one rank of a layout computes with: widths of its matrices, its part of the sequence and of the vocabulary. */
 struct shape {
-    int tp, tp_rank, shards, shard; /* shards: dp * cp ranks */
-    bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions;
+    int tp, tp_rank, cp, cp_rank;
+    struct copies copies; /* of dense weights: dp * cp ranks */
+    bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
+    bool mirrored; /* DualPipe: another rank holds the same weights and counts them */
     int layers;
-    int64_t hidden, seq_len, micro_batch;
-    int64_t tokens, local_tokens; /* of a micro-batch; of this rank where the sequence is sharded */
+    int64_t hidden, seq_len, micro_batch; /* seq_len: of a sequence on this rank */
+    int64_t tokens, local_tokens; /* of a micro-batch on this context-parallel rank; on this rank where the sequence is sharded */
+    struct positions at;          /* of this rank's rows in a sequence */
+    struct mixture_shape moe;
+    struct latent_shape latent;
     int heads, kv_heads, head_dim;
     int64_t query_width, qkv_width; /* heads * head_dim; with keys and values */
+    int64_t context_width;          /* heads * (head_dim of values) */
     int64_t ffn, up_width;          /* ffn, or twice that when gated */
     int64_t vocab, vocab_first, vocab_count;
     int64_t max_positions;
@@ -62,32 +116,44 @@ struct parameter {
     int64_t rows, cols, offset;
     struct {
         int64_t local, whole, count;
-        bool counted;     /* in the gradient norm: once over the tensor-parallel group and, when tied, over stages */
-    } pieces[PIECES_MAX]; /* of rows */
+        bool counted;     /* in norms: once over the tensor-parallel group */
+    } pieces[PIECES_MAX]; /* of rows; of one block of them */
     int n_pieces;
+    int64_t block, whole_block,
+        first_block;   /* rows of one expert here and in the model, first expert; block: all rows, otherwise */
     int64_t first_col; /* of the whole matrix */
     bool partial;      /* each tensor-parallel rank has a part of the gradient: they are added up at the end of the step */
 };
 
-enum { UNIT_PARAMETERS_MAX = 12 };
+enum { UNIT_PARAMETERS_MAX = 32 };
 struct unit {
     int layer; /* -1: embedding, final norm or head */
-    bool is_table, is_head;
+    bool is_table, is_head, is_mixture, is_experts;
+    bool elsewhere; /* a copy that another stage counts in the norm: the tied table */
+    struct copies copies;
     struct parameter parameters[UNIT_PARAMETERS_MAX];
     int n_parameters;
     int64_t elements, slice; /* padded; elements / shards */
 };
 
-/* The units of one virtual stage: [table, positions], layers in order, [final norm, head or tied table]. A stage that has both
- * the embedding and the head of a tied model has the table once. */
+/* The units of one virtual stage: [table, positions], layers in order, [final norm, head or tied table], experts of layers. A
+ * stage that has both the embedding and the head of a tied model has the table once. */
 enum { STAGE_ENDS_MAX = 4 };
 struct stage_units {
     struct unit *items;
     int n_items;
     int table, positions, first_layer, final_norm, head; /* indices, -1 none */
     int n_layers;
+    int *experts; /* [n_layers] indices, -1 none */
 };
-void stage_units_build(const struct shape *shape, struct layer_range range, bool embedding, bool head, struct stage_units *units);
+/* What stands in a virtual stage. `holds_table`: the table of a tied head is this stage's own, not another chunk's of the rank.
+ */
+struct stage_content {
+    struct layer_range range;
+    bool embedding, head, holds_table;
+};
+void stage_units_build(const struct shape *shape, const struct transformer *model, struct stage_content content,
+                       struct stage_units *units);
 void stage_units_free(struct stage_units *units);
 
 /* --- the whole model as one list of numbers */

@@ -93,7 +93,7 @@ static double memory_rate_of_job(const struct probe_options *options, const stru
     count(&sums, result, "logits_max", m / layout->pp, 6 * v);
     count(&sums, result, "logits_sum", m / layout->pp, 6 * v);
     count(&sums, result, "logits_backward", m / layout->pp, 6 * v);
-    double shards = layout->zero ? s.shards : 1, own = parameters.total / layout->tp / layout->pp / shards;
+    double shards = layout->zero ? s.copies.n : 1, own = parameters.total / layout->tp / layout->pp / shards;
     double probed = bytes_of(result, "adam") / probe_adam_bytes(result->element_bytes);
     if (probed > 0)
         count(&sums, result, "adam", own / probed, 38 * probed);

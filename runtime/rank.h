@@ -30,16 +30,36 @@ struct tensor {
     struct tensor *next;           /* in a list of free ones */
 };
 
+/* Queries, keys and values that do not come from one matrix: latent attention. */
+struct latent_state {
+    struct tensor *q_down, *q_latent, *q, *kv_down, *kv_latent, *k, *v;
+    struct tensor *d_q, *d_k, *d_v, *d_q_latent, *d_kv_latent, *d_kv_up, *d_kv_down, *d_q_down;
+};
+
+/* A mixture of experts: [n] rows of copies that this rank sends, [most] rows of copies that it works on. */
+struct mixture_state {
+    struct tensor *logits, *gate, *plan; /* plan: integers, see layer_mixture.h */
+    struct tensor *rows;                 /* on their way to the experts or back, both passes */
+    struct tensor *x, *up, *act;         /* in the order of experts */
+    struct tensor *returned;             /* [n] results at home */
+    struct tensor *shared_up, *shared_act, *shared;
+    struct tensor *d_gate, *d_y, *d_act, *d_up;
+    struct tensor *d_shared_up, *d_shared;
+};
+
 /* What the backward pass of a layer needs of its forward pass, and what its weight gradients need of the rest of the backward
  * pass. NULL: not there (yet, any more). */
 struct layer_state {
-    struct tensor *x, *mean1, *rstd1, *n1, *n1_full, *qkv, *context, *log_sum_exp;
+    struct tensor *x, *mean1, *rstd1, *n1, *n1_full, *qkv_raw, *qkv, *kv, *context, *log_sum_exp;
     struct tensor *x2, *mean2, *rstd2, *n2, *n2_full, *up, *act;
     struct tensor *branch; /* partial sums of a branch before and after they are reduced */
     /* backward */
-    struct tensor *d, *d_full; /* gradient of the layer's output; gathered */
+    struct tensor *d, *d_full; /* gradient of the layer's output; gathered, that of the second branch's */
+    struct tensor *d_branch;   /* gradient of a branch's output where it is not that of the sum: behind dropout */
     struct tensor *d_act, *d_up, *d_n2, *d_x2, *context_again;
     struct tensor *d2, *d2_full, *d_context, *d_qkv, *d_n1;
+    struct latent_state latent;
+    struct mixture_state mixture;
 };
 
 struct head_state {
@@ -94,9 +114,9 @@ struct rank {
     struct world *world;
     struct device_stream *streams[N_STREAMS];
     struct communicator *groups[N_GROUP_KINDS];
-    struct communicator *tp_side;   /* small exchanges inside computations and at the end of the step */
-    struct communicator **channels; /* [2 * boundaries]: by tag, NULL where this rank takes no part */
-    int n_channels;
+    struct communicator *side[N_GROUP_KINDS]; /* small exchanges inside computations and at the end of the step */
+    struct communicator **sends, **receives;  /* [n_tags]: NULL where this rank does not send or receive with a tag */
+    int n_tags;
     struct binding binding;
     struct device_event **begin, **end; /* [n_ops] */
     struct chunk_state *chunks;         /* [vpp] */
@@ -108,7 +128,14 @@ struct rank {
     int64_t n_partial;
     bool gradients_finished;
     float rate; /* learning rate */
+    float clip, dropout;
+    uint64_t seed;
     int64_t step;
+    int32_t *order;        /* device, context parallelism: where a row of whole sequences stands after a gather */
+    float *slopes;         /* device, [heads]: ALiBi */
+    float *update, *norms; /* device, LAMB: an update, lengths of tensors */
+    int64_t n_update, n_norms;
+    bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */
 
     struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
     struct tensor **all;
@@ -146,6 +173,9 @@ enum element rank_element(const struct rank *rank); /* of activations */
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
 void chunk_close(struct rank *rank, struct chunk_state *chunk);
 struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer);
+struct unit_state *chunk_experts_unit(struct chunk_state *chunk, int layer);  /* NULL: the layer has none */
+struct unit_state *rank_table(struct rank *rank);                             /* the token table that this rank holds */
+bool unit_is_sharded(const struct rank *rank, const struct unit_state *unit); /* ZeRO-3, and there are others */
 /* A parameter's weights and gradients; NULL where the unit has no such parameter. */
 void *unit_weights(const struct rank *rank, const struct unit_state *unit, enum parameter_kind kind);
 float *unit_gradients(const struct unit_state *unit, enum parameter_kind kind);
@@ -153,11 +183,15 @@ float *unit_gradients(const struct unit_state *unit, enum parameter_kind kind);
 void unit_enter(struct rank *rank, struct unit_state *unit, bool backward, struct device_stream *stream);
 void unit_leave(struct rank *rank, struct unit_state *unit, struct device_stream *stream);
 
-/* --- replicas of weights and gradients (shards.c): operations of the data-parallel stream and the end of the step */
+/* --- replicas of weights and gradients (shards.c): operations of the data-parallel stream */
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream);
-void shards_optimize(struct rank *rank, struct device_stream *stream);
 
-/* --- the transformer (step_enqueue.c, layer_forward.c, layer_backward.c, ends.c) */
+/* --- the end of the step (update.c) */
+void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream);
+void update_weights(struct rank *rank, struct device_stream *stream);
+void update_close(struct rank *rank);
+
+/* --- the transformer (step_enqueue.c, layer_*.c, ends.c) */
 struct step_context {
     struct rank *rank;
     struct chunk_state *chunk;
@@ -170,7 +204,7 @@ void step_enqueue(struct step_context *context, const struct step *step);
 void layer_forward_step(struct step_context *context, const struct step *step);
 void layer_backward_step(struct step_context *context, const struct step *step);
 void ends_step(struct step_context *context, const struct step *step);
-/* An exchange over the tensor-parallel group, on the communicator of the stream it runs on. */
+/* Exchanges over the tensor-parallel group. */
 void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
 /* Sum over the group: *tensor becomes what this rank keeps of it. */
 void tp_reduce(struct step_context *context, struct tensor **tensor, const char *what);

@@ -71,7 +71,10 @@ nanos rank_record_end(const struct rank_record *record, int step)
 bool rank_has_loss(const struct layout *layout, int rank)
 {
     struct coordinates at = layout_coordinates(layout, rank);
-    return at.tp == 0 && at.pp == layout_stage_of(layout, layout->pp * layout->vpp - 1);
+    bool head = false; /* DualPipe has it twice */
+    for (int c = 0; c < layout->vpp; c++)
+        head = head || layout_virtual_stage(layout, at.pp, c) == layout_virtual_stages(layout) - 1;
+    return at.tp == 0 && head;
 }
 
 int run_median_step(const struct thread_run_step *steps, int n)

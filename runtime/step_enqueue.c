@@ -31,19 +31,26 @@ static void enter(struct step_context *c, const struct step *step)
 {
     if (!step->first)
         return;
-    if (step->layer < 0)
+    if (step->layer < 0) {
         ends_enter(c, is_backward(step));
-    else
-        unit_enter(c->rank, chunk_layer_unit(c->chunk, step->layer), is_backward(step), c->stream);
+        return;
+    }
+    struct unit_state *experts = chunk_experts_unit(c->chunk, step->layer);
+    unit_enter(c->rank, chunk_layer_unit(c->chunk, step->layer), is_backward(step), c->stream);
+    if (experts)
+        unit_enter(c->rank, experts, is_backward(step), c->stream);
 }
 
 static void leave(struct step_context *c, const struct step *step)
 {
     if (!step->last)
         return;
+    struct unit_state *experts = step->layer >= 0 ? chunk_experts_unit(c->chunk, step->layer) : NULL;
     if (step->layer >= 0)
         unit_leave(c->rank, chunk_layer_unit(c->chunk, step->layer), c->stream);
-    else if (step->kind == STEP_EMBED_BACKWARD)
+    if (experts)
+        unit_leave(c->rank, experts, c->stream);
+    if (step->layer < 0 && step->kind == STEP_EMBED_BACKWARD)
         ends_leave(c);
 }
 

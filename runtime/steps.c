@@ -7,7 +7,7 @@ struct builder {
     struct step_list *list;
     const struct layout *layout;
     const struct transformer *model;
-    int layer;
+    int layer, first_layer; /* of the chunk, of the model */
     bool recompute, sequence_parallel, parallel_block, fused;
 };
 
@@ -19,12 +19,33 @@ static void add(struct builder *b, enum step_kind kind, const char *label)
         (struct step){.kind = kind, .layer = b->layer, .recompute = b->recompute, .label = label ? label : ""};
 }
 
-static void add_exchange(struct builder *b, enum step_kind kind, enum collective collective)
+static void add_exchange_over(struct builder *b, enum step_kind kind, enum collective collective, enum group_kind group)
 {
     add(b, kind, NULL);
     struct step *step = &b->list->items[b->list->n_items - 1];
     step->exchange = true;
     step->collective = (uint8_t)collective;
+    step->group = (uint8_t)group;
+}
+
+static void add_exchange(struct builder *b, enum step_kind kind, enum collective collective)
+{
+    add_exchange_over(b, kind, collective, GROUP_TP);
+}
+
+static bool is_mixture(const struct builder *b)
+{
+    return layer_is_mixture(b->model, b->first_layer + b->layer);
+}
+
+static bool is_parallel(const struct builder *b)
+{
+    return b->parallel_block && !is_mixture(b);
+}
+
+static bool is_latent(const struct builder *b)
+{
+    return b->model->attention == ATTENTION_LATENT;
 }
 
 /* Gather a sharded sequence; nothing where it is not sharded. */
@@ -40,8 +61,16 @@ static void reduce(struct builder *b, enum step_kind kind)
         add_exchange(b, kind, b->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE);
 }
 
+/* Keys and values of the whole sequence come from the other context-parallel ranks. */
+static void gather_keys(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->cp > 1)
+        add_exchange_over(b, kind, COLLECTIVE_ALL_GATHER, GROUP_CP);
+}
+
 static void attention(struct builder *b)
 {
+    gather_keys(b, STEP_KV_GATHER);
     add(b, STEP_ATTENTION, b->fused ? "attention" : "scores");
     if (!b->fused) {
         add(b, STEP_NOTHING, "softmax");
@@ -52,15 +81,34 @@ static void attention(struct builder *b)
 static void attention_backward(struct builder *b)
 {
     static const char *const rest[] = {"d_value", "softmax", "d_query", "d_key"};
+    gather_keys(b, STEP_KV_GATHER_AGAIN);
     add(b, STEP_ATTENTION_BACKWARD, b->fused ? "attention" : "d_probabilities");
     for (int i = 0; !b->fused && i < 4; i++)
         add(b, STEP_NOTHING, rest[i]);
 }
 
+static bool compresses_queries(const struct builder *b)
+{
+    return b->model->latent.q_lora_rank > 0;
+}
+
+static void attention_inputs(struct builder *b)
+{
+    if (!is_latent(b)) {
+        add(b, STEP_QKV, "qkv");
+        return;
+    }
+    if (compresses_queries(b))
+        add(b, STEP_Q_DOWN, "q_down");
+    add(b, STEP_Q_UP, compresses_queries(b) ? "q_up" : "q");
+    add(b, STEP_KV_DOWN, "kv_down");
+    add(b, STEP_KV_UP, "kv_up");
+}
+
 static void attention_forward_branch(struct builder *b, bool reduces)
 {
     gather(b, STEP_GATHER1);
-    add(b, STEP_QKV, "qkv");
+    attention_inputs(b);
     if (b->model->position == POSITION_ROTARY)
         add(b, STEP_ROTARY, "rotary");
     attention(b);
@@ -69,19 +117,76 @@ static void attention_forward_branch(struct builder *b, bool reduces)
         reduce(b, STEP_REDUCE1);
 }
 
-static void layer_forward_steps(struct builder *b)
+static void exchange_experts(struct builder *b, enum step_kind kind)
 {
-    add(b, STEP_NORM1, "norm");
-    attention_forward_branch(b, !b->parallel_block);
-    if (!b->parallel_block) {
-        add(b, STEP_RESIDUAL1, "residual");
-        add(b, STEP_NORM2, "norm");
-        gather(b, STEP_GATHER2);
-    }
+    if (b->layout->ep > 1)
+        add_exchange_over(b, kind, COLLECTIVE_ALL_TO_ALL, GROUP_EP);
+}
+
+/* Experts that are split over the tensor-parallel group. */
+static void exchange_split(struct builder *b, enum step_kind kind, enum collective collective)
+{
+    if (layout_expert_tp(b->layout) > 1)
+        add_exchange(b, kind, collective);
+}
+
+static void gather_shares(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->tp > 1 && !b->sequence_parallel)
+        add_exchange(b, kind, COLLECTIVE_ALL_GATHER);
+}
+
+static bool has_shared(const struct builder *b)
+{
+    const struct mixture *moe = &b->model->moe;
+    return (moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn) > 0;
+}
+
+static void mixture_forward_steps(struct builder *b)
+{
+    add(b, STEP_ROUTER, "router");
+    add(b, STEP_TOP_K, "top_k");
+    add(b, STEP_PERMUTE, "permute");
+    exchange_experts(b, STEP_DISPATCH);
+    exchange_split(b, STEP_DISPATCH_TP, COLLECTIVE_ALL_GATHER);
+    add(b, STEP_EXPERT_UP, "expert_up");
+    add(b, STEP_EXPERT_ACTIVATION, "expert_activation");
+    add(b, STEP_EXPERT_DOWN, "expert_down");
+    exchange_split(b, STEP_COMBINE_TP, COLLECTIVE_REDUCE_SCATTER);
+    exchange_experts(b, STEP_COMBINE);
+    add(b, STEP_UNPERMUTE, "unpermute");
+    gather_shares(b, STEP_MIXTURE_GATHER);
+    if (!has_shared(b))
+        return;
+    gather(b, STEP_SHARED_GATHER);
+    add(b, STEP_SHARED_UP, "shared_up");
+    add(b, STEP_SHARED_DOWN, "shared_down");
+    reduce(b, STEP_SHARED_REDUCE);
+}
+
+static void dense_forward_steps(struct builder *b)
+{
     add(b, STEP_UP, "mlp_up");
     add(b, STEP_ACTIVATION, "activation");
     add(b, STEP_DOWN, "mlp_down");
     reduce(b, STEP_REDUCE2);
+}
+
+static void layer_forward_steps(struct builder *b)
+{
+    add(b, STEP_NORM1, "norm");
+    attention_forward_branch(b, !is_parallel(b));
+    if (!is_parallel(b)) {
+        add(b, STEP_RESIDUAL1, "residual");
+        add(b, STEP_NORM2, "norm");
+    }
+    if (is_mixture(b)) {
+        mixture_forward_steps(b);
+    } else {
+        if (!is_parallel(b))
+            gather(b, STEP_GATHER2);
+        dense_forward_steps(b);
+    }
     add(b, STEP_RESIDUAL2, "residual");
 }
 
@@ -116,14 +221,76 @@ static void mlp_backward_steps(struct builder *b, bool input, bool weight)
         add(b, STEP_DOWN_WEIGHT, "mlp_down");
     if (input)
         add(b, STEP_ACTIVATION_BACKWARD, "activation");
-    column_backward(b, up, !b->parallel_block, input, weight);
+    column_backward(b, up, !is_parallel(b), input, weight);
+}
+
+static void experts_input_steps(struct builder *b)
+{
+    add(b, STEP_EXPERT_DOWN_INPUT, "expert_down");
+    add(b, STEP_EXPERT_ACTIVATION_BACKWARD, "expert_activation");
+    add(b, STEP_EXPERT_UP_INPUT, "expert_up");
+    if (!has_shared(b))
+        return;
+    gather(b, STEP_SHARED_GATHER_GRADIENT);
+    add(b, STEP_SHARED_DOWN_INPUT, "shared_down");
+    add(b, STEP_SHARED_UP_INPUT, "shared_up");
+    gather(b, STEP_SHARED_GATHER_AGAIN);
+    reduce(b, STEP_SHARED_REDUCE_GRADIENT);
+}
+
+static void experts_weight_steps(struct builder *b)
+{
+    add(b, STEP_EXPERT_DOWN_WEIGHT, "expert_down");
+    add(b, STEP_EXPERT_UP_WEIGHT, "expert_up");
+    if (!has_shared(b))
+        return;
+    add(b, STEP_SHARED_DOWN_WEIGHT, "shared_down");
+    add(b, STEP_SHARED_UP_WEIGHT, "shared_up");
+}
+
+static void mixture_backward_steps(struct builder *b, bool input, bool weight)
+{
+    if (input) {
+        add(b, STEP_UNPERMUTE_BACKWARD, "unpermute");
+        exchange_experts(b, STEP_COMBINE_GRADIENT);
+        exchange_split(b, STEP_COMBINE_TP_GRADIENT, COLLECTIVE_ALL_GATHER);
+        experts_input_steps(b);
+        exchange_split(b, STEP_DISPATCH_TP_GRADIENT, COLLECTIVE_REDUCE_SCATTER);
+        exchange_experts(b, STEP_DISPATCH_GRADIENT);
+        add(b, STEP_PERMUTE_BACKWARD, "permute");
+        add(b, STEP_ROUTER_BACKWARD, "router");
+        add(b, STEP_NOTHING, "top_k");
+        gather_shares(b, STEP_MIXTURE_GATHER_GRADIENT);
+    }
+    if (weight)
+        experts_weight_steps(b);
+}
+
+/* Products with one input: the exchanges are the first one's, which comes last. */
+static void attention_inputs_backward(struct builder *b, bool input, bool weight)
+{
+    static const struct column_steps qkv = {STEP_QKV_INPUT, STEP_GATHER1_AGAIN, STEP_REDUCE_QKV_GRADIENT, STEP_QKV_WEIGHT, "qkv"};
+    static const struct column_steps kv_up = {.input = STEP_KV_UP_INPUT, .weight = STEP_KV_UP_WEIGHT, .label = "kv_up"};
+    static const struct column_steps kv_down = {.input = STEP_KV_DOWN_INPUT, .weight = STEP_KV_DOWN_WEIGHT, .label = "kv_down"};
+    static const struct column_steps q_down = {STEP_Q_DOWN_INPUT, STEP_GATHER1_AGAIN, STEP_REDUCE_QKV_GRADIENT,
+                                               STEP_Q_DOWN_WEIGHT, "q_down"};
+    struct column_steps q_up = {STEP_Q_UP_INPUT, STEP_GATHER1_AGAIN, STEP_REDUCE_QKV_GRADIENT, STEP_Q_UP_WEIGHT, "q_up"};
+    if (!is_latent(b)) {
+        column_backward(b, qkv, true, input, weight);
+        return;
+    }
+    column_backward(b, kv_up, false, input, weight);
+    column_backward(b, kv_down, false, input, weight);
+    q_up.label = compresses_queries(b) ? "q_up" : "q";
+    column_backward(b, q_up, !compresses_queries(b), input, weight);
+    if (compresses_queries(b))
+        column_backward(b, q_down, true, input, weight);
 }
 
 static void attention_backward_steps(struct builder *b, bool input, bool weight)
 {
-    static const struct column_steps qkv = {STEP_QKV_INPUT, STEP_GATHER1_AGAIN, STEP_REDUCE_QKV_GRADIENT, STEP_QKV_WEIGHT, "qkv"};
     if (input) {
-        if (!b->parallel_block)
+        if (!is_parallel(b))
             gather(b, STEP_GATHER_PROJECTION_GRADIENT);
         add(b, STEP_PROJECTION_INPUT, "projection");
     }
@@ -134,7 +301,7 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
         if (b->model->position == POSITION_ROTARY)
             add(b, STEP_ROTARY_BACKWARD, "rotary");
     }
-    column_backward(b, qkv, true, input, weight);
+    attention_inputs_backward(b, input, weight);
 }
 
 static void layer_backward_steps(struct builder *b, bool input, bool weight)
@@ -149,8 +316,11 @@ static void layer_backward_steps(struct builder *b, bool input, bool weight)
     }
     if (input)
         add(b, STEP_RESIDUAL2_BACKWARD, "residual");
-    mlp_backward_steps(b, input, weight);
-    if (input && !b->parallel_block) {
+    if (is_mixture(b))
+        mixture_backward_steps(b, input, weight);
+    else
+        mlp_backward_steps(b, input, weight);
+    if (input && !is_parallel(b)) {
         add(b, STEP_NORM2_BACKWARD, "norm");
         add(b, STEP_RESIDUAL1_BACKWARD, "residual");
     }
@@ -245,6 +415,7 @@ void step_list_build(const struct layout *layout, const struct setting *setting,
                         .layout = layout,
                         .model = setting->model,
                         .layer = -1,
+                        .first_layer = range.first,
                         .sequence_parallel = layout->sequence_parallel && layout->tp > 1,
                         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
                         .fused = layout->features & FEATURES_FLASH};

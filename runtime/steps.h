@@ -22,7 +22,12 @@ enum step_kind {
     STEP_NORM1,
     STEP_GATHER1,
     STEP_QKV,
+    STEP_Q_DOWN, /* latent attention */
+    STEP_Q_UP,
+    STEP_KV_DOWN,
+    STEP_KV_UP,
     STEP_ROTARY,
+    STEP_KV_GATHER, /* keys and values of the other context-parallel ranks */
     STEP_ATTENTION,
     STEP_PROJECTION,
     STEP_REDUCE1,
@@ -33,6 +38,22 @@ enum step_kind {
     STEP_ACTIVATION,
     STEP_DOWN,
     STEP_REDUCE2,
+    STEP_ROUTER, /* a mixture of experts */
+    STEP_TOP_K,
+    STEP_PERMUTE,
+    STEP_DISPATCH,
+    STEP_DISPATCH_TP,
+    STEP_EXPERT_UP,
+    STEP_EXPERT_ACTIVATION,
+    STEP_EXPERT_DOWN,
+    STEP_COMBINE_TP,
+    STEP_COMBINE,
+    STEP_UNPERMUTE,
+    STEP_MIXTURE_GATHER,
+    STEP_SHARED_GATHER,
+    STEP_SHARED_UP,
+    STEP_SHARED_DOWN,
+    STEP_SHARED_REDUCE,
     STEP_RESIDUAL2,
     STEP_FINAL_NORM,
     STEP_HEAD_GATHER,
@@ -53,13 +74,42 @@ enum step_kind {
     STEP_GATHER2_AGAIN,
     STEP_REDUCE_UP_GRADIENT,
     STEP_UP_WEIGHT,
+    STEP_UNPERMUTE_BACKWARD,
+    STEP_COMBINE_GRADIENT,
+    STEP_COMBINE_TP_GRADIENT,
+    STEP_EXPERT_DOWN_INPUT,
+    STEP_EXPERT_ACTIVATION_BACKWARD,
+    STEP_EXPERT_UP_INPUT,
+    STEP_SHARED_GATHER_GRADIENT,
+    STEP_SHARED_DOWN_INPUT,
+    STEP_SHARED_UP_INPUT,
+    STEP_SHARED_GATHER_AGAIN,
+    STEP_SHARED_REDUCE_GRADIENT,
+    STEP_DISPATCH_TP_GRADIENT,
+    STEP_DISPATCH_GRADIENT,
+    STEP_PERMUTE_BACKWARD,
+    STEP_ROUTER_BACKWARD,
+    STEP_MIXTURE_GATHER_GRADIENT,
+    STEP_EXPERT_DOWN_WEIGHT,
+    STEP_EXPERT_UP_WEIGHT,
+    STEP_SHARED_DOWN_WEIGHT,
+    STEP_SHARED_UP_WEIGHT,
     STEP_NORM2_BACKWARD,
     STEP_RESIDUAL1_BACKWARD,
     STEP_GATHER_PROJECTION_GRADIENT,
     STEP_PROJECTION_INPUT,
     STEP_PROJECTION_WEIGHT,
+    STEP_KV_GATHER_AGAIN,
     STEP_ATTENTION_BACKWARD,
     STEP_ROTARY_BACKWARD,
+    STEP_KV_UP_INPUT,
+    STEP_KV_UP_WEIGHT,
+    STEP_KV_DOWN_INPUT,
+    STEP_KV_DOWN_WEIGHT,
+    STEP_Q_UP_INPUT,
+    STEP_Q_UP_WEIGHT,
+    STEP_Q_DOWN_INPUT,
+    STEP_Q_DOWN_WEIGHT,
     STEP_QKV_INPUT,
     STEP_GATHER1_AGAIN,
     STEP_REDUCE_QKV_GRADIENT,
@@ -72,12 +122,12 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
-    int layer;          /* within the chunk; -1: embedding or head */
-    bool recompute;     /* forward work of the backward pass */
-    bool first, last;   /* of its layer (or of the embedding, the head) in this pass */
-    const char *label;  /* of the work it belongs to */
-    bool exchange;      /* then the label is not looked at, but what is exchanged */
-    uint8_t collective; /* over the tensor-parallel group */
+    int layer;         /* within the chunk; -1: embedding or head */
+    bool recompute;    /* forward work of the backward pass */
+    bool first, last;  /* of its layer (or of the embedding, the head) in this pass */
+    const char *label; /* of the work it belongs to */
+    bool exchange;     /* then the label is not looked at, but what is exchanged */
+    uint8_t collective, group;
 };
 
 struct step_list {
@@ -99,7 +149,7 @@ struct binding {
     struct bound_op *ops;    /* [n_ops of the script] */
 };
 
-/* What the runtime cannot execute is refused with STATUS_MISSING: a mixture of experts, context parallelism, ... */
+/* What the runtime cannot execute is refused with STATUS_MISSING and a sentence. */
 MUST_CHECK enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags);
 
 MUST_CHECK enum status binding_build(const struct program *program, int script, const struct setting *setting,

@@ -71,11 +71,59 @@ static void exchange_parts(const struct parties *meeting, const struct exchange_
                part);
 }
 
+/* --- parts of different sizes */
+
+static int64_t rows_before(const int32_t *rows, int member)
+{
+    int64_t before = 0;
+    for (int m = 0; m < member; m++)
+        before += rows[m];
+    return before;
+}
+
+/* Member `me`'s part of what every member sends to each. */
+static void exchange_ragged(const struct parties *meeting, const struct exchange_call *call, int me)
+{
+    size_t row = (size_t)call->count * element_bytes(call->element);
+    unsigned char *to = call->out;
+    for (int m = 0; m < meeting->n; m++) {
+        const struct exchange_call *other = meeting->calls[m];
+        const unsigned char *from = (const unsigned char *)other->in + (size_t)rows_before(other->parts.sent, me) * row;
+        memcpy(to, from, (size_t)other->parts.sent[me] * row);
+        to += (size_t)other->parts.sent[me] * row;
+    }
+}
+
+static void gather_ragged(const struct parties *meeting, const struct exchange_call *call)
+{
+    size_t row = (size_t)call->count * element_bytes(call->element);
+    unsigned char *to = call->out;
+    for (int m = 0; m < meeting->n; m++) {
+        memcpy(to, meeting->calls[m]->in, (size_t)call->parts.received[m] * row);
+        to += (size_t)call->parts.received[m] * row;
+    }
+}
+
+static void share_ragged(const struct parties *meeting, const struct exchange_call *call, int me)
+{
+    const int32_t *sent = call->parts.sent;
+    if (call->exchange == EXCHANGE_ALL_TO_ALL)
+        exchange_ragged(meeting, call, me);
+    else if (call->exchange == EXCHANGE_ALL_GATHER)
+        gather_ragged(meeting, call);
+    else if (call->exchange == EXCHANGE_REDUCE_SCATTER)
+        reduce(meeting, call, rows_before(sent, me) * call->count, call->out, sent[me] * call->count);
+}
+
 void thread_meeting_share(struct exchange_call *const *calls, int n, int me)
 {
     const struct parties all = {calls, n}, *meeting = &all;
     const struct exchange_call *call = calls[me];
 
+    if (call->parts.sent || call->parts.received) {
+        share_ragged(meeting, call, me);
+        return;
+    }
     switch (call->exchange) {
     case EXCHANGE_ALL_REDUCE: all_reduce_slice(meeting, call, me); break;
     case EXCHANGE_ALL_GATHER: gather_parts(meeting, call); break;

@@ -8,9 +8,9 @@
 #include "model/base/memory.h"
 #include "runtime/rank.h"
 
-static bool is_sharded(const struct rank *rank)
+bool unit_is_sharded(const struct rank *rank, const struct unit_state *u)
 {
-    return rank->layout->zero == 3 && rank->shape.shards > 1;
+    return rank->layout->zero == 3 && u->unit->copies.n > 1;
 }
 
 static size_t weights_bytes(const struct rank *rank, int64_t elements)
@@ -58,9 +58,9 @@ static void allocate(struct rank *rank, struct unit_state *u)
 {
     int64_t elements = u->unit->elements, slice = u->unit->slice;
     bool zero = rank->layout->zero > 0;
-    u->first = zero ? rank->shape.shard * slice : 0;
+    u->first = zero ? u->unit->copies.index * slice : 0;
     u->owned = zero ? slice : elements;
-    if (is_sharded(rank)) {
+    if (unit_is_sharded(rank, u)) {
         u->shard = rank_memory(rank, weights_bytes(rank, slice));
         u->owned_gradients = rank_memory(rank, (size_t)slice * sizeof(float));
     } else {
@@ -98,7 +98,7 @@ static void release(struct rank *rank, struct unit_state *u)
         api->memory_free(rank->device, u->master, owned);
     api->memory_free(rank->device, u->m, owned);
     api->memory_free(rank->device, u->v, owned);
-    if (is_sharded(rank)) {
+    if (unit_is_sharded(rank, u)) {
         api->memory_free(rank->device, u->shard, weights_bytes(rank, u->unit->slice));
         api->memory_free(rank->device, u->owned_gradients, (size_t)u->unit->slice * sizeof(float));
     } else {
@@ -110,7 +110,11 @@ static void release(struct rank *rank, struct unit_state *u)
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed)
 {
     struct model_map map = model_map_of(rank->setting);
-    stage_units_build(&rank->shape, chunk->range, chunk->embedding, chunk->head, &chunk->units);
+    struct stage_content content = {.range = chunk->range,
+                                    .embedding = chunk->embedding,
+                                    .head = chunk->head,
+                                    .holds_table = !schedule_is_folded(rank->layout->schedule)};
+    stage_units_build(&rank->shape, rank->setting->model, content, &chunk->units);
     chunk->states = memory_new((size_t)chunk->units.n_items, sizeof *chunk->states);
     chunk->passes = memory_new((size_t)rank->micro_batches, sizeof *chunk->passes);
     for (int64_t i = 0; i < rank->micro_batches; i++) {
@@ -142,6 +146,20 @@ struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer)
     return &chunk->states[chunk->units.first_layer + layer];
 }
 
+struct unit_state *chunk_experts_unit(struct chunk_state *chunk, int layer)
+{
+    int index = chunk->units.experts[layer];
+    return index < 0 ? NULL : &chunk->states[index];
+}
+
+struct unit_state *rank_table(struct rank *rank)
+{
+    for (int c = 0; c < rank->layout->vpp; c++)
+        if (rank->chunks[c].units.table >= 0)
+            return &rank->chunks[c].states[rank->chunks[c].units.table];
+    return NULL;
+}
+
 static const struct parameter *find(const struct unit *unit, enum parameter_kind kind)
 {
     for (int i = 0; i < unit->n_parameters; i++)
@@ -166,7 +184,7 @@ float *unit_gradients(const struct unit_state *u, enum parameter_kind kind)
 
 void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)
 {
-    if (!is_sharded(rank) || rank->status != STATUS_OK)
+    if (!unit_is_sharded(rank, u) || rank->status != STATUS_OK)
         return;
     if (!u->weights_tensor && u->n_gathered) {
         u->weights_tensor = u->gathered[0];

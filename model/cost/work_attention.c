@@ -107,6 +107,8 @@ void attention_core(struct layer_builder *b, bool windowed, bool backward)
 {
     struct work_attention shape = attention_shape(b, windowed);
     if (!builder_has(b, FEATURES_FLASH)) {
+        if (b->layout->cp > 1)
+            builder_append(b, ring_exchange(b, &shape, backward));
         unfused(b, &shape, backward);
         return;
     }

@@ -83,6 +83,21 @@ int32_t builder_exchange(struct layer_builder *b, enum work_class class, const c
     return work_add(b->table, work);
 }
 
+int32_t builder_tp_gather(struct layer_builder *b, const char *label)
+{
+    if (b->layout->tp == 1 || !b->layout->sequence_parallel)
+        return -1;
+    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP, b->tokens * (double)b->model->hidden * 2);
+}
+
+int32_t builder_tp_reduce(struct layer_builder *b, const char *label)
+{
+    if (b->layout->tp == 1)
+        return -1;
+    enum collective c = b->layout->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    return builder_exchange(b, CLASS_TP_COMM, label, c, GROUP_TP, b->tokens * (double)b->model->hidden * 2);
+}
+
 void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first)
 {
     if (exchange < 0) {

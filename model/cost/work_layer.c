@@ -63,24 +63,6 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
     builder_memory(b, CLASS_MEMORY_BOUND, "activation", elements * passes * BF16, kernels);
 }
 
-/* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without
- * sequence parallelism); -1 where there is nothing to exchange. */
-static int32_t tp_gather(struct layer_builder *b, const char *label)
-{
-    if (b->layout->tp == 1 || !b->layout->sequence_parallel)
-        return -1;
-    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP,
-                            b->tokens * (double)b->model->hidden * BF16);
-}
-
-static int32_t tp_reduce(struct layer_builder *b, const char *label)
-{
-    if (b->layout->tp == 1)
-        return -1;
-    enum collective c = b->layout->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-    return builder_exchange(b, CLASS_TP_COMM, label, c, GROUP_TP, b->tokens * (double)b->model->hidden * BF16);
-}
-
 struct linear {
     const char *label;
     int64_t in, out; /* per rank */
@@ -107,9 +89,9 @@ static void column_backward(struct layer_builder *b, struct linear l, bool excha
     builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(b, dgrad, exchanges ? tp_gather(b, "gather_input_again") : -1);
+        builder_side_by_side(b, dgrad, exchanges ? builder_tp_gather(b, "gather_input_again") : -1);
     }
-    int32_t reduce = exchanges && input ? tp_reduce(b, "reduce_input_gradient") : -1;
+    int32_t reduce = exchanges && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
     if (weight)
         builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce,
                                 (double)l.in * (double)l.out);
@@ -122,7 +104,7 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
     builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_pipelined(b, dgrad, exchanges ? tp_gather(b, "gather_output_gradient") : -1, true);
+        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather(b, "gather_output_gradient") : -1, true);
     }
     if (weight)
         builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), -1,
@@ -282,18 +264,18 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
     norm(b, false);
     if (builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture) {
         /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
-        attention_forward_branch(b, kind.windowed, tp_gather(b, "gather"), -1);
-        dense_forward(b, -1, tp_reduce(b, "reduce"));
+        attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), -1);
+        dense_forward(b, -1, builder_tp_reduce(b, "reduce"));
         residual(b, false);
         return;
     }
-    attention_forward_branch(b, kind.windowed, tp_gather(b, "gather"), tp_reduce(b, "reduce"));
+    attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
     residual(b, false);
     norm(b, false);
     if (kind.mixture)
         mixture_forward(b);
     else
-        dense_forward(b, tp_gather(b, "gather"), tp_reduce(b, "reduce"));
+        dense_forward(b, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
     residual(b, false);
 }
 

@@ -62,6 +62,10 @@ int32_t builder_linear(struct layer_builder *b, enum work_class class, const cha
                        enum pass pass);
 int32_t builder_exchange(struct layer_builder *b, enum work_class class, const char *label, enum collective collective,
                          enum group_kind group, double bytes);
+/* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without
+ * sequence parallelism); -1 where there is nothing to exchange. */
+int32_t builder_tp_gather(struct layer_builder *b, const char *label);
+int32_t builder_tp_reduce(struct layer_builder *b, const char *label);
 void builder_append(struct layer_builder *b, int32_t work);
 /* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used.
  */

@@ -42,19 +42,46 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
     builder_append(b, work_add(b->table, work));
 }
 
-static void all_to_all(struct layer_builder *b, const struct experts_shape *e, const char *label)
+/* Copies of tokens over the expert-parallel group. */
+static void exchange_copies(struct layer_builder *b, const struct experts_shape *e, const char *label)
 {
-    if (b->layout->ep > 1) {
-        const struct mixture *moe = &b->model->moe;
-        int32_t id = builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent);
-        if (builder_is_current(b)) /* a token crosses to a node once, whatever number of its experts are there */
-            b->table->items[id].collective.tokens = (struct token_copies){moe->top_k, moe->groups, moe->top_groups};
-        builder_append(b, id);
-    }
-    if (e->split) {
-        double bytes = e->sent * b->layout->tp;
-        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes));
-    }
+    const struct mixture *moe = &b->model->moe;
+    if (b->layout->ep == 1)
+        return;
+    int32_t id = builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent);
+    if (builder_is_current(b)) /* a token crosses to a node once, whatever number of its experts are there */
+        b->table->items[id].collective.tokens = (struct token_copies){moe->top_k, moe->groups, moe->top_groups};
+    builder_append(b, id);
+}
+
+static void exchange_split(struct layer_builder *b, const struct experts_shape *e, enum collective collective)
+{
+    if (e->split)
+        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", collective, GROUP_TP, e->sent * b->layout->tp));
+}
+
+/* Copies to their experts; experts split over tp need those of all of its ranks. */
+static void to_experts(struct layer_builder *b, const struct experts_shape *e, const char *label)
+{
+    exchange_copies(b, e, label);
+    exchange_split(b, e, COLLECTIVE_ALL_GATHER);
+}
+
+/* Results back to the tokens: partial sums of split experts are added up first. */
+static void from_experts(struct layer_builder *b, const struct experts_shape *e, const char *label)
+{
+    exchange_split(b, e, COLLECTIVE_REDUCE_SCATTER);
+    exchange_copies(b, e, label);
+}
+
+/* Without sequence parallelism all ranks of a tensor-parallel group have all tokens, but each sends a share of them to experts
+ * and gets results for that share. */
+static void gather_shares(struct layer_builder *b)
+{
+    const struct layout *l = b->layout;
+    double bytes = b->tokens * (double)b->model->hidden * 2;
+    if (l->tp > 1 && !l->sequence_parallel)
+        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "mixture_gather", COLLECTIVE_ALL_GATHER, GROUP_TP, bytes));
 }
 
 /* Gather token copies into expert order (read, write) and its inverse with the weighted sum (read k, write 1). */
@@ -91,6 +118,12 @@ static int64_t shared_width(const struct layer_builder *b)
     return width / b->layout->tp;
 }
 
+static void append_exchange(struct layer_builder *b, int32_t exchange)
+{
+    if (exchange >= 0)
+        builder_append(b, exchange);
+}
+
 static void shared_linear(struct layer_builder *b, const char *label, int64_t in, int64_t out, enum pass pass)
 {
     builder_append(b, builder_linear(b, CLASS_EXPERTS, label, b->tokens, in, out, pass));
@@ -102,32 +135,42 @@ void mixture_forward(struct layer_builder *b)
     int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;
     router(b, false);
     permute(b, &e, "permute");
-    all_to_all(b, &e, "dispatch");
+    to_experts(b, &e, "dispatch");
     builder_cast(b, "cast", (double)e.rows * (double)h);
     experts_gemm(b, &e, "expert_up", h, up * e.width, PASS_FORWARD);
     expert_activation(b, &e, false);
     builder_cast(b, "cast", (double)e.rows * (double)e.width);
     experts_gemm(b, &e, "expert_down", e.width, h, PASS_FORWARD);
-    all_to_all(b, &e, "combine");
+    from_experts(b, &e, "combine");
     permute(b, &e, "unpermute");
+    gather_shares(b);
     int64_t shared = shared_width(b);
-    if (shared > 0) {
+    if (shared > 0) { /* column- and row-parallel, as a dense feed-forward part */
+        append_exchange(b, builder_tp_gather(b, "shared_gather"));
         shared_linear(b, "shared_up", h, up * shared, PASS_FORWARD);
         shared_linear(b, "shared_down", shared, h, PASS_FORWARD);
+        append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
     }
 }
 
 static void experts_backward(struct layer_builder *b, const struct experts_shape *e, enum pass pass)
 {
     int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;
+    bool input = pass == PASS_BACKWARD_INPUT;
     experts_gemm(b, e, "expert_down", e->width, h, pass);
-    if (pass == PASS_BACKWARD_INPUT)
+    if (input)
         expert_activation(b, e, true);
     experts_gemm(b, e, "expert_up", h, up * e->width, pass);
     int64_t shared = shared_width(b);
     if (shared > 0) {
+        if (input)
+            append_exchange(b, builder_tp_gather(b, "shared_gather"));
         shared_linear(b, "shared_down", shared, h, pass);
         shared_linear(b, "shared_up", h, up * shared, pass);
+        if (input) {
+            append_exchange(b, builder_tp_gather(b, "gather_input_again"));
+            append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
+        }
     }
 }
 
@@ -136,12 +179,13 @@ void mixture_backward(struct layer_builder *b, bool input, bool weight)
     struct experts_shape e = experts_shape(b);
     if (input) {
         permute(b, &e, "unpermute");
-        all_to_all(b, &e, "combine");
+        to_experts(b, &e, "combine");
         builder_cast(b, "cast_gradient", (double)e.rows * (double)b->model->hidden);
         experts_backward(b, &e, PASS_BACKWARD_INPUT);
-        all_to_all(b, &e, "dispatch");
+        from_experts(b, &e, "dispatch");
         permute(b, &e, "permute");
         router(b, true);
+        gather_shares(b);
     }
     if (weight)
         experts_backward(b, &e, PASS_BACKWARD_WEIGHT);

@@ -77,15 +77,21 @@ static uint32_t emit_collective(struct stage *stage, enum collective collective,
     return stage_add(stage, op, waits);
 }
 
+static struct op segment_op(enum collective collective, int chunk, struct segment segment)
+{
+    struct op op = step_op(OP_COLLECTIVE, STREAM_DP, CLASS_DP_COMM);
+    op.collective = (uint8_t)collective;
+    op.chunk = (int16_t)chunk;
+    op.layer = segment.range.count ? segment.range.first : -1;
+    return op;
+}
+
 /* Exchange of a segment's parameters or gradients between replicas: the last operation, NO_OP when there is nothing. */
 static uint32_t emit_exchange(struct stage *stage, enum collective collective, int chunk, struct segment segment,
                               struct stage_parameters parameters, double element_bytes, const struct waits *waits)
 {
-    struct op op = step_op(OP_COLLECTIVE, STREAM_DP, CLASS_DP_COMM);
+    struct op op = segment_op(collective, chunk, segment);
     uint32_t last = NO_OP;
-    op.collective = (uint8_t)collective;
-    op.chunk = (int16_t)chunk;
-    op.layer = segment.range.count ? segment.range.first : -1;
     if (stage->build->replicas && parameters.dense > 0) {
         op.role = GROUP_DP;
         op.bytes = parameters.dense * element_bytes;
@@ -113,8 +119,10 @@ static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment 
     if (!stage->build->mirrored)
         return last;
     double elements = parameters.dense / shards_of(layout, GROUP_DP) + parameters.experts / shards_of(layout, GROUP_EXPERT_DP);
-    return emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MIRROR, CLASS_DP_COMM, elements * gradient_bytes(stage),
-                           &stage->waits);
+    struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
+    op.role = GROUP_MIRROR;
+    op.bytes = elements * gradient_bytes(stage);
+    return stage_add(stage, op, &stage->waits);
 }
 
 static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters,
@@ -290,12 +298,14 @@ static void reduce_embedding(struct stage *stage)
                     &stage->waits);
 }
 
-/* The norm of all gradients: over what one model replica is divided into, and over shards. Stages that begin the next step
+/* The norm of all gradients: over what one model replica is divided into, and over shards (of optimizer states, and experts that
+ * only some of the replicas hold). Stages that begin the next step
  * without waiting for one another check it afterwards. */
 static void reduce_norm(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    if (layout->zero && stage->build->replicas)
+    bool shards = layout->zero || (layout->ep > 1 && stage->build->setting->model->moe.experts);
+    if (shards && stage->build->replicas)
         emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_DP, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
     if (layout->tp * layout->pp > 1 && !stage->build->program->rolling)
         emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MODEL, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);

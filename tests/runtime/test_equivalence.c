@@ -71,10 +71,11 @@ static void check_variants(enum toy_model model, const struct variant *variants,
     }
 }
 
-#define PP       FEATURE_BIT(PP_OVERLAP)
-#define DP       FEATURE_BIT(DP_OVERLAP)
-#define TP       FEATURE_BIT(TP_OVERLAP)
-#define PARALLEL FEATURE_BIT(PARALLEL_BLOCK)
+#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
+#define PP           FEATURE_BIT(PP_OVERLAP)
+#define DP           FEATURE_BIT(DP_OVERLAP)
+#define TP           FEATURE_BIT(TP_OVERLAP)
+#define PARALLEL     FEATURE_BIT(PARALLEL_BLOCK)
 
 static const struct variant variants[] = {
     {"mb=2", 0},
@@ -124,6 +125,99 @@ START_TEST(equals_one_rank_llama)
 }
 END_TEST
 
+/* Experts on ep ranks; split over tp (ep divides dp * cp) or whole (it does not). */
+static const struct variant mixtures[] = {
+    {"mb=2,recompute=full", 0},
+    {"dp=2,ep=2,zero=0", 0},
+    {"dp=4,ep=2,zero=1", DP},
+    {"dp=4,ep=4,zero=2", 0},
+    {"dp=4,ep=2,zero=3,recompute=full", DP},
+    {"dp=2,ep=2,zero=3,recompute=selective", 0},
+    {"tp=2,sp=1", TP},
+    {"tp=2,sp=0", 0},
+    {"tp=2,sp=1,ep=2", 0},
+    {"tp=4,sp=0,ep=2,zero=1", 0},
+    {"tp=2,sp=1,dp=2,ep=2,zero=1", DP},
+    {"tp=2,sp=0,dp=2,ep=2,zero=0", 0},
+    {"tp=2,sp=1,dp=2,ep=4,zero=1,recompute=full", DP},
+    {"tp=2,sp=0,dp=2,ep=4,zero=0", 0},
+    {"pp=2,schedule=1f1b,dp=2,ep=2,zero=1", PP | DP},
+    {"pp=2,schedule=zb-1p,dp=2,ep=2,zero=0", DP},
+    {"pp=2,vpp=2,schedule=interleaved,tp=2,sp=1,ep=2", PP},
+    {"dp=2,ep=2,mb=2,zero=1", PARALLEL},
+};
+
+START_TEST(equals_one_rank_mixture)
+{
+    check_variants(TOY_MIXTURE, &mixtures[_i], 1);
+}
+END_TEST
+
+START_TEST(equals_one_rank_mixture_gpt)
+{
+    check_variants(TOY_MIXTURE_GPT, &mixtures[_i], 1);
+}
+END_TEST
+
+/* Stretches of every sequence on cp ranks. */
+static const struct variant contexts[] = {
+    {"cp=2,zero=0", 0},
+    {"cp=2,mb=2,zero=1", DP},
+    {"cp=4,zero=0,recompute=selective", 0},
+    {"cp=2,dp=2,zero=3,recompute=full", DP},
+    {"cp=2,tp=2,sp=1,zero=1", TP},
+    {"cp=2,tp=2,sp=0,pp=2,schedule=1f1b", PP},
+    {"cp=2,pp=2,schedule=zb-1p,recompute=full", DP},
+    {"cp=2,dp=2,pp=2,vpp=2,schedule=interleaved,zero=2", PP | DP},
+};
+
+START_TEST(equals_one_rank_context)
+{
+    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_WINDOW, TOY_ALIBI};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        check_variants(models[i], &contexts[_i], 1);
+}
+END_TEST
+
+/* Two-armed and bidirectional schedules. */
+static const struct variant folded[] = {
+    {"pp=2,vpp=2,schedule=zb-v", 0},
+    {"pp=2,vpp=2,schedule=zb-v,dp=2,zero=1", DP},
+    {"pp=2,vpp=2,schedule=zb-v,tp=2,sp=1,recompute=full", 0},
+    {"pp=2,vpp=2,schedule=dualpipe-v", 0},
+    {"pp=2,vpp=2,schedule=dualpipe-v,dp=2,zero=2", DP},
+    {"pp=2,vpp=2,schedule=dualpipe", 0},
+    {"pp=2,vpp=2,schedule=dualpipe,dp=2,zero=1", DP},
+    {"pp=4,vpp=2,schedule=dualpipe,recompute=selective", 0},
+    {"pp=2,vpp=2,schedule=dualpipe,tp=2,sp=1,zero=0", DP | TP},
+};
+
+START_TEST(equals_one_rank_folded)
+{
+    check_variants(TOY_GPT, &folded[_i], 1);
+    check_variants(TOY_MIXTURE, &folded[_i], 1);
+}
+END_TEST
+
+static const struct variant attentions[] = {
+    {"mb=2", 0},
+    {"recompute=full", PARALLEL},
+    {"tp=2,sp=1,recompute=selective", TP},
+    {"tp=4,sp=0", 0},
+    {"tp=2,sp=1", PARALLEL},
+    {"tp=2,sp=1,pp=2,schedule=zb-1p", 0},
+    {"cp=2,tp=2,sp=1,zero=1", 0},
+    {"dp=2,zero=3,recompute=full", DP},
+};
+
+START_TEST(equals_one_rank_attention)
+{
+    static const enum toy_model models[] = {TOY_ALIBI, TOY_NORMS, TOY_LATENT, TOY_LATENT_GPT};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        check_variants(models[i], &attentions[_i], 1);
+}
+END_TEST
+
 START_TEST(equals_one_rank_window)
 {
     static const struct variant some[] = {{"tp=2,sp=1,pp=2,schedule=1f1b", TP}, {"dp=2,zero=3,recompute=selective", DP}};
@@ -136,10 +230,15 @@ int main(void)
     Suite *suite = suite_create("runtime equivalence");
     TCase *cases = tcase_create("layouts");
     tcase_set_timeout(cases, 120);
-    int n = (int)(sizeof variants / sizeof variants[0]);
+    int n = COUNT(variants);
     tcase_add_loop_test(cases, equals_one_rank_gpt, 0, n);
     tcase_add_loop_test(cases, equals_one_rank_llama, 0, n);
     tcase_add_test(cases, equals_one_rank_window);
+    tcase_add_loop_test(cases, equals_one_rank_mixture, 0, COUNT(mixtures));
+    tcase_add_loop_test(cases, equals_one_rank_mixture_gpt, 0, COUNT(mixtures));
+    tcase_add_loop_test(cases, equals_one_rank_context, 0, COUNT(contexts));
+    tcase_add_loop_test(cases, equals_one_rank_folded, 0, COUNT(folded));
+    tcase_add_loop_test(cases, equals_one_rank_attention, 0, COUNT(attentions));
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -213,7 +213,8 @@ START_TEST(what_it_cannot_execute_is_refused)
     struct diags diags = {0};
     struct thread_run run;
     struct thread_run_options options = {.steps = 1, .seed = 1};
-    toy_laid_out(&toy, TOY_LLAMA, "cp=2", 0);
+    toy_laid_out(&toy, TOY_LLAMA, "dp=2", 0);
+    toy.model.mtp_layers = 1;
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert_uint_eq(diags.n_items, 1);
     diags_free(&diags);

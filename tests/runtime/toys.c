@@ -3,9 +3,47 @@
 #include <check.h>
 #include <stdio.h>
 
+static void make_mixture(struct transformer *m, bool shared)
+{
+    m->moe = (struct mixture){.experts = shared ? 8 : 4,
+                              .top_k = 2,
+                              .expert_ffn = 24,
+                              .shared_experts = shared,
+                              .first_dense_layers = shared,
+                              .every = shared ? 1 : 2};
+}
+
+static void make_latent(struct transformer *m, int q_rank)
+{
+    m->attention = ATTENTION_LATENT;
+    m->linear_bias = false;
+    m->latent =
+        (struct latent_attention){.q_lora_rank = q_rank, .kv_lora_rank = 12, .qk_nope_dim = 8, .qk_rope_dim = 4, .v_dim = 6};
+}
+
+static void make_special(struct transformer *m, enum toy_model model)
+{
+    switch (model) {
+    case TOY_WINDOW: m->window = 5; break;
+    case TOY_MIXTURE: make_mixture(m, true); break;
+    case TOY_MIXTURE_GPT: make_mixture(m, false); break;
+    case TOY_ALIBI:
+        m->position = POSITION_ALIBI;
+        m->window = 6;
+        break;
+    case TOY_NORMS: m->qk_norm = true; break;
+    case TOY_LATENT:
+        make_latent(m, 20);
+        make_mixture(m, true);
+        break;
+    case TOY_LATENT_GPT: make_latent(m, 0); break;
+    default: break;
+    }
+}
+
 void toy_make(struct toy *toy, enum toy_model model)
 {
-    bool llama = model != TOY_GPT;
+    bool llama = model != TOY_GPT && model != TOY_MIXTURE_GPT && model != TOY_ALIBI && model != TOY_LATENT_GPT;
     *toy = (struct toy){
         .model = {.name = "toy",
                   .layers = 4,
@@ -20,8 +58,7 @@ void toy_make(struct toy *toy, enum toy_model model)
                   .tied_embeddings = !llama,
                   .linear_bias = !llama,
                   .norm = llama ? NORM_RMS : NORM_LAYER,
-                  .position = llama ? POSITION_ROTARY : POSITION_LEARNED,
-                  .window = model == TOY_WINDOW ? 5 : 0},
+                  .position = llama ? POSITION_ROTARY : POSITION_LEARNED},
         .job = {.global_batch = 8,
                 .seq_len = 16,
                 .precision = PRECISION_FP32,
@@ -37,6 +74,7 @@ void toy_make(struct toy *toy, enum toy_model model)
                    .micro_batch = 1,
                    .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)},
     };
+    make_special(&toy->model, model);
     toy->cluster.gpu.peak_flops[PRECISION_FP32] = 1e11;
     toy->cluster.gpu.hbm_rate = 1e10;
     toy->cluster.gpu.hbm_bytes = 1e10;

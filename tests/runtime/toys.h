@@ -16,9 +16,15 @@ struct toy {
 };
 
 enum toy_model {
-    TOY_GPT,    /* layer norm, biases, learned positions, tied table */
-    TOY_LLAMA,  /* RMS norm, SwiGLU, rotary, grouped queries, untied */
-    TOY_WINDOW, /* TOY_LLAMA with a sliding window in every layer */
+    TOY_GPT,         /* layer norm, biases, learned positions, tied table */
+    TOY_LLAMA,       /* RMS norm, SwiGLU, rotary, grouped queries, untied */
+    TOY_WINDOW,      /* TOY_LLAMA with a sliding window in every layer */
+    TOY_MIXTURE,     /* TOY_LLAMA with experts, two of eight per token, and a shared one; the first layer dense */
+    TOY_MIXTURE_GPT, /* TOY_GPT with experts, two of four per token, in every second layer */
+    TOY_ALIBI,       /* TOY_GPT with distances in the scores instead of positions, in a window */
+    TOY_NORMS,       /* TOY_LLAMA with norms of query and key heads */
+    TOY_LATENT,      /* latent attention with compressed queries, experts */
+    TOY_LATENT_GPT,  /* latent attention with queries from the input, layer norm, dense */
     N_TOY_MODELS
 };
 

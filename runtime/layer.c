@@ -1,0 +1,134 @@
+/* layer.c - what the steps of a layer share. */
+#include "runtime/layer.h"
+
+struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols)
+{
+    return tensor_new(c->rank, (size_t)(rows * cols) * device_element_bytes(c->rank->device));
+}
+
+struct tensor *layer_floats(const struct layer_context *c, int64_t n)
+{
+    return tensor_new(c->rank, (size_t)n * sizeof(float));
+}
+
+void layer_drop(const struct layer_context *c, struct tensor **tensor)
+{
+    tensor_drop(c->rank, tensor, c->step->stream);
+}
+
+void layer_launch(const struct layer_context *c, const struct kernel_call *call)
+{
+    rank_launch(c->rank, c->step->stream, call);
+}
+
+void *layer_row(const struct layer_context *c, void *data, int64_t elements)
+{
+    return data ? (char *)data + (size_t)elements * device_element_bytes(c->rank->device) : NULL;
+}
+
+const void *layer_weights(const struct layer_context *c, enum parameter_kind kind)
+{
+    return unit_weights(c->rank, c->unit, kind);
+}
+
+/* --- linear layers */
+
+struct product layer_product(const struct layer_context *c, enum parameter_kind weights, int64_t in, int64_t out)
+{
+    return (struct product){.weights = weights, .tokens = c->shape->tokens, .in = in, .out = out};
+}
+
+void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate)
+{
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_FORWARD,
+                               .linear = {.t = p.tokens,
+                                          .in = p.in,
+                                          .out = p.out,
+                                          .x = x,
+                                          .w = layer_weights(c, p.weights),
+                                          .bias = p.biased ? layer_weights(c, p.bias) : NULL,
+                                          .y = y,
+                                          .accumulate = accumulate}};
+    layer_launch(c, &call);
+}
+
+void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate)
+{
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_INPUT,
+                               .linear = {.t = p.tokens,
+                                          .in = p.in,
+                                          .out = p.out,
+                                          .w = layer_weights(c, p.weights),
+                                          .dy = dy,
+                                          .dx = dx,
+                                          .accumulate = accumulate}};
+    layer_launch(c, &call);
+}
+
+void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x)
+{
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_WEIGHT,
+                               .linear = {.t = p.tokens,
+                                          .in = p.in,
+                                          .out = p.out,
+                                          .x = x,
+                                          .dy = dy,
+                                          .dw = unit_gradients(c->unit, p.weights),
+                                          .dbias = p.biased ? unit_gradients(c->unit, p.bias) : NULL}};
+    layer_launch(c, &call);
+}
+
+/* --- kernels beside them */
+
+void layer_activation(const struct layer_context *c, struct activation_call activation, bool backward)
+{
+    struct kernel_call call = {.kernel = backward ? KERNEL_ACTIVATION_BACKWARD : KERNEL_ACTIVATION_FORWARD,
+                               .activation = activation};
+    call.activation.gated = c->shape->gated;
+    layer_launch(c, &call);
+}
+
+void layer_rows(const struct layer_context *c, struct rows_call rows)
+{
+    layer_launch(c, &(struct kernel_call){.kernel = KERNEL_ROWS, .rows = rows});
+}
+
+void layer_bias_gradient(const struct layer_context *c, enum parameter_kind kind, struct tensor *d)
+{
+    const struct shape *s = c->shape;
+    if (!s->linear_bias || !d)
+        return;
+    struct kernel_call call = {
+        .kernel = KERNEL_COLUMN_SUM,
+        .column_sum = {.t = s->local_tokens, .h = s->hidden, .x = d->data, .sum = unit_gradients(c->unit, kind)}};
+    layer_launch(c, &call);
+}
+
+/* --- who does a step */
+
+static struct layer_context layer_context_of(struct step_context *c, const struct step *step)
+{
+    const struct unit_state *unit = chunk_layer_unit(c->chunk, step->layer);
+    return (struct layer_context){.step = c,
+                                  .rank = c->rank,
+                                  .shape = &c->rank->shape,
+                                  .state = &c->pass->layers[step->layer],
+                                  .unit = unit,
+                                  .experts = chunk_experts_unit(c->chunk, step->layer),
+                                  .layer = c->chunk->range.first + step->layer,
+                                  .parallel = c->rank->shape.parallel_block && !unit->unit->is_mixture};
+}
+
+void layer_forward_step(struct step_context *context, const struct step *step)
+{
+    struct layer_context c = layer_context_of(context, step);
+    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_forward_step(&c, step))
+        layer_forward_rest(&c, step);
+}
+
+void layer_backward_step(struct step_context *context, const struct step *step)
+{
+    struct layer_context c = layer_context_of(context, step);
+    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_backward_step(&c, step))
+        layer_backward_rest(&c, step);
+}

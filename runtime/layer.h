@@ -1,0 +1,71 @@
+/*
+ * layer.h - what the steps of a layer share (private to the runtime).
+ *
+ * [T] tokens of a micro-batch, [L] of them on this rank (T / tp with sequence parallelism), h hidden, q widths of this rank.
+ */
+#ifndef MSIM_RUNTIME_LAYER_H
+#define MSIM_RUNTIME_LAYER_H
+
+#include "runtime/rank.h"
+
+/* A layer under way: its state and its weights. */
+struct layer_context {
+    struct step_context *step;
+    struct rank *rank;
+    const struct shape *shape;
+    struct layer_state *state;
+    const struct unit_state *unit, *experts; /* experts NULL: dense */
+    int layer;                               /* of the model */
+    bool parallel;                           /* attention and feed-forward side by side */
+};
+
+struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols); /* an activation */
+struct tensor *layer_floats(const struct layer_context *c, int64_t n);
+void layer_drop(const struct layer_context *c, struct tensor **tensor);
+/* When the backward pass will compute it again. */
+static inline void layer_forget(const struct layer_context *c, struct tensor **tensor)
+{
+    if (!c->step->keep)
+        layer_drop(c, tensor);
+}
+void layer_launch(const struct layer_context *c, const struct kernel_call *call);
+/* `rows` rows into a tensor whose rows are `cols` wide. */
+void *layer_row(const struct layer_context *c, void *data, int64_t elements);
+
+/* A linear layer. */
+struct product {
+    enum parameter_kind weights, bias;
+    bool biased; /* the bias and its gradient belong to this product */
+    int64_t tokens, in, out;
+};
+struct product layer_product(const struct layer_context *c, enum parameter_kind weights, int64_t in, int64_t out);
+void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate);
+void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
+void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
+
+void layer_activation(const struct layer_context *c, struct activation_call call, bool backward);
+/* Rows of activations from one place to another; see rows_call. */
+void layer_rows(const struct layer_context *c, struct rows_call call);
+/* sum += column sums of d [L, h]: the gradient of a bias that is added to a branch. */
+void layer_bias_gradient(const struct layer_context *c, enum parameter_kind kind, struct tensor *d);
+const void *layer_weights(const struct layer_context *c, enum parameter_kind kind);
+
+/* --- layer_residual.c: x + dropout(branch + bias), where `branch_number` tells a layer's two apart */
+void residual_forward(const struct layer_context *c, int branch_number, struct tensor *x, struct tensor *branch, const void *bias,
+                      struct tensor *y);
+/* The gradient of the branch from that of the sum: another tensor, or the same shared. */
+struct tensor *residual_backward(const struct layer_context *c, int branch_number, struct tensor *d);
+
+/* --- who does a step: layer_attention.c, layer_latent.c, layer_mixture.c and layer_mixture_backward.c say whether it is theirs;
+ * the rest is layer_forward.c's and layer_backward.c's */
+void layer_forward_rest(const struct layer_context *c, const struct step *step);
+void layer_backward_rest(const struct layer_context *c, const struct step *step);
+bool attention_step(const struct layer_context *c, const struct step *step);
+void attention_norm_heads(const struct layer_context *c);
+void attention_norm_heads_backward(const struct layer_context *c);
+void latent_rotary(const struct layer_context *c, bool backward);
+bool latent_step(const struct layer_context *c, const struct step *step);
+bool mixture_forward_step(const struct layer_context *c, const struct step *step);
+bool mixture_backward_step(const struct layer_context *c, const struct step *step);
+
+#endif

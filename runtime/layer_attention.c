@@ -1,0 +1,379 @@
+/* layer_attention.c - rotary embedding, norms of heads, and the core of attention.
+ *
+ * Queries, keys and values are packed in one tensor, or (latent attention) three. Two kernels do the core: the packed one, and
+ * where it does not do, one that takes stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention.
+ *
+ * Context parallelism. A rank holds two stretches of every sequence, chunks r and 2 cp - 1 - r of 2 cp. Keys and values of all
+ * ranks are gathered (the program's exchange over the context-parallel group), put into the order of the sequence, and each
+ * stretch of queries attends to what stands before its end. Backward the keys and values are gathered again, and the gradients of
+ * all of them reduced to the ranks they belong to; that reduction is part of the computation here and, in the program, of the
+ * exchange's bytes. */
+#include "runtime/layer.h"
+
+/* --- where queries, keys and values are, or their gradients */
+
+struct heads_view {
+    void *q, *k, *v;
+    int64_t q_row, k_row, v_row; /* elements from one token to the next */
+};
+
+static struct heads_view packed_view(const struct layer_context *c, struct tensor *qkv)
+{
+    const struct shape *s = c->shape;
+    void *data = tensor_data(qkv);
+    int64_t keys = s->query_width, values = keys + (int64_t)s->kv_heads * s->head_dim;
+    return (struct heads_view){data,        layer_row(c, data, keys), layer_row(c, data, values), s->qkv_width, s->qkv_width,
+                               s->qkv_width};
+}
+
+static struct heads_view heads_of(const struct layer_context *c, bool gradient)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    struct latent_state *t = &l->latent;
+    if (!s->latent.used)
+        return packed_view(c, gradient ? l->d_qkv : l->qkv);
+    return (struct heads_view){tensor_data(gradient ? t->d_q : t->q),
+                               tensor_data(gradient ? t->d_k : t->k),
+                               tensor_data(gradient ? t->d_v : t->v),
+                               s->query_width,
+                               s->query_width,
+                               s->context_width};
+}
+
+/* Keys of a token, then its values. */
+static int64_t keys_width(const struct shape *s)
+{
+    return (int64_t)s->kv_heads * s->head_dim;
+}
+
+static int64_t values_width(const struct shape *s)
+{
+    return s->latent.used ? s->context_width : keys_width(s);
+}
+
+static int64_t kv_width(const struct shape *s)
+{
+    return keys_width(s) + values_width(s);
+}
+
+/* --- rotary embedding and norms of heads */
+
+static void rotary(const struct layer_context *c, bool backward)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    struct kernel_call call = {.kernel = KERNEL_ROTARY,
+                               .rotary = {.t = s->tokens,
+                                          .seq_len = s->seq_len,
+                                          .heads = s->heads,
+                                          .kv_heads = s->kv_heads,
+                                          .head_dim = s->head_dim,
+                                          .positions = s->at,
+                                          .base = ROTARY_BASE,
+                                          .inverse = backward,
+                                          .qkv = backward ? l->d_qkv->data : l->qkv->data}};
+    layer_launch(c, &call);
+}
+
+static struct kernel_call head_norm_of(const struct layer_context *c, bool keys, enum kernel kernel)
+{
+    const struct shape *s = c->shape;
+    enum parameter_kind gain = keys ? PARAMETER_K_GAIN : PARAMETER_Q_GAIN;
+    return (struct kernel_call){.kernel = kernel,
+                                .head_norm = {.t = s->tokens,
+                                              .heads = keys ? s->kv_heads : s->heads,
+                                              .head_dim = s->head_dim,
+                                              .rms = s->rms,
+                                              .epsilon = NORM_EPSILON,
+                                              .x_row = s->qkv_width,
+                                              .y_row = s->qkv_width,
+                                              .gain = layer_weights(c, gain),
+                                              .bias = s->rms ? NULL : layer_weights(c, gain + 1)}};
+}
+
+/* Norms of queries and keys belong to the product that makes them: the program has no operation of their own. */
+void attention_norm_heads(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    if (!s->qk_norm)
+        return;
+    l->qkv_raw = l->qkv;
+    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
+    struct heads_view raw = packed_view(c, l->qkv_raw), made = packed_view(c, l->qkv);
+    for (int keys = 0; keys < 2; keys++) {
+        struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_FORWARD);
+        call.head_norm.x = keys ? raw.k : raw.q;
+        call.head_norm.y = keys ? made.k : made.q;
+        layer_launch(c, &call);
+    }
+    layer_rows(
+        c,
+        (struct rows_call){
+            .n = s->tokens, .width = values_width(s), .from_row = raw.v_row, .to_row = made.v_row, .from = raw.v, .to = made.v});
+    layer_forget(c, &l->qkv_raw);
+}
+
+void attention_norm_heads_backward(const struct layer_context *c)
+{
+    struct layer_state *l = c->state;
+    enum parameter_kind gains[2] = {PARAMETER_Q_GAIN, PARAMETER_K_GAIN};
+    if (!c->shape->qk_norm)
+        return;
+    struct heads_view raw = packed_view(c, l->qkv_raw), d = packed_view(c, l->d_qkv);
+    for (int keys = 0; keys < 2; keys++) {
+        struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_BACKWARD);
+        call.head_norm.x = keys ? raw.k : raw.q;
+        call.head_norm.dy = call.head_norm.dx = keys ? d.k : d.q;
+        call.head_norm.dgain = unit_gradients(c->unit, gains[keys]);
+        call.head_norm.dbias = c->shape->rms ? NULL : unit_gradients(c->unit, gains[keys] + 1);
+        layer_launch(c, &call);
+    }
+    layer_drop(c, &l->qkv_raw);
+}
+
+/* --- keys and values of the whole sequence */
+
+/* Keys and values of this rank's tokens between the view and a tensor of their own, either way. */
+static void copy_own(const struct layer_context *c, const struct heads_view *view, struct tensor *own, bool out)
+{
+    const struct shape *s = c->shape;
+    int64_t width[2] = {keys_width(s), values_width(s)}, row[2] = {view->k_row, view->v_row};
+    void *apart[2] = {view->k, view->v}, *packed[2] = {own->data, layer_row(c, own->data, keys_width(s))};
+    for (int i = 0; i < 2; i++)
+        layer_rows(c, (struct rows_call){.n = s->tokens,
+                                         .width = width[i],
+                                         .from_row = out ? kv_width(s) : row[i],
+                                         .to_row = out ? row[i] : kv_width(s),
+                                         .from = out ? packed[i] : apart[i],
+                                         .to = out ? apart[i] : packed[i]});
+}
+
+static void gather_step(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    int64_t width = kv_width(s);
+    struct tensor *own = layer_tensor(c, s->tokens, width), *all = layer_tensor(c, s->tokens * s->cp, width);
+    struct heads_view view = heads_of(c, false);
+    copy_own(c, &view, own, false);
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
+                                 .element = rank_element(c->rank),
+                                 .in = tensor_data(own),
+                                 .out = tensor_data(all),
+                                 .count = s->tokens * width,
+                                 .what = "keys and values"};
+    rank_exchange(c->rank, c->rank->groups[GROUP_CP], c->step->stream, &call);
+    l->kv = layer_tensor(c, s->tokens * s->cp, width);
+    layer_rows(c, (struct rows_call){.n = s->tokens * s->cp,
+                                     .width = width,
+                                     .from_row = width,
+                                     .to_row = width,
+                                     .index = c->rank->order,
+                                     .from = tensor_data(all),
+                                     .to = tensor_data(l->kv)});
+    layer_drop(c, &own);
+    layer_drop(c, &all);
+}
+
+/* Gradients of all keys and values to the ranks they belong to. */
+static void reduce_gradients(const struct layer_context *c, struct tensor *d_kv)
+{
+    const struct shape *s = c->shape;
+    int64_t width = kv_width(s);
+    struct tensor *own = layer_tensor(c, s->tokens, width), *all = layer_tensor(c, s->tokens * s->cp, width);
+    layer_rows(c, (struct rows_call){.n = s->tokens * s->cp,
+                                     .width = width,
+                                     .from_row = width,
+                                     .to_row = width,
+                                     .index = c->rank->order,
+                                     .scatter = true,
+                                     .from = tensor_data(d_kv),
+                                     .to = tensor_data(all)});
+    struct exchange_call call = {.exchange = EXCHANGE_REDUCE_SCATTER,
+                                 .element = rank_element(c->rank),
+                                 .in = tensor_data(all),
+                                 .out = tensor_data(own),
+                                 .count = s->tokens * width,
+                                 .what = "gradients of keys and values"};
+    rank_exchange(c->rank, c->rank->side[GROUP_CP], c->step->stream, &call);
+    struct heads_view view = heads_of(c, true);
+    copy_own(c, &view, own, true);
+    layer_drop(c, &own);
+    layer_drop(c, &all);
+}
+
+/* --- the core */
+
+static bool is_packed(const struct shape *s)
+{
+    return s->cp == 1 && !s->alibi && !s->latent.used;
+}
+
+static int64_t window_of(const struct layer_context *c)
+{
+    return (int64_t)sliding_window_width(c->rank->setting, c->rank->layout->features, c->layer);
+}
+
+/* The call and its workspace, for either pass. */
+static void launch_packed(const struct layer_context *c, bool backward)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    struct kernel_call call = {.kernel = backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION_FORWARD,
+                               .attention = {.batch = s->micro_batch,
+                                             .seq_len = s->seq_len,
+                                             .window = window_of(c),
+                                             .heads = s->heads,
+                                             .kv_heads = s->kv_heads,
+                                             .head_dim = s->head_dim,
+                                             .qkv = l->qkv->data,
+                                             .out = l->context->data,
+                                             .log_sum_exp = l->log_sum_exp->data,
+                                             .dout = tensor_data(l->d_context),
+                                             .dqkv = tensor_data(l->d_qkv)}};
+    size_t bytes = c->rank->device->api->attention_workspace(c->rank->device, &call.attention, backward);
+    struct tensor *workspace = bytes ? tensor_new(c->rank, bytes) : NULL;
+    call.attention.workspace = tensor_data(workspace);
+    layer_launch(c, &call);
+    layer_drop(c, &workspace);
+}
+
+/* Stretch `i` of the queries against the keys of the whole sequence. */
+static struct kernel_call stretch_of(const struct layer_context *c, int i, enum kernel kernel)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    struct heads_view own = heads_of(c, false);
+    int64_t n = s->cp > 1 ? s->seq_len / 2 : s->seq_len, whole = s->seq_len * s->cp, width = kv_width(s);
+    struct kernel_call call = {.kernel = kernel,
+                               .stretch = {.batch = s->micro_batch,
+                                           .queries = n,
+                                           .keys = whole,
+                                           .first = position_of(&s->at, s->seq_len, i * n),
+                                           .window = window_of(c),
+                                           .heads = s->heads,
+                                           .kv_heads = s->kv_heads,
+                                           .head_dim = s->head_dim,
+                                           .value_dim = (int)(s->context_width / s->heads),
+                                           .slopes = c->rank->slopes,
+                                           .q_at = {own.q_row, s->seq_len * own.q_row},
+                                           .k_at = {own.k_row, s->seq_len * own.k_row},
+                                           .v_at = {own.v_row, s->seq_len * own.v_row},
+                                           .out_at = {s->context_width, s->seq_len * s->context_width},
+                                           .q = layer_row(c, own.q, i * n * own.q_row),
+                                           .k = own.k,
+                                           .v = own.v,
+                                           .out = layer_row(c, l->context->data, i * n * s->context_width),
+                                           .log_sum_exp = (float *)l->log_sum_exp->data + i * n * s->micro_batch * s->heads}};
+    if (s->cp > 1) {
+        call.stretch.k_at = call.stretch.v_at = (struct strided){width, whole * width};
+        call.stretch.k = tensor_data(l->kv);
+        call.stretch.v = layer_row(c, tensor_data(l->kv), keys_width(s));
+    }
+    return call;
+}
+
+static int stretches(const struct shape *s)
+{
+    return s->cp > 1 ? 2 : 1;
+}
+
+static void forward_step(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    l->context = layer_tensor(c, s->tokens, s->context_width);
+    l->log_sum_exp = layer_floats(c, s->tokens * s->heads);
+    if (is_packed(s))
+        launch_packed(c, false);
+    for (int i = 0; i < stretches(s) && !is_packed(s) && c->rank->status == STATUS_OK; i++) {
+        struct kernel_call call = stretch_of(c, i, KERNEL_STRETCH_FORWARD);
+        layer_launch(c, &call);
+    }
+    layer_drop(c, &l->kv);
+    layer_forget(c, &l->qkv);
+    layer_forget(c, &l->latent.q);
+    layer_forget(c, &l->latent.k);
+    layer_forget(c, &l->latent.v);
+}
+
+static void clear(const struct layer_context *c, struct tensor *tensor)
+{
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {tensor->data, tensor->bytes}};
+    layer_launch(c, &zero);
+}
+
+/* Gradients of keys and values are added up over stretches. */
+static void stretches_backward(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    struct heads_view d = heads_of(c, true);
+    struct tensor *d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, kv_width(s)) : NULL;
+    if (d_kv)
+        clear(c, d_kv);
+    for (int i = 0; i < stretches(s) && c->rank->status == STATUS_OK; i++) {
+        struct kernel_call call = stretch_of(c, i, KERNEL_STRETCH_BACKWARD);
+        int64_t row = i * call.stretch.queries;
+        call.stretch.dout = layer_row(c, l->d_context->data, row * s->context_width);
+        call.stretch.dq = layer_row(c, d.q, row * d.q_row);
+        call.stretch.dk = d_kv ? d_kv->data : d.k;
+        call.stretch.dv = d_kv ? layer_row(c, d_kv->data, keys_width(s)) : d.v;
+        layer_launch(c, &call);
+    }
+    if (d_kv)
+        reduce_gradients(c, d_kv);
+    layer_drop(c, &d_kv);
+    layer_drop(c, &l->kv);
+}
+
+static void new_gradients(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    if (!s->latent.used) {
+        l->d_qkv = layer_tensor(c, s->tokens, s->qkv_width);
+        if (!is_packed(s))
+            clear(c, l->d_qkv);
+        return;
+    }
+    l->latent.d_q = layer_tensor(c, s->tokens, s->query_width);
+    l->latent.d_k = layer_tensor(c, s->tokens, s->query_width);
+    l->latent.d_v = layer_tensor(c, s->tokens, s->context_width);
+    clear(c, l->latent.d_k);
+    clear(c, l->latent.d_v);
+}
+
+static void backward_step(const struct layer_context *c)
+{
+    struct layer_state *l = c->state;
+    new_gradients(c);
+    if (is_packed(c->shape))
+        launch_packed(c, true);
+    else
+        stretches_backward(c);
+    layer_drop(c, &l->d_context);
+    layer_drop(c, &l->qkv);
+    layer_drop(c, &l->latent.q);
+    layer_drop(c, &l->latent.k);
+    layer_drop(c, &l->latent.v);
+    layer_drop(c, &l->log_sum_exp);
+    layer_drop(c, &l->context);
+}
+
+bool attention_step(const struct layer_context *c, const struct step *step)
+{
+    bool latent = c->shape->latent.used;
+    switch (step->kind) {
+    case STEP_ROTARY: latent ? latent_rotary(c, false) : rotary(c, false); break;
+    case STEP_ROTARY_BACKWARD: latent ? latent_rotary(c, true) : rotary(c, true); break;
+    case STEP_KV_GATHER:
+    case STEP_KV_GATHER_AGAIN: gather_step(c); break;
+    case STEP_ATTENTION: forward_step(c); break;
+    case STEP_ATTENTION_BACKWARD: backward_step(c); break;
+    default: return false;
+    }
+    return true;
+}

@@ -1,0 +1,337 @@
+/* update.c - the end of the step: gradients that are still in parts, their norm, the optimizer. */
+#include "runtime/rank.h"
+
+/* Of Adam and LAMB as large models are trained (GPT-3, appendix B); the first also SGD's momentum. */
+static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
+
+/* --- gradients of which each tensor-parallel rank has a part
+ *
+ * All such parameters stand one after the other in a buffer by their place in the whole model, each rank puts in what it has
+ * (owned elements), the rest is zero, and the sums come back. */
+
+static void copy(struct rank *rank, struct device_stream *stream, float *to, const float *from, int64_t n)
+{
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {to, from, (size_t)n * sizeof(float)}};
+    rank_launch(rank, stream, &call);
+}
+
+static int64_t copy_partial(struct rank *rank, struct device_stream *stream, const struct unit_state *u,
+                            const struct parameter *p, int64_t at, bool back)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < p->n_pieces; i++) {
+        int64_t first = p->offset + p->pieces[i].local * p->cols, n = p->pieces[i].count * p->cols;
+        int64_t begin = first > u->first ? first : u->first;
+        int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
+        if (end <= begin || !rank->partial)
+            continue;
+        float *whole = rank->partial + at + p->pieces[i].whole * p->cols + (begin - first);
+        float *own = u->owned_gradients + (begin - u->first);
+        copy(rank, stream, back ? own : whole, back ? whole : own, end - begin);
+    }
+    bool qkv = p->kind == PARAMETER_QKV || p->kind == PARAMETER_QKV_BIAS;
+    rows = qkv ? (int64_t)(rank->shape.model_heads + 2 * rank->shape.model_kv_heads) * rank->shape.head_dim : p->rows;
+    return rows * p->cols;
+}
+
+static int64_t copy_partials(struct rank *rank, struct device_stream *stream, bool back)
+{
+    int64_t at = 0;
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            const struct unit_state *u = &rank->chunks[c].states[i];
+            for (int k = 0; k < u->unit->n_parameters; k++)
+                if (u->unit->parameters[k].partial)
+                    at += copy_partial(rank, stream, u, &u->unit->parameters[k], at, back);
+        }
+    return at;
+}
+
+static void add_up_partials(struct rank *rank, struct device_stream *stream)
+{
+    if (!rank->n_partial) { /* the first time only counts */
+        rank->n_partial = copy_partials(rank, stream, false);
+        if (rank->n_partial)
+            rank->partial = rank_memory(rank, (size_t)rank->n_partial * sizeof(float));
+    }
+    if (!rank->partial || rank->status != STATUS_OK)
+        return;
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->partial, (size_t)rank->n_partial * sizeof(float)}};
+    rank_launch(rank, stream, &zero);
+    copy_partials(rank, stream, false);
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .in = rank->partial,
+                                 .out = rank->partial,
+                                 .count = rank->n_partial,
+                                 .what = "gradients of norms and biases"};
+    rank_exchange(rank, rank->side[GROUP_TP], stream, &call);
+    copy_partials(rank, stream, true);
+}
+
+/* --- the gradient norm */
+
+/* What is owned of the elements [first, first + n) of a unit. */
+static void square_sum_of(struct rank *rank, struct device_stream *stream, const struct unit_state *u, int64_t first, int64_t n)
+{
+    int64_t begin = first > u->first ? first : u->first;
+    int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
+    if (end <= begin)
+        return;
+    struct kernel_call call = {.kernel = KERNEL_SQUARE_SUM,
+                               .square_sum = {.n = end - begin, .x = u->owned_gradients + (begin - u->first), .sum = rank->norm}};
+    rank_launch(rank, stream, &call);
+}
+
+/* Whether another rank counts this unit for all that hold copies of it. */
+static bool is_counted_elsewhere(const struct rank *rank, const struct unit *unit)
+{
+    bool replica = rank->norm_over_replicas && !rank->layout->zero && unit->copies.index > 0;
+    bool copy = unit->is_experts && !rank->layout->zero && unit->copies.index > 0;
+    return replica || copy || unit->elsewhere || rank->shape.mirrored;
+}
+
+/* Elements of a parameter, piece by piece; experts whole. */
+static void square_sum(struct rank *rank, struct device_stream *stream, const struct unit_state *u)
+{
+    for (int k = 0; k < u->unit->n_parameters; k++) {
+        const struct parameter *p = &u->unit->parameters[k];
+        if (u->unit->is_experts && p->pieces[0].counted)
+            square_sum_of(rank, stream, u, p->offset, p->rows * p->cols);
+        for (int i = 0; i < p->n_pieces && !u->unit->is_experts; i++)
+            if (p->pieces[i].counted)
+                square_sum_of(rank, stream, u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
+    }
+}
+
+/* Once per step, before the norm is exchanged or, where it is not, before the update. */
+static void finish_gradients(struct rank *rank, struct device_stream *stream)
+{
+    if (rank->gradients_finished)
+        return;
+    rank->gradients_finished = true;
+    if (rank->shape.tp > 1)
+        add_up_partials(rank, stream);
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->norm, sizeof *rank->norm}};
+    rank_launch(rank, stream, &zero);
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++)
+            if (!is_counted_elsewhere(rank, &rank->chunks[c].units.items[i]))
+                square_sum(rank, stream, &rank->chunks[c].states[i]);
+}
+
+void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream)
+{
+    finish_gradients(rank, stream);
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .in = rank->norm,
+                                 .out = rank->norm,
+                                 .count = 1,
+                                 .what = "gradient norm"};
+    rank_exchange(rank, rank->groups[op->role], stream, &call);
+}
+
+/* --- the update */
+
+static struct clipping clipping_of(const struct rank *rank)
+{
+    return rank->clip > 0 ? (struct clipping){rank->norm, rank->clip} : (struct clipping){0};
+}
+
+/* What the device computes with, where that is not what is updated. */
+static void *compute_of(const struct unit_state *u)
+{
+    return (void *)u->master == u->shard ? NULL : u->shard;
+}
+
+static void update_adam(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+{
+    struct kernel_call call = {.kernel = KERNEL_ADAM,
+                               .adam = {.n = u->owned,
+                                        .p = u->master,
+                                        .m = u->m,
+                                        .v = u->v,
+                                        .g = u->owned_gradients,
+                                        .compute = compute_of(u),
+                                        .rate = rank->rate,
+                                        .beta1 = BETA1,
+                                        .beta2 = BETA2,
+                                        .epsilon = EPSILON,
+                                        .gradient_scale = 1,
+                                        .clip = clipping_of(rank),
+                                        .step = rank->step + 1}};
+    rank_launch(rank, stream, &call);
+}
+
+static void update_sgd(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+{
+    struct kernel_call call = {.kernel = KERNEL_SGD,
+                               .sgd = {.n = u->owned,
+                                       .p = u->master,
+                                       .m = u->m,
+                                       .g = u->owned_gradients,
+                                       .compute = compute_of(u),
+                                       .rate = rank->rate,
+                                       .momentum = BETA1,
+                                       .clip = clipping_of(rank)}};
+    rank_launch(rank, stream, &call);
+}
+
+/* --- LAMB
+ *
+ * The length of a step is measured against that of the tensor it belongs to: a parameter of the whole model, or one expert's.
+ * What a rank has of a tensor are stretches of the unit, one per piece and expert. Every rank adds what it has to the tensors'
+ * two numbers; the sums over the ranks among which a tensor is divided come back. Experts are divided otherwise than the rest, so
+ * their numbers stand behind the others'. */
+
+struct stretch {
+    int64_t first, n; /* of what is owned */
+};
+
+static struct stretch owned_stretch(const struct unit_state *u, int64_t first, int64_t n)
+{
+    int64_t begin = first > u->first ? first : u->first;
+    int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
+    return (struct stretch){begin - u->first, end > begin ? end - begin : 0};
+}
+
+struct lamb {
+    struct rank *rank;
+    struct device_stream *stream;
+    bool apply;
+    int64_t tensor, element; /* next of each */
+};
+
+/* A stretch that other ranks of the tensor-parallel group have too adds nothing to the sums over that group: its lengths go to
+ * the place behind all tensors. */
+static void lamb_stretch(struct lamb *b, const struct unit_state *u, struct stretch s, float *norms)
+{
+    const struct rank *rank = b->rank;
+    void *compute = compute_of(u);
+    struct kernel_call call = {
+        .kernel = b->apply ? KERNEL_LAMB_APPLY : KERNEL_LAMB_UPDATE,
+        .lamb_part = {.n = s.n,
+                      .p = u->master + s.first,
+                      .m = u->m + s.first,
+                      .v = u->v + s.first,
+                      .g = u->owned_gradients + s.first,
+                      .update = rank->update + b->element,
+                      .norms = norms,
+                      .compute = compute ? (char *)compute + (size_t)s.first * device_element_bytes(rank->device) : NULL,
+                      .rate = rank->rate,
+                      .beta1 = BETA1,
+                      .beta2 = BETA2,
+                      .epsilon = EPSILON,
+                      .clip = clipping_of(rank),
+                      .step = rank->step + 1}};
+    b->element += s.n;
+    if (s.n)
+        rank_launch(b->rank, b->stream, &call);
+}
+
+static void lamb_parameter(struct lamb *b, const struct unit_state *u, const struct parameter *p)
+{
+    int64_t blocks = p->rows / p->block;
+    for (int64_t k = 0; k < blocks; k++, b->tensor++)
+        for (int i = 0; i < p->n_pieces; i++) {
+            int64_t first = p->offset + (k * p->block + p->pieces[i].local) * p->cols;
+            bool measured = b->apply || p->pieces[i].counted;
+            float *norms = b->rank->norms + 2 * (measured ? b->tensor : b->rank->n_norms);
+            lamb_stretch(b, u, owned_stretch(u, first, p->pieces[i].count * p->cols), norms);
+        }
+}
+
+static void lamb_units(struct lamb *b, bool experts)
+{
+    for (int c = 0; c < b->rank->layout->vpp; c++)
+        for (int i = 0; i < b->rank->chunks[c].units.n_items; i++) {
+            const struct unit_state *u = &b->rank->chunks[c].states[i];
+            for (int k = 0; k < u->unit->n_parameters && u->unit->is_experts == experts; k++)
+                lamb_parameter(b, u, &u->unit->parameters[k]);
+        }
+}
+
+static void add_norms(struct rank *rank, struct device_stream *stream, enum group_kind group, int64_t first, int64_t n)
+{
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .in = rank->norms + 2 * first,
+                                 .out = rank->norms + 2 * first,
+                                 .count = 2 * n,
+                                 .what = "lengths of tensors"};
+    if (n)
+        rank_exchange(rank, rank->side[group], stream, &call);
+}
+
+static int64_t count_tensors(const struct rank *rank, bool experts)
+{
+    int64_t n = 0;
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            const struct unit *unit = &rank->chunks[c].units.items[i];
+            for (int k = 0; k < unit->n_parameters && unit->is_experts == experts; k++)
+                n += unit->parameters[k].rows / unit->parameters[k].block;
+        }
+    return n;
+}
+
+static void lamb_memory(struct rank *rank)
+{
+    if (rank->update)
+        return;
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++)
+            rank->n_update += rank->chunks[c].states[i].owned;
+    rank->n_norms = count_tensors(rank, false) + count_tensors(rank, true);
+    rank->update = rank_memory(rank, (size_t)rank->n_update * sizeof(float));
+    rank->norms = rank_memory(rank, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));
+}
+
+static void update_lamb(struct rank *rank, struct device_stream *stream)
+{
+    lamb_memory(rank);
+    if (rank->status != STATUS_OK)
+        return;
+    int64_t dense = count_tensors(rank, false), experts = rank->n_norms - dense;
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float)}};
+    rank_launch(rank, stream, &zero);
+    for (int apply = 0; apply < 2; apply++) {
+        struct lamb b = {.rank = rank, .stream = stream, .apply = apply};
+        lamb_units(&b, false);
+        lamb_units(&b, true);
+        if (apply)
+            break;
+        add_norms(rank, stream, GROUP_TP, 0, dense + (rank->shape.moe.tp > 1 ? experts : 0));
+        if (rank->layout->zero) {
+            add_norms(rank, stream, GROUP_DP, 0, dense);
+            add_norms(rank, stream, GROUP_EXPERT_DP, dense, experts);
+        }
+    }
+}
+
+void update_weights(struct rank *rank, struct device_stream *stream)
+{
+    enum optimizer optimizer = rank->setting->job->optimizer;
+    finish_gradients(rank, stream);
+    if (optimizer == OPTIMIZER_LAMB) {
+        update_lamb(rank, stream);
+        return;
+    }
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            struct unit_state *u = &rank->chunks[c].states[i];
+            if (optimizer == OPTIMIZER_SGD)
+                update_sgd(rank, u, stream);
+            else
+                update_adam(rank, u, stream);
+        }
+}
+
+void update_close(struct rank *rank)
+{
+    const struct device_api *api = rank->device->api;
+    api->memory_free(rank->device, rank->update, (size_t)rank->n_update * sizeof(float));
+    api->memory_free(rank->device, rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));
+    api->memory_free(rank->device, rank->partial, (size_t)rank->n_partial * sizeof *rank->partial);
+}
