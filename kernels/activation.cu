@@ -11,6 +11,16 @@
 #define GELU_CUBIC     0.044715f /* Hendrycks and Gimpel, 2016 */
 #define LOG2_E         1.4426950409f
 
+/* Whether element i of rows `f` wide is one of those that there are. */
+struct row_count {
+    const int32_t *count;
+    int64_t f;
+    __device__ bool has(int64_t i) const
+    {
+        return !count || i < *count * f;
+    }
+};
+
 __device__ static inline float sigmoid(float x)
 {
     return 1 / (1 + exp2_fast(-LOG2_E * x));
@@ -25,8 +35,11 @@ __device__ static inline float gelu_gate(float x)
 struct gelu_forward {
     const bf16 *u;
     bf16 *a;
+    row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
+        if (!rows.has(i))
+            return;
         float x[V];
         load<V>(x, u + i);
         for (int j = 0; j < V; j++)
@@ -38,8 +51,11 @@ struct gelu_forward {
 struct gelu_backward {
     const bf16 *u, *da;
     bf16 *du;
+    row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
+        if (!rows.has(i))
+            return;
         float x[V], d[V];
         load<V>(x, u + i);
         load<V>(d, da + i);
@@ -55,8 +71,11 @@ struct swiglu_forward {
     const bf16 *u;
     bf16 *a;
     int64_t f;
+    row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
+        if (!rows.has(i))
+            return;
         float gate[V], up[V];
         const bf16 *at = u + i + i / f * f; /* row * 2 f + column */
         load<V>(gate, at);
@@ -71,8 +90,11 @@ struct swiglu_backward {
     const bf16 *u, *da;
     bf16 *du;
     int64_t f;
+    row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
+        if (!rows.has(i))
+            return;
         float gate[V], up[V], d[V];
         const int64_t at = i + i / f * f;
         load<V>(gate, u + at);
@@ -90,17 +112,20 @@ struct swiglu_backward {
 
 int activation_forward_cuda(const struct cuda_launch *launch, const struct activation_call *call)
 {
+    const row_count rows = {call->count, call->f};
     bool vector = call->f % VECTOR == 0 && aligned(call->u) && aligned(call->a);
     if (call->gated)
-        return launch_each(launch, call->t * call->f, vector, swiglu_forward{(const bf16 *)call->u, (bf16 *)call->a, call->f});
-    return launch_each(launch, call->t * call->f, vector, gelu_forward{(const bf16 *)call->u, (bf16 *)call->a});
+        return launch_each(launch, call->t * call->f, vector,
+                           swiglu_forward{(const bf16 *)call->u, (bf16 *)call->a, call->f, rows});
+    return launch_each(launch, call->t * call->f, vector, gelu_forward{(const bf16 *)call->u, (bf16 *)call->a, rows});
 }
 
 int activation_backward_cuda(const struct cuda_launch *launch, const struct activation_call *call)
 {
     const bf16 *u = (const bf16 *)call->u, *da = (const bf16 *)call->da;
+    const row_count rows = {call->count, call->f};
     bool vector = call->f % VECTOR == 0 && aligned(u) && aligned(da) && aligned(call->du);
     if (call->gated)
-        return launch_each(launch, call->t * call->f, vector, swiglu_backward{u, da, (bf16 *)call->du, call->f});
-    return launch_each(launch, call->t * call->f, vector, gelu_backward{u, da, (bf16 *)call->du});
+        return launch_each(launch, call->t * call->f, vector, swiglu_backward{u, da, (bf16 *)call->du, call->f, rows});
+    return launch_each(launch, call->t * call->f, vector, gelu_backward{u, da, (bf16 *)call->du, rows});
 }

@@ -30,6 +30,23 @@ int square_sum_cuda(const struct cuda_launch *launch, const struct square_sum_ca
 int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call);
 int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call);
 int cast_cuda(const struct cuda_launch *launch, const struct cast_call *call);
+int rows_cuda(const struct cuda_launch *launch, const struct rows_call *call);
+int route_forward_cuda(const struct cuda_launch *launch, const struct route_call *call);
+int route_backward_cuda(const struct cuda_launch *launch, const struct route_call *call);
+int expert_sort_cuda(const struct cuda_launch *launch, const struct expert_sort_call *call);
+int expert_arrivals_cuda(const struct cuda_launch *launch, const struct expert_arrivals_call *call);
+int combine_forward_cuda(const struct cuda_launch *launch, const struct combine_call *call);
+int combine_backward_cuda(const struct cuda_launch *launch, const struct combine_call *call);
+int grouped_forward_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
+int grouped_backward_input_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
+int grouped_backward_weight_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
+int stretch_forward_cuda(const struct cuda_launch *launch, const struct stretch_call *call);
+int stretch_backward_cuda(const struct cuda_launch *launch, const struct stretch_call *call);
+int head_norm_forward_cuda(const struct cuda_launch *launch, const struct head_norm_call *call);
+int head_norm_backward_cuda(const struct cuda_launch *launch, const struct head_norm_call *call);
+int lamb_update_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call);
+int lamb_apply_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call);
+int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call);
 
 /* sum[i] += the sum over `parts` rows of partial[parts, n], in their order: the second half of every sum over rows. */
 int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t n, float *sum);

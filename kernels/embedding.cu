@@ -14,12 +14,19 @@
 
 enum { THREADS = 128, CHUNK = 512 };
 
+/* position_of of kernels.h, which is a host function. */
+__device__ static inline int64_t position_at(const embedding_call &call, int64_t row)
+{
+    const int64_t p = row % call.seq_len;
+    return call.at.first + p + (2 * p >= call.seq_len ? call.at.jump : 0);
+}
+
 template <int V> __global__ void __launch_bounds__(THREADS) embedding_forward_kernel(embedding_call call)
 {
     const int64_t row = blockIdx.x, token = call.tokens[row] - call.first;
     const bool held = token >= 0 && token < call.count;
     const bf16 *at = (const bf16 *)call.table + token * call.h;
-    const bf16 *position = call.positions ? (const bf16 *)call.positions + row % call.seq_len * call.h : NULL;
+    const bf16 *position = call.positions ? (const bf16 *)call.positions + position_at(call, row) * call.h : NULL;
     for (int64_t i = (int64_t)threadIdx.x * V; i < call.h; i += THREADS * V) {
         float x[V] = {}, more[V];
         if (held)
@@ -110,7 +117,7 @@ template <int V> __device__ static void add_row(float *to, const embedding_call 
 template <int V> __global__ void __launch_bounds__(THREADS) position_backward_kernel(embedding_call call)
 {
     for (int64_t row = blockIdx.x; row < call.t; row += call.seq_len)
-        add_row<V>(call.dpositions + (int64_t)blockIdx.x * call.h, call, row);
+        add_row<V>(call.dpositions + position_at(call, blockIdx.x) * call.h, call, row);
 }
 
 int embedding_forward_cuda(const struct cuda_launch *launch, const struct embedding_call *call)

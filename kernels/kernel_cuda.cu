@@ -44,6 +44,23 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_ZERO: return zero_cuda(launch, &call->zero);
     case KERNEL_COPY: return copy_cuda(launch, &call->copy);
     case KERNEL_CAST: return cast_cuda(launch, &call->cast);
+    case KERNEL_ROWS: return rows_cuda(launch, &call->rows);
+    case KERNEL_ROUTE_FORWARD: return route_forward_cuda(launch, &call->route);
+    case KERNEL_ROUTE_BACKWARD: return route_backward_cuda(launch, &call->route);
+    case KERNEL_EXPERT_SORT: return expert_sort_cuda(launch, &call->expert_sort);
+    case KERNEL_EXPERT_ARRIVALS: return expert_arrivals_cuda(launch, &call->expert_arrivals);
+    case KERNEL_COMBINE_FORWARD: return combine_forward_cuda(launch, &call->combine);
+    case KERNEL_COMBINE_BACKWARD: return combine_backward_cuda(launch, &call->combine);
+    case KERNEL_GROUPED_FORWARD: return grouped_forward_cuda(launch, &call->grouped);
+    case KERNEL_GROUPED_BACKWARD_INPUT: return grouped_backward_input_cuda(launch, &call->grouped);
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: return grouped_backward_weight_cuda(launch, &call->grouped);
+    case KERNEL_STRETCH_FORWARD: return stretch_forward_cuda(launch, &call->stretch);
+    case KERNEL_STRETCH_BACKWARD: return stretch_backward_cuda(launch, &call->stretch);
+    case KERNEL_HEAD_NORM_FORWARD: return head_norm_forward_cuda(launch, &call->head_norm);
+    case KERNEL_HEAD_NORM_BACKWARD: return head_norm_backward_cuda(launch, &call->head_norm);
+    case KERNEL_LAMB_UPDATE: return lamb_update_cuda(launch, &call->lamb_part);
+    case KERNEL_LAMB_APPLY: return lamb_apply_cuda(launch, &call->lamb_part);
+    case KERNEL_SGD: return sgd_cuda(launch, &call->sgd);
     default: return cudaErrorInvalidValue;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * optimizer.cu - sum of squares (gradient norm), Adam and LAMB on fp32 states.
+ * optimizer.cu - sum of squares (gradient norm), Adam, LAMB (of a whole tensor or a part) and SGD on fp32 states.
  *
  * Variants: 16-byte accesses where pointers are aligned, one element at a time otherwise.
  * Bytes per element: square sum 4; Adam 28 (reads p m v g, writes p m v), 30 with the bf16 copy; LAMB 32 in its first kernel and
@@ -10,12 +10,19 @@
 
 enum { OPTIMIZER_THREADS = 256 };
 
+__device__ static inline float clip_of(const clipping &clip)
+{
+    const float norm = clip.square ? sqrtf(*clip.square) : 0;
+    return norm > clip.most ? clip.most / norm : 1;
+}
+
 struct adam_rates {
     float beta1, beta2, inverse_c1, inverse_c2, epsilon, decay, gradient_scale;
+    clipping clip;
     /* Moves the moments; the step that Adam and LAMB take of them, before the rate. */
     __device__ float update(float p, float &m, float &v, float g) const
     {
-        g *= gradient_scale;
+        g *= gradient_scale * clip_of(clip);
         m = beta1 * m + (1 - beta1) * g;
         v = beta2 * v + (1 - beta2) * g * g;
         return m * inverse_c1 / (sqrtf(v * inverse_c2) + epsilon) + decay * p;
@@ -58,7 +65,8 @@ int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call)
                         inverse_correction(call->beta2, call->step),
                         call->epsilon,
                         call->decay,
-                        call->gradient_scale};
+                        call->gradient_scale,
+                        call->clip};
     adam_elements op = {call->p, call->m, call->v, call->g, (bf16 *)call->compute, call->rate, rates};
     bool vector = aligned(op.p) && aligned(op.m) && aligned(op.v) && aligned(op.g) && aligned(op.compute);
     return launch_each(launch, call->n, vector, op);
@@ -123,8 +131,8 @@ struct lamb_sums {
     float p, u;
 };
 
-template <int V>
-__device__ static inline void lamb_update(const lamb_call &call, const adam_rates &rates, int64_t i, lamb_sums &sums)
+template <int V, class Call>
+__device__ static inline void lamb_update(const Call &call, const adam_rates &rates, int64_t i, lamb_sums &sums)
 {
     float p[V], m[V], v[V], g[V];
     load<V>(p, call.p + i);
@@ -141,8 +149,8 @@ __device__ static inline void lamb_update(const lamb_call &call, const adam_rate
     store<V>(call.update + i, g);
 }
 
-template <int V>
-__global__ void __launch_bounds__(OPTIMIZER_THREADS) lamb_update_kernel(lamb_call call, adam_rates rates, float *partial)
+template <int V, class Call>
+__global__ void __launch_bounds__(OPTIMIZER_THREADS) lamb_update_kernel(Call call, adam_rates rates, float *partial)
 {
     __shared__ float scratch[WARP];
     const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (int64_t)gridDim.x * blockDim.x;
@@ -179,6 +187,44 @@ struct lamb_apply {
     }
 };
 
+/* The first kernel, whose norms replace what stands there or are added to it. */
+template <class Call>
+static cudaError_t launch_update(const struct cuda_launch *launch, const Call *call, const adam_rates &rates, bool vector,
+                                 bool add)
+{
+    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
+    float *partial = (float *)launch->workspace;
+    if (launch->workspace_bytes < 2 * blocks * sizeof(float))
+        return cudaErrorInvalidValue;
+    cudaError_t error = launch_kernel(vector ? lamb_update_kernel<VECTOR, Call> : lamb_update_kernel<1, Call>, dim3(blocks),
+                                      dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, rates, partial);
+    if (error != cudaSuccess)
+        return error;
+    return launch_kernel(gather_partials, dim3(2), dim3(OPTIMIZER_THREADS), 0, launch->stream, (const float *)partial,
+                         (int)blocks, call->norms, add);
+}
+
+int lamb_update_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call)
+{
+    adam_rates rates = {call->beta1,
+                        call->beta2,
+                        inverse_correction(call->beta1, call->step),
+                        inverse_correction(call->beta2, call->step),
+                        call->epsilon,
+                        call->decay,
+                        1,
+                        call->clip};
+    const bool vector = aligned(call->p) && aligned(call->m) && aligned(call->v) && aligned(call->g) && aligned(call->update);
+    return call->n <= 0 ? cudaSuccess : launch_update(launch, call, rates, vector, true);
+}
+
+int lamb_apply_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call)
+{
+    const bool vector = aligned(call->p) && aligned(call->update) && aligned(call->compute);
+    return launch_each(launch, call->n, vector,
+                       lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
+}
+
 int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
 {
     adam_rates rates = {call->beta1,
@@ -187,22 +233,47 @@ int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
                         inverse_correction(call->beta2, call->step),
                         call->epsilon,
                         call->decay,
-                        call->gradient_scale};
+                        call->gradient_scale,
+                        {}};
     const bool vector = aligned(call->p) && aligned(call->m) && aligned(call->v) && aligned(call->g) && aligned(call->update) &&
                         aligned(call->compute);
-    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
-    float *partial = (float *)launch->workspace;
     if (call->n <= 0)
         return cudaSuccess;
-    if (launch->workspace_bytes < 2 * blocks * sizeof(float))
-        return cudaErrorInvalidValue;
-    cudaError_t error = launch_kernel(vector ? lamb_update_kernel<VECTOR> : lamb_update_kernel<1>, dim3(blocks),
-                                      dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, rates, partial);
-    if (error == cudaSuccess)
-        error = launch_kernel(gather_partials, dim3(2), dim3(OPTIMIZER_THREADS), 0, launch->stream, (const float *)partial,
-                              (int)blocks, call->norms, false);
+    cudaError_t error = launch_update(launch, call, rates, vector, false);
     if (error != cudaSuccess)
         return error;
     return launch_each(launch, call->n, vector,
                        lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
+}
+
+/* --- SGD */
+
+struct sgd_elements {
+    float *p, *m;
+    const float *g;
+    bf16 *compute;
+    float rate, momentum, decay;
+    clipping clip;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        const float scale = clip_of(clip);
+        float pi[V], mi[V], gi[V];
+        load<V>(pi, p + i);
+        load<V>(mi, m + i);
+        load<V>(gi, g + i);
+        for (int j = 0; j < V; j++) {
+            mi[j] = momentum * mi[j] + scale * gi[j];
+            pi[j] -= rate * (mi[j] + decay * pi[j]);
+        }
+        store<V>(p + i, pi);
+        store<V>(m + i, mi);
+        if (compute)
+            store<V>(compute + i, pi);
+    }
+};
+
+int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call)
+{
+    sgd_elements op = {call->p, call->m, call->g, (bf16 *)call->compute, call->rate, call->momentum, call->decay, call->clip};
+    return launch_each(launch, call->n, aligned(op.p) && aligned(op.m) && aligned(op.g) && aligned(op.compute), op);
 }

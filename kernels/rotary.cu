@@ -10,7 +10,8 @@
 
 struct rotary_pairs {
     bf16 *qkv;
-    int64_t seq_len, row_width;
+    int64_t seq_len, row_width, stride;
+    positions where;
     int turned_heads, head_dim; /* query and key heads */
     float minus_log2_base_over_half;
     float sign;
@@ -19,8 +20,9 @@ struct rotary_pairs {
     {
         const int half = head_dim / 2, pair = (int)(i % half), head = (int)(i / half % turned_heads);
         const int64_t row = i / half / turned_heads;
-        bf16 *at = qkv + row * row_width + (int64_t)head * head_dim + pair;
-        const float position = (float)(row % seq_len);
+        bf16 *at = qkv + row * row_width + head * stride + pair;
+        const int64_t p = row % seq_len;
+        const float position = (float)(where.first + p + (2 * p >= seq_len ? where.jump : 0));
         float a[V], b[V];
         load<V>(a, at);
         load<V>(b, at + half);
@@ -41,10 +43,13 @@ int rotary_cuda(const struct cuda_launch *launch, const struct rotary_call *call
     const int half = call->head_dim / 2, turned = call->heads + call->kv_heads;
     rotary_pairs op = {(bf16 *)call->qkv,
                        call->seq_len,
-                       (int64_t)(call->heads + 2 * call->kv_heads) * call->head_dim,
+                       call->row ? call->row : (int64_t)(call->heads + 2 * call->kv_heads) * call->head_dim,
+                       call->stride ? call->stride : call->head_dim,
+                       call->positions,
                        turned,
                        call->head_dim,
                        -log2f(call->base) / (float)half,
                        call->inverse ? -1.0f : 1.0f};
-    return launch_each(launch, call->t * turned * half, half % VECTOR == 0 && aligned(call->qkv), op);
+    bool vector = half % VECTOR == 0 && op.row_width % VECTOR == 0 && op.stride % VECTOR == 0 && aligned(call->qkv);
+    return launch_each(launch, call->t * turned * half, vector, op);
 }

@@ -201,6 +201,8 @@ static void draw_rotary(struct draw *d)
                                  .head_dim = coin(d) ? 64 : 128,
                                  .base = 10000,
                                  .inverse = coin(d)};
+    if (coin(d)) /* as on a context-parallel rank */
+        call->positions = (struct positions){between(d, 0, 9), between(d, 0, 9)};
     call->t = call->seq_len * between(d, 1, 2);
     text(d, "t %lld seq %lld heads %d/%d dim %d", (long long)call->t, (long long)call->seq_len, call->heads, call->kv_heads,
          call->head_dim);
@@ -374,6 +376,14 @@ static void draw_square_sum(struct draw *d)
     FLOATS("sum", ROLE_IN_OUT, square_sum.sum, 1);
 }
 
+static void draw_clipping(struct draw *d, size_t square, float *most)
+{
+    if (coin(d))
+        return;
+    *(float *)operand_data(operand_add(d, "square", OPERAND_FLOAT, ROLE_IN, square, 1)) = 4;
+    *most = coin(d) ? 1.5f : 3;
+}
+
 static void draw_adam(struct draw *d)
 {
     struct adam_call *call = &d->c->call.adam;
@@ -392,6 +402,7 @@ static void draw_adam(struct draw *d)
     FLOATS("g", ROLE_IN, adam.g, call->n);
     if (coin(d))
         OUT("compute", adam.compute, call->n);
+    draw_clipping(d, SLOT(adam.clip.square), &call->clip.most);
 }
 
 static void draw_lamb(struct draw *d)
@@ -414,6 +425,263 @@ static void draw_lamb(struct draw *d)
     FLOATS("norms", ROLE_OUT, lamb.norms, 2);
     if (coin(d))
         OUT("compute", lamb.compute, call->n);
+}
+
+/* Distinct places: a permutation of `count` out of `below`. */
+static int32_t *places(struct draw *d, const char *name, size_t slot, int64_t count, int64_t below)
+{
+    int32_t *data = operand_data(operand_add(d, name, OPERAND_INT32, ROLE_IN, slot, count));
+    int32_t *all = memory_new((size_t)below, sizeof *all);
+    for (int64_t i = 0; i < below; i++)
+        all[i] = (int32_t)i;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t j = between(d, i, below - 1);
+        data[i] = all[j];
+        all[j] = all[i];
+    }
+    free(all);
+    return data;
+}
+
+static void draw_rows(struct draw *d)
+{
+    struct rows_call *call = &d->c->call.rows;
+    int form = (int)between(d, 0, 3); /* as they are, fetched, spread, folded */
+    *call = (struct rows_call){.n = between(d, 1, d->size), .width = width(d), .accumulate = coin(d)};
+    int64_t ratio = between(d, 1, 3), from = call->n, to = call->n;
+    call->from_row = call->width + 8 * between(d, 0, 1);
+    call->to_row = call->width + between(d, 0, 3);
+    text(d, "n %lld width %lld form %d ratio %lld%s", (long long)call->n, (long long)call->width, form, (long long)ratio,
+         call->accumulate ? " added" : "");
+    if (form == 1)
+        indices(d, "index", SLOT(rows.index), call->n, from);
+    if (form == 2) {
+        call->scatter = true;
+        call->share = ratio;
+        to = call->n + 2;
+        places(d, "index", SLOT(rows.index), call->n, to);
+    }
+    if (form == 3) {
+        call->fold = ratio;
+        from = ratio * call->n;
+    }
+    if (coin(d))
+        *(int32_t *)operand_data(operand_add(d, "count", OPERAND_INT32, ROLE_IN, SLOT(rows.count), 1)) = (int32_t)(call->n - 1);
+    IN("from", rows.from, from * call->from_row);
+    numbers(d, "to", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(rows.to), to * call->to_row, -1, 1);
+}
+
+static void draw_route(struct draw *d, enum kernel kernel)
+{
+    struct route_call *call = &d->c->call.route;
+    *call = (struct route_call){.t = between(d, 1, d->size), .experts = (int)between(d, 1, 40)};
+    call->top_k = (int)between(d, 1, call->experts < 8 ? call->experts : 8);
+    bool forward = kernel == KERNEL_ROUTE_FORWARD;
+    int64_t n = call->t * call->top_k;
+    text(d, "t %lld experts %d top %d", (long long)call->t, call->experts, call->top_k);
+    numbers(d, "logits", OPERAND_ACTIVATION, ROLE_IN, SLOT(route.logits), call->t * call->experts, -4, 4);
+    FLOATS("gate", forward ? ROLE_OUT : ROLE_IN, route.gate, n);
+    operand_add(d, "expert", OPERAND_INT32, forward ? ROLE_OUT : ROLE_IN, SLOT(route.expert), n);
+    if (forward)
+        return;
+    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_ROUTE_FORWARD, .route = *call});
+    FLOATS("dgate", ROLE_IN, route.dgate, n);
+    OUT("dlogits", route.dlogits, call->t * call->experts);
+}
+
+static void draw_expert_sort(struct draw *d)
+{
+    struct expert_sort_call *call = &d->c->call.expert_sort;
+    *call = (struct expert_sort_call){.n = between(d, 1, 8 * d->size), .experts = (int)between(d, 1, 40)};
+    text(d, "n %lld experts %d", (long long)call->n, call->experts);
+    indices(d, "expert", SLOT(expert_sort.expert), call->n, call->experts);
+    operand_add(d, "counts", OPERAND_INT32, ROLE_OUT, SLOT(expert_sort.counts), call->experts);
+    operand_add(d, "place", OPERAND_INT32, ROLE_OUT, SLOT(expert_sort.place), call->n);
+}
+
+static void draw_expert_arrivals(struct draw *d)
+{
+    struct expert_arrivals_call *call = &d->c->call.expert_arrivals;
+    *call =
+        (struct expert_arrivals_call){.ep = (int)between(d, 1, 4), .tp = (int)between(d, 1, 3), .experts = (int)between(d, 1, 5)};
+    call->me = (int)between(d, 0, call->tp - 1);
+    int64_t own = call->ep * call->experts, all = own * call->tp, rows = 0;
+    text(d, "ep %d tp %d (%d) experts %d", call->ep, call->tp, call->me, call->experts);
+    indices(d, "counts", SLOT(expert_arrivals.counts), own, 9);
+    int32_t *arrived = indices(d, "arrived", SLOT(expert_arrivals.arrived), all, 9);
+    for (int64_t i = 0; i < all; i++)
+        rows += arrived[i];
+    operand_add(d, "sent", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.sent), call->ep);
+    operand_add(d, "received", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.received), call->ep);
+    operand_add(d, "members", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.members), call->tp);
+    operand_add(d, "offsets", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.offsets), call->experts + 1);
+    operand_add(d, "order", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.order), rows);
+}
+
+static void draw_combine(struct draw *d, enum kernel kernel)
+{
+    struct combine_call *call = &d->c->call.combine;
+    *call = (struct combine_call){.t = between(d, 1, d->size), .h = width(d), .top_k = (int)between(d, 1, 4)};
+    int64_t copies = call->t * call->top_k;
+    bool forward = kernel == KERNEL_COMBINE_FORWARD;
+    text(d, "t %lld h %lld top %d", (long long)call->t, (long long)call->h, call->top_k);
+    IN("rows", combine.rows, copies * call->h);
+    places(d, "place", SLOT(combine.place), copies, copies);
+    if (!forward || coin(d))
+        FLOATS("gate", ROLE_IN, combine.gate, copies);
+    if (forward) {
+        OUT("y", combine.y, call->t * call->h);
+        return;
+    }
+    IN("dy", combine.dy, call->t * call->h);
+    OUT("drows", combine.drows, copies * call->h);
+    FLOATS("dgate", ROLE_OUT, combine.dgate, copies);
+}
+
+/* Groups of rows, some empty; the rows fill what there is room for. */
+static int32_t *group_offsets(struct draw *d, size_t slot, int groups)
+{
+    int32_t *offsets = operand_data(operand_add(d, "offsets", OPERAND_INT32, ROLE_IN, slot, groups + 1));
+    offsets[0] = 0;
+    for (int g = 0; g < groups; g++)
+        offsets[g + 1] = offsets[g] + (int32_t)(coin(d) ? between(d, 0, d->size / 2) : 0);
+    return offsets;
+}
+
+static void draw_grouped(struct draw *d, enum kernel kernel)
+{
+    struct grouped_call *call = &d->c->call.grouped;
+    *call = (struct grouped_call){.groups = (int)between(d, 1, 5), .in = width(d), .out = width(d)};
+    call->most = group_offsets(d, SLOT(grouped.offsets), call->groups)[call->groups];
+    int64_t weights = call->groups * call->out * call->in;
+    text(d, "groups %d rows %lld in %lld out %lld", call->groups, (long long)call->most, (long long)call->in,
+         (long long)call->out);
+    if (kernel != KERNEL_GROUPED_FORWARD)
+        IN("dy", grouped.dy, call->most * call->out);
+    if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
+        IN("x", grouped.x, call->most * call->in);
+    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+        IN("w", grouped.w, weights);
+    if (kernel == KERNEL_GROUPED_FORWARD && coin(d))
+        IN("bias", grouped.bias, call->groups * call->out);
+    if (kernel == KERNEL_GROUPED_FORWARD)
+        OUT("y", grouped.y, call->most * call->out);
+    if (kernel == KERNEL_GROUPED_BACKWARD_INPUT)
+        OUT("dx", grouped.dx, call->most * call->in);
+    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+        return;
+    FLOATS("dw", ROLE_IN_OUT, grouped.dw, weights);
+    if (coin(d))
+        FLOATS("dbias", ROLE_IN_OUT, grouped.dbias, call->groups * call->out);
+}
+
+static void draw_stretch(struct draw *d, enum kernel kernel)
+{
+    struct stretch_call *call = &d->c->call.stretch;
+    int kv = (int)between(d, 1, 2);
+    *call = (struct stretch_call){.batch = between(d, 1, 2),
+                                  .keys = between(d, 1, d->size),
+                                  .kv_heads = kv,
+                                  .heads = kv * (int)between(d, 1, 3),
+                                  .head_dim = 8 * (int)between(d, 1, 9),
+                                  .value_dim = 8 * (int)between(d, 1, 9)};
+    call->queries = between(d, 1, call->keys);
+    call->first = between(d, 0, call->keys - call->queries);
+    call->window = coin(d) ? between(d, 1, call->keys + 3) : 0;
+    int64_t q = call->heads * call->head_dim, k = kv * call->head_dim, v = kv * call->value_dim;
+    int64_t out = call->heads * call->value_dim, queries = call->batch * call->queries, keys = call->batch * call->keys;
+    call->q_at = (struct strided){q, call->queries * q};
+    call->k_at = (struct strided){k, call->keys * k};
+    call->v_at = (struct strided){v, call->keys * v};
+    call->out_at = (struct strided){out, call->queries * out};
+    bool forward = kernel == KERNEL_STRETCH_FORWARD;
+    text(d, "batch %lld queries %lld from %lld of %lld window %lld heads %d/%d dims %d %d", (long long)call->batch,
+         (long long)call->queries, (long long)call->first, (long long)call->keys, (long long)call->window, call->heads,
+         call->kv_heads, call->head_dim, call->value_dim);
+    if (coin(d))
+        POSITIVE("slopes", ROLE_IN, stretch.slopes, call->heads);
+    numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.q), queries * q, -2, 2);
+    numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.k), keys * k, -2, 2);
+    numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.v), keys * v, -2, 2);
+    numbers(d, "out", OPERAND_ACTIVATION, forward ? ROLE_OUT : ROLE_IN, SLOT(stretch.out), queries * out, -1, 1);
+    FLOATS("log_sum_exp", forward ? ROLE_OUT : ROLE_IN, stretch.log_sum_exp, queries * call->heads);
+    if (forward)
+        return;
+    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = *call});
+    round_to_bf16(call->out, queries * out);
+    IN("dout", stretch.dout, queries * out);
+    OUT("dq", stretch.dq, queries * q);
+    numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), keys * k, -1, 1);
+    numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), keys * v, -1, 1);
+}
+
+static void draw_head_norm(struct draw *d, enum kernel kernel)
+{
+    struct head_norm_call *call = &d->c->call.head_norm;
+    *call = (struct head_norm_call){.t = between(d, 1, d->size),
+                                    .heads = (int)between(d, 1, 3),
+                                    .head_dim = 4 * (int)between(d, 1, 20),
+                                    .rms = coin(d),
+                                    .epsilon = 1e-5f};
+    int64_t head = (int64_t)call->heads * call->head_dim;
+    call->x_row = head + 8 * between(d, 0, 1);
+    call->y_row = head;
+    text(d, "t %lld heads %d dim %d %s", (long long)call->t, call->heads, call->head_dim, call->rms ? "rms" : "layer");
+    IN("x", head_norm.x, call->t * call->x_row);
+    IN("gain", head_norm.gain, call->head_dim);
+    if (kernel == KERNEL_HEAD_NORM_FORWARD) {
+        if (coin(d))
+            IN("bias", head_norm.bias, call->head_dim);
+        OUT("y", head_norm.y, call->t * call->y_row);
+        return;
+    }
+    IN("dy", head_norm.dy, call->t * call->y_row);
+    if (coin(d))
+        alias(d, "dy", SLOT(head_norm.dx));
+    else
+        OUT("dx", head_norm.dx, call->t * call->y_row);
+    FLOATS("dgain", ROLE_IN_OUT, head_norm.dgain, call->head_dim);
+    if (coin(d))
+        FLOATS("dbias", ROLE_IN_OUT, head_norm.dbias, call->head_dim);
+}
+
+static void draw_lamb_part(struct draw *d, enum kernel kernel)
+{
+    struct lamb_part_call *call = &d->c->call.lamb_part;
+    bool apply = kernel == KERNEL_LAMB_APPLY;
+    *call = (struct lamb_part_call){.n = between(d, 1, d->size * d->size),
+                                    .rate = 0.01f,
+                                    .beta1 = 0.9f,
+                                    .beta2 = 0.95f,
+                                    .epsilon = 1e-5f,
+                                    .decay = 0.1f,
+                                    .step = between(d, 1, 100)};
+    text(d, "n %lld step %lld", (long long)call->n, (long long)call->step);
+    FLOATS("p", apply ? ROLE_IN_OUT : ROLE_IN, lamb_part.p, call->n);
+    FLOATS("update", apply ? ROLE_IN : ROLE_OUT, lamb_part.update, call->n);
+    POSITIVE("norms", apply ? ROLE_IN : ROLE_IN_OUT, lamb_part.norms, 2);
+    if (apply) {
+        if (coin(d))
+            OUT("compute", lamb_part.compute, call->n);
+        return;
+    }
+    FLOATS("m", ROLE_IN_OUT, lamb_part.m, call->n);
+    POSITIVE("v", ROLE_IN_OUT, lamb_part.v, call->n);
+    FLOATS("g", ROLE_IN, lamb_part.g, call->n);
+    draw_clipping(d, SLOT(lamb_part.clip.square), &call->clip.most);
+}
+
+static void draw_sgd(struct draw *d)
+{
+    struct sgd_call *call = &d->c->call.sgd;
+    *call = (struct sgd_call){.n = between(d, 1, d->size * d->size), .rate = 0.1f, .momentum = 0.9f, .decay = 0.1f};
+    text(d, "n %lld", (long long)call->n);
+    FLOATS("p", ROLE_IN_OUT, sgd.p, call->n);
+    FLOATS("m", ROLE_IN_OUT, sgd.m, call->n);
+    FLOATS("g", ROLE_IN, sgd.g, call->n);
+    if (coin(d))
+        OUT("compute", sgd.compute, call->n);
+    draw_clipping(d, SLOT(sgd.clip.square), &call->clip.most);
 }
 
 static void draw_zero(struct draw *d)
@@ -472,6 +740,23 @@ static void draw_operands(struct draw *d, enum kernel kernel)
     case KERNEL_ZERO: draw_zero(d); break;
     case KERNEL_COPY: draw_copy(d); break;
     case KERNEL_CAST: draw_cast(d); break;
+    case KERNEL_ROWS: draw_rows(d); break;
+    case KERNEL_ROUTE_FORWARD:
+    case KERNEL_ROUTE_BACKWARD: draw_route(d, kernel); break;
+    case KERNEL_EXPERT_SORT: draw_expert_sort(d); break;
+    case KERNEL_EXPERT_ARRIVALS: draw_expert_arrivals(d); break;
+    case KERNEL_COMBINE_FORWARD:
+    case KERNEL_COMBINE_BACKWARD: draw_combine(d, kernel); break;
+    case KERNEL_GROUPED_FORWARD:
+    case KERNEL_GROUPED_BACKWARD_INPUT:
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: draw_grouped(d, kernel); break;
+    case KERNEL_STRETCH_FORWARD:
+    case KERNEL_STRETCH_BACKWARD: draw_stretch(d, kernel); break;
+    case KERNEL_HEAD_NORM_FORWARD:
+    case KERNEL_HEAD_NORM_BACKWARD: draw_head_norm(d, kernel); break;
+    case KERNEL_LAMB_UPDATE:
+    case KERNEL_LAMB_APPLY: draw_lamb_part(d, kernel); break;
+    case KERNEL_SGD: draw_sgd(d); break;
     case N_KERNELS: break;
     }
 }
@@ -575,8 +860,11 @@ double kernel_tolerance(enum kernel kernel)
     switch (kernel) {
     case KERNEL_QUANTISE:
     case KERNEL_ZERO:
-    case KERNEL_COPY: return 0;
+    case KERNEL_COPY:
+    case KERNEL_EXPERT_SORT:
+    case KERNEL_EXPERT_ARRIVALS: return 0;
     case KERNEL_ATTENTION_FORWARD: return 8e-3;
+    case KERNEL_STRETCH_BACKWARD:
     case KERNEL_ATTENTION_BACKWARD: return 2e-2; /* p and ds are rounded before the products that sum them */
     case KERNEL_LOGITS_MAX: return 0;
     case KERNEL_LOGITS_SUM:
