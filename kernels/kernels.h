@@ -127,11 +127,11 @@ struct positions {
 struct rotary_call {
     int64_t t, seq_len;
     int heads, kv_heads, head_dim;
-    int64_t row, stride;
-    struct positions positions;
     float base;
     bool inverse;
     void *qkv; /* [t, row] */
+    int64_t row, stride;
+    struct positions positions;
 };
 
 /* Causal attention over packed rows; row = batch * seq_len + position. Query head j uses key/value head j / (heads / kv_heads).
@@ -152,11 +152,11 @@ struct attention_call {
 struct activation_call {
     int64_t t, f;
     bool gated;
-    const int32_t *count; /* one number in device memory: only so many of the t rows; NULL: all */
     const void *u;
-    void *a;        /* forward */
-    const void *da; /* backward */
-    void *du;       /* backward; may not be u */
+    void *a;              /* forward */
+    const void *da;       /* backward */
+    void *du;             /* backward; may not be u */
+    const int32_t *count; /* one number in device memory: only so many of the t rows; NULL: all */
 };
 
 /* y[i] = a[i] + b[i] (+ bias[i mod h] where not NULL); y may be a or b. Residual connections. `wide`: all operands
@@ -207,10 +207,10 @@ struct embedding_call {
     const int32_t *tokens; /* [t] */
     const void *table;     /* [count, h] */
     const void *positions; /* [seq_len and more, h] */
-    struct positions at;   /* of rows */
     void *x;               /* [t, h] forward */
     const void *dx;        /* [t, h] backward */
     float *dtable, *dpositions;
+    struct positions at; /* of rows */
 };
 
 /* Vocabulary-parallel cross entropy, in four kernels with exchanges over the tensor-parallel group between them:

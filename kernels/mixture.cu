@@ -22,6 +22,27 @@ struct route_tokens {
                 return true;
         return false;
     }
+    __device__ float largest_of_group(const bf16 *logits, int group) const
+    {
+        const int n = call.experts / call.groups;
+        float largest = bf16_to_float(logits[group * n]);
+        for (int i = 1; i < n; i++)
+            largest = fmaxf(largest, bf16_to_float(logits[group * n + i]));
+        return largest;
+    }
+    __device__ bool is_open(const bf16 *logits, int expert) const
+    {
+        if (!call.groups || call.top_groups >= call.groups)
+            return true;
+        const int group = expert / (call.experts / call.groups);
+        const float own = largest_of_group(logits, group);
+        int before = 0;
+        for (int g = 0; g < call.groups; g++) {
+            const float other = largest_of_group(logits, g);
+            before += other > own || (g < group && other == own);
+        }
+        return before < call.top_groups;
+    }
     template <int V> __device__ void run(int64_t row) const
     {
         const bf16 *logits = (const bf16 *)call.logits + row * call.experts;
@@ -32,7 +53,7 @@ struct route_tokens {
             float most = 0;
             for (int e = 0; e < call.experts; e++) {
                 const float logit = bf16_to_float(logits[e]);
-                if ((best < 0 || logit > most) && !is_chosen(expert, j, e))
+                if ((best < 0 || logit > most) && !is_chosen(expert, j, e) && is_open(logits, e))
                     best = e, most = logit;
             }
             first = j == 0 ? most : first;

@@ -50,9 +50,11 @@ enum reduction { REDUCTION_SUM, REDUCTION_MAX };
  *   all-to-all       sent[n] rows to and received[n] rows from each member
  *   all-gather       received[n] rows of each member, the own ones among them
  *   reduce-scatter   sent[n] rows of each member's part
- * NULL where all parts are equal. On NCCL, which must be told sizes by the host, the host waits for the numbers. */
+ * NULL where all parts are equal. On NCCL, which must be told sizes by the host, the host waits for the numbers. `even`: rows
+ * that a member brings when all bring as many, for who has nobody to exchange with (comm_alone.h). */
 struct ragged {
     const int32_t *sent, *received;
+    int64_t even;
 };
 
 struct exchange_call {

@@ -149,7 +149,8 @@ static enum status alone_enqueue(struct communicator *c, struct device_stream *s
                                  struct diags *diags)
 {
     const struct exchange_context context = {(struct alone_world *)c->world, stream, diags};
-    const size_t part = (size_t)call->count * element_bytes(call->element);
+    const bool ragged = call->parts.sent || call->parts.received;
+    const size_t part = (size_t)call->count * element_bytes(call->element) * (size_t)(ragged ? call->parts.even : 1);
     switch (call->exchange) {
     case EXCHANGE_SEND: return discard(&context, call->in, part);
     case EXCHANGE_RECV: return receive(&context, call->out, part);
@@ -157,7 +158,7 @@ static enum status alone_enqueue(struct communicator *c, struct device_stream *s
         return call->in == call->out ? discard(&context, call->in, part) : copy(&context, call->out, call->in, part);
     case EXCHANGE_ALL_GATHER: return gather(&context, c, call, part);
     case EXCHANGE_REDUCE_SCATTER: return scatter(&context, c, call, part);
-    case EXCHANGE_ALL_TO_ALL: return copy(&context, call->out, call->in, (size_t)c->n * part);
+    case EXCHANGE_ALL_TO_ALL: return copy(&context, call->out, call->in, ragged ? part : (size_t)c->n * part);
     case EXCHANGE_BROADCAST: return c->me == call->peer ? discard(&context, call->in, part) : receive(&context, call->out, part);
     case N_EXCHANGES: break;
     }

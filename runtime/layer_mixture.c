@@ -107,6 +107,7 @@ static void exchange_rows(const struct layer_context *c, enum group_kind group, 
 {
     struct mixture_state *m = &c->state->mixture;
     struct tensor *made = layer_tensor(c, room, c->shape->hidden);
+    parts.even = mixture_copies(c);
     struct exchange_call call = {.exchange = exchange,
                                  .element = rank_element(c->rank),
                                  .in = tensor_data(m->rows),
@@ -122,7 +123,8 @@ static void exchange_rows(const struct layer_context *c, enum group_kind group, 
 void mixture_dispatch(const struct layer_context *c, const char *what)
 {
     struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){r.sent, r.received}, sizes(c)->most / sizes(c)->tp, what);
+    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.sent, .received = r.received},
+                  sizes(c)->most / sizes(c)->tp, what);
 }
 
 void mixture_dispatch_tp(const struct layer_context *c, const char *what)
@@ -140,7 +142,8 @@ void mixture_combine_tp(const struct layer_context *c, const char *what)
 void mixture_combine(const struct layer_context *c, const char *what)
 {
     struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){r.received, r.sent}, mixture_copies(c), what);
+    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.received, .received = r.sent}, mixture_copies(c),
+                  what);
 }
 
 /* From one source they arrive in the order of experts. */
@@ -262,6 +265,8 @@ static void top_k_step(const struct layer_context *c)
                                .route = {.t = sizes(c)->tokens,
                                          .experts = sizes(c)->experts,
                                          .top_k = sizes(c)->top_k,
+                                         .groups = sizes(c)->groups,
+                                         .top_groups = sizes(c)->top_groups,
                                          .logits = tensor_data(m->logits),
                                          .gate = tensor_data(m->gate),
                                          .expert = routing_of(c).expert}};

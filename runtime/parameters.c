@@ -28,6 +28,8 @@ static struct mixture_shape mixture_shape_of(const struct layout *layout, const 
     struct mixture_shape s = {
         .experts = moe->experts,
         .top_k = moe->top_k,
+        .groups = moe->groups,
+        .top_groups = moe->top_groups,
         .local = moe->experts / layout->ep,
         .tp = expert_tp,
         .ep = layout->ep,

@@ -69,6 +69,7 @@ struct copies {
 /* Sizes of a mixture-of-experts layer on this rank. */
 struct mixture_shape {
     int experts, top_k;        /* of the model; experts 0: none */
+    int groups, top_groups;    /* of experts */
     int local, first;          /* experts on this rank */
     int tp, ep;                /* ranks an expert is split over; expert-parallel ranks */
     struct copies copies;      /* of expert weights */

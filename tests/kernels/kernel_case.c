@@ -249,6 +249,8 @@ static void draw_activation(struct draw *d, enum kernel kernel)
     *call = (struct activation_call){.t = between(d, 1, d->size), .f = width(d), .gated = coin(d)};
     int64_t n = call->t * call->f, wide = n * (call->gated ? 2 : 1);
     text(d, "t %lld f %lld%s", (long long)call->t, (long long)call->f, call->gated ? " gated" : "");
+    if (coin(d))
+        *(int32_t *)operand_data(operand_add(d, "count", OPERAND_INT32, ROLE_IN, SLOT(activation.count), 1)) = (int32_t)call->t;
     numbers(d, "u", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.u), wide, -4, 4);
     if (kernel == KERNEL_ACTIVATION_FORWARD) {
         OUT("a", activation.a, n);
@@ -338,15 +340,17 @@ static void draw_embedding(struct draw *d, enum kernel kernel)
     indices(d, "tokens", SLOT(embedding.tokens), call->t, vocab);
     if (kernel == KERNEL_EMBEDDING_FORWARD) {
         IN("table", embedding.table, call->count * call->h);
+        call->at = (struct positions){between(d, 0, 5), between(d, 0, 5)};
         if (coin(d))
-            IN("positions", embedding.positions, call->seq_len * call->h);
+            IN("positions", embedding.positions, (call->seq_len + 10) * call->h);
         OUT("x", embedding.x, call->t * call->h);
         return;
     }
     IN("dx", embedding.dx, call->t * call->h);
     FLOATS("dtable", ROLE_IN_OUT, embedding.dtable, call->count * call->h);
     if (coin(d))
-        FLOATS("dpositions", ROLE_IN_OUT, embedding.dpositions, call->seq_len * call->h);
+        FLOATS("dpositions", ROLE_IN_OUT, embedding.dpositions, (call->seq_len + 10) * call->h);
+    call->at = (struct positions){between(d, 0, 5), between(d, 0, 5)};
 }
 
 static void draw_logits(struct draw *d, enum kernel kernel)
@@ -476,6 +480,12 @@ static void draw_route(struct draw *d, enum kernel kernel)
     struct route_call *call = &d->c->call.route;
     *call = (struct route_call){.t = between(d, 1, d->size), .experts = (int)between(d, 1, 40)};
     call->top_k = (int)between(d, 1, call->experts < 8 ? call->experts : 8);
+    if (coin(d)) { /* eight groups of the largest size, two of them open */
+        call->experts = (call->experts + 7) / 8 * 8;
+        call->groups = 8;
+        call->top_groups = 2;
+        call->top_k = (int)between(d, 1, call->experts / 4 < 8 ? call->experts / 4 : 8);
+    }
     bool forward = kernel == KERNEL_ROUTE_FORWARD;
     int64_t n = call->t * call->top_k;
     text(d, "t %lld experts %d top %d", (long long)call->t, call->experts, call->top_k);

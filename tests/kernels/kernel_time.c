@@ -197,10 +197,22 @@ static void time_pointwise(struct bench *b, int64_t t, int64_t h)
     for (int gated = 0; gated < 2; gated++) {
         int64_t wide = t * h * (gated ? 2 : 1);
         snprintf(sizes, sizeof sizes, "t=%lld f=%lld %s", (long long)t, (long long)h, gated ? "swiglu" : "gelu");
-        struct activation_call a = {t, h, gated, bf16s(b, wide), bf16s(b, t * h), bf16s(b, t * h), bf16s(b, wide)};
+        struct activation_call a = {.t = t,
+                                    .f = h,
+                                    .gated = gated,
+                                    .u = bf16s(b, wide),
+                                    .a = bf16s(b, t * h),
+                                    .da = bf16s(b, t * h),
+                                    .du = bf16s(b, wide)};
         time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_ACTIVATION_FORWARD, .activation = a}, (gated ? 6 : 4) * n,
                     10 * n);
-        a = (struct activation_call){t, h, gated, bf16s(b, wide), bf16s(b, t * h), bf16s(b, t * h), bf16s(b, wide)};
+        a = (struct activation_call){.t = t,
+                                     .f = h,
+                                     .gated = gated,
+                                     .u = bf16s(b, wide),
+                                     .a = bf16s(b, t * h),
+                                     .da = bf16s(b, t * h),
+                                     .du = bf16s(b, wide)};
         time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_ACTIVATION_BACKWARD, .activation = a}, (gated ? 10 : 6) * n,
                     20 * n);
     }
@@ -341,7 +353,13 @@ static void time_everything(struct bench *b)
     time_pointwise(b, 8192, 12288);
     time_ends(b, 8192, 4096, 32000);
     time_optimizers(b, (int64_t)128 << 20);
-    struct rotary_call r = {16384, 4096, 32, 8, 128, 10000, false, bf16s(b, (int64_t)16384 * 48 * 128)};
+    struct rotary_call r = {.t = 16384,
+                            .seq_len = 4096,
+                            .heads = 32,
+                            .kv_heads = 8,
+                            .head_dim = 128,
+                            .base = 10000,
+                            .qkv = bf16s(b, (int64_t)16384 * 48 * 128)};
     time_kernel(b, "t=16384 heads=32/8 d=128", &(struct kernel_call){.kernel = KERNEL_ROTARY, .rotary = r},
                 4.0 * 16384 * 40 * 128, 0);
     for (int64_t s = 2048; s <= 8192; s *= 2) {

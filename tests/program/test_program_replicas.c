@@ -53,7 +53,8 @@ START_TEST(bytes_are_conserved)
                     enum collective reduce = zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
                     for (int r = 0; r < f.layout.pp; r++) {
                         struct stage_parameters p = parameters_of_stage(&f, r);
-                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), 4 * p.dense);
+                        double norm = mixture && !zero ? 4 : 0; /* experts of other replicas count in it */
+                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), 4 * p.dense + norm);
                         expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), 4 * p.experts);
                         expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_DP), zero ? 2 * p.dense : 0);
                         expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
