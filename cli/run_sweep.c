@@ -87,6 +87,7 @@ struct point {
     double value, step_time_s, step_mfu;
     struct run_options options; /* as far as the closed form looks */
     struct estimate goodput, ettr;
+    double use[N_TIME_USES]; /* shares of the horizon, mean */
     double closed_form;
 };
 
@@ -166,6 +167,8 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
         goodput[i] = 100 * outcome_goodput(&outcomes[i], point->options.horizon);
         ettr[i] = 100 * outcome_ettr(&outcomes[i], point->options.horizon);
         failures += (double)outcomes[i].failures / (double)n;
+        for (int use = 0; use < N_TIME_USES; use++)
+            point->use[use] += (double)outcomes[i].use[use] / (double)point->options.horizon / (double)n;
     }
     point->goodput = estimate_of(goodput, (size_t)n);
     point->ettr = estimate_of(ettr, (size_t)n);
@@ -237,13 +240,18 @@ static enum status write_points_json(struct invocation *call, const struct run_s
     char *config = experiment_to_json(&s->experiment);
     json_t *root = result_create(call, config), *list = json_array();
     free(config);
-    for (int i = 0; i < sweep->n; i++)
-        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "value", points[i].value, "goodput",
-                                              points[i].goodput.mean / 100, "ci95_low",
+    for (int i = 0; i < sweep->n; i++) {
+        json_t *uses = json_object();
+        for (int use = 0; use < N_TIME_USES; use++)
+            json_object_set_new(uses, time_use_name((enum time_use)use), json_real(points[i].use[use]));
+        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", points[i].value,
+                                              "goodput", points[i].goodput.mean / 100, "ci95_low",
                                               (points[i].goodput.mean - points[i].goodput.half_width) / 100, "ci95_high",
                                               (points[i].goodput.mean + points[i].goodput.half_width) / 100, "ettr",
                                               points[i].ettr.mean / 100, "memoryless", points[i].closed_form / 100, "mfu_pct",
-                                              points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s));
+                                              points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s,
+                                              "breakdown", uses));
+    }
     json_object_set_new(root, "sweep",
                         json_pack("{s:s, s:s, s:b, s:I, s:o}", "key", sweep_names[sweep->key], "unit",
                                   is_time(sweep->key) ? "s" : "", "logarithmic", sweep->logarithmic, "replicas", (json_int_t)n,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plots/figure_data.h"
+#include "plots/palette.h"
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -29,6 +30,65 @@ static double axis_unit(const json_t *sweep, double high, const char **name)
     return high > 2 * 86400 ? 86400 : high > 2 * 3600 ? 3600 : high > 120 ? 60 : 1;
 }
 
+/* What an axis is called. */
+static const char *axis_name(const char *key)
+{
+    static const char *const names[][2] = {{"gpus", "GPUs"},
+                                           {"mttf", "mean time to failure"},
+                                           {"restart", "restart time"},
+                                           {"detect", "detection time"},
+                                           {"checkpoint-interval", "checkpoint interval"},
+                                           {"checkpoint-block", "time a checkpoint blocks"},
+                                           {"spares", "spare nodes"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], key) == 0)
+            return names[i][1];
+    return key;
+}
+
+/* What the time goes to besides training: uses that some point of the sweep has, from the largest at the end of it. */
+static void write_uses(const json_t *points, double scale, FILE *out)
+{
+    const char *used[16];
+    size_t n = json_array_size(points), n_used = 0, i;
+    const char *name;
+    json_t *share, *point;
+    json_object_foreach(json_object_get(json_array_get(points, n - 1), "breakdown"), name, share)
+    {
+        double most = 0;
+        for (i = 0; i < n; i++)
+            most = fmax(most, number_of(json_object_get(json_array_get(points, i), "breakdown"), name));
+        if (most >= 1e-4 && strcmp(name, "training") != 0 && n_used < sizeof used / sizeof *used)
+            used[n_used++] = name;
+    }
+    fprintf(out, "n_uses = %zu\n$uses << EOD\n", n_used);
+    for (i = 0; i < n_used; i++) {
+        fprintf(out, "%u\t", (unsigned)palette_of(used[i]));
+        figure_write_text(out, used[i]);
+        fputc('\n', out);
+    }
+    fputs("EOD\n$shares << EOD\n", out);
+    json_array_foreach((json_t *)points, i, point)
+    {
+        double sum = 0;
+        fprintf(out, "%.6g", number_of(point, "value") / scale);
+        for (size_t u = 0; u < n_used; u++)
+            fprintf(out, "\t%.6g", sum += 100 * number_of(json_object_get(point, "breakdown"), used[u]));
+        fputc('\n', out);
+    }
+    fputs("EOD\n", out);
+}
+
+/* The axis begins at a ten below all that is shown. */
+static double lowest_ten(const json_t *points)
+{
+    double low = 1;
+    size_t i;
+    json_t *point;
+    json_array_foreach((json_t *)points, i, point) low = fmin(low, number_of(point, "ci95_low"));
+    return fmax(0, 10 * floor(10 * low - 0.1));
+}
+
 enum status figure_data_sweep(const struct figure_input *input, FILE *out, struct diags *diags)
 {
     const json_t *sweep = json_object_get(input->result, "sweep"), *points = json_object_get(sweep, "points");
@@ -47,8 +107,9 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     fprintf(out, "EOD\nlogarithmic = %d\nlow = %.6g\nhigh = %.6g\nreplicas = %.0f\nkey = \"",
             json_is_true(json_object_get(sweep, "logarithmic")), number_of(json_array_get(points, 0), "value") / scale,
             high / scale, number_of(sweep, "replicas"));
-    figure_write_text(out, key);
-    fprintf(out, "%s\"\n", unit);
+    figure_write_text(out, axis_name(key));
+    fprintf(out, "%s\"\npowers_of_two = %d\nbottom = %.0f\n", unit, strcmp(key, "gpus") == 0, lowest_ten(points));
+    write_uses(points, scale, out);
     return STATUS_OK;
 }
 

@@ -14,6 +14,7 @@ static const struct {
     {"pp_comm", COLOUR_ORANGE},   {"dp_comm", 0xF2B48A},         {"bubble", 0xC4C4C4},          {"training", COLOUR_BLUE},
     {"useful", COLOUR_BLUE},      {"degraded", COLOUR_SKY},      {"checkpoint", COLOUR_ORANGE}, {"lost", COLOUR_VERMILION},
     {"detection", COLOUR_PURPLE}, {"waiting", COLOUR_GREY},      {"idle", COLOUR_GREY},         {"restart", COLOUR_GREEN},
+    {"diagnosis", COLOUR_YELLOW}, {"human", 0x5D4E9E},
 };
 
 uint32_t palette_of(const char *name)

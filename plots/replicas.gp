@@ -1,5 +1,5 @@
-# How goodput is distributed over replicas; the mean with its 95 % confidence interval.
-summary = sprintf('goodput of %d replicas: mean %.2f %% (%.2f to %.2f), 5th to 95th percentile %.2f to %.2f %%', replicas, mean, ci_low, ci_high, p05, p95)
+# How goodput is distributed over replicas: the mean with its 95 % confidence interval, and what one run in twenty falls below or above.
+summary = sprintf('goodput of %d replicas', replicas)
 set xlabel 'goodput [%]'
 set ylabel 'replicas'
 set yrange [0:*]
@@ -9,7 +9,12 @@ if (is_text) {
     plot $bins using 1:2 with boxes notitle
 } else {
     set label 1 titled(summary) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+    set object 1 rectangle from ci_low, graph 0 to ci_high, graph 1 fc rgb '#D55E00' fs transparent solid 0.25 noborder front
     set arrow 1 from mean, graph 0 to mean, graph 1 nohead lw 1.8 lc rgb '#D55E00' front
+    set arrow 2 from p05, graph 0 to p05, graph 1 nohead lw 1.4 dt (8, 5) lc rgb ink front
+    set arrow 3 from p95, graph 0 to p95, graph 1 nohead lw 1.4 dt (8, 5) lc rgb ink front
     plot $bins using 1:2 with boxes fs solid noborder fc rgb '#7FB8D8' title 'replicas', \
-         NaN with lines lw 1.8 lc rgb '#D55E00' title 'mean'
+         NaN with lines lw 1.8 lc rgb '#D55E00' title sprintf('mean %.2f %%', mean), \
+         NaN with boxes fs transparent solid 0.25 noborder fc rgb '#D55E00' title sprintf('its 95 %%: %.2f to %.2f', ci_low, ci_high), \
+         NaN with lines lw 1.4 dt (8, 5) lc rgb ink title sprintf('90 %% of runs: %.1f to %.1f', p05, p95)
 }

@@ -13,9 +13,12 @@ trap 'rm -rf "$work"' EXIT
     "$msim" step $job $features $layout -q --timeline "$work/step.csv" --format json -o "$work/step.json"
     "$msim" run $job $features $layout -q --faults llama3-54d --checkpoint-interval 30min --checkpoint-block 5s --detect 5min \
         --format json -o "$work/run.json"
+    "$msim" run $job $features $layout -q --fault-model megascale --policy megascale --checkpoint two-stage --replicas 100 \
+        --sweep gpus=1024:131072:8:log --format json -o "$work/sweep.json"
 }
 "$msim" plot "$work/step.csv" -o "$to/timeline.png"
 "$msim" plot "$work/run.json" -o "$to/run.png"
+"$msim" plot "$work/sweep.json" -o "$to/sweep.png"
 if [ -d ../shared/measured ]; then
     "$msim" compare ../shared/measured/*.csv -q --format json -o "$work/compare.json"
     "$msim" plot "$work/compare.json" --kind scatter -o "$to/scatter.png"

@@ -247,8 +247,10 @@ END_TEST
 
 static const char sweep_json[] =
     "{\"sweep\": {\"key\": \"restart\", \"unit\": \"s\", \"logarithmic\": false, \"replicas\": 8, \"points\": ["
-    "{\"value\": 300, \"goodput\": 0.9, \"ci95_low\": 0.89, \"ci95_high\": 0.91, \"memoryless\": 0.905},"
-    "{\"value\": 1800, \"goodput\": 0.8, \"ci95_low\": 0.79, \"ci95_high\": 0.81, \"memoryless\": 0.81}]}}";
+    "{\"value\": 300, \"goodput\": 0.9, \"ci95_low\": 0.89, \"ci95_high\": 0.91, \"memoryless\": 0.905, "
+    "\"breakdown\": {\"training\": 0.9, \"lost\": 0.04, \"restart\": 0.06, \"waiting\": 0}},"
+    "{\"value\": 1800, \"goodput\": 0.8, \"ci95_low\": 0.79, \"ci95_high\": 0.81, \"memoryless\": 0.81, "
+    "\"breakdown\": {\"training\": 0.8, \"lost\": 0.04, \"restart\": 0.16, \"waiting\": 0}}]}}";
 static const char replicas_json[] =
     "{\"estimates\": {\"goodput_pct\": {\"mean\": 90, \"ci95_low\": 89, \"ci95_high\": 91, \"p05\": 88, \"p95\": 92}},"
     "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
@@ -264,7 +266,9 @@ START_TEST(weeks)
         const char *json, *part;
         enum figure_kind kind;
     } cases[] = {{sweep_json, "$points << EOD\n5\t90\t89\t91\t90.5\n30\t80\t79\t81\t81\nEOD\n", FIGURE_SWEEP},
-                 {sweep_json, "key = \"restart [min]\"\n", FIGURE_SWEEP},
+                 {sweep_json, "key = \"restart time [min]\"\n", FIGURE_SWEEP},
+                 {sweep_json, "bottom = 70\n", FIGURE_SWEEP},
+                 {sweep_json, "$shares << EOD\n5\t4\t10\n30\t4\t20\nEOD\n", FIGURE_SWEEP},
                  {replicas_json, "mean = 90\n", FIGURE_REPLICAS},
                  {faults_json, "$causes << EOD\n0\t2\t0.0166667\tGPU\n1\t1\t0\tunknown\nEOD\n", FIGURE_FAULTS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
