@@ -1,0 +1,259 @@
+/*
+ * emulated_cuda.c - as much of CUDA's runtime, and of cuBLASLt behind kernels/gemm_library.h, as runtime/cuda_device.c asks for, on
+ * the CPU. With the kernels' emulation (tests/kernels/emulation.cuh) the whole CUDA backend executes where there is no GPU.
+ *
+ * Everything enqueued is done at once, by the thread that enqueues it: the order of enqueueing respects a program's dependencies.
+ * What it shows: wiring, sizes, element types, order, numbers. What it cannot show: anything about time or about streams that
+ * really run beside each other.
+ */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/gemm_library.h"
+#include "model/base/memory.h"
+#include "tests/kernels/kernel_case.h"
+
+enum { PROCESSORS = 2, CAPABILITY_MAJOR = 9, MEMORY_BYTES = 1 << 30, VERSION = 13000 };
+
+struct CUevent_st {
+    double milliseconds;
+};
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : "emulated";
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = attribute == cudaDevAttrMultiProcessorCount          ? PROCESSORS
+             : attribute == cudaDevAttrComputeCapabilityMajor ? CAPABILITY_MAJOR
+                                                              : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    (void)device;
+    *properties = (struct cudaDeviceProp){.name = "emulated GPU",
+                                          .totalGlobalMem = MEMORY_BYTES,
+                                          .major = CAPABILITY_MAJOR,
+                                          .multiProcessorCount = PROCESSORS,
+                                          .l2CacheSize = 1 << 16};
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}
+
+/* --- memory: 0xff where it has not been written */
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (!*memory)
+        return cudaErrorMemoryAllocation;
+    memset(*memory, 0xff, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
+{
+    return cudaMalloc(memory, bytes);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    return cudaFree(memory);
+}
+
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    *available = *total = MEMORY_BYTES;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    memset(memory, value, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    (void)kind, (void)stream;
+    memmove(to, from, bytes);
+    return cudaSuccess;
+}
+
+/* --- streams and events */
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    (void)flags, (void)priority;
+    *stream = (cudaStream_t)memory_new(1, 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    (void)stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)stream, (void)event, (void)flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
+{
+    (void)stream;
+    function(argument);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = memory_new(1, sizeof **event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    struct timespec t;
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    event->milliseconds = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    (void)event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaEventQuery(event);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+    *milliseconds = (float)(to->milliseconds - from->milliseconds);
+    return cudaSuccess;
+}
+
+/* --- matrix products: widened, by the reference, rounded */
+
+struct gemm_library {
+    int nothing;
+};
+
+enum status gemm_library_new(struct gemm_library **library, struct diags *diags)
+{
+    (void)diags;
+    *library = memory_new(1, sizeof **library);
+    return STATUS_OK;
+}
+
+void gemm_library_free(struct gemm_library *library)
+{
+    free(library);
+}
+
+static float *widened(const void *from, int64_t n)
+{
+    const uint16_t *bits = from;
+    float *wide = from ? memory_new((size_t)n, sizeof *wide) : NULL;
+    for (int64_t i = 0; from && i < n; i++)
+        wide[i] = float_of_bf16(bits[i]);
+    return wide;
+}
+
+static void rounded(void *to, float *wide, int64_t n)
+{
+    uint16_t *bits = to;
+    for (int64_t i = 0; i < n; i++)
+        bits[i] = bf16_of_float(wide[i]);
+}
+
+enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
+{
+    (void)launch, (void)diags;
+    bool forward = kernel == KERNEL_LINEAR_FORWARD, input = kernel == KERNEL_LINEAR_BACKWARD_INPUT;
+    int64_t inputs = call->t * call->in, outputs = call->t * call->out, weights = call->in * call->out;
+    float *x = input ? NULL : widened(call->x, inputs), *w = forward || input ? widened(call->w, weights) : NULL;
+    float *bias = forward ? widened(call->bias, call->out) : NULL, *dy = forward ? NULL : widened(call->dy, outputs);
+    float *y = forward ? widened(call->y, outputs) : NULL, *dx = input ? widened(call->dx, inputs) : NULL;
+    struct kernel_call wide = {.kernel = kernel, .linear = *call};
+    wide.linear.x = x, wide.linear.w = w, wide.linear.bias = bias;
+    wide.linear.dy = dy, wide.linear.y = y, wide.linear.dx = dx;
+    kernel_reference_run(&wide);
+    if (forward)
+        rounded(call->y, y, outputs);
+    if (input)
+        rounded(call->dx, dx, inputs);
+    free(x), free(w), free(bias), free(dy), free(y), free(dx);
+    return STATUS_OK;
+}

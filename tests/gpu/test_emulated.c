@@ -1,0 +1,142 @@
+/* The CUDA backend without a GPU (emulated_cuda.c): programs on it against the CPU backend, a rank alone, a probe. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/program/program.h"
+#include "runtime/cuda_comm.h"
+#include "runtime/cuda_device.h"
+#include "runtime/probe.h"
+#include "runtime/process_run.h"
+#include "tests/runtime/toys.h"
+
+/* Heads of 64, and all else small: the emulation runs every thread of every block. */
+static void toy_of(struct toy *toy, enum toy_model model, const char *layout)
+{
+    struct diags diags = {0};
+    toy_make(toy, model);
+    toy->model.layers = 2;
+    toy->model.hidden = 64;
+    toy->model.ffn_hidden = 64;
+    toy->model.heads = 2;
+    toy->model.kv_heads = model == TOY_GPT ? 2 : 1;
+    toy->model.head_dim = 64;
+    toy->job.global_batch = 2;
+    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
+    toy_complete(toy);
+    diags_free(&diags);
+}
+
+static void open_gpu(int rank, struct device **device)
+{
+    struct diags diags = {0};
+    ck_assert(cuda_device_open(rank, 0, 0, device, &diags) == STATUS_OK);
+}
+
+static double gradient_error(const struct thread_run *a, const struct thread_run *b)
+{
+    double square = 0, scale = 0;
+    for (int64_t i = 0; i < a->n_gradients; i++) {
+        double difference = (double)a->gradients[i] - (double)b->gradients[i];
+        square += difference * difference;
+        scale += (double)b->gradients[i] * (double)b->gradients[i];
+    }
+    return sqrt(square / scale);
+}
+
+START_TEST(one_rank_equals_the_cpu)
+{
+    struct toy toy;
+    struct program program;
+    struct diags diags = {0};
+    struct thread_run cpu, gpu;
+    struct device *device;
+    struct world *world;
+    struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
+    struct cuda_comm_options alone = {.n_ranks = 1};
+    toy_of(&toy, (enum toy_model)_i, "mb=1");
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+    ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
+    open_gpu(0, &device);
+    ck_assert(cuda_comm_open(&alone, device, &world, &diags) == STATUS_OK);
+    ck_assert_msg(run_as_rank(&program, &toy.setting, &options, device, world, &gpu, &diags) == STATUS_OK, "%s",
+                  diags.n_items ? diags.items[0].text : "");
+    for (int s = 0; s < 3; s++)
+        ck_assert_msg(fabs(gpu.steps[s].loss - cpu.steps[s].loss) <= 1e-2 * cpu.steps[s].loss, "step %d: %g, on the CPU %g", s,
+                      gpu.steps[s].loss, cpu.steps[s].loss);
+    ck_assert_double_le(gradient_error(&gpu, &cpu), 3e-2);
+    thread_run_free(&cpu);
+    thread_run_free(&gpu);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(a_rank_alone)
+{
+    struct toy toy;
+    struct program program;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct device *device;
+    struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f};
+    toy_of(&toy, TOY_LLAMA, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b");
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+    open_gpu(_i, &device);
+    ck_assert_msg(run_alone(&program, &toy.setting, &options, _i, device, &run, &diags) == STATUS_OK, "%s",
+                  diags.n_items ? diags.items[0].text : "");
+    ck_assert_uint_eq(run.timeline.n_spans, program.scripts[program.ranks[_i].script].n_ops);
+    ck_assert_int_gt(run.steps[1].duration, 0);
+    thread_run_free(&run);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Every row is a time, activations have two bytes, and the fitted entry predicts with them. */
+START_TEST(a_probe_of_a_job)
+{
+    struct toy toy;
+    struct diags diags = {0};
+    struct device *device;
+    struct world *world;
+    struct probe_result result;
+    struct cluster cluster;
+    struct cuda_comm_options alone = {.n_ranks = 1};
+    toy_of(&toy, TOY_LLAMA, "mb=1");
+    struct probe_options options = {
+        .ranks = 1, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting, .flush_bytes = 1 << 12};
+    struct probe_device what = {.name = "emulated", .at_once = 1, .memory_bytes = 1e9};
+    open_gpu(0, &device);
+    ck_assert(cuda_comm_open(&alone, device, &world, &diags) == STATUS_OK);
+    ck_assert_msg(probe_rank(&options, device, world, &result, &diags) == STATUS_OK, "%s",
+                  diags.n_items ? diags.items[0].text : "");
+    ck_assert_uint_eq(result.element_bytes, 2);
+    for (int i = 1; i < result.n_rows; i++)
+        ck_assert_msg(result.rows[i].seconds > 0 && result.rows[i].seconds < 10, "%s: %g s", result.rows[i].op,
+                      result.rows[i].seconds);
+    probe_fit(&options, &result, &what, 1, &cluster);
+    ck_assert(cluster.gpu.peak_flops[PRECISION_BF16] > 0 && cluster.gpu.hbm_rate > 0 && probe_copy_rate(&result) > 0);
+    ck_assert_str_eq(cluster.gpu.name, "emulated");
+    probe_result_free(&result);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("CUDA backend, emulated");
+    TCase *cases = tcase_create("runs");
+    tcase_set_timeout(cases, 200);
+    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, N_TOY_MODELS);
+    tcase_add_loop_test(cases, a_rank_alone, 0, 4);
+    tcase_add_test(cases, a_probe_of_a_job);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
