@@ -141,10 +141,27 @@ static void note_rows(const struct calibrating *c, struct diags *diags)
     if (c->n_other_gpus)
         diag_note(diags, (struct place){0}, "%zu rows of other GPUs than %s are not used", c->n_other_gpus, c->gpu);
     if (c->n_unusable)
-        diag_note(diags, (struct place){0},
-                  "%zu rows are not used: a layout that is none, a precision without a peak in the entry, or an exchange between "
-                  "nodes, which takes a cluster as --base",
-                  c->n_unusable);
+        diag_note(
+            diags, (struct place){0},
+            "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
+            "nodes, which takes a cluster as --base",
+            c->n_unusable);
+}
+
+#define POOR_PCT 25.0 /* median error that no model here leaves on what it describes */
+
+/* A fit can be the best there is and still be none. */
+static void warn_of_misfit(const struct calibrating *c, struct diags *diags)
+{
+    for (size_t g = 0; g < c->n_groups; g++) {
+        struct accuracy a = calibrating_accuracy(c, g, false, true);
+        if (a.n > 0 && a.median_ape_pct > POOR_PCT)
+            diag_warning(
+                diags, (struct place){0},
+                "%s: the best fit leaves a median error of %.0f %%: the model does not describe these rows, or they are not of "
+                "a %s",
+                c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
+    }
 }
 
 /* --- the command --------------------------------------------------------------------------------------------------- */
@@ -198,6 +215,7 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     if (status != STATUS_OK)
         return status;
     predict_all(c, true);
+    warn_of_misfit(c, &call->diags);
     return write_all(c, call);
 }
 
