@@ -77,9 +77,8 @@ static double score_shape(const struct gpu *gpu, const struct attention_paramete
 static double score_seconds(const struct gpu *gpu, const struct attention_parameters *p, const struct work_attention *a,
                             bool backward)
 {
-    double wide = fmax(gpu->peak_flops[PRECISION_BF16], gpu->peak_flops[PRECISION_FP16]); /* Volta has no bf16 */
-    double peak = p == &gpu->attention_fp8 ? gpu->peak_flops[PRECISION_FP8] : wide;
-    double per_dim = 4.0 * (backward ? BACKWARD_PRODUCTS : 1) / peak;
+    enum precision precision = p == &gpu->attention_fp8 ? PRECISION_FP8 : precision_there(gpu, PRECISION_BF16);
+    double per_dim = 4.0 * (backward ? BACKWARD_PRODUCTS : 1) / gpu->peak_flops[precision];
     double d = 0.5 * (a->head_dim + a->value_dim);
     double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(a);
     return gpu->sms * per_dim * HEAD_DIM / fraction * score_shape(gpu, p, per_dim * d) / score_shape(gpu, p, per_dim * HEAD_DIM);

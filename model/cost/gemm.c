@@ -40,7 +40,7 @@ static double waves_of(double x, double quantisation)
 
 static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak)
 {
-    const struct gemm_parameters *p = &gpu->gemm[g->precision];
+    const struct gemm_parameters *p = &gpu->gemm[precision_there(gpu, g->precision)];
     double best = INFINITY;
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
         const struct tile *tile = &tiles[t];
@@ -81,10 +81,11 @@ struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
 {
     if (gemm->apart && gemm->count > 1)
         return launched_apart(gpu, *gemm);
-    const struct gemm_parameters *p = &gpu->gemm[gemm->precision];
+    enum precision precision = precision_there(gpu, gemm->precision);
+    const struct gemm_parameters *p = &gpu->gemm[precision];
     double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k;
-    double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[gemm->precision]);
-    double bytes = gemm->count * ((m * k + k * n) * precision_bytes(gemm->precision) + m * n * gemm->output_bytes);
+    double arithmetic = arithmetic_seconds(gpu, gemm, gpu->peak_flops[precision]);
+    double bytes = gemm->count * ((m * k + k * n) * precision_bytes(precision) + m * n * gemm->output_bytes);
     double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
     double both = cbrt(arithmetic * arithmetic * arithmetic + memory * memory * memory);
     return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = arithmetic, .memory_s = both - arithmetic};

@@ -14,6 +14,12 @@ static inline bool precision_is_narrow(enum precision precision)
     return precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
 }
 
+/* The precision a GPU computes in where work asks for 16 bits: Volta has no bf16. */
+static inline enum precision precision_there(const struct gpu *gpu, enum precision precision)
+{
+    return precision == PRECISION_BF16 && gpu->peak_flops[PRECISION_BF16] <= 0 ? PRECISION_FP16 : precision;
+}
+
 static inline double precision_bytes(enum precision precision)
 {
     static const double bytes[N_PRECISIONS] = {

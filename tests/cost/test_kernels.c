@@ -97,6 +97,19 @@ START_TEST(attention_counts_pairs_and_heads)
 }
 END_TEST
 
+/* A loss head in bf16 beside fp16 layers, as everywhere else. */
+START_TEST(a_gpu_without_bf16_takes_fp16)
+{
+    struct gpu gpu = plain_gpu();
+    double bf16 = cost_seconds(gemm(&gpu, 4096, 4096, 4096));
+    gpu.peak_flops[PRECISION_FP16] = gpu.peak_flops[PRECISION_BF16];
+    gpu.gemm[PRECISION_FP16] = gpu.gemm[PRECISION_BF16];
+    gpu.peak_flops[PRECISION_BF16] = 0;
+    gpu.gemm[PRECISION_BF16] = (struct gemm_parameters){0};
+    ck_assert_double_eq(cost_seconds(gemm(&gpu, 4096, 4096, 4096)), bf16);
+}
+END_TEST
+
 /* A GPU on which a block of 128 x 128 scores takes one second of one of its SMs, at head dimension 128, and nothing else any
  * time. */
 static struct gpu block_gpu(int sms)
@@ -246,6 +259,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, gemm_reaches_the_peak_fraction_when_large);
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
     tcase_add_test(all, gemm_grows_with_every_dimension);
+    tcase_add_test(all, a_gpu_without_bf16_takes_fp16);
     tcase_add_test(all, attention_counts_pairs_and_heads);
     tcase_add_test(all, attention_does_the_blocks_that_a_mask_touches);
     tcase_add_test(all, attention_waits_for_its_longest_tile);
