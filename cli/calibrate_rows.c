@@ -95,8 +95,33 @@ uint64_t calibrating_case(const struct calibrated_row *row)
 static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t seed)
 {
     struct random_stream stream = random_stream_named(seed, PURPOSE_HOLDOUT, calibrating_case(&row));
-    row.held_out = random_uniform(&stream) < c->holdout;
+    row.draw = random_uniform(&stream);
     c->rows[c->n_rows++] = row;
+}
+
+static int compare_draws(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of every group at least the part asked for, so that a half fits at most a half; rows of one case go together. */
+static void hold_out(struct calibrating *c)
+{
+    double *draws = memory_new(c->n_rows, sizeof *draws);
+    for (size_t g = 0; g < c->n_groups; g++) {
+        size_t n = 0;
+        for (size_t i = 0; i < c->n_rows; i++)
+            if (c->rows[i].group == g)
+                draws[n++] = c->rows[i].draw;
+        size_t held = (size_t)ceil(c->holdout * (double)n);
+        if (held == 0)
+            continue;
+        qsort(draws, n, sizeof *draws, compare_draws); /* equal ones are interchangeable */
+        for (size_t i = 0; i < c->n_rows; i++)
+            c->rows[i].held_out |= c->rows[i].group == g && c->rows[i].draw <= draws[held - 1];
+    }
+    free(draws);
 }
 
 /* Whether the entry says anything about such a kernel. */
@@ -196,6 +221,7 @@ enum status calibrating_read(struct calibrating *c, struct invocation *call)
         add_kernels(c, &c->tables[t], call->seed);
         add_runs(c, &c->tables[t], call->seed);
     }
+    hold_out(c);
     return c->n_rows ? STATUS_OK : no_rows(c, &call->diags);
 }
 

@@ -35,6 +35,7 @@ struct calibrated_row {
     const struct measurement *run;
     const char *table;
     size_t group;
+    double draw; /* uniform, the case's own: the lowest are held out */
     bool held_out;
     double measured, before, after; /* seconds */
 };
