@@ -92,13 +92,10 @@ static struct kernel_call head_norm_of(const struct layer_context *c, bool keys,
                                               .bias = s->rms ? NULL : layer_weights(c, gain + 1)}};
 }
 
-/* Norms of queries and keys belong to the product that makes them: the program has no operation of their own. */
-void attention_norm_heads(const struct layer_context *c)
+static void norm_heads(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    if (!s->qk_norm)
-        return;
     l->qkv_raw = l->qkv;
     l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
     struct heads_view raw = packed_view(c, l->qkv_raw), made = packed_view(c, l->qkv);
@@ -115,12 +112,10 @@ void attention_norm_heads(const struct layer_context *c)
     layer_forget(c, &l->qkv_raw);
 }
 
-void attention_norm_heads_backward(const struct layer_context *c)
+static void norm_heads_backward(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     enum parameter_kind gains[2] = {PARAMETER_Q_GAIN, PARAMETER_K_GAIN};
-    if (!c->shape->qk_norm)
-        return;
     struct heads_view raw = packed_view(c, l->qkv_raw), d = packed_view(c, l->d_qkv);
     for (int keys = 0; keys < 2; keys++) {
         struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_BACKWARD);
@@ -369,6 +364,8 @@ bool attention_step(const struct layer_context *c, const struct step *step)
     switch (step->kind) {
     case STEP_ROTARY: latent ? latent_rotary(c, false) : rotary(c, false); break;
     case STEP_ROTARY_BACKWARD: latent ? latent_rotary(c, true) : rotary(c, true); break;
+    case STEP_HEAD_NORMS: norm_heads(c); break;
+    case STEP_HEAD_NORMS_BACKWARD: norm_heads_backward(c); break;
     case STEP_KV_GATHER:
     case STEP_KV_GATHER_AGAIN: gather_step(c); break;
     case STEP_ATTENTION: forward_step(c); break;

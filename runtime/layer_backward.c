@@ -171,7 +171,6 @@ static void qkv_input_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     if (!c->parallel)
         l->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    attention_norm_heads_backward(c);
     product_input(c, qkv_of(c), l->d_qkv->data, l->d_n1->data, c->parallel);
 }
 

@@ -108,7 +108,6 @@ static void qkv_step(const struct layer_context *c)
     p.biased = s->qkv_bias;
     l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
     product_forward(c, p, l->n1_full->data, l->qkv->data, false);
-    attention_norm_heads(c);
     if (c->parallel)
         return;                                 /* the feed-forward part reads the same input */
     if (!c->step->keep || s->sequence_parallel) /* gathered again in the backward pass */

@@ -109,6 +109,8 @@ static void attention_forward_branch(struct builder *b, bool reduces)
 {
     gather(b, STEP_GATHER1);
     attention_inputs(b);
+    if (b->model->qk_norm)
+        add(b, STEP_HEAD_NORMS, "query_key_norm");
     if (b->model->position == POSITION_ROTARY)
         add(b, STEP_ROTARY, "rotary");
     attention(b);
@@ -300,6 +302,8 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
         attention_backward(b);
         if (b->model->position == POSITION_ROTARY)
             add(b, STEP_ROTARY_BACKWARD, "rotary");
+        if (b->model->qk_norm)
+            add(b, STEP_HEAD_NORMS_BACKWARD, "query_key_norm");
     }
     attention_inputs_backward(b, input, weight);
 }

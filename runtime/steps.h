@@ -26,6 +26,7 @@ enum step_kind {
     STEP_Q_UP,
     STEP_KV_DOWN,
     STEP_KV_UP,
+    STEP_HEAD_NORMS,
     STEP_ROTARY,
     STEP_KV_GATHER, /* keys and values of the other context-parallel ranks */
     STEP_ATTENTION,
@@ -102,6 +103,7 @@ enum step_kind {
     STEP_KV_GATHER_AGAIN,
     STEP_ATTENTION_BACKWARD,
     STEP_ROTARY_BACKWARD,
+    STEP_HEAD_NORMS_BACKWARD,
     STEP_KV_UP_INPUT,
     STEP_KV_UP_WEIGHT,
     STEP_KV_DOWN_INPUT,

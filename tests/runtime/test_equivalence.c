@@ -103,6 +103,7 @@ static const struct variant variants[] = {
     {"dp=2,zero=2", DP},
     {"dp=2,zero=3", 0},
     {"dp=4,zero=3", DP},
+    {"dp=2,zero=3,recompute=full", 0},
     {"dp=2,tp=2,sp=1,zero=3,recompute=full", DP},
     {"dp=2,pp=2,tp=2,sp=1,zero=1,schedule=1f1b", TP | PP | DP},
     {"dp=2,pp=2,vpp=2,zero=2,schedule=interleaved,recompute=selective", PP | DP},
