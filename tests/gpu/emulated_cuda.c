@@ -1,6 +1,6 @@
 /*
- * emulated_cuda.c - as much of CUDA's runtime, and of cuBLASLt behind kernels/gemm_library.h, as runtime/cuda_device.c asks for, on
- * the CPU. With the kernels' emulation (tests/kernels/emulation.cuh) the whole CUDA backend executes where there is no GPU.
+ * emulated_cuda.c - as much of CUDA's runtime, and of cuBLASLt behind kernels/gemm_library.h, as runtime/cuda_device.c asks for,
+ * on the CPU. With the kernels' emulation (tests/kernels/emulation.cuh) the whole CUDA backend executes where there is no GPU.
  *
  * Everything enqueued is done at once, by the thread that enqueues it: the order of enqueueing respects a program's dependencies.
  * What it shows: wiring, sizes, element types, order, numbers. What it cannot show: anything about time or about streams that
@@ -45,7 +45,7 @@ cudaError_t cudaSetDevice(int device)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
-    *value = attribute == cudaDevAttrMultiProcessorCount          ? PROCESSORS
+    *value = attribute == cudaDevAttrMultiProcessorCount      ? PROCESSORS
              : attribute == cudaDevAttrComputeCapabilityMajor ? CAPABILITY_MAJOR
                                                               : 0;
     return cudaSuccess;
@@ -145,6 +145,11 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     (void)stream;
     return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return cudaStreamQuery(stream);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)

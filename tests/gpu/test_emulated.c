@@ -1,8 +1,12 @@
-/* The CUDA backend without a GPU (emulated_cuda.c): programs on it against the CPU backend, a rank alone, a probe. */
+/* The CUDA backend without a GPU (emulated_cuda.c, emulated_nccl.c): programs on it against the CPU backend, ranks that exchange
+ * through NCCL's interface, a rank alone, a probe. */
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/memory.h"
 #include "model/program/program.h"
@@ -56,7 +60,8 @@ START_TEST(one_rank_equals_the_cpu)
     struct world *world;
     struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
     struct cuda_comm_options alone = {.n_ranks = 1};
-    toy_of(&toy, (enum toy_model)_i, "mb=1");
+    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE};
+    toy_of(&toy, models[_i], "mb=1");
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     open_gpu(0, &device);
@@ -73,6 +78,89 @@ START_TEST(one_rank_equals_the_cpu)
     diags_free(&diags);
 }
 END_TEST
+
+/* --- several ranks: threads that stand for processes */
+
+struct process {
+    pthread_t thread;
+    const char *folder;
+    int rank;
+    const struct program *program;
+    const struct setting *setting;
+    const struct thread_run_options *options;
+    struct thread_run result;
+    struct diags diags;
+    enum status status;
+};
+
+static void *process_main(void *argument)
+{
+    struct process *p = argument;
+    struct device *device;
+    struct world *world;
+    struct cuda_comm_options options = {
+        .rank = p->rank, .n_ranks = p->program->n_ranks, .folder = p->folder, .timeout = 60 * NANOS_PER_SECOND};
+    p->status = cuda_device_open(p->rank, 0, 0, &device, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = cuda_comm_open(&options, device, &world, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = run_as_rank(p->program, p->setting, p->options, device, world, &p->result, &p->diags);
+    return NULL;
+}
+
+static void remove_folder(const char *folder, int n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/id", folder);
+    unlink(path);
+    for (int r = 0; r < n; r++) {
+        snprintf(path, sizeof path, "%s/rank.%d", folder, r);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0); /* nobody gave up */
+}
+
+static const char *const layouts[] = {
+    "tp=2,sp=1,mb=1",   "tp=2,mb=1",        "pp=2,mb=1,schedule=1f1b",          "dp=2,zero=0,mb=1",
+    "dp=2,zero=1,mb=1", "dp=2,zero=3,mb=1", "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"};
+
+START_TEST(ranks_equal_the_cpu)
+{
+    struct toy toy;
+    struct program program;
+    struct diags diags = {0};
+    struct thread_run cpu;
+    struct process processes[4];
+    char folder[] = "/tmp/msim-emulated-XXXXXX";
+    struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f, .gradients = true};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    toy_of(&toy, TOY_GPT, layouts[_i]);
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+    ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
+    for (int r = 0; r < program.n_ranks; r++) {
+        processes[r] =
+            (struct process){.folder = folder, .rank = r, .program = &program, .setting = &toy.setting, .options = &options};
+        ck_assert_int_eq(pthread_create(&processes[r].thread, NULL, process_main, &processes[r]), 0);
+    }
+    for (int r = 0; r < program.n_ranks; r++)
+        pthread_join(processes[r].thread, NULL);
+    for (int r = 0; r < program.n_ranks; r++) {
+        struct process *p = &processes[r];
+        ck_assert_msg(p->status == STATUS_OK, "rank %d: %s", r, p->diags.n_items ? p->diags.items[0].text : "");
+        for (int s = 0; s < 2; s++)
+            ck_assert_double_le(fabs(p->result.steps[s].loss - cpu.steps[s].loss), 1e-2 * cpu.steps[s].loss);
+        ck_assert_double_le(gradient_error(&p->result, &cpu), 3e-2);
+        ck_assert_uint_eq(p->result.timeline.n_spans, cpu.timeline.n_spans);
+        thread_run_free(&p->result);
+    }
+    remove_folder(folder, program.n_ranks);
+    thread_run_free(&cpu);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
+/* --- one rank, and how fast */
 
 START_TEST(a_rank_alone)
 {
@@ -130,7 +218,8 @@ int main(void)
     Suite *suite = suite_create("CUDA backend, emulated");
     TCase *cases = tcase_create("runs");
     tcase_set_timeout(cases, 200);
-    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, N_TOY_MODELS);
+    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, 3);
+    tcase_add_loop_test(cases, ranks_equal_the_cpu, 0, sizeof layouts / sizeof layouts[0]);
     tcase_add_loop_test(cases, a_rank_alone, 0, 4);
     tcase_add_test(cases, a_probe_of_a_job);
     suite_add_tcase(suite, cases);

@@ -1,4 +1,5 @@
-/* The coroutines behind emulation.cuh. One grid at a time, on one thread of the machine. */
+/* The coroutines behind emulation.cuh. One grid at a time, on the thread that launches it. */
+#include <mutex>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -188,6 +189,8 @@ static void run_block(unsigned threads)
 void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), void *argument)
 {
     static const size_t stack_bytes = (size_t)1024 * STACK_BYTES;
+    static std::mutex one_at_a_time;
+    std::lock_guard<std::mutex> alone(one_at_a_time);
     if (!stacks) {
         stacks = (unsigned char *)malloc(stack_bytes);
         shared = (unsigned char *)aligned_alloc(1024, MOST_SHARED);
