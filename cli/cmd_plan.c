@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/experiment_options.h"
+#include "cli/fabric_options.h"
 #include "cli/plan_report.h"
 #include "cli/plan_world.h"
 #include "cli/progress.h"
@@ -26,6 +27,9 @@ static enum status check_restriction(const char *text, char *why, size_t size)
     diags_free(&diags);
     return status;
 }
+
+static const char *const network_choices[] = {"analytic", "flow", NULL};
+static const char *const placement_choices_all[] = {"data_first", "pipeline_first", "random", "fragmented", "all", NULL};
 
 static const struct option_row options[] = {
     {.name = "space",
@@ -65,6 +69,26 @@ static const struct option_row options[] = {
      .high = 256,
      .help = "threads; otherwise one per processor. The result is the same with any number",
      .group = "Search"},
+    {.name = "network",
+     .argument = "MODEL",
+     .type = OPTION_CHOICE,
+     .choices = network_choices,
+     .initial = "analytic",
+     .help = "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"},
+    {.name = "flow-top",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 1000,
+     .initial = "3",
+     .help = "so many plans, with --network flow"},
+    {.name = "placement",
+     .argument = "HOW",
+     .type = OPTION_CHOICE,
+     .choices = placement_choices_all,
+     .initial = "all",
+     .help = "which hosts the ranks sit on, with --network flow; all: each way, and the best counts"},
+    FABRIC_OPTION_ROWS,
     {0},
 };
 
@@ -114,14 +138,16 @@ static enum status rank_and_report(struct plan_outcome *outcome, struct invocati
     enum status status = STATUS_OK;
     rank(outcome, call);
     outcome->n_plans = outcome->search.n_plans;
+    status = plan_flow_run(call, outcome->setting, outcome->plans, outcome->n_plans, &outcome->flow);
     outcome->n_shown = outcome->n_plans < top ? outcome->n_plans : top;
     outcome->explained = explain != NULL;
-    if (outcome->explained)
+    if (status == STATUS_OK && outcome->explained)
         status = explanation_make(explain, outcome->setting, outcome->plans, outcome->n_plans, threads, &outcome->explanation,
                                   &call->diags);
     outcome->total_s = now_s() - started_s;
     if (status == STATUS_OK)
         status = plan_report(outcome, call);
+    plan_flow_free(&outcome->flow);
     free(outcome->plans);
     return status;
 }
@@ -165,6 +191,8 @@ static enum status run(struct invocation *call)
 static const struct example examples[] = {
     {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144", "rank all layouts"},
     {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "part of the space"},
+    {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network flow",
+     "where the ranks of the best layouts should sit"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
@@ -172,19 +200,22 @@ static const struct example examples[] = {
 const struct command command_plan = {
     .name = "plan",
     .summary = "search parallel layouts for a model on a cluster; rank them",
-    .description = "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data "
-                   "parallelism, model chunks, "
-                   "micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps "
-                   "that the job allows "
-                   "are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
-                   "simulated and ranked "
-                   "again.\n\n"
-                   "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep "
-                   "and micro-batch. A "
-                   "layout given in the experiment or with --layout fixes the dimensions it names.\n\n"
-                   "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
-                   "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
-                   "answer is the same with any number of either.",
+    .description =
+        "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data "
+        "parallelism, model chunks, "
+        "micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps "
+        "that the job allows "
+        "are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
+        "simulated and ranked "
+        "again.\n\n"
+        "With --network flow the best of these are simulated once more, on the fabric and in several placements of their ranks, "
+        "and ranked by what that takes.\n\n"
+        "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep "
+        "and micro-batch. A "
+        "layout given in the experiment or with --layout fixes the dimensions it names.\n\n"
+        "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
+        "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
+        "answer is the same with any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

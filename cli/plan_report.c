@@ -60,6 +60,7 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     for (int i = 0; i < outcome->n_shown; i++)
         json_array_append_new(plans, plan_json(&outcome->plans[i], outcome->setting, outcome->search.capacity_bytes));
     json_object_set_new(json, "plans", plans);
+    plan_flow_json(&outcome->flow, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
     if (outcome->explained)
         json_object_set_new(json, "explanation", explanation_json(&outcome->explanation, outcome->setting));
@@ -273,6 +274,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
     }
     write_heading(outcome, call->out);
     write_plans(outcome, call);
+    plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;
 }

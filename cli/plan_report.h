@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/plan_explain.h"
+#include "cli/plan_flow.h"
 #include "cli/plan_rank.h"
 #include "model/plan/search.h"
 #include "model/spec/experiment.h"
@@ -20,6 +21,7 @@ struct plan_outcome {
     int n_plans;
     int n_shown;              /* of them */
     double search_s, total_s; /* wall time of the search, and with the simulations */
+    struct plan_flow flow;
     bool explained;
     struct explanation explanation;
 };

@@ -533,6 +533,11 @@ enum status network_flow_status(const struct network_flow *n, struct diags *diag
     return STATUS_FAILED;
 }
 
+const struct fabric *network_flow_fabric(const struct network_flow *n)
+{
+    return n->options.fabric;
+}
+
 struct flows_counts network_flow_counts(const struct network_flow *n)
 {
     return flows_counts(n->flows);

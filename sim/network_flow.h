@@ -54,6 +54,9 @@ struct network network_flow_table(struct network_flow *network);
 /* STATUS_FAILED with a diagnostic when two ranks had no way to one another. */
 MUST_CHECK enum status network_flow_status(const struct network_flow *network, struct diags *diags);
 
+/* The fabric it was made for. */
+const struct fabric *network_flow_fabric(const struct network_flow *network);
+
 /* After a run: what was solved. */
 struct flows_counts network_flow_counts(const struct network_flow *network);
 
