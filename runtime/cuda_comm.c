@@ -245,14 +245,9 @@ static ncclResult_t all_to_all(const struct nccl *nccl, const struct cuda_commun
 
 enum { RAGGED_MOST = 1024 }; /* members of an exchange with parts of different sizes */
 
-/* Numbers of rows from device memory. The host waits for what makes them. */
-static bool rows_of(const int32_t *rows, int n, int32_t *host, cudaStream_t stream)
-{
-    if (!rows)
-        return true;
-    return cudaMemcpyAsync(host, rows, (size_t)n * sizeof *host, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
-           cudaStreamSynchronize(stream) == cudaSuccess;
-}
+struct part_rows {
+    int32_t sent[RAGGED_MOST], received[RAGGED_MOST];
+};
 
 /* What one member takes part in for the part of another, `in` and `out` being where that part begins. */
 static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
@@ -268,18 +263,14 @@ static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_commu
 }
 
 static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
-                           cudaStream_t stream)
+                           const struct part_rows *rows, cudaStream_t stream)
 {
-    int32_t sent[RAGGED_MOST] = {0}, received[RAGGED_MOST] = {0};
-    if (c->base.n > RAGGED_MOST || !rows_of(call->parts.sent, c->base.n, sent, stream) ||
-        !rows_of(call->parts.received, c->base.n, received, stream))
-        return ncclInvalidArgument;
     const size_t width = (size_t)call->count, bytes = width * element_bytes(call->element);
     const char *in = call->in;
     char *out = call->out;
     ncclResult_t result = nccl->ncclGroupStart();
     for (int peer = 0; peer < c->base.n && result == ncclSuccess; peer++) {
-        const size_t s = (size_t)sent[peer], r = (size_t)received[peer];
+        const size_t s = (size_t)rows->sent[peer], r = (size_t)rows->received[peer];
         if (s || r)
             result = ragged_part(nccl, c, call, peer, in, out, s * width, r * width, stream);
         in += s * bytes;
@@ -295,8 +286,6 @@ static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communic
     const size_t count = (size_t)call->count;
     const ncclDataType_t type = type_of(call->element);
     const ncclRedOp_t op = call->reduction == REDUCTION_MAX ? ncclMax : ncclSum;
-    if (call->parts.sent || call->parts.received)
-        return ragged(nccl, c, call, stream);
     switch (call->exchange) {
     case EXCHANGE_SEND: return nccl->ncclSend(call->in, count, type, call->peer, c->comm, stream);
     case EXCHANGE_RECV: return nccl->ncclRecv(call->out, count, type, call->peer, c->comm, stream);
@@ -341,6 +330,33 @@ static void remember(struct cuda_communicator *c, const struct exchange_call *ca
         c->completed = c->enqueued - PENDING;
 }
 
+/* Numbers of rows from device memory. The host waits for what makes them, as long as for anything. */
+static enum status fetch_rows(struct device_stream *stream, const int32_t *rows, int n, int32_t *host, struct diags *diags)
+{
+    const struct device_api *api = stream->device->api;
+    if (!rows)
+        return STATUS_OK;
+    enum status status = api->copy_out(stream, host, rows, (size_t)n * sizeof *host, diags);
+    return status == STATUS_OK ? api->stream_synchronise(stream, diags) : status;
+}
+
+static enum status exchange_ragged(struct cuda_communicator *c, struct device_stream *stream, const struct exchange_call *call,
+                                   const char *what, struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)c->base.world;
+    struct part_rows rows = {0};
+    if (c->base.n > RAGGED_MOST) {
+        diag_error(diags, nowhere, "rank %d: %s: among %d ranks; %d at most", world->base.rank, what, c->base.n, RAGGED_MOST);
+        return STATUS_MISSING;
+    }
+    enum status status = fetch_rows(stream, call->parts.sent, c->base.n, rows.sent, diags);
+    if (status == STATUS_OK)
+        status = fetch_rows(stream, call->parts.received, c->base.n, rows.received, diags);
+    if (status != STATUS_OK)
+        return status;
+    return settle(world, c->comm, ragged(&world->nccl, c, call, &rows, cuda_device_stream(stream)), what, diags);
+}
+
 static enum status cuda_enqueue(struct communicator *base, struct device_stream *stream, const struct exchange_call *call,
                                 struct diags *diags)
 {
@@ -354,7 +370,9 @@ static enum status cuda_enqueue(struct communicator *base, struct device_stream 
         diag_error(diags, nowhere, "rank %d: %s: the exchange was given up after an earlier failure", world->base.rank, what);
         return STATUS_FAILED;
     }
-    enum status status = settle(world, c->comm, exchange(&world->nccl, c, call, cuda_device_stream(stream)), what, diags);
+    enum status status = call->parts.sent || call->parts.received
+                             ? exchange_ragged(c, stream, call, what, diags)
+                             : settle(world, c->comm, exchange(&world->nccl, c, call, cuda_device_stream(stream)), what, diags);
     if (status == STATUS_OK)
         remember(c, call, cuda_device_stream(stream));
     return status;

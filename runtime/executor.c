@@ -246,6 +246,11 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .seed = options->seed,
                           .micro_batches = layout_micro_batches(layout, options->setting->job)};
     rank->status = runtime_supports(layout, options->setting, &rank->diags);
+    if (options->program->rolling && options->clip > 0) {
+        diag_error(&rank->diags, NOWHERE, "gradients cannot be clipped under schedule=%s, which does not wait for their norm",
+                   schedule_name(layout->schedule));
+        rank->status = STATUS_MISSING;
+    }
     if (rank->status == STATUS_OK)
         rank->status = binding_build(options->program, rank->stage, options->setting, &rank->binding, &rank->diags);
     if (rank->status != STATUS_OK)

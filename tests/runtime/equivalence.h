@@ -1,0 +1,22 @@
+/*
+ * equivalence.h - a layout divides the work and changes nothing else: loss and every gradient of any layout equal those of one
+ * rank, to 1e-5 of the largest gradient of each tensor (fp32), at every detail of the program.
+ */
+#ifndef MSIM_TESTS_RUNTIME_EQUIVALENCE_H
+#define MSIM_TESTS_RUNTIME_EQUIVALENCE_H
+
+#include "tests/runtime/toys.h"
+
+struct variant {
+    const char *layout; /* as layout_parse reads it */
+    feature_set features;
+};
+#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
+#define PP           FEATURE_BIT(PP_OVERLAP)
+#define DP           FEATURE_BIT(DP_OVERLAP)
+#define TP           FEATURE_BIT(TP_OVERLAP)
+#define PARALLEL     FEATURE_BIT(PARALLEL_BLOCK)
+
+/* Ends the test where a layout differs from one rank with the same model and batch. */
+void check_variants(enum toy_model model, const struct variant *variants, size_t n);
+#endif

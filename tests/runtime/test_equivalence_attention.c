@@ -1,0 +1,59 @@
+/* Context parallelism and kinds of attention equal one rank. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/runtime/equivalence.h"
+
+/* Stretches of every sequence on cp ranks. */
+static const struct variant contexts[] = {
+    {"cp=2,zero=0", 0},
+    {"cp=2,mb=2,zero=1", DP},
+    {"cp=4,zero=0,recompute=selective", 0},
+    {"cp=2,dp=2,zero=3,recompute=full", DP},
+    {"cp=2,tp=2,sp=1,zero=1", TP},
+    {"cp=2,tp=2,sp=0,pp=2,schedule=1f1b", PP},
+    {"cp=2,pp=2,schedule=zb-1p,recompute=full", DP},
+    {"cp=2,dp=2,pp=2,vpp=2,schedule=interleaved,zero=2", PP | DP},
+};
+
+START_TEST(equals_one_rank_context)
+{
+    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_WINDOW, TOY_ALIBI};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        check_variants(models[i], &contexts[_i], 1);
+}
+END_TEST
+
+static const struct variant attentions[] = {
+    {"mb=2", 0},
+    {"recompute=full", PARALLEL},
+    {"tp=2,sp=1,recompute=selective", TP},
+    {"tp=4,sp=0", 0},
+    {"tp=2,sp=1", PARALLEL},
+    {"tp=2,sp=1,pp=2,schedule=zb-1p", 0},
+    {"cp=2,tp=2,sp=1,zero=1", 0},
+    {"dp=2,zero=3,recompute=full", DP},
+};
+
+START_TEST(equals_one_rank_attention)
+{
+    static const enum toy_model models[] = {TOY_ALIBI, TOY_NORMS, TOY_LATENT, TOY_LATENT_GPT};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        check_variants(models[i], &attentions[_i], 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("runtime equivalence: attention");
+    TCase *cases = tcase_create("layouts");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, equals_one_rank_context, 0, COUNT(contexts));
+    tcase_add_loop_test(cases, equals_one_rank_attention, 0, COUNT(attentions));
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

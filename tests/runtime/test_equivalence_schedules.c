@@ -1,0 +1,39 @@
+/* Folded and bidirectional schedules equal one rank. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/runtime/equivalence.h"
+
+/* Two-armed and bidirectional schedules. */
+static const struct variant folded[] = {
+    {"pp=2,vpp=2,schedule=zb-v", 0},
+    {"pp=2,vpp=2,schedule=zb-v,dp=2,zero=1", DP},
+    {"pp=2,vpp=2,schedule=zb-v,tp=2,sp=1,recompute=full", 0},
+    {"pp=2,vpp=2,schedule=dualpipe-v", 0},
+    {"pp=2,vpp=2,schedule=dualpipe-v,dp=2,zero=2", DP},
+    {"pp=2,vpp=2,schedule=dualpipe", 0},
+    {"pp=2,vpp=2,schedule=dualpipe,dp=2,zero=1", DP},
+    {"pp=4,vpp=2,schedule=dualpipe,recompute=selective", 0},
+    {"pp=2,vpp=2,schedule=dualpipe,tp=2,sp=1,zero=0", DP | TP},
+};
+
+START_TEST(equals_one_rank_folded)
+{
+    check_variants(TOY_GPT, &folded[_i], 1);
+    check_variants(TOY_MIXTURE, &folded[_i], 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("runtime equivalence: schedules");
+    TCase *cases = tcase_create("layouts");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, equals_one_rank_folded, 0, COUNT(folded));
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
