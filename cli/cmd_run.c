@@ -13,6 +13,15 @@
 
 #define DAY_S 86400.0
 
+static struct run_closed_form closed_form_of(const struct run_session *s)
+{
+    double use[N_TIME_USES];
+    for (int i = 0; i < N_TIME_USES; i++)
+        use[i] = (double)s->result.use[i] / 1e9;
+    return s->has_policy ? run_closed_form_of_policy(&s->options, use, s->result.interruptions)
+                         : run_closed_form(&s->options, s->result.failures);
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -23,7 +32,7 @@ static enum status write_report(struct invocation *call, struct run_session *s)
     s->report.startup = s->has_policy ? &s->startup : NULL;
     s->report.cost = s->has_cost && s->experiment.faults.checkpoint[0] ? &s->cost : NULL;
     s->report.gpu_price = option_text(call, "gpu-price") ? strtod(option_text(call, "gpu-price"), NULL) : 0;
-    s->report.memoryless = run_closed_form(&s->options, s->result.failures);
+    s->report.memoryless = closed_form_of(s);
     const char *incidents = option_text(call, "incidents");
     FILE *out = incidents ? output_open(call, incidents) : NULL;
     if (incidents && !out)

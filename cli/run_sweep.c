@@ -162,17 +162,24 @@ static enum status run_resized(struct invocation *call, const struct run_session
 
 static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct point *point)
 {
-    double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr), failures = 0;
+    double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
+    double failures = 0, interruptions = 0, horizon_s = (double)point->options.horizon / 1e9, use_s[N_TIME_USES];
     for (int64_t i = 0; i < n; i++) {
         goodput[i] = 100 * outcome_goodput(&outcomes[i], point->options.horizon);
         ettr[i] = 100 * outcome_ettr(&outcomes[i], point->options.horizon);
         failures += (double)outcomes[i].failures / (double)n;
+        interruptions += (double)outcomes[i].interruptions / (double)n;
         for (int use = 0; use < N_TIME_USES; use++)
             point->use[use] += (double)outcomes[i].use[use] / (double)point->options.horizon / (double)n;
     }
     point->goodput = estimate_of(goodput, (size_t)n);
     point->ettr = estimate_of(ettr, (size_t)n);
-    point->closed_form = 100 * run_closed_form(&point->options, llround(failures)).exponential;
+    for (int use = 0; use < N_TIME_USES; use++)
+        use_s[use] = point->use[use] * horizon_s;
+    struct run_closed_form form = point->options.robust
+                                      ? run_closed_form_of_policy(&point->options, use_s, llround(interruptions))
+                                      : run_closed_form(&point->options, llround(failures));
+    point->closed_form = 100 * form.exponential;
     free(goodput);
     free(ettr);
 }

@@ -594,3 +594,14 @@ struct run_closed_form run_closed_form(const struct run_options *options, int64_
     form.best_interval_s = sqrt(2 * w / rate);
     return form;
 }
+
+struct run_closed_form run_closed_form_of_policy(const struct run_options *options, const double *use, int64_t interruptions)
+{
+    struct run_options mean = *options;
+    double n = (double)interruptions;
+    if (interruptions > 0) {
+        mean.recovery.detect = nanos_from_seconds((use[USE_DETECTION] + use[USE_DIAGNOSIS] + use[USE_HUMAN]) / n);
+        mean.recovery.restart = nanos_from_seconds(use[USE_RESTART] / n);
+    }
+    return run_closed_form(&mean, interruptions);
+}

@@ -137,5 +137,8 @@ struct run_closed_form {
     double best_interval_s; /* Young and Daly; 0 when checkpoints cost nothing or nothing fails */
 };
 struct run_closed_form run_closed_form(const struct run_options *options, int64_t failures);
+/* The same for a robust policy, whose recoveries differ: with what each interruption took in the mean. `use` [N_TIME_USES]
+ * seconds spent, over `interruptions`. */
+struct run_closed_form run_closed_form_of_policy(const struct run_options *options, const double *use, int64_t interruptions);
 
 #endif
