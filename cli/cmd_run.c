@@ -31,7 +31,6 @@ static enum status write_report(struct invocation *call, struct run_session *s)
     s->report.policy = s->has_policy ? &s->policy : NULL;
     s->report.startup = s->has_policy ? &s->startup : NULL;
     s->report.cost = s->has_cost && s->experiment.faults.checkpoint[0] ? &s->cost : NULL;
-    s->report.gpu_price = option_text(call, "gpu-price") ? strtod(option_text(call, "gpu-price"), NULL) : 0;
     s->report.memoryless = closed_form_of(s);
     const char *incidents = option_text(call, "incidents");
     FILE *out = incidents ? output_open(call, incidents) : NULL;

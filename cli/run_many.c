@@ -122,6 +122,14 @@ double outcome_ettr_pct(const struct run_session *s, const struct replica_outcom
     return 100 * outcome_ettr(outcome, s->options.horizon);
 }
 
+double run_token_cost(const struct run_session *s, double goodput_pct)
+{
+    const struct experiment *e = &s->experiment;
+    double gpus = e->gpus + (double)s->options.recovery.spares * e->cluster.gpus_per_node;
+    double tokens_per_s = goodput_pct / 100 / s->report.step_time_s * (double)e->job.global_batch * (double)e->job.seq_len;
+    return tokens_per_s > 0 ? s->report.gpu_price * gpus / 3600 / tokens_per_s * 1e6 : 0;
+}
+
 enum status run_replicas(struct invocation *call, struct run_session *s)
 {
     int64_t n = run_replica_count(call, 0);

@@ -28,6 +28,8 @@ MUST_CHECK enum status run_share(struct replica_outcome *outcomes, int64_t n, in
 typedef double outcome_function(const struct run_session *s, const struct replica_outcome *outcome);
 struct estimate run_estimate(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n, outcome_function *f);
 double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome);
+/* Money per million tokens at a mean goodput (percent), spares included; 0 without a price. */
+double run_token_cost(const struct run_session *s, double goodput_pct);
 double outcome_ettr_pct(const struct run_session *s, const struct replica_outcome *outcome);
 
 /* Replicas for a search when the user does not say. */

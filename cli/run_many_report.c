@@ -32,9 +32,7 @@ static double tokens_billion(const struct run_session *s, const struct replica_o
 
 static double token_cost(const struct run_session *s, const struct replica_outcome *outcome)
 {
-    const struct experiment *e = &s->experiment;
-    double gpus = e->gpus + (double)s->options.recovery.spares * e->cluster.gpus_per_node, trained = tokens(s, outcome);
-    return trained > 0 ? s->report.gpu_price * gpus * seconds(s->options.horizon) / 3600 / trained * 1e6 : 0;
+    return run_token_cost(s, outcome_goodput_pct(s, outcome));
 }
 
 #define COUNT(name)                                                                                                              \

@@ -551,6 +551,20 @@ static int most_helpful(const struct optimum *o)
     return most;
 }
 
+/* Money per million tokens, when there is a price. */
+static void write_cost(struct table *table, const struct search *search, const struct optimum *o)
+{
+    char before[64], after[64];
+    double best = run_token_cost(search->s, o->end.mean);
+    if (best <= 0)
+        return;
+    snprintf(before, sizeof before, "%.4g", best * o->price_start / o->price_end);
+    snprintf(after, sizeof after, "%.4g", best);
+    optimum_row(table, "cost per M tokens", before, after);
+    table_cell(table, "%s", "");
+    table_cell(table, "%+.3f", cheaper_pct(o, o->price_end));
+}
+
 /* Below the table: what its numbers stand for. */
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
@@ -578,6 +592,7 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     snprintf(after, sizeof after, "%.3f +- %.3f", o->end.mean, o->end.half_width);
     optimum_row(&table, "goodput [%]", before, after);
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
+    write_cost(&table, search, o);
     plain_row(&table, "Young's interval", o->young_s);
     plain_row(&table, "Daly's interval", o->daly_s);
     plain_row(&table, "time between interruptions", o->mttf_s);

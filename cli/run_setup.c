@@ -364,6 +364,7 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
 enum status run_session_load(struct invocation *call, struct run_session *s)
 {
     struct experiment_flags flags = experiment_flags_of(call);
+    s->report.gpu_price = option_text(call, "gpu-price") ? strtod(option_text(call, "gpu-price"), NULL) : 0;
     enum status status = experiment_load(&flags, &s->experiment, &call->diags);
     if (status == STATUS_OK)
         status = apply_flags(call, &s->experiment.faults);

@@ -87,6 +87,7 @@ struct point {
     double value, step_time_s, step_mfu;
     struct run_options options; /* as far as the closed form looks */
     struct estimate goodput, ettr;
+    double full_cost;        /* of a million tokens, were the goodput 100 % */
     double use[N_TIME_USES]; /* shares of the horizon, mean */
     double closed_form;
 };
@@ -143,6 +144,7 @@ static enum status run_point(struct invocation *call, const struct run_session *
     point->options = s->options;
     point->step_time_s = s->report.step_time_s;
     point->step_mfu = s->report.step_mfu;
+    point->full_cost = run_token_cost(s, 100);
     enum status status = run_check_faults(call, s);
     return status == STATUS_OK ? run_own_share(call, s, n, journal, outcomes) : status;
 }
@@ -218,6 +220,11 @@ static enum status run_points(struct invocation *call, struct run_session *s, co
     return status;
 }
 
+static double point_cost(const struct point *point)
+{
+    return point->goodput.mean > 0 ? point->full_cost / (point->goodput.mean / 100) : 0;
+}
+
 static void write_points(struct invocation *call, const struct sweep *sweep, const struct point *points)
 {
     struct table table = {0};
@@ -228,6 +235,8 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
     table_column(&table, "memoryless", "%", ALIGN_RIGHT);
     table_column(&table, "MFU", "%", ALIGN_RIGHT);
     table_column(&table, "step", "s", ALIGN_RIGHT);
+    if (points[0].full_cost > 0)
+        table_column(&table, "cost", "per M tokens", ALIGN_RIGHT);
     for (int i = 0; i < sweep->n; i++) {
         table_cell(&table, "%.6g", points[i].value);
         table_cell(&table, "%.3f", points[i].goodput.mean);
@@ -236,6 +245,8 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
         table_cell(&table, "%.3f", points[i].closed_form);
         table_cell(&table, "%.2f", points[i].goodput.mean * points[i].step_mfu);
         table_cell(&table, "%.4g", points[i].step_time_s);
+        if (points[0].full_cost > 0)
+            table_cell(&table, "%.4g", point_cost(&points[i]));
     }
     table_write(&table, call);
     table_free(&table);
@@ -251,13 +262,15 @@ static enum status write_points_json(struct invocation *call, const struct run_s
         json_t *uses = json_object();
         for (int use = 0; use < N_TIME_USES; use++)
             json_object_set_new(uses, time_use_name((enum time_use)use), json_real(points[i].use[use]));
-        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", points[i].value,
-                                              "goodput", points[i].goodput.mean / 100, "ci95_low",
-                                              (points[i].goodput.mean - points[i].goodput.half_width) / 100, "ci95_high",
-                                              (points[i].goodput.mean + points[i].goodput.half_width) / 100, "ettr",
-                                              points[i].ettr.mean / 100, "memoryless", points[i].closed_form / 100, "mfu_pct",
-                                              points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s,
-                                              "breakdown", uses));
+        json_t *object =
+            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", points[i].value, "goodput",
+                      points[i].goodput.mean / 100, "ci95_low", (points[i].goodput.mean - points[i].goodput.half_width) / 100,
+                      "ci95_high", (points[i].goodput.mean + points[i].goodput.half_width) / 100, "ettr",
+                      points[i].ettr.mean / 100, "memoryless", points[i].closed_form / 100, "mfu_pct",
+                      points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s, "breakdown", uses);
+        if (points[i].full_cost > 0)
+            json_object_set_new(object, "cost_per_million_tokens", json_real(point_cost(&points[i])));
+        json_array_append_new(list, object);
     }
     json_object_set_new(root, "sweep",
                         json_pack("{s:s, s:s, s:b, s:I, s:o}", "key", sweep_names[sweep->key], "unit",
