@@ -1,13 +1,11 @@
 /* The programs of all measured runs are well formed. */
 #include <check.h>
-#include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/program/program.h"
-#include "traces/measurement.h"
+#include "tests/traces/measured_tables.h"
 
-enum { N_MEASURED_ROWS = 1656, FULL_EVERY = 40 };
+enum { FULL_EVERY = 40 };
 
 static void check_program(const struct measurement *run, enum detail detail, bool folded)
 {
@@ -21,44 +19,18 @@ static void check_program(const struct measurement *run, enum detail detail, boo
     diags_free(&diags);
 }
 
-static size_t check_table(const char *path)
+static void check_row(const struct measurement *run, size_t index)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(measurement_table_read(path, &table, &diags), STATUS_OK);
-    size_t n = table.n_items;
-    for (size_t i = 0; i < n; i++) {
-        check_program(&table.items[i], DETAIL_CHUNK, true);
-        if (i % FULL_EVERY)
-            continue;
-        check_program(&table.items[i], DETAIL_KERNEL, true);
-        check_program(&table.items[i], DETAIL_LAYER, false);
-    }
-    measurement_table_free(&table);
-    diags_free(&diags);
-    return n;
+    check_program(run, DETAIL_CHUNK, true);
+    if (index % FULL_EVERY)
+        return;
+    check_program(run, DETAIL_KERNEL, true);
+    check_program(run, DETAIL_LAYER, false);
 }
 
 START_TEST(all_rows)
 {
-    char folder[512], path[1024];
-    const char *shared = getenv("MSIM_SHARED");
-    snprintf(folder, sizeof folder, "%s/measured", shared ? shared : "");
-    DIR *dir = shared ? opendir(folder) : NULL;
-    if (!dir) {
-        printf("skipped: no measured tables (MSIM_SHARED is '%s')\n", shared ? shared : "");
-        return;
-    }
-    size_t rows = 0;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        size_t n = strlen(entry->d_name);
-        if (n < 4 || strcmp(entry->d_name + n - 4, ".csv") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        rows += check_table(path);
-    }
-    closedir(dir);
-    ck_assert_uint_ge(rows, N_MEASURED_ROWS);
+    measured_tables_each(check_row);
 }
 END_TEST
 
