@@ -148,6 +148,30 @@ static bool begins_pass(const struct binder *b, const struct op *op)
     return op->pass != b->pass || op->chunk != b->chunk || op->micro_batch != b->micro_batch;
 }
 
+/* Operation `i` computes, the next one is the exchange that it is pipelined with. */
+static bool begins_pair(const struct binder *b, uint32_t i)
+{
+    const struct op *op = &b->program->ops[b->script->first_op + i];
+    if (op->kind != OP_COMPUTE || i + 1 == b->script->n_ops)
+        return false;
+    const struct op *next = op + 1;
+    return next->kind == OP_COLLECTIVE && next->work >= 0 && next->pass == op->pass &&
+           b->program->works.items[next->work].sequence.pieces > 0;
+}
+
+/* Two steps matched for both become one for each. */
+static void divide_pair(struct bound_op *compute, const struct step_list *list)
+{
+    struct bound_op *exchange = compute + 1;
+    bool before = list->items[compute->first].exchange;
+    *exchange = (struct bound_op){.first = compute->first + !before, .n = 1};
+    *compute = (struct bound_op){.first = compute->first + before, .n = 1};
+    if (before)
+        compute->pairing = PAIRING_AFTER_NEXT;
+    else
+        exchange->pairing = PAIRING_AFTER_PREVIOUS;
+}
+
 /* Operation `i` at kernel detail: one kernel, an exchange, or a pair of both in pieces. */
 static void gather_leaves(struct binder *b, uint32_t i)
 {
@@ -155,16 +179,12 @@ static void gather_leaves(struct binder *b, uint32_t i)
     const struct work_table *works = &b->program->works;
     b->leaves.n_items = 0;
     if (op->kind == OP_COMPUTE) {
-        bool paired = i + 1 < b->script->n_ops && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0 &&
-                      ops[i + 1].pass == op->pass && works->items[ops[i + 1].work].sequence.pieces > 0;
-        if (paired)
+        if (begins_pair(b, i))
             add_work(&b->leaves, works, ops[i + 1].work);
         else
             add_leaves(&b->leaves, works, op->work);
         return;
     }
-    if (op->work >= 0 && works->items[op->work].sequence.pieces > 0)
-        return; /* executed with its product */
     struct leaf leaf = {.work = -1, .exchange = true, .collective = op->collective, .group = op->role};
     b->leaves.items = memory_grow(b->leaves.items, &b->leaves.capacity, 1, sizeof *b->leaves.items);
     b->leaves.items[b->leaves.n_items++] = leaf;
@@ -174,7 +194,7 @@ static enum status bind_op(struct binder *b, uint32_t i)
 {
     const struct op *op = &b->program->ops[b->script->first_op + i];
     bool computes = op->pass < N_PASSES && (op->kind == OP_COMPUTE || op->kind == OP_COLLECTIVE);
-    if (!computes)
+    if (!computes || (i > 0 && begins_pair(b, i - 1)))
         return STATUS_OK;
     if (begins_pass(b, op)) {
         b->pass = op->pass;
@@ -183,7 +203,10 @@ static enum status bind_op(struct binder *b, uint32_t i)
         b->at = 0;
     }
     gather_leaves(b, i);
-    return match_leaves(b, &b->binding->ops[i]);
+    enum status status = match_leaves(b, &b->binding->ops[i]);
+    if (status == STATUS_OK && begins_pair(b, i))
+        divide_pair(&b->binding->ops[i], binding_list(b->binding, b->chunk, b->pass));
+    return status;
 }
 
 enum status binding_build(const struct program *program, int script, const struct setting *setting, struct binding *result,

@@ -364,23 +364,37 @@ static void enqueue_message(struct rank *rank, const struct op *op, struct devic
         tensor_drop(rank, at, stream);
 }
 
-static void enqueue_op(struct rank *rank, uint32_t i)
+static void enqueue_alone(struct rank *rank, uint32_t i)
 {
     const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
+    const struct bound_op *bound = &rank->binding.ops[i];
     struct device_stream *stream = rank->streams[op->stream];
     for (int d = 0; d < OP_DEPS; d++)
         if (op->deps[d] != NO_OP)
             rank_wait(rank, rank->end[op->deps[d]], stream);
+    if (bound->pairing == PAIRING_AFTER_PREVIOUS)
+        rank_wait(rank, rank->end[i - 1], stream);
     rank_record(rank, rank->begin[i], stream);
+    if (bound->pairing == PAIRING_AFTER_NEXT)
+        rank_wait(rank, rank->end[i + 1], stream);
     if (op->kind == OP_SEND || op->kind == OP_RECV)
         enqueue_message(rank, op, stream);
     else if (op->pass < N_PASSES)
-        enqueue_pass(rank, op, &rank->binding.ops[i], stream);
+        enqueue_pass(rank, op, bound, stream);
     else if (op->kind == OP_COLLECTIVE)
         shards_exchange(rank, op, stream);
     else if (op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER)
         update_weights(rank, stream);
     rank_record(rank, rank->end[i], stream);
+}
+
+static void enqueue_op(struct rank *rank, uint32_t i)
+{
+    if (i > 0 && rank->binding.ops[i - 1].pairing == PAIRING_AFTER_NEXT)
+        return; /* enqueued with the one before, which waits for it */
+    if (rank->binding.ops[i].pairing == PAIRING_AFTER_NEXT)
+        enqueue_alone(rank, i + 1);
+    enqueue_alone(rank, i);
 }
 
 /* --- one step */

@@ -6,8 +6,8 @@
  * of the operation's work, label by label, so a program that asks for something else than the runtime would do is refused before
  * it starts.
  *
- * A product that is pipelined with its exchange in pieces (tp_overlap) is executed one after the other, on the stream of the
- * product; the operation of the exchange then has no steps of its own.
+ * A product that is pipelined with its exchange in pieces (tp_overlap, the ring of context parallelism) is executed in one piece:
+ * the operation that reads what the other makes waits for it.
  */
 #ifndef MSIM_RUNTIME_STEPS_H
 #define MSIM_RUNTIME_STEPS_H
@@ -140,9 +140,12 @@ struct step_list {
 void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
                      bool embedding, bool head, struct step_list *list);
 
-/* What an operation of a script does: steps [first, first + n) of the pass it belongs to. */
+/* What an operation of a script does: steps [first, first + n) of the pass it belongs to. Of a pipelined pair (a computation and,
+ * as the next operation, its exchange) the one that reads what the other makes comes after it. */
+enum pairing { PAIRING_NONE, PAIRING_AFTER_NEXT, PAIRING_AFTER_PREVIOUS };
 struct bound_op {
     uint32_t first, n;
+    enum pairing pairing;
 };
 
 struct binding {

@@ -1,4 +1,4 @@
-/* Runs as such: same bits twice, gradients against finite differences, learning, order of completion, failures. */
+/* Runs as such: same bits twice, gradients against finite differences, learning, failures. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -102,54 +102,6 @@ START_TEST(learns_a_text)
 }
 END_TEST
 
-/* --- conformance: what happened respects what the program asks for */
-
-static const struct span *span_at(const struct thread_run *run, const size_t *first, int rank, uint32_t op)
-{
-    return &run->timeline.spans[first[rank] + op];
-}
-
-static void check_order(const struct program *program, const struct thread_run *run)
-{
-    size_t first[64] = {0};
-    for (int r = 1; r < program->n_ranks; r++)
-        first[r] = first[r - 1] + program->scripts[program->ranks[r - 1].script].n_ops;
-    for (int r = 0; r < program->n_ranks; r++) {
-        const struct script *script = &program->scripts[program->ranks[r].script];
-        const struct span *last[N_STREAMS] = {0};
-        for (uint32_t i = 0; i < script->n_ops; i++) {
-            const struct op *op = &program->ops[script->first_op + i];
-            const struct span *span = span_at(run, first, r, i);
-            ck_assert(span->rank == r && span->op == i && span->start <= span->end);
-            for (int d = 0; d < OP_DEPS; d++)
-                if (op->deps[d] != NO_OP)
-                    ck_assert_int_ge(span->start, span_at(run, first, r, op->deps[d])->end);
-            if (last[op->stream])
-                ck_assert_int_ge(span->start, last[op->stream]->end);
-            last[op->stream] = span;
-        }
-    }
-}
-
-START_TEST(order_respects_dependencies)
-{
-    static const char *const layouts[] = {"tp=2,sp=1,pp=2,schedule=1f1b", "pp=2,vpp=2,schedule=interleaved",
-                                          "pp=4,schedule=zb-1p", "dp=2,zero=3", "pp=2,dp=2,zero=2,schedule=gpipe"};
-    struct toy toy;
-    struct program program;
-    struct diags diags = {0};
-    struct thread_run run;
-    struct thread_run_options options = {.steps = 2, .seed = 1};
-    toy_laid_out(&toy, TOY_GPT, layouts[_i], OVERLAPS);
-    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
-    ck_assert(run_on_threads(&program, &toy.setting, &options, &run, &diags) == STATUS_OK);
-    check_order(&program, &run);
-    thread_run_free(&run);
-    program_free(&program);
-    diags_free(&diags);
-}
-END_TEST
-
 /* --- failures */
 
 static bool mentions(const struct diags *diags, const char *text)
@@ -230,7 +182,6 @@ int main(void)
     tcase_add_loop_test(cases, steps_follow_one_rank, 0, 12);
     tcase_add_loop_test(cases, gradients_are_finite_differences, 0, N_TOY_MODELS);
     tcase_add_test(cases, learns_a_text);
-    tcase_add_loop_test(cases, order_respects_dependencies, 0, 5);
     tcase_add_loop_test(cases, a_lost_rank_is_named, 0, 2);
     tcase_add_test(cases, a_slow_rank_changes_no_number);
     tcase_add_test(cases, too_little_memory_is_refused);
