@@ -17,6 +17,8 @@ static const char *const ranks_choices[] = {"folded", "all", NULL};
 static const char *const detail_choices[] = {"chunk", "layer", "kernel", NULL};
 static const char *const network_choices[] = {"analytic", "flow", NULL};
 
+static const char *const collectives_choices[] = {"steady", "per-step", NULL};
+
 static const struct option_row options[] = {
     {.name = "ranks",
      .argument = "folded|all",
@@ -43,6 +45,12 @@ static const struct option_row options[] = {
      .choices = placement_choices,
      .initial = "data_first",
      .help = "which hosts the ranks sit on, with --network flow"},
+    {.name = "collectives",
+     .argument = "DETAIL",
+     .type = OPTION_CHOICE,
+     .choices = collectives_choices,
+     .initial = "steady",
+     .help = "rings as long transfers, or part by part as each arrives, with --network flow"},
     {.name = "flap",
      .argument = "LINK@START+TIME",
      .type = OPTION_REPEAT,

@@ -134,6 +134,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
                                                   .routing = router.routing,
                                                   .polarised = router.polarised,
                                                   .rail_aware = router.rail_aware,
+                                                  .per_step = option_choice(call, "collectives") == 1,
                                                   .queue_pairs = (int)option_count(call, "queue-pairs"),
                                                   .seed = call->seed,
                                                   .placement = flow->placement};

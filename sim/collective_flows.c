@@ -121,6 +121,7 @@ static void ring_plan(const struct membership *m, struct collective_plan *plan)
 {
     plan->edges = memory_new((size_t)m->n_domains * (size_t)m->per_domain, sizeof *plan->edges);
     plan->share = 1;
+    plan->ring = m->n_domains;
     for (int channel = 0; channel < m->per_domain; channel++)
         for (int d = 0; d < m->n_domains; d++)
             edge_add(plan, member(m, d, channel), member(m, (d + 1) % m->n_domains, channel));
@@ -163,22 +164,46 @@ static void tree_plan(const struct membership *m, struct collective_plan *plan)
         }
 }
 
-static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n, const struct membership *m,
-                            struct collective_plan *plan)
+/* Every pair of members in different domains. */
+static void all_pairs_plan(const struct fabric *fabric, const int *gpus, int n, struct collective_plan *plan)
 {
-    int outside = n - m->per_domain, partners = outside < ALL_TO_ALL_PARTNERS ? outside : ALL_TO_ALL_PARTNERS;
+    plan->edges = memory_new((size_t)n * (size_t)n, sizeof *plan->edges);
+    for (int i = 0; i < n; i++)
+        for (int step = 1; step < n; step++) {
+            int to = (i + step) % n;
+            if (domain_of(fabric, gpus[to]) != domain_of(fabric, gpus[i]))
+                edge_add(plan, gpus[i], gpus[to]);
+        }
+}
+
+/* Partners of each member at equal strides around the group, moved on until they lie outside the domain. */
+static void strides_plan(const struct fabric *fabric, const int *gpus, int n, int per_domain, int partners,
+                         struct collective_plan *plan)
+{
+    int outside = n - per_domain;
 
     plan->edges = memory_new((size_t)n * (size_t)partners, sizeof *plan->edges);
-    plan->share = 1.0 / partners;
     for (int i = 0; i < n; i++)
-        for (int p = 0, sent = 0; p < outside && sent < partners; p++) {
-            /* The p-th of those at equal strides around the group, moved on until it lies outside the domain. */
-            int to = (i + m->per_domain + (int)((int64_t)p * outside / partners)) % n;
+        for (int p = 0; p < partners; p++) {
+            int to = (i + per_domain + (int)((int64_t)p * outside / partners)) % n;
             for (int moved = 0; moved < n && domain_of(fabric, gpus[to]) == domain_of(fabric, gpus[i]); moved++)
                 to = (to + 1) % n;
             edge_add(plan, gpus[i], gpus[to]);
-            sent++;
         }
+}
+
+static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n, const struct membership *m,
+                            struct collective_plan *plan)
+{
+    int outside = n - m->per_domain;
+
+    if ((int64_t)n * outside <= ALL_TO_ALL_EDGES || outside <= ALL_TO_ALL_PARTNERS) {
+        plan->share = 1.0 / outside;
+        all_pairs_plan(fabric, gpus, n, plan);
+        return;
+    }
+    plan->share = 1.0 / ALL_TO_ALL_PARTNERS;
+    strides_plan(fabric, gpus, n, m->per_domain, ALL_TO_ALL_PARTNERS, plan);
 }
 
 void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n,

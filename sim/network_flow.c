@@ -34,6 +34,13 @@ struct known_message {
     double carried; /* bytes on the links */
 };
 
+/* An edge of a ring that moves part by part. */
+struct ring_edge {
+    double bytes;                   /* of a part */
+    uint32_t next;                  /* flow */
+    uint32_t parts, sent, received; /* parts 0: it is none */
+};
+
 /* A group's collectives of one shape. */
 struct group_flows {
     bool known;
@@ -42,6 +49,7 @@ struct group_flows {
         bool known;
         double share;
         uint32_t first, n; /* flows */
+        uint32_t ring;     /* of a ring: edges of a channel */
     } shapes[SHAPE_ALL_TO_ALL + 1];
 };
 
@@ -63,6 +71,8 @@ struct network_flow {
     struct group_flows *groups;
     uint32_t *flow_transfer; /* [flows] what it carries now */
     size_t n_flows, flow_capacity;
+    struct ring_edge *rings; /* [flows], with per_step */
+    size_t ring_capacity;
     struct transfer *transfers;
     size_t n_transfers, transfer_capacity;
     uint32_t free_transfer;
@@ -283,6 +293,7 @@ static void group_shape_open(struct network_flow *n, int group, enum collective_
     collective_plan_create(n->options.fabric, shape, gpus, of->n_members, &plan);
     flows->shapes[shape].known = true;
     flows->shapes[shape].share = plan.share;
+    flows->shapes[shape].ring = (uint32_t)plan.ring;
     flows->shapes[shape].first = (uint32_t)n->n_flows;
     if (n->fold != NULL)
         classes_open(n, group, shape);
@@ -302,6 +313,48 @@ static void group_know(struct network_flow *n, int group)
     n->groups[group].span = collective_span(n->options.fabric, gpus, group_at(n, group)->n_members);
     n->groups[group].known = true;
     free(gpus);
+}
+
+/* ---- rings part by part */
+
+static void edge_go(struct network_flow *n, uint32_t flow)
+{
+    const struct ring_edge *edge = &n->rings[flow];
+
+    if (edge->sent < edge->parts && edge->received >= edge->sent && !flows_busy(n->flows, flow))
+        flows_send(n->flows, flow, edge->bytes);
+}
+
+/* The flows of a ring stand channel by channel, edge by edge, queue pair by queue pair. */
+static void ring_start(struct network_flow *n, uint32_t first, uint32_t n_flows, uint32_t length, uint32_t transfer,
+                       double carried, uint32_t parts)
+{
+    uint32_t queue_pairs = (uint32_t)n->options.queue_pairs;
+
+    if (n->n_flows > n->ring_capacity)
+        n->rings = memory_grow(n->rings, &n->ring_capacity, n->flow_capacity, sizeof *n->rings);
+    for (uint32_t f = 0; f < n_flows; f++) {
+        uint32_t edge = f / queue_pairs, channel = edge / length;
+        uint32_t next = (channel * length + (edge + 1) % length) * queue_pairs + f % queue_pairs;
+        n->rings[first + f] = (struct ring_edge){.bytes = carried / parts, .next = first + next, .parts = parts};
+        n->flow_transfer[first + f] = transfer;
+    }
+    for (uint32_t f = first; f < first + n_flows; f++)
+        edge_go(n, f);
+}
+
+/* True: the edge has sent its last part. */
+static bool part_ended(struct network_flow *n, uint32_t flow)
+{
+    struct ring_edge *edge = &n->rings[flow];
+
+    edge->sent++;
+    n->rings[edge->next].received++;
+    edge_go(n, flow);
+    edge_go(n, edge->next);
+    if (edge->sent < edge->parts)
+        return false;
+    return true;
 }
 
 static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
@@ -326,6 +379,11 @@ static void begin_collective(void *state, nanos now, enum collective collective,
     uint32_t first = flows->shapes[shape].first, n_flows = flows->shapes[shape].n;
     uint32_t transfer = transfer_new(n, what, total - nanos_from_seconds(cost.bandwidth_s), n_flows);
     double carried = cost.bandwidth_s * n->nic_rate * flows->shapes[shape].share / n->options.queue_pairs;
+    if (n->options.per_step && shape == SHAPE_RING) {
+        uint32_t length = flows->shapes[shape].ring, parts = (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (length - 1);
+        ring_start(n, first, n_flows, length, transfer, carried, parts);
+        return;
+    }
     for (uint32_t f = first; f < first + n_flows; f++)
         flow_start(n, f, transfer, carried);
 }
@@ -366,6 +424,8 @@ static void flow_ended(struct network_flow *n, uint32_t flow)
 {
     uint32_t transfer = n->flow_transfer[flow];
 
+    if (flow < n->ring_capacity && n->rings[flow].parts > 0 && !part_ended(n, flow))
+        return;
     n->flow_transfer[flow] = NONE;
     if (--n->transfers[transfer].left == 0)
         ended_add(n, transfer);
@@ -462,7 +522,7 @@ const struct fold *network_flow_fold(struct network_flow *n)
     const struct fold_network network = {.options = &n->options, .cluster = &n->cluster, .rates = rates};
     struct fold *fold = memory_new(1, sizeof *fold);
 
-    if (fold_create(n->program, &network, fold)) {
+    if (!n->options.per_step && fold_create(n->program, &network, fold)) {
         n->fold = fold;
         links_fold(n, rates);
     } else {
@@ -520,6 +580,7 @@ void network_flow_destroy(struct network_flow *n)
     free(n->first_connection);
     free(n->groups);
     free(n->flow_transfer);
+    free(n->rings);
     free(n->transfers);
     free(n->ended);
     free(n);

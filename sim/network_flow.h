@@ -30,6 +30,7 @@ struct network_flow_options {
     const struct fabric *fabric;
     enum routing routing;
     bool polarised, rail_aware;
+    bool per_step;                   /* rings move part by part (collective_flows.h); nothing folds then */
     int queue_pairs;                 /* per connection; 0: 1 */
     uint64_t seed;                   /* of the hash */
     const int *placement;            /* [ranks] the GPU of each rank; NULL: rank r on GPU r */

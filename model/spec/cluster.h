@@ -7,6 +7,8 @@
 #include "model/spec/gpu.h"
 
 enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP };
+/* Whether each NIC of a host goes to a ToR of its own (rail-optimised) or all to one. */
+enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_NO, RAILS_YES };
 
 struct cluster {
     char name[NAME_SIZE];
@@ -27,8 +29,10 @@ struct cluster {
     double leaf_oversubscription; /* down : up at the ToR layer, 1 = none */
     double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
     int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
-    double data_sample_s;         /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
-    double storage_rate;          /* B/s of the whole checkpoint store; 0 unknown */
+    enum rails rails;
+    double pcie_rate;     /* B/s each way between a NIC and the GPU near it; 0: not a limit */
+    double data_sample_s; /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
+    double storage_rate;  /* B/s of the whole checkpoint store; 0 unknown */
 };
 
 static inline int cluster_gpus(const struct cluster *cluster)

@@ -5,6 +5,8 @@
 static const char *const fabrics[] = {
     [FABRIC_INFINIBAND] = "infiniband", [FABRIC_ROCE] = "roce", [FABRIC_ETHERNET_TCP] = "ethernet_tcp", NULL};
 
+static const char *const rails[] = {[RAILS_AUTO] = "auto", [RAILS_NO] = "no", [RAILS_YES] = "yes", NULL};
+
 static const struct field cluster_rows[] = {
     TEXT("name", struct cluster, name, UNSET, "name"),
     TEXT("source", struct cluster, source, UNSET, "where the description comes from"),
@@ -25,6 +27,10 @@ static const struct field cluster_rows[] = {
     QUANTITY("pod_oversubscription", struct cluster, pod_oversubscription, DIM_COUNT, 0.01, 1000, "1",
              "down : up at the aggregation layer"),
     INTEGER("nic_split", struct cluster, nic_split, 1, 16, "1", "links that one switch port is split into towards the hosts"),
+    CHOICE("rails", struct cluster, rails, rails, "auto",
+           "each NIC of a host on a ToR of its own; auto: where one has too few ports"),
+    QUANTITY("pcie_rate", struct cluster, pcie_rate, DIM_RATE, 1e7, 1e13, UNSET,
+             "between a NIC and its GPU; no limit when left out"),
     QUANTITY("data_sample", struct cluster, data_sample_s, DIM_TIME, 0, 10, "0.1ms",
              "the host's time per sample without async_data"),
     QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),

@@ -14,7 +14,8 @@ static void tors_from(const struct cluster *cluster, struct fabric_shape *s)
 {
     int leaf_nodes = cluster->leaf_nodes > 0 && cluster->fabric_layers > 1 ? cluster->leaf_nodes : cluster->nodes;
     int split = cluster->nic_split > 1 ? cluster->nic_split : 1;
-    bool one_tor = cluster->fabric_layers < 2 || leaf_nodes * cluster->nics_per_node <= HALF_SWITCH * split;
+    bool reaches = cluster->fabric_layers < 2 || leaf_nodes * cluster->nics_per_node <= HALF_SWITCH * split;
+    bool one_tor = cluster->rails == RAILS_NO || (cluster->rails == RAILS_AUTO && reaches);
 
     s->tors_per_set = one_tor ? 1 : cluster->nics_per_node;
     s->tor_down = leaf_nodes * cluster->nics_per_node / s->tors_per_set;
@@ -53,10 +54,13 @@ enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, 
         .planes = 1,
         .nvlink_domain = cluster->nvlink_domain,
         .nvlink_rate = cluster->nvlink_domain > 1 ? cluster->gpu.nccl_rate : 0,
+        .pcie_rate = cluster->pcie_rate,
         .latency_s = cluster->nic_latency_s,
         .hop_latency_s = cluster->hop_latency_s,
     };
 
+    if (cluster->rails == RAILS_YES && cluster->fabric_layers < 2 && cluster->nics_per_node > 1)
+        shape.planes = cluster->nics_per_node; /* nothing joins the rails but the hosts */
     if (cluster->nics_per_node < 1) {
         diag_error(diags, (struct place){0}, "cluster %s has no NICs, so there is no fabric to simulate", cluster->name);
         return STATUS_BAD_INPUT;

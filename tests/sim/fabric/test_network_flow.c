@@ -168,6 +168,90 @@ START_TEST(trees_are_trees)
 }
 END_TEST
 
+/* Everybody sends to everybody of other hosts, once. */
+START_TEST(all_to_all_is_all_pairs)
+{
+    struct diags diags = {0};
+    struct fabric fabric;
+    struct collective_plan plan;
+    int gpus[64], met[64][64] = {{0}};
+    ck_assert_int_eq(fabric_parse("clos hosts:16 gpus:4 nics:4x100G tor:64x100G nvlink:4x300GB/s", NOWHERE, &fabric, &diags),
+                     STATUS_OK);
+    for (int i = 0; i < 64; i++)
+        gpus[i] = i;
+    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 64, &plan);
+    ck_assert_uint_eq(plan.n_edges, 64 * 60);
+    ck_assert_double_eq_tol(plan.share, 1.0 / 60, 1e-15);
+    for (size_t e = 0; e < plan.n_edges; e++)
+        met[plan.edges[e].from][plan.edges[e].to]++;
+    for (int i = 0; i < 64; i++)
+        for (int j = 0; j < 64; j++)
+            ck_assert_int_eq(met[i][j], i / 4 != j / 4);
+    collective_plan_free(&plan);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* One reduce-scatter of the first data-parallel group, from an empty network. */
+static nanos exchange_alone(struct job_case *c, bool per_step, double bytes)
+{
+    struct diags diags = {0};
+    struct program program;
+    struct network_flow *flow;
+    ck_assert_int_eq(program_build(&c->layout, &c->setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
+    struct machine machine = machine_of(&c->layout, &c->setting);
+    struct network_flow_options options = {.fabric = &c->fabric, .routing = ROUTING_STATIC, .per_step = per_step};
+    ck_assert_int_eq(network_flow_create(&machine, &program, &options, &flow, &diags), STATUS_OK);
+    struct network table = network_flow_table(flow);
+    table.begin_collective(table.state, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP, program.ranks[0].groups[GROUP_DP], bytes, 7);
+    nanos end = 0, next, latency;
+    uint64_t word;
+    while ((next = table.next(table.state)) != INT64_MAX)
+        while (table.take(table.state, next, &word, &latency))
+            end = next + latency;
+    network_flow_destroy(flow);
+    program_free(&program);
+    return end;
+}
+
+/* Part by part a ring alone takes what it takes in one go, to a nanosecond a part. With edges of different speeds every edge e
+ * ends its part k at max(its part k - 1, part k - 1 of edge e - 1) + what the part takes on e: worked out here by that
+ * recurrence. */
+START_TEST(rings_part_by_part)
+{
+    enum { HOSTS = 8, PARTS = HOSTS - 1 };
+    struct job_case c;
+    double bytes = 1e9, speed[HOSTS];
+    job_create(&c, HOSTS, 64, "tp=8,pp=1,dp=8,mb=1");
+    nanos steady = exchange_alone(&c, false, bytes), parts = exchange_alone(&c, true, bytes);
+    ck_assert_int_le(llabs(parts - steady), PARTS);
+    struct machine machine = machine_of(&c.layout, &c.setting);
+    struct group_span span = machine.spans[GROUP_DP];
+    span.sharing = 1;
+    struct cost cost = collective_time(machine.cluster, COLLECTIVE_REDUCE_SCATTER, span, bytes);
+    double ends[HOSTS] = {0}, last = 0;
+    for (int e = 0; e < HOSTS; e++) {
+        speed[e] = e == 2 ? 0.25 : e == 5 ? 0.5 : 1;
+        fabric_set_speed(&c.fabric, c.fabric.first[LAYER_NIC_UP] + (uint32_t)e * 8, speed[e]);
+    }
+    for (int k = 0; k < PARTS; k++) {
+        double before[HOSTS];
+        for (int e = 0; e < HOSTS; e++)
+            before[e] = ends[e];
+        for (int e = 0; e < HOSTS; e++) {
+            double arrived = k > 0 ? before[(e + HOSTS - 1) % HOSTS] : 0;
+            ends[e] = (before[e] > arrived ? before[e] : arrived) + cost.bandwidth_s / PARTS / speed[e];
+            last = ends[e] > last ? ends[e] : last;
+        }
+    }
+    parts = exchange_alone(&c, true, bytes);
+    nanos want = nanos_from_seconds(last + cost_seconds(cost) - cost.bandwidth_s);
+    ck_assert_int_le(llabs(parts - want), 4 * PARTS);
+    ck_assert_int_ge(parts, exchange_alone(&c, false, bytes) - PARTS);
+    fabric_free(&c.fabric);
+}
+END_TEST
+
 /* ---- faults and placements */
 
 /* A NIC at a quarter of its rate slows the step; a failed uplink is routed around and costs at most a little; a NIC that is down
@@ -403,6 +487,8 @@ int main(void)
     tcase_add_test(all, a_pipeline_alone_takes_the_analytic_time);
     tcase_add_test(all, edges_by_hand);
     tcase_add_test(all, trees_are_trees);
+    tcase_add_test(all, all_to_all_is_all_pairs);
+    tcase_add_test(all, rings_part_by_part);
     tcase_add_test(all, faults_on_the_fabric);
     tcase_add_test(all, retransmission_by_hand);
     tcase_add_test(all, a_flap_stalls_the_step);
