@@ -104,7 +104,8 @@ struct fabric {
 };
 
 /* The fabric of `cluster`. What it does not say is assumed: 64-port switches; with `rails: auto` one ToR per set where 32
- * (times nic_split) ports reach every NIC of leaf_nodes, else one per NIC of a host (as with `rails: yes`); core switches as large as aggregation switches. */
+ * (times nic_split) ports reach every NIC of leaf_nodes, else one per NIC of a host (as with `rails: yes`); core switches as
+ * large as aggregation switches. */
 MUST_CHECK enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags);
 /* The fabric of a text; `at` is where the text stands, for diagnostics. Everything wrong is reported at once. */
 MUST_CHECK enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags);

@@ -3,7 +3,8 @@
  *
  *     label  best and median wall time in ms  largest resident memory in MiB
  *
- * Wall time includes starting the process. -c: processor time (user and system) instead, in s, for busy machines. The command's own exit status is passed on.
+ * Wall time includes starting the process. -c: processor time (user and system) instead, in s, for busy machines. The command's
+ * own exit status is passed on.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -39,7 +40,8 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
 }
 
-/* Wall time of one run in ms, or its processor time in s; *status its exit status, *rss_kib raised to its largest resident memory. */
+/* Wall time of one run in ms, or its processor time in s; *status its exit status, *rss_kib raised to its largest resident
+ * memory. */
 static double run_once(char **command, bool processor, int *status, long *rss_kib)
 {
     struct rusage usage;
