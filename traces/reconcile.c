@@ -120,8 +120,47 @@ static void take(struct measurement_table *table, const struct measurement *shap
                  like.layers, (long long)like.hidden, (long long)like.vocab, (long long)vocabulary);
 }
 
+/* --- kernels before their time */
+
+/* Year and month of the arXiv number in a text, as 2201; 0: none. */
+static int arxiv_month(const char *text)
+{
+    const char *at = strstr(text, "arXiv:");
+    if (!at || strspn(at + 6, "0123456789") != 4)
+        return 0;
+    return (int)strtol(at + 6, NULL, 10);
+}
+
+static void take_back_kernels(struct measurement_table *table, struct diags *diags)
+{
+    static const struct {
+        feature_set feature, before; /* what a stack had before it */
+        int month;
+    } kernels[] = {
+        {FEATURE_BIT(FLASH_ATTENTION3), FEATURE_BIT(FLASH_ATTENTION2), 2407},
+        {FEATURE_BIT(FLASH_ATTENTION2), FEATURE_BIT(FLASH_ATTENTION), 2307},
+        {FEATURE_BIT(FLASH_ATTENTION), FEATURE_BIT(FUSED_SOFTMAX), 2205},
+    };
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < table->n_items; i++) {
+        struct measurement *row = &table->items[i];
+        int month = arxiv_month(row->source);
+        feature_set had = row->layout.features;
+        for (size_t k = 0; month && k < sizeof kernels / sizeof kernels[0]; k++)
+            if (month < kernels[k].month && row->layout.features & kernels[k].feature)
+                row->layout.features = (row->layout.features & ~kernels[k].feature) | kernels[k].before;
+        row->job.features = (row->job.features & ~FEATURES_FLASH) | row->layout.features;
+        if (had != row->layout.features && n++ == 0)
+            first = i;
+    }
+    if (n)
+        diag_warning(diags, table->items[first].at,
+                     "%zu rows name attention kernels that were published after their source; the ones before are taken", n);
+}
+
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
+    take_back_kernels(table, diags);
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         bool known = !assumes(row, "vocab") || row->model.moe.experts > 0;

@@ -16,6 +16,9 @@
  * tables, one, none; all or the causal half of attention) within half a percent, when fewer than three rows speak, when they
  * disagree by more than half a percent of F, or when V is no sensible vocabulary. Otherwise all rows of that shape, those without
  * an MFU too, take V in steps of 256, with a warning. The time itself is never looked at: only its product with the MFU.
+ *
+ * A row that names its source by arXiv number cannot have used a kernel that was published later: the FlashAttentions (numbers
+ * 2205.14135, 2307.08691, 2407.08608) are taken away from rows of earlier months, a later generation gives way to the one before.
  */
 #ifndef MSIM_TRACES_RECONCILE_H
 #define MSIM_TRACES_RECONCILE_H
