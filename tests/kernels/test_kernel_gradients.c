@@ -229,6 +229,158 @@ START_TEST(cross_entropy)
 }
 END_TEST
 
+/* Copies of tokens in any order, weighted by gates. */
+START_TEST(combine)
+{
+    enum { TOP = 2, COPIES = T * TOP };
+    static const int32_t place[COPIES] = {3, 0, 5, 1, 4, 2};
+    float rows[COPIES * H], gate[COPIES], y[N], w[N], drows[COPIES * H], dgate[COPIES];
+    fill(rows, COPIES * H, 1), fill(gate, COPIES, 2), fill(w, N, 3);
+    struct probe probe = {.out = y, .weight = w, .n_out = N};
+    probe.forward.kernel = KERNEL_COMBINE_FORWARD;
+    probe.forward.combine =
+        (struct combine_call){.t = T, .h = H, .top_k = TOP, .rows = rows, .place = place, .gate = gate, .y = y};
+    struct kernel_call backward = probe.forward;
+    backward.kernel = KERNEL_COMBINE_BACKWARD;
+    backward.combine.dy = w;
+    backward.combine.drows = drows;
+    backward.combine.dgate = dgate;
+    kernel_reference_run(&backward);
+    gradient_holds(&probe, "rows", rows, drows, COPIES * H);
+    gradient_holds(&probe, "gate", gate, dgate, COPIES);
+}
+END_TEST
+
+/* Logits far enough from one another that no difference changes who is chosen. */
+START_TEST(route)
+{
+    enum { EXPERTS = 4, TOP = 2 };
+    float logits[T * EXPERTS] = {0.1f, 0.9f, -0.4f, 0.5f, 1, -1, 0.3f, 0, -0.2f, 0.2f, 0.6f, -0.7f};
+    float gate[T * TOP], w[T * TOP], dlogits[T * EXPERTS];
+    int32_t expert[T * TOP];
+    fill(w, T * TOP, 1);
+    struct probe probe = {.out = gate, .weight = w, .n_out = T * TOP};
+    probe.forward.kernel = KERNEL_ROUTE_FORWARD;
+    probe.forward.route =
+        (struct route_call){.t = T, .experts = EXPERTS, .top_k = TOP, .logits = logits, .gate = gate, .expert = expert};
+    if (_i) { /* one of two groups: the first row's largest are then both in the second */
+        probe.forward.route.groups = 2;
+        probe.forward.route.top_groups = 1;
+    }
+    struct kernel_call backward = probe.forward;
+    backward.kernel = KERNEL_ROUTE_BACKWARD;
+    backward.route.dgate = w;
+    backward.route.dlogits = dlogits;
+    kernel_reference_run(&probe.forward);
+    ck_assert_int_eq(expert[0], 1);
+    ck_assert_int_eq(expert[1], _i ? 0 : 3);
+    kernel_reference_run(&backward);
+    gradient_holds(&probe, "logits", logits, dlogits, T * EXPERTS);
+}
+END_TEST
+
+START_TEST(head_norm)
+{
+    enum { HEADS = 2, D = H / HEADS };
+    float x[N], gain[D], bias[D], y[N], w[N], dx[N], dgain[D] = {0}, dbias[D] = {0};
+    bool rms = _i == 1;
+    fill(x, N, 1), fill(gain, D, 2), fill(bias, D, 3), fill(w, N, 4);
+    struct probe probe = {.out = y, .weight = w, .n_out = N};
+    probe.forward.kernel = KERNEL_HEAD_NORM_FORWARD;
+    probe.forward.head_norm = (struct head_norm_call){.t = T,
+                                                      .heads = HEADS,
+                                                      .head_dim = D,
+                                                      .rms = rms,
+                                                      .epsilon = 1e-3f,
+                                                      .x_row = H,
+                                                      .y_row = H,
+                                                      .x = x,
+                                                      .gain = gain,
+                                                      .bias = rms ? NULL : bias,
+                                                      .y = y};
+    struct kernel_call backward = probe.forward;
+    backward.kernel = KERNEL_HEAD_NORM_BACKWARD;
+    backward.head_norm.dy = w;
+    backward.head_norm.dx = dx;
+    backward.head_norm.dgain = dgain;
+    backward.head_norm.dbias = rms ? NULL : dbias;
+    kernel_reference_run(&backward);
+    gradient_holds(&probe, "gain", gain, dgain, D);
+    if (!rms)
+        gradient_holds(&probe, "bias", bias, dbias, D);
+    gradient_holds(&probe, "x", x, dx, N);
+}
+END_TEST
+
+/* Queries that begin late, narrow values, shared keys; in a window, with slopes. */
+START_TEST(stretch)
+{
+    enum { QUERIES = 3, KEYS = 6, HEADS = 2, D = 4, V = 2, Q = HEADS * D, OUT = HEADS * V };
+    float q[QUERIES * Q], k[KEYS * D], v[KEYS * V], out[QUERIES * OUT], w[QUERIES * OUT], log_sum_exp[HEADS * QUERIES];
+    float dq[QUERIES * Q], dk[KEYS * D] = {0}, dv[KEYS * V] = {0};
+    static const float slopes[HEADS] = {0.5f, 0.25f};
+    fill(q, QUERIES * Q, 1), fill(k, KEYS * D, 2), fill(v, KEYS * V, 3), fill(w, QUERIES * OUT, 4);
+    struct probe probe = {.out = out, .weight = w, .n_out = QUERIES * OUT};
+    probe.forward.kernel = KERNEL_STRETCH_FORWARD;
+    probe.forward.stretch = (struct stretch_call){.batch = 1,
+                                                  .queries = QUERIES,
+                                                  .keys = KEYS,
+                                                  .first = 2,
+                                                  .window = _i ? 3 : 0,
+                                                  .heads = HEADS,
+                                                  .kv_heads = 1,
+                                                  .head_dim = D,
+                                                  .value_dim = V,
+                                                  .slopes = _i ? slopes : NULL,
+                                                  .q_at = {Q, 0},
+                                                  .k_at = {D, 0},
+                                                  .v_at = {V, 0},
+                                                  .out_at = {OUT, 0},
+                                                  .q = q,
+                                                  .k = k,
+                                                  .v = v,
+                                                  .out = out,
+                                                  .log_sum_exp = log_sum_exp};
+    struct kernel_call backward = probe.forward;
+    backward.kernel = KERNEL_STRETCH_BACKWARD;
+    backward.stretch.dout = w;
+    backward.stretch.dq = dq;
+    backward.stretch.dk = dk;
+    backward.stretch.dv = dv;
+    kernel_reference_run(&probe.forward);
+    kernel_reference_run(&backward);
+    gradient_holds(&probe, "q", q, dq, QUERIES * Q);
+    gradient_holds(&probe, "k", k, dk, KEYS * D);
+    gradient_holds(&probe, "v", v, dv, KEYS * V);
+}
+END_TEST
+
+/* A group of one row, an empty one, one of two rows. */
+START_TEST(grouped)
+{
+    enum { GROUPS = 3, IN = 4, OUT = 3, WEIGHTS = GROUPS * OUT * IN };
+    static const int32_t offsets[GROUPS + 1] = {0, 1, 1, T};
+    float x[T * IN], weights[WEIGHTS], bias[GROUPS * OUT], y[T * OUT], w[T * OUT];
+    float dx[T * IN], dw[WEIGHTS] = {0}, dbias[GROUPS * OUT] = {0};
+    fill(x, T * IN, 1), fill(weights, WEIGHTS, 2), fill(bias, GROUPS * OUT, 3), fill(w, T * OUT, 4);
+    struct probe probe = {.out = y, .weight = w, .n_out = T * OUT};
+    probe.forward.kernel = KERNEL_GROUPED_FORWARD;
+    probe.forward.grouped = (struct grouped_call){
+        .groups = GROUPS, .most = T, .in = IN, .out = OUT, .offsets = offsets, .x = x, .w = weights, .bias = bias, .y = y};
+    struct kernel_call backward = {.kernel = KERNEL_GROUPED_BACKWARD_INPUT, .grouped = probe.forward.grouped};
+    backward.grouped.dy = w;
+    backward.grouped.dx = dx;
+    kernel_reference_run(&backward);
+    backward.kernel = KERNEL_GROUPED_BACKWARD_WEIGHT;
+    backward.grouped.dw = dw;
+    backward.grouped.dbias = dbias;
+    kernel_reference_run(&backward);
+    gradient_holds(&probe, "x", x, dx, T * IN);
+    gradient_holds(&probe, "w", weights, dw, WEIGHTS);
+    gradient_holds(&probe, "bias", bias, dbias, GROUPS * OUT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kernel gradients");
@@ -241,6 +393,11 @@ int main(void)
     tcase_add_test(tcase, dropout);
     tcase_add_test(tcase, embedding);
     tcase_add_test(tcase, cross_entropy);
+    tcase_add_test(tcase, combine);
+    tcase_add_loop_test(tcase, route, 0, 2);
+    tcase_add_loop_test(tcase, head_norm, 0, 2);
+    tcase_add_loop_test(tcase, stretch, 0, 2);
+    tcase_add_test(tcase, grouped);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
