@@ -23,7 +23,12 @@ START_TEST(two_runs_give_the_same_bits)
     struct toy toy;
     struct thread_run a, b;
     struct thread_run_options options = {.steps = 3, .seed = 3, .rate = 1e-2f, .gradients = true};
-    toy_laid_out(&toy, TOY_GPT, "tp=2,pp=2,dp=2,zero=1,sp=1,schedule=1f1b", OVERLAPS);
+    static const enum toy_model models[] = {TOY_GPT, TOY_MIXTURE, TOY_LATENT};
+    static const char *const layouts[] = {"tp=2,pp=2,dp=2,zero=1,sp=1,schedule=1f1b", "tp=2,sp=1,dp=2,ep=4,zero=1",
+                                          "cp=2,dp=2,ep=2,zero=3,recompute=full"};
+    options.dropout = _i ? 0.125f : 0;
+    options.clip = 0.5f;
+    toy_laid_out(&toy, models[_i], layouts[_i], OVERLAPS);
     toy_run(&toy, DETAIL_KERNEL, &options, &a, NULL);
     toy_run(&toy, DETAIL_KERNEL, &options, &b, NULL);
     for (int s = 0; s < 3; s++)
@@ -178,7 +183,7 @@ int main(void)
     Suite *suite = suite_create("runtime run");
     TCase *cases = tcase_create("runs");
     tcase_set_timeout(cases, 120);
-    tcase_add_test(cases, two_runs_give_the_same_bits);
+    tcase_add_loop_test(cases, two_runs_give_the_same_bits, 0, 3);
     tcase_add_loop_test(cases, steps_follow_one_rank, 0, 12);
     tcase_add_loop_test(cases, gradients_are_finite_differences, 0, N_TOY_MODELS);
     tcase_add_test(cases, learns_a_text);
