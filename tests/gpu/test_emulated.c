@@ -60,7 +60,7 @@ START_TEST(one_rank_equals_the_cpu)
     struct world *world;
     struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
     struct cuda_comm_options alone = {.n_ranks = 1};
-    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE};
+    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE, TOY_NORMS, TOY_LATENT_GPT};
     toy_of(&toy, models[_i], "mb=1");
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
@@ -120,9 +120,20 @@ static void remove_folder(const char *folder, int n)
     ck_assert_int_eq(rmdir(folder), 0); /* nobody gave up */
 }
 
-static const char *const layouts[] = {
-    "tp=2,sp=1,mb=1",   "tp=2,mb=1",        "pp=2,mb=1,schedule=1f1b",          "dp=2,zero=0,mb=1",
-    "dp=2,zero=1,mb=1", "dp=2,zero=3,mb=1", "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"};
+static const struct {
+    enum toy_model model;
+    const char *layout;
+} cases_of_ranks[] = {{TOY_GPT, "tp=2,sp=1,mb=1"},
+                      {TOY_GPT, "tp=2,mb=1"},
+                      {TOY_GPT, "pp=2,mb=1,schedule=1f1b"},
+                      {TOY_GPT, "dp=2,zero=0,mb=1"},
+                      {TOY_GPT, "dp=2,zero=1,mb=1"},
+                      {TOY_GPT, "dp=2,zero=3,mb=1"},
+                      {TOY_GPT, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"},
+                      {TOY_LLAMA, "cp=2,zero=1,mb=1"},
+                      {TOY_MIXTURE, "dp=2,ep=2,zero=1,mb=1"},
+                      {TOY_MIXTURE, "tp=2,sp=1,mb=1"}};
+enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
 
 START_TEST(ranks_equal_the_cpu)
 {
@@ -134,7 +145,7 @@ START_TEST(ranks_equal_the_cpu)
     char folder[] = "/tmp/msim-emulated-XXXXXX";
     struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f, .gradients = true};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    toy_of(&toy, TOY_GPT, layouts[_i]);
+    toy_of(&toy, cases_of_ranks[_i].model, cases_of_ranks[_i].layout);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     for (int r = 0; r < program.n_ranks; r++) {
@@ -218,8 +229,8 @@ int main(void)
     Suite *suite = suite_create("CUDA backend, emulated");
     TCase *cases = tcase_create("runs");
     tcase_set_timeout(cases, 200);
-    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, 3);
-    tcase_add_loop_test(cases, ranks_equal_the_cpu, 0, sizeof layouts / sizeof layouts[0]);
+    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, 5);
+    tcase_add_loop_test(cases, ranks_equal_the_cpu, 0, N_CASES_OF_RANKS);
     tcase_add_loop_test(cases, a_rank_alone, 0, 4);
     tcase_add_test(cases, a_probe_of_a_job);
     suite_add_tcase(suite, cases);
