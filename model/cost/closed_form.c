@@ -191,11 +191,20 @@ static double first_wait(const struct layout *l, double m, double held, double f
     return (l->pp - 1) * (forward + input) - (fmin(m, held) - 1) * forward;
 }
 
+/* Times of one chunk. A last round of fewer than p micro-batches goes round the ring of stages once per chunk all the same: in
+ * the backward direction, where no forward passes are left to fill the gap; in both when it is the only round. */
+static double interleaved_bubble(const struct layout *l, double m, double forward, double backward)
+{
+    double missing = ceil(m / l->pp) * l->pp - m;
+    double ring = m > l->pp ? backward : forward + backward;
+    return (l->pp - 1) * (forward + backward) + (l->vpp - 1) * missing * ring;
+}
+
 static double bubble_seconds(const struct layout *l, double m, double forward, double input, double weight)
 {
     double rounds = l->pp - 1;
     switch (l->schedule) {
-    case SCHEDULE_INTERLEAVED: return rounds * (forward + input + weight) / l->vpp;
+    case SCHEDULE_INTERLEAVED: return interleaved_bubble(l, m, forward / l->vpp, (input + weight) / l->vpp);
     case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(l, m, l->pp, forward, input));
     case SCHEDULE_ZB2P:
         return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(l, m, 2.0 * l->pp - 1, forward, input));

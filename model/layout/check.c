@@ -182,15 +182,9 @@ static bool check_both_ways(const struct layout *l, int64_t m, struct reply why)
 
 static bool check_interleave(const struct layout *l, const struct setting *s, struct reply why)
 {
-    int64_t m = layout_micro_batches(l, s->job);
     if (l->schedule == SCHEDULE_DUALPIPE || l->schedule == SCHEDULE_DUALPIPEV)
-        return check_both_ways(l, m, why);
-    if (l->schedule != SCHEDULE_INTERLEAVED)
-        return true;
-    if (m % l->pp == 0)
-        return true;
-    SAY(why, "interleaving needs the %lld micro-batches to be a multiple of pp=%d", (long long)m, l->pp);
-    return false;
+        return check_both_ways(l, layout_micro_batches(l, s->job), why);
+    return true;
 }
 
 static bool check_experts(const struct layout *l, const struct setting *s, struct reply why)

@@ -73,7 +73,7 @@ struct layout {
     X(LAYERS, "more virtual stages than layers")                                                                                 \
     X(BATCH, "dp * micro_batch does not divide the global batch")                                                                \
     X(SCHEDULE, "the schedule does not fit pp and vpp")                                                                          \
-    X(INTERLEAVE, "too few micro-batches, or not a multiple of what the schedule needs")                                         \
+    X(INTERLEAVE, "too few micro-batches for the schedule, or an odd number")                                                    \
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \

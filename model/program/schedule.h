@@ -9,7 +9,7 @@
  *
  *   none, gpipe   schedule_gpipe.c        GPipe bubble (p - 1)(F + B), all m micro-batches in flight
  *   1f1b          schedule_1f1b.c         the same bubble, p - r in flight
- *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v
+ *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v where p divides m
  *   zb-1p, zb-2p  schedule_zero_bubble.c  bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
  *   zb-v          schedule_zero_bubble_v.c  none with 2p chunks of 1 / (2p) of the model in flight
  *   dualpipe, -v  schedule_dualpipe.c     bubble (p/2 - 1)(F + 2 (B + W) - 3 W) with p + 1 in flight; -v the same for p = 2 pp

@@ -2,32 +2,39 @@
  * Interleaved 1F1B (Narayanan et al. 2021, section 2.2.2; the order is Megatron-LM's).
  *
  * A stage works on its m * v (micro-batch, chunk) pairs in rounds of p micro-batches: p of them through chunk 0, the same p
- * through chunk 1, and so on; backward from the last chunk to the first. m is a multiple of p. Stage r fills the pipeline with
- * 2(p - r - 1) + (v - 1)p forward passes, or with all of them when there is only one round, and then alternates.
+ * through chunk 1, and so on; backward from the last chunk to the first. Stage r fills the pipeline with 2(p - r - 1) + (v - 1)p
+ * forward passes, or with all of them when there is only one round, and then alternates.
+ *
+ * m need not be a multiple of p (Llama 3, arXiv:2407.21783, section 3.3.2): the last round is then that of p micro-batches with
+ * the passes of those that do not exist left out. Whatever waits for something in it did so in the whole round, so nothing waits
+ * in a circle; the micro-batches of the short round still go round the ring of p stages once per chunk.
  *
  * Where exchanges block, Megatron-LM does those of a forward and a backward pass together once the alternation has begun.
  */
 #include "model/program/schedule.h"
 
-static void add_pair(int p, int v, int64_t k, enum pass pass, struct slots *slots)
+/* The k-th pass in one direction of rounds of p micro-batches; false: its micro-batch does not exist. */
+static bool add_pass(int p, int v, int64_t m, int64_t k, enum pass pass, struct slots *slots)
 {
-    int64_t round = (int64_t)p * v, within = k % round;
+    int64_t round = (int64_t)p * v, within = k % round, micro_batch = k / round * p + within % p;
     int chunk = (int)(within / p);
-    slots_add(slots, pass, pass == PASS_FORWARD ? chunk : v - 1 - chunk, k / round * p + within % p);
+    if (micro_batch >= m)
+        return false;
+    slots_add(slots, pass, pass == PASS_FORWARD ? chunk : v - 1 - chunk, micro_batch);
+    return true;
 }
 
 void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots)
 {
-    int64_t total = m * v, warm_up = 2 * (int64_t)(p - stage - 1) + (int64_t)(v - 1) * p;
-    if (warm_up > total || m == p)
+    int64_t total = (m + p - 1) / p * p * v, warm_up = 2 * (int64_t)(p - stage - 1) + (int64_t)(v - 1) * p;
+    if (warm_up > total || m <= p)
         warm_up = total;
     for (int64_t k = 0; k < warm_up; k++)
-        add_pair(p, v, k, PASS_FORWARD, slots);
+        add_pass(p, v, m, k, PASS_FORWARD, slots);
     for (int64_t k = 0; k < total; k++) {
-        if (k + warm_up < total) {
-            add_pair(p, v, k + warm_up, PASS_FORWARD, slots);
-            slots->items[slots->n_items - 1].exchanges = false;
-        }
-        add_pair(p, v, k, PASS_BACKWARD, slots);
+        bool forward = k + warm_up < total && add_pass(p, v, m, k + warm_up, PASS_FORWARD, slots);
+        bool backward = add_pass(p, v, m, k, PASS_BACKWARD, slots);
+        if (forward && backward)
+            slots->items[slots->n_items - 2].exchanges = false;
     }
 }

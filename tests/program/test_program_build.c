@@ -63,9 +63,29 @@ END_TEST
 START_TEST(fewer_micro_batches_than_stages)
 {
     for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZBV; s++) {
-        for (int m = 1; m < 8 && s != SCHEDULE_INTERLEAVED; m++) {
-            struct fixture f = fixture_pipeline((enum schedule)s, 8, s == SCHEDULE_ZBV ? 2 : 1, m);
+        for (int m = 1; m < 8; m++) {
+            struct fixture f = fixture_pipeline((enum schedule)s, 8, s == SCHEDULE_ZBV || s == SCHEDULE_INTERLEAVED ? 2 : 1, m);
             expect_all_verified(&f);
+        }
+    }
+}
+END_TEST
+
+/* Rounds that are not full, blocking and not. */
+START_TEST(interleaved_any_number)
+{
+    static const int stages[] = {2, 3, 4, 8};
+    for (int i = 0; i < 4; i++) {
+        for (int v = 2; v <= 5; v++) {
+            for (int m = 1; m <= 3 * stages[i] + 1; m++) {
+                for (int overlap = 0; overlap < 2; overlap++) {
+                    struct fixture f = fixture_pipeline(SCHEDULE_INTERLEAVED, stages[i], v, m);
+                    f.layout.features = overlap ? FEATURE_BIT(PP_OVERLAP) : 0;
+                    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+                    expect_verified(&program);
+                    program_free(&program);
+                }
+            }
         }
     }
 }
@@ -390,6 +410,7 @@ int main(void)
     tcase_add_test(tcase, sizes);
     tcase_add_test(tcase, pipelines);
     tcase_add_test(tcase, fewer_micro_batches_than_stages);
+    tcase_add_test(tcase, interleaved_any_number);
     tcase_add_test(tcase, stages_without_layers);
     tcase_add_test(tcase, random_layouts);
     tcase_add_test(tcase, same_work_at_every_detail);

@@ -7,6 +7,7 @@
 
 #include "fixtures.h"
 #include "model/base/memory.h"
+#include "model/cost/footprint.h"
 #include "reference_executor.h"
 
 static int64_t makespan_of(const struct program *program, const int64_t *times)
@@ -134,6 +135,41 @@ START_TEST(dualpipe)
 }
 END_TEST
 
+/* Any number of micro-batches. Up to p of them make one round, all forward and then all backward through a pipeline of v p
+ * virtual stages: (m + v p - 1)(F + B). With more, the last and shorter round costs no more than a whole one would, and at least
+ * its own work; one micro-batch more never shortens the step. */
+START_TEST(interleaved_any_number)
+{
+    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
+    for (int i = 0; i < N_STAGES; i++) {
+        int p = STAGES[i];
+        for (int v = 2; v <= 4; v++) {
+            int64_t before = 0;
+            for (int m = 1; m <= 3 * p; m++) {
+                int64_t step = makespan(SCHEDULE_INTERLEAVED, p, v, m, FEATURE_BIT(PP_OVERLAP), times);
+                int64_t whole = 3 * ((int64_t)v * ((m + p - 1) / p) * p + p - 1);
+                int64_t blocking = makespan(SCHEDULE_INTERLEAVED, p, v, m, 0, times);
+                ck_assert(blocking >= step && blocking <= whole);
+                ck_assert(step <= whole && step >= 3 * ((int64_t)v * m + p - 1) && step >= before);
+                ck_assert(m % p || step == whole);
+                ck_assert(m > p || step == 3 * ((int64_t)m + v * p - 1));
+                before = step;
+            }
+        }
+    }
+}
+END_TEST
+
+/* By hand: p = 2, v = 2, m = 3, F = 1, B = 2. The third micro-batch is a round of its own. Its
+ * gradient goes round the ring alone, when no forward passes are left to fill the gap: 3 * 2 * 3 of work, a bubble of 3, and a
+ * backward pass of 2 for the missing micro-batch. */
+START_TEST(interleaved_by_hand)
+{
+    static const int64_t times[N_PASSES] = {1, 2, 0, 0};
+    ck_assert_int_eq(makespan(SCHEDULE_INTERLEAVED, 2, 2, 3, FEATURE_BIT(PP_OVERLAP), times), 18 + 3 + 2);
+}
+END_TEST
+
 /* The deepest a stage's stack of activations gets: begun forward, not yet let go by the pass that needs them last. */
 static int most_in_flight(const struct program *program, int rank)
 {
@@ -173,6 +209,33 @@ START_TEST(in_flight)
 }
 END_TEST
 
+/* What the footprint says a stage holds against what its program does, for any number of micro-batches. */
+START_TEST(interleaved_in_flight)
+{
+    for (int i = 0; i < N_STAGES; i++) {
+        for (int v = 2; v <= 3; v++) {
+            for (int m = 1; m <= 3 * STAGES[i]; m++) {
+                int p = STAGES[i];
+                struct fixture f = fixture_pipeline(SCHEDULE_INTERLEAVED, p, v, m),
+                               one = fixture_pipeline(SCHEDULE_INTERLEAVED, p, v, 1);
+                struct setting setting = fixture_setting(&f), single = fixture_setting(&one);
+                struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+                for (int r = 0; r < p; r++) {
+                    struct footprint held, unit; /* one micro-batch: a pass per chunk */
+                    footprint_of_stage(&f.layout, &setting, r, &held);
+                    footprint_of_stage(&one.layout, &single, r, &unit);
+                    int most = most_in_flight(&program, r);
+                    ck_assert_int_le(most, m * v);
+                    if (r > 0 && r < p - 1) /* no ends of the model */
+                        ck_assert_double_eq_tol(held.activations / unit.activations * v, most, 1e-9 * most);
+                }
+                program_free(&program);
+            }
+        }
+    }
+}
+END_TEST
+
 /* Each micro-batch passes each chunk once in each direction, forward before backward before weight. */
 static void check_passes(const struct program *program, int rank, int m)
 {
@@ -204,7 +267,8 @@ START_TEST(every_pass_once)
             bool chunked = s == SCHEDULE_INTERLEAVED || schedule_is_folded((enum schedule)s);
             if (s == SCHEDULE_DUALPIPE && STAGES[i] % 2)
                 continue;
-            for (int m = (s >= SCHEDULE_DUALPIPE ? 2 : 1) * STAGES[i]; m <= 4 * STAGES[i]; m += STAGES[i]) {
+            for (int m = (s >= SCHEDULE_DUALPIPE ? 2 : 1) * STAGES[i]; m <= 4 * STAGES[i];
+                 m += s == SCHEDULE_INTERLEAVED ? 1 : STAGES[i]) {
                 struct fixture f = fixture_pipeline((enum schedule)s, STAGES[i], chunked ? 2 : 1, m);
                 struct program program = fixture_build(&f, DETAIL_CHUNK, true);
                 for (int r = 0; r < STAGES[i]; r++)
@@ -244,6 +308,9 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, gpipe_and_1f1b);
     tcase_add_test(tcase, interleaved);
+    tcase_add_test(tcase, interleaved_any_number);
+    tcase_add_test(tcase, interleaved_by_hand);
+    tcase_add_test(tcase, interleaved_in_flight);
     tcase_add_test(tcase, zero_bubble);
     tcase_add_test(tcase, zero_bubble_v);
     tcase_add_test(tcase, dualpipe);
