@@ -321,6 +321,65 @@ static void broadcast(const struct waiting *w, const struct exchange_call *call)
         memmove(call->out, call->in, bytes);
 }
 
+/* --- parts of different sizes (comm.h) */
+
+/* Bytes to and from each member, and where those to a member begin. */
+struct shares {
+    size_t *given, *taken, *begin;
+};
+
+static struct shares shares_of(const struct waiting *w, const struct exchange_call *call)
+{
+    const int n = w->communicator->base.n, me = w->communicator->base.me;
+    const size_t row = (size_t)call->count * element_bytes(call->element);
+    const bool gather = call->exchange == EXCHANGE_ALL_GATHER, scatter = call->exchange == EXCHANGE_REDUCE_SCATTER;
+    size_t *numbers = memory_new(3 * (size_t)n, sizeof *numbers), at = 0;
+    struct shares shares = {numbers, numbers + n, numbers + 2 * n};
+    for (int m = 0; m < n; m++) {
+        shares.given[m] = row * (size_t)(gather ? call->parts.received[me] : call->parts.sent[m]);
+        shares.taken[m] = row * (size_t)(scatter ? call->parts.sent[me] : call->parts.received[m]);
+        shares.begin[m] = gather ? 0 : at;
+        at += shares.given[m];
+    }
+    return shares;
+}
+
+/* What the others give stands in `out` one behind the other, in the order of members. */
+static bool swap_shares(const struct waiting *w, const unsigned char *in, const struct shares *shares, unsigned char *out)
+{
+    const int n = w->communicator->base.n, me = w->communicator->base.me;
+    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
+    for (int m = 0; m < n; m++)
+        if (m != me && shares->given[m])
+            send_part(w, m, in + shares->begin[m], shares->given[m]);
+    for (int m = 0; m < n; m++) {
+        requests[m] = MPI_REQUEST_NULL;
+        if (m == me)
+            memmove(out, in + shares->begin[me], shares->taken[me]);
+        else if (shares->taken[m])
+            expect_part(w, m, out, shares->taken[m], &requests[m]);
+        out += shares->taken[m];
+    }
+    bool done = await_parts(w, requests);
+    free(requests);
+    return done;
+}
+
+static void exchange_ragged(const struct waiting *w, const struct exchange_call *call)
+{
+    const int n = w->communicator->base.n, me = w->communicator->base.me;
+    struct shares shares = shares_of(w, call);
+    if (call->exchange == EXCHANGE_REDUCE_SCATTER) {
+        unsigned char *parts = memory_new((size_t)n, shares.taken[me] + 1);
+        if (swap_shares(w, call->in, &shares, parts))
+            sum_parts(call, parts, n, (int64_t)call->parts.sent[me] * call->count, call->out);
+        free(parts);
+    } else {
+        (void)swap_shares(w, call->in, &shares, call->out);
+    }
+    free(shares.given);
+}
+
 struct exchange_task {
     struct process_communicator *communicator;
     struct device *device;
@@ -334,6 +393,10 @@ static void exchange(const struct waiting *w, const struct exchange_call *call)
     if (part > INT_MAX) {
         device_cpu_fail(w->device, "rank %d: %s %s: a message of %zu bytes is too long for MPI", w->world->base.rank, w->exchange,
                         w->what, part);
+        return;
+    }
+    if (call->parts.sent || call->parts.received) {
+        exchange_ragged(w, call);
         return;
     }
     switch (call->exchange) {

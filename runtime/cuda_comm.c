@@ -229,18 +229,24 @@ static ncclDataType_t type_of(enum element element)
     }
 }
 
+/* Within a group nothing has happened yet, and a communicator that does not block may say so. */
+static bool goes_on(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
 static ncclResult_t all_to_all(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
                                cudaStream_t stream)
 {
     const size_t part = (size_t)call->count * element_bytes(call->element);
     ncclResult_t result = nccl->ncclGroupStart();
-    for (int peer = 0; peer < c->base.n && result == ncclSuccess; peer++) {
+    for (int peer = 0; peer < c->base.n && goes_on(result); peer++) {
         result = nccl->ncclSend((const char *)call->in + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
-        if (result == ncclSuccess)
+        if (goes_on(result))
             result = nccl->ncclRecv((char *)call->out + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
     }
     ncclResult_t ended = nccl->ncclGroupEnd();
-    return result == ncclSuccess ? ended : result;
+    return goes_on(result) ? ended : result;
 }
 
 enum { RAGGED_MOST = 1024 }; /* members of an exchange with parts of different sizes */
@@ -259,7 +265,7 @@ static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_commu
     if (call->exchange == EXCHANGE_REDUCE_SCATTER)
         return nccl->ncclReduce(in, call->out, sent, type, ncclSum, peer, c->comm, stream);
     ncclResult_t result = nccl->ncclSend(in, sent, type, peer, c->comm, stream);
-    return result == ncclSuccess ? nccl->ncclRecv(out, received, type, peer, c->comm, stream) : result;
+    return goes_on(result) ? nccl->ncclRecv(out, received, type, peer, c->comm, stream) : result;
 }
 
 static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
@@ -269,7 +275,7 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
     const char *in = call->in;
     char *out = call->out;
     ncclResult_t result = nccl->ncclGroupStart();
-    for (int peer = 0; peer < c->base.n && result == ncclSuccess; peer++) {
+    for (int peer = 0; peer < c->base.n && goes_on(result); peer++) {
         const size_t s = (size_t)rows->sent[peer], r = (size_t)rows->received[peer];
         if (s || r)
             result = ragged_part(nccl, c, call, peer, in, out, s * width, r * width, stream);
@@ -277,7 +283,7 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
         out += r * bytes;
     }
     ncclResult_t ended = nccl->ncclGroupEnd();
-    return result == ncclSuccess ? ended : result;
+    return goes_on(result) ? ended : result;
 }
 
 static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,

@@ -26,6 +26,8 @@ check() { # check RANKS LAYOUT
 check 4 tp=2,pp=2
 check 4 dp=4,zero=3
 check 2 pp=2,vpp=2,schedule=interleaved
+toy="--model mixtral-8x7b $toy --set model.kv_heads=2 --global-batch 4"
+check 2 dp=2,ep=2,mb=1
 
 fails() { # fails STATUS SENTENCE COMMAND...: within ten seconds
     status=$1 sentence=$2 got=0
