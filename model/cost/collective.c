@@ -20,11 +20,15 @@ static double steps_of(enum collective collective, double n)
 }
 
 /* Bytes that the links would carry in the time in which a rank moves its own part: from input to output, or read for the sum. An
- * all-reduce does that once in its two rounds of transfers, and half of it hides. */
+ * all-reduce does that once in its two rounds of transfers, and half of it hides; an all-to-all sends itself a message. */
 static double own_bytes(const struct gpu *gpu, enum collective collective, double n, double bytes)
 {
-    double part = collective == COLLECTIVE_ALL_REDUCE ? 0.5 : collective == COLLECTIVE_BROADCAST ? 0 : 1;
-    return part * gpu->nccl_own_part * bytes / n;
+    switch (collective) {
+    case COLLECTIVE_ALL_REDUCE: return 0.5 * gpu->nccl_own_part * bytes / n;
+    case COLLECTIVE_ALL_TO_ALL: return gpu->nccl_own_message * bytes / n;
+    case COLLECTIVE_BROADCAST: return 0;
+    default: return gpu->nccl_own_part * bytes / n;
+    }
 }
 
 /* What a crossing from one NVLink island of a node to another reaches of PCIe: each byte goes through host memory. The two

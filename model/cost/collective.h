@@ -10,11 +10,12 @@
  *
  * B is the bus bandwidth of all channels. c is the own part: the same channels also move the rank's own part S/n, from input to
  * output, while the links are idle; that is why two ranks see less bus bandwidth than eight (H100 258 and 335 GB/s at 512 MiB,
- * one B and one c give both). p = 1, and 1/2 for an all-reduce (free, it fits to 0.34 to 0.47 on five GPUs), 0 for a broadcast. R
- * is the ramp: NCCL cuts a message into channels and chunks, and one of few chunks does not fill the ring; short ones use
- * protocols that carry flags with the data (LL half, LL128 120/128 of the bandwidth). The model has no switch of protocols:
- * NCCL's own choice makes times jump by up to a factor of two between 2 and 8 MiB (all-gather over 4 ranks: A100 22 to 53 us from
- * 1 to 2 MiB, B200 27 to 53 us from 4 to 8 MiB), and the fit goes through the middle.
+ * one B and one c give both). p = 1, and 1/2 for an all-reduce (free, it fits to 0.34 to 0.47 on five GPUs), 0 for a broadcast.
+ * An all-to-all sends its own part to itself like the others, which has a c of its own. R is the ramp: NCCL cuts a message into
+ * channels and chunks, and one of few chunks does not fill the ring; short ones use protocols that carry flags with the data (LL
+ * half, LL128 120/128 of the bandwidth). The model has no switch of protocols: NCCL's own choice makes times jump by up to a
+ * factor of two between 2 and 8 MiB (all-gather over 4 ranks: A100 22 to 53 us from 1 to 2 MiB, B200 27 to 53 us from 4 to 8
+ * MiB), and the fit goes through the middle.
  *
  * Across domains, r ranks of the group in each of d domains: the ring crosses each NIC once, r NICs per domain share the traffic,
  * so B = min(B, r NIC rate net_fraction / (sharing contention)) and steps split into inter-domain ones, which cost the network

@@ -72,12 +72,13 @@ struct gpu {
     struct attention_parameters attention_fp8; /* forward_fraction 0: no such kernels */
     struct memory_parameters memory;
     /* Collectives inside the NVLink domain; see model/cost/collective.h. */
-    double nccl_rate;       /* B/s of bus bandwidth that all channels together sustain on long messages */
-    double nccl_ramp_bytes; /* message whose ring pipeline costs as much again as its bandwidth term */
-    double nccl_own_part;   /* time that a rank's own part of the buffer takes, of what sending it takes */
-    double nccl_base_s;     /* start and end of a collective */
-    double nccl_hop_s;      /* each ring step */
-    double nvls_rate;       /* B/s, size over time, of an all-reduce reduced in the switch (NVLS); 0: not there */
+    double nccl_rate;        /* B/s of bus bandwidth that all channels together sustain on long messages */
+    double nccl_ramp_bytes;  /* message whose ring pipeline costs as much again as its bandwidth term */
+    double nccl_own_part;    /* time that a rank's own part of the buffer takes, of what sending it takes */
+    double nccl_own_message; /* the same of an all-to-all, which sends it to itself */
+    double nccl_base_s;      /* start and end of a collective */
+    double nccl_hop_s;       /* each ring step */
+    double nvls_rate;        /* B/s, size over time, of an all-reduce reduced in the switch (NVLS); 0: not there */
 };
 
 #endif

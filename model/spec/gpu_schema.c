@@ -73,6 +73,8 @@ static const struct field nccl_rows[] = {
              "message whose ring pipeline costs as much again as its bandwidth term"),
     QUANTITY("own_part", struct gpu, nccl_own_part, DIM_FRACTION, 0, 2, "0",
              "time that a rank's own part of the buffer takes, of what sending it takes"),
+    QUANTITY("own_message", struct gpu, nccl_own_message, DIM_FRACTION, 0, 2, "0",
+             "the same of an all-to-all, which sends it to itself"),
     QUANTITY("base", struct gpu, nccl_base_s, DIM_TIME, 0, 1e-3, "12us", "start and end of a collective"),
     QUANTITY("hop", struct gpu, nccl_hop_s, DIM_TIME, 0, 1e-3, "0.7us", "each ring step"),
     QUANTITY("nvls_rate", struct gpu, nvls_rate, DIM_RATE, 0, 1e14, UNSET,
