@@ -80,15 +80,15 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
         diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, gpus_per_node);
         return STATUS_BAD_INPUT;
     }
+    enum status status = catalog_gpu(gpu, &c.gpu, diags);
+    if (status != STATUS_OK)
+        return status;
     struct cluster known;
-    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(gpu, gpus_per_node, nic_rate, &known)) {
+    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(c.gpu.name, gpus_per_node, nic_rate, &known)) {
         *cluster = known;
         cluster->nodes = nodes;
         return STATUS_OK;
     }
-    enum status status = catalog_gpu(gpu, &c.gpu, diags);
-    if (status != STATUS_OK)
-        return status;
     if (gpus_per_node > 0)
         c.nics_per_node = gpus_per_node;
     c.nic_latency_s = 2.5e-6; /* the defaults of cluster_schema.c */
@@ -98,7 +98,7 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     c.fabric_layers = nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
     c.leaf_oversubscription = c.pod_oversubscription = 1;
     c.nic_split = 1;
-    snprintf(c.name, sizeof c.name, "%.40s x %d", gpu, nodes);
+    snprintf(c.name, sizeof c.name, "%.40s x %d", c.gpu.name, nodes);
     snprintf(c.source, sizeof c.source, "assumed: a non-blocking fabric");
     struct yaml_node nowhere = {.kind = YAML_MAPPING};
     size_t before = diags->n_errors;

@@ -8,8 +8,9 @@
  * `<gpu>-node` is a cluster too: one usual host of that GPU.
  *
  * An entry may build on another: `base: NAME` and what differs. A name that contains '/' or ends in .yaml, .yml or .json is a
- * file, anything else a catalog name. Mistakes go to diags with file, line and column; an unknown name gets the nearest known
- * one.
+ * file, anything else a catalog name, or another spelling of one (catalog_alias.h): case and punctuation do not matter, and a
+ * hub's ORGANISATION/MODEL is such a spelling where there is no file of that name. A short name that several parts share gets the
+ * usual one, with a note. Mistakes go to diags with file, line and column; an unknown name gets the nearest known one.
  */
 #ifndef MSIM_MODEL_SPEC_CATALOG_H
 #define MSIM_MODEL_SPEC_CATALOG_H

@@ -1,8 +1,10 @@
 /* An entry whose kind nobody said. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/units.h"
+#include "model/spec/catalog_alias.h"
 #include "model/spec/entry.h"
 
 /* The key that only one kind has, most telling first. */
@@ -42,6 +44,24 @@ static enum status unknown_name(const struct yaml_node *value, struct diags *dia
     return STATUS_BAD_INPUT;
 }
 
+/* The kind of which a text that is no exact name is the closest spelling. */
+static enum status kind_of_alias(const struct yaml_node *value, enum catalog_kind *kind, struct diags *diags)
+{
+    struct alias_table table;
+    enum status status = alias_table_load(&table, diags);
+    enum alias_match best = ALIAS_NONE;
+    for (int k = 0; k < N_CATALOG_KINDS && status == STATUS_OK; k++) {
+        const char *name;
+        enum alias_match match = alias_table_find(&table, (enum catalog_kind)k, value->text, &name);
+        if (match < best) {
+            best = match;
+            *kind = (enum catalog_kind)k;
+        }
+    }
+    alias_table_free(&table);
+    return status == STATUS_OK && best == ALIAS_NONE ? unknown_name(value, diags) : status;
+}
+
 static enum status kind_of_name(const struct yaml_node *value, enum catalog_kind *kind, struct diags *diags)
 {
     size_t n = strlen(value->text);
@@ -54,7 +74,7 @@ static enum status kind_of_name(const struct yaml_node *value, enum catalog_kind
             return STATUS_OK;
         }
     }
-    return unknown_name(value, diags);
+    return kind_of_alias(value, kind, diags);
 }
 
 /* The kind of a file by its keys, or by what it builds on. */
@@ -95,9 +115,10 @@ enum status catalog_entry(const char *name, struct catalog_entry *entry, struct 
     struct yaml_node value = {.kind = YAML_SCALAR, .text = name, .quoted = true};
     enum catalog_kind kind = CATALOG_MODELS;
     enum status status = STATUS_OK;
+    bool repository = entry_is_repository(name) && access(name, F_OK) != 0;
     if (!entry_is_file_name(name))
         status = kind_of_name(&value, &kind, diags);
-    else if (strcmp(name, "-") != 0) /* standard input can be read only once: it is taken for a model */
+    else if (strcmp(name, "-") != 0 && !repository) /* standard input can be read only once: it is taken for a model */
         status = kind_of_file(name, &arena, &kind, diags);
     arena_free(&arena);
     if (status == STATUS_OK)

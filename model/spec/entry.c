@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/spec/catalog_alias.h"
 #include "model/spec/schemas.h"
 
 enum { BASES_MAX = 8 };
@@ -27,6 +28,13 @@ bool entry_is_file_name(const char *name)
 {
     return strcmp(name, "-") == 0 || strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".yml") ||
            ends_with(name, ".json") || ends_with(name, ".gz");
+}
+
+bool entry_is_repository(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return slash && slash > name && *name != '.' && slash[1] && !strchr(slash + 1, '/') && !ends_with(name, ".yaml") &&
+           !ends_with(name, ".yml") && !ends_with(name, ".json") && !ends_with(name, ".gz");
 }
 
 /* A file is named from the directory of the file that names it, or else from the working directory. */
@@ -64,18 +72,37 @@ static void report_unknown(enum catalog_kind kind, const struct yaml_node *value
     catalog_names_free(names);
 }
 
-/* "a100-80g-sxm-node": one usual host of that GPU; NULL when there is no such GPU. */
-static struct yaml_node *single_node(const struct yaml_node *value, struct arena *arena)
+/* The entry of a name that has no file of its own, by one of its other spellings; NULL when there is none. */
+static const char *name_by_alias(enum catalog_kind kind, const struct yaml_node *value, const char *text, struct arena *arena,
+                                 struct diags *diags)
 {
-    if (!ends_with(value->text, "-node"))
+    struct alias_table table;
+    const char *name = NULL;
+    enum alias_match match = ALIAS_NONE;
+    if (alias_table_load(&table, diags) == STATUS_OK)
+        match = alias_table_find(&table, kind, text, &name);
+    name = name ? arena_copy_text(arena, name) : NULL;
+    alias_table_free(&table);
+    if (match == ALIAS_USUAL)
+        diag_note(diags, value->at, "'%.60s' is taken for %s, the usual %s of that name", text, name, kinds[kind].one);
+    return name;
+}
+
+/* "a100-80g-sxm-node": one usual host of that GPU; NULL when there is no such GPU. */
+static struct yaml_node *single_node(const struct yaml_node *value, const char *cluster, struct arena *arena, struct diags *diags)
+{
+    if (!ends_with(cluster, "-node"))
         return NULL;
-    char *gpu = arena_copy_text(arena, value->text);
-    gpu[strlen(gpu) - strlen("-node")] = '\0';
-    char *path = entry_catalog_file(CATALOG_GPUS, gpu);
-    if (!path)
-        return NULL;
+    char *text = arena_copy_text(arena, cluster);
+    text[strlen(text) - strlen("-node")] = '\0';
+    char *path = entry_catalog_file(CATALOG_GPUS, text);
+    const char *gpu = path ? text : name_by_alias(CATALOG_GPUS, value, text, arena, diags);
     free(path);
-    struct yaml_node *tree = yaml_with(NULL, "name", yaml_scalar(value->text, value->text, arena), arena);
+    if (!gpu)
+        return NULL;
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%.50s-node", gpu);
+    struct yaml_node *tree = yaml_with(NULL, "name", yaml_scalar(value->text, name, arena), arena);
     tree = yaml_with(tree, "source", yaml_scalar(value->text, "one usual host of this GPU", arena), arena);
     tree = yaml_with(tree, "gpu.base", yaml_scalar(value->text, gpu, arena), arena);
     tree = yaml_with(tree, "fabric_layers", yaml_scalar(value->text, "1", arena), arena);
@@ -118,6 +145,27 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, str
     return tree;
 }
 
+/* A catalog entry by its name or one of its other spellings. */
+static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena,
+                                      struct diags *diags)
+{
+    char *path = entry_catalog_file(kind, value->text);
+    struct yaml_node *tree = NULL;
+    const char *name = NULL;
+    if (!path && kind == CATALOG_CLUSTERS && (tree = single_node(value, value->text, arena, diags)) != NULL)
+        return tree;
+    if (!path && (name = name_by_alias(kind, value, value->text, arena, diags)) != NULL)
+        path = entry_catalog_file(kind, name);
+    if (path)
+        tree = load_file(kind, path, arena, diags);
+    else if (name && kind == CATALOG_CLUSTERS)
+        tree = single_node(value, name, arena, diags);
+    else
+        report_unknown(kind, value, diags);
+    free(path);
+    return tree;
+}
+
 static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena,
                                     struct diags *diags)
 {
@@ -125,21 +173,19 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         diag_error(diags, value->at, "a %s must be named", kinds[kind].one);
         return NULL;
     }
-    if (entry_is_file_name(value->text)) {
-        const char *path = file_beside(value, arena);
-        if (strcmp(path, "-") != 0 && access(path, F_OK) != 0) { /* say who asked for it */
-            diag_error(diags, value->at, "there is no file '%s'", value->text);
-            return NULL;
-        }
+    if (!entry_is_file_name(value->text))
+        return load_catalog(kind, value, arena, diags);
+    const char *path = file_beside(value, arena);
+    if (strcmp(path, "-") == 0 || access(path, F_OK) == 0)
         return load_file(kind, path, arena, diags);
-    }
-    char *path = entry_catalog_file(kind, value->text);
-    struct yaml_node *tree = path ? load_file(kind, path, arena, diags) : NULL;
-    if (!path && kind == CATALOG_CLUSTERS)
-        tree = single_node(value, arena);
-    if (!path && !tree)
-        report_unknown(kind, value, diags);
-    free(path);
+    const char *name = entry_is_repository(value->text) ? name_by_alias(kind, value, value->text, arena, diags) : NULL;
+    char *known = name ? entry_catalog_file(kind, name) : NULL;
+    struct yaml_node *tree = NULL;
+    if (known)
+        tree = load_file(kind, known, arena, diags);
+    else
+        diag_error(diags, value->at, "there is no file '%s'", value->text); /* say who asked for it */
+    free(known);
     return tree;
 }
 

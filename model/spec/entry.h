@@ -15,6 +15,8 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
 
 /* Whether a name is a file's by its form, and the path of a catalog entry's file (NULL: no such entry); the caller frees it. */
 bool entry_is_file_name(const char *name);
+/* ORGANISATION/MODEL, as model hubs name what they hold: a file of that name comes first. */
+bool entry_is_repository(const char *name);
 char *entry_catalog_file(enum catalog_kind kind, const char *name);
 
 /* The places of data_path one by one, first come first served; NULL when the file is not there. The caller frees the path. */
