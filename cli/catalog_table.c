@@ -127,7 +127,18 @@ static enum status add_row(struct table *table, enum catalog_kind kind, const ch
     return status;
 }
 
-enum status catalog_table_fill(struct table *table, enum catalog_kind kind, struct diags *diags)
+void catalog_also_text(const struct alias_table *aliases, enum catalog_kind kind, const char *name, char *text, size_t size)
+{
+    enum { SPELLINGS_MAX = 32 };
+    const char *spellings[SPELLINGS_MAX];
+    size_t n = alias_table_of(aliases, kind, name, spellings, SPELLINGS_MAX), used = 0;
+    *text = '\0';
+    for (size_t i = 0; i < n && i < SPELLINGS_MAX && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", spellings[i]);
+}
+
+enum status catalog_table_fill(struct table *table, enum catalog_kind kind, const struct alias_table *aliases,
+                               struct diags *diags)
 {
     static void (*const columns[N_CATALOG_KINDS])(struct table *) = {model_columns, gpu_columns, cluster_columns};
     char **names;
@@ -136,9 +147,15 @@ enum status catalog_table_fill(struct table *table, enum catalog_kind kind, stru
     if (status != STATUS_OK)
         return status;
     columns[kind](table);
+    table_column(table, "also", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < n; i++) {
+        char also[512];
         enum status row = add_row(table, kind, names[i], diags);
-        status = row == STATUS_OK ? status : row;
+        catalog_also_text(aliases, kind, names[i], also, sizeof also);
+        if (row == STATUS_OK)
+            table_cell(table, "%s", also);
+        else
+            status = row;
     }
     catalog_names_free(names);
     return status;

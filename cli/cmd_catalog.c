@@ -34,11 +34,23 @@ static json_t *counts_json(const struct parameter_count *c)
                      (json_int_t)c->mtp);
 }
 
-static json_t *entry_json(const struct catalog_entry *entry)
+static json_t *also_json(const struct alias_table *aliases, const struct catalog_entry *entry)
+{
+    enum { SPELLINGS_MAX = 32 };
+    const char *spellings[SPELLINGS_MAX];
+    size_t n = alias_table_of(aliases, entry->kind, name_of(entry), spellings, SPELLINGS_MAX);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n && i < SPELLINGS_MAX; i++)
+        json_array_append_new(list, json_string(spellings[i]));
+    return list;
+}
+
+static json_t *entry_json(const struct catalog_entry *entry, const struct alias_table *aliases)
 {
     json_t *object = json_object();
     json_object_set_new(object, "kind", json_string(one_of_kind[entry->kind]));
     json_object_set_new(object, "name", json_string(name_of(entry)));
+    json_object_set_new(object, "also", also_json(aliases, entry));
     if (entry->kind == CATALOG_MODELS) {
         struct parameter_count count;
         transformer_parameters(&entry->model, &count);
@@ -118,7 +130,7 @@ static void count_rows(struct table *t, const struct transformer *model)
     count_row(t, "parameters.mtp", c.mtp, "multi-token prediction, outside the total");
 }
 
-static void show_text(const struct catalog_entry *entry, const struct invocation *call)
+static void show_text(const struct catalog_entry *entry, const struct alias_table *aliases, const struct invocation *call)
 {
     struct table table = {0};
     json_t *keys = schema_write(schema_of(entry), &entry->model);
@@ -126,6 +138,10 @@ static void show_text(const struct catalog_entry *entry, const struct invocation
     if (text) {
         fprintf(call->out, "%s%s %s%s\n", tint_start(TINT_STRONG, call->colour), one_of_kind[entry->kind], name_of(entry),
                 tint_end(TINT_STRONG, call->colour));
+        char also[512];
+        catalog_also_text(aliases, entry->kind, name_of(entry), also, sizeof also);
+        if (*also)
+            fprintf(call->out, "also: %s\n", also);
         source_lines(schema_of(entry), keys, "source", call->out);
         fputc('\n', call->out);
     }
@@ -140,7 +156,7 @@ static void show_text(const struct catalog_entry *entry, const struct invocation
     json_decref(keys);
 }
 
-static enum status show(struct invocation *call)
+static enum status show(struct invocation *call, const struct alias_table *aliases)
 {
     json_t *result = result_create(call, NULL), *entries = json_array();
     enum status status = STATUS_OK;
@@ -149,10 +165,10 @@ static enum status show(struct invocation *call)
         enum status one = catalog_entry(call->operands[i], &entry, &call->diags);
         status = one == STATUS_OK ? status : one;
         if (one == STATUS_OK && call->format == FORMAT_JSON)
-            json_array_append_new(entries, entry_json(&entry));
+            json_array_append_new(entries, entry_json(&entry, aliases));
         else if (one == STATUS_OK) {
             fputs(i > 1 ? "\n" : "", call->out);
-            show_text(&entry, call);
+            show_text(&entry, aliases, call);
         }
     }
     if (call->format != FORMAT_JSON || status != STATUS_OK) {
@@ -170,7 +186,7 @@ static enum status show(struct invocation *call)
 
 /* --- the command ---------------------------------------------------------------------------------------------------------- */
 
-static enum status list_json(struct invocation *call, const bool *wanted)
+static enum status list_json(struct invocation *call, const struct alias_table *aliases, const bool *wanted)
 {
     json_t *result = result_create(call, NULL);
     enum status status = STATUS_OK;
@@ -185,7 +201,7 @@ static enum status list_json(struct invocation *call, const bool *wanted)
             struct catalog_entry entry;
             status = catalog_entry(names[i], &entry, &call->diags);
             if (status == STATUS_OK)
-                json_array_append_new(list, entry_json(&entry));
+                json_array_append_new(list, entry_json(&entry, aliases));
         }
         json_object_set_new(result, kind_names[kind], list);
         if (status == STATUS_OK)
@@ -197,7 +213,7 @@ static enum status list_json(struct invocation *call, const bool *wanted)
     return status;
 }
 
-static enum status list_tables(struct invocation *call, const bool *wanted)
+static enum status list_tables(struct invocation *call, const struct alias_table *aliases, const bool *wanted)
 {
     enum status status = STATUS_OK;
     bool first = true;
@@ -205,7 +221,7 @@ static enum status list_tables(struct invocation *call, const bool *wanted)
         struct table table = {0};
         if (!wanted[kind])
             continue;
-        enum status one = catalog_table_fill(&table, (enum catalog_kind)kind, &call->diags);
+        enum status one = catalog_table_fill(&table, (enum catalog_kind)kind, aliases, &call->diags);
         status = one == STATUS_OK ? status : one;
         if (call->format == FORMAT_TEXT)
             fprintf(call->out, "%s%s%s%s\n", first ? "" : "\n", tint_start(TINT_STRONG, call->colour), kind_titles[kind],
@@ -231,13 +247,13 @@ static enum status usage(struct invocation *call, const char *word)
     return STATUS_USAGE;
 }
 
-static enum status run(struct invocation *call)
+static enum status list_or_show(struct invocation *call, const struct alias_table *aliases)
 {
     bool wanted[N_CATALOG_KINDS] = {false}, any = false;
     int first = call->n_operands && strcmp(call->operands[0], "list") == 0;
     if (call->n_operands && strcmp(call->operands[0], "show") == 0) {
         if (call->n_operands > 1)
-            return show(call);
+            return show(call, aliases);
         diag_error(&call->diags, (struct place){0}, "show what? For example: msim catalog show gpt-175b-megascale");
         return STATUS_USAGE;
     }
@@ -255,7 +271,17 @@ static enum status run(struct invocation *call)
         diag_error(&call->diags, (struct place){0}, "one table makes one CSV file: add models, gpus or clusters");
         return STATUS_USAGE;
     }
-    return call->format == FORMAT_JSON ? list_json(call, wanted) : list_tables(call, wanted);
+    return call->format == FORMAT_JSON ? list_json(call, aliases, wanted) : list_tables(call, aliases, wanted);
+}
+
+static enum status run(struct invocation *call)
+{
+    struct alias_table aliases;
+    enum status status = alias_table_load(&aliases, &call->diags);
+    if (status == STATUS_OK)
+        status = list_or_show(call, &aliases);
+    alias_table_free(&aliases);
+    return status;
 }
 
 static const struct example examples[] = {
@@ -263,6 +289,7 @@ static const struct example examples[] = {
     {"msim catalog gpus --format csv", "one table, for a program"},
     {"msim catalog show gpt-175b-megascale", "a model with its parameter count and its source"},
     {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
+    {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
     {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
     {0},
 };
@@ -275,7 +302,9 @@ const struct command command_catalog = {
         "numbers, clusters with their networks. 'models', 'gpus' and 'clusters' choose.\n\n"
         "'show' prints an entry completely, with the meaning of every key and the source of its numbers, and for a model the "
         "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face "
-        "configurations.\n\n"
+        "configurations. Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the "
+        "column "
+        "'also') means it too.\n\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
         "MSIM_DATA names another place.",
     .operands = "[list] [models|gpus|clusters]... | show NAME|FILE...",

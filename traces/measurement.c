@@ -186,8 +186,12 @@ static struct known_cluster *known_cluster(struct measurement_reading *reading, 
     k->found = cluster_of_gpu(gpu, nodes, per_node, nic_rate, &k->cluster, &why) == STATUS_OK;
     if (!k->found)
         snprintf(k->why, sizeof k->why, "%s", why.n_items ? why.items[0].text : "not in the catalog");
+    bool seen = false;
     for (size_t i = 0; i + 1 < reading->n_clusters; i++)
-        k->told |= !reading->clusters[i].found && strcmp(reading->clusters[i].gpu, gpu) == 0;
+        seen |= strcmp(reading->clusters[i].gpu, gpu) == 0;
+    k->told = seen && !k->found;
+    if (!seen)
+        reading_tell_notes(reading, COLUMN_GPU, &why);
     diags_free(&why);
     return k;
 }

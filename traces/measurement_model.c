@@ -18,6 +18,7 @@ static const struct transformer *catalog_model_of_row(struct measurement_reading
     struct known_model known = {.name = name};
     struct diags why = {0};
     known.found = catalog_model(name, &known.model, &why) == STATUS_OK;
+    reading_tell_notes(reading, COLUMN_MODEL, &why);
     diags_free(&why);
     reading->models = memory_grow(reading->models, &reading->models_capacity, reading->n_models + 1, sizeof *reading->models);
     reading->models[reading->n_models++] = known;

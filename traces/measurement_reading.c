@@ -94,3 +94,10 @@ void reading_skip(struct measurement_reading *reading, enum column column, const
         diag_warning(reading->diags, reading_place(reading, column), "row skipped: %s", why);
     reading->unusable = true;
 }
+
+void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said)
+{
+    for (size_t i = 0; i < said->n_items; i++)
+        if (said->items[i].severity == SEVERITY_NOTE)
+            diag_note(reading->diags, reading_place(reading, column), "%s", said->items[i].text);
+}

@@ -99,6 +99,9 @@ int reading_way(struct measurement_reading *reading, enum column column, const c
 /* The current row can be read but not be used: a warning, unless an error of this row has told the cause. */
 void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
+void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said);
+
 /* The shape columns; 0 (gated -1) where a cell is empty. */
 struct measurement_shape {
     int layers, heads, kv_heads, gated;

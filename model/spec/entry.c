@@ -184,7 +184,8 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
     if (known)
         tree = load_file(kind, known, arena, diags);
     else
-        diag_error(diags, value->at, "there is no file '%s'", value->text); /* say who asked for it */
+        diag_error(diags, value->at, "there is no file '%s'%s", value->text, /* say who asked for it */
+                   entry_is_repository(value->text) ? ", nor has the catalog an entry of this name" : "");
     free(known);
     return tree;
 }
