@@ -255,16 +255,28 @@ static enum status find_traffic(struct invocation *call, struct run_session *s, 
     return status;
 }
 
+static struct startup_options startup_asked(const struct invocation *call)
+{
+    struct startup_options startup = startup_usual();
+    int store = option_choice(call, "store");
+    startup.store = store >= 0 ? (enum store_kind)store : STORE_ORDERED;
+    startup.image_bytes = option_quantity(call, "image");
+    startup.registry_rate = option_quantity(call, "registry-rate");
+    if (option_given(call, "scheduling"))
+        startup.scheduling_s = option_quantity(call, "scheduling");
+    if (option_given(call, "warm-up"))
+        startup.warm_up_s = option_quantity(call, "warm-up");
+    return startup;
+}
+
 static enum status find_costs(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    struct startup_options startup = startup_usual();
+    struct startup_options startup = startup_asked(call);
     checkpoint_cost_of(&s->layout, &setting, option_quantity(call, "storage-rate"), &s->cost);
     enum status status = find_traffic(call, s, &setting);
     if (status != STATUS_OK)
         return status;
-    int store = option_choice(call, "store");
-    startup.store = store >= 0 ? (enum store_kind)store : STORE_ORDERED;
     double loading = option_choice(call, "load") == LOAD_ALL ? s->cost.load_all_s : s->cost.load_broadcast_s;
     if (s->options.checkpoint.kind == CHECKPOINT_MEMORY)
         loading = s->cost.load_memory_s;
