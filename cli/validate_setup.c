@@ -111,7 +111,8 @@ static enum status check_device(struct invocation *call, const struct validation
         diag_error(&call->diags, NOWHERE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
         return STATUS_USAGE;
     }
-    if (v->devices.kind == DEVICE_CPU || model->head_dim == 64 || model->head_dim == 128)
+    bool tensor_cores = model->attention == ATTENTION_GROUPED && model->position != POSITION_ALIBI;
+    if (v->devices.kind == DEVICE_CPU || !tensor_cores || model->head_dim == 64 || model->head_dim == 128)
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of 64 and 128; those of %s have %lld",
                model->name, (long long)model->head_dim);

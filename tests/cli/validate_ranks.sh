@@ -27,7 +27,7 @@ check 4 tp=2,pp=2
 check 4 dp=4,zero=3
 check 2 pp=2,vpp=2,schedule=interleaved
 dense=$toy
-toy="--model mixtral-8x7b $toy --set model.kv_heads=2 --global-batch 2"
+toy="--model mixtral-8x7b $toy --set model.kv_heads=2 --set model.moe.expert_ffn=64 --global-batch 2"
 check 2 dp=2,ep=2,mb=1
 toy=$dense
 

@@ -214,6 +214,10 @@ trap 'rm -rf "$meeting" "$out"' EXIT
 # One rank of the second of 24 stages: four layers of hidden 12288 over eight tensor-parallel ranks.
 stage_175b="--alone 8 --model gpt-175b-megascale --layout tp=8,pp=24,mb=1 --gpus 192 --global-batch 8 --steps 5"
 
+experts="--model mixtral-8x7b --set model.layers=4 --set model.hidden=256 --set model.moe.expert_ffn=512 --set model.heads=4
+    --set model.kv_heads=2 --set model.vocab=2048 --seq-len 256"
+experts=${experts//$'\n'/ }
+
 stage kernel_check 90 bash -c '"$bin/kernel_check" 12 300 >"$out/kernel_check.csv"'
 stage kernel_time 90 bash -c '"$bin/kernel_time" 21 >"$out/kernel_time.csv"'
 stage validate_175b 100 bash -c "validate 1 validate_175b $stage_175b --tolerance 5%"
@@ -224,6 +228,7 @@ stage nccl_2_ranks 40 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $ou
 stage validate_tp2 60 bash -c 'validate 2 validate_tp2 --layout tp=2,sp=1,mb=1'
 stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,schedule=interleaved,mb=1'
 stage validate_zero3 60 bash -c 'validate 2 validate_zero3 --layout dp=2,zero=3,mb=1'
+stage validate_experts 60 bash -c "validate 2 validate_experts $experts --layout dp=2,ep=2,mb=1 --global-batch 4"
 stage validate_tp2_pp2 70 bash -c 'validate 4 validate_tp2_pp2 --layout tp=2,pp=2,mb=1'
 stage program_tp2 40 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
 stage nccl_4_ranks 50 bash -c "exchanges 4 $meeting/four 40"
