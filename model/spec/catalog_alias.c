@@ -14,14 +14,22 @@ enum { FOLDED_SIZE = 128, WORDS_MAX = 32 };
 
 /* --- spellings ------------------------------------------------------------------------------------------------------------ */
 
-/* Letters and digits only, in lower case; empty when the text is no name's length. */
+/* Letters and digits in lower case; of the punctuation only that it parts two numbers (qwen2-57b is not qwen2.5-7b). Empty when
+ * the text is no name's length. */
 static void fold(const char *text, size_t length, char folded[FOLDED_SIZE])
 {
     size_t n = 0;
-    for (size_t i = 0; i < length && n + 1 < FOLDED_SIZE; i++)
-        if (isalnum((unsigned char)text[i]))
-            folded[n++] = (char)tolower((unsigned char)text[i]);
-    folded[n + 1 < FOLDED_SIZE ? n : 0] = '\0';
+    bool parted = false;
+    for (size_t i = 0; i < length && n + 2 < FOLDED_SIZE; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (isalnum(c)) {
+            if (parted && n > 0 && isdigit(c) && isdigit((unsigned char)folded[n - 1]))
+                folded[n++] = '-';
+            folded[n++] = (char)tolower(c);
+        }
+        parted = !isalnum(c);
+    }
+    folded[n + 2 < FOLDED_SIZE ? n : 0] = '\0';
 }
 
 static bool spells(const char *text, const char *folded)

@@ -2,7 +2,7 @@
  * catalog_alias.h - the spellings under which an entry of the catalog is known.
  *
  * Tables and users write `NVIDIA H100 80GB HBM3`, `H100_SXM`, `meta-llama/Llama-2-70b-hf`. A text means an entry when, case and
- * punctuation apart, it is, in this order,
+ * punctuation apart (which still parts two numbers: qwen2-57b is not qwen2.5-7b), it is, in this order,
  *
  *     the entry's name;
  *     one of its other spellings, `also` in catalog/aliases.yaml: they can mean nothing else;

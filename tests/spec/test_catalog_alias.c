@@ -39,6 +39,13 @@ static const struct {
     {CATALOG_MODELS, "deepseek-ai/DeepSeek-R1", "deepseek-v3", ALIAS_ALSO},
     {CATALOG_MODELS, "Qwen/Qwen3-30B-A3B", "qwen3-30b-a3b", ALIAS_NAME},
     {CATALOG_MODELS, "mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b", ALIAS_NAME},
+    {CATALOG_MODELS, "Qwen2-57B", "qwen2-57b-a14b", ALIAS_ALSO},
+    {CATALOG_MODELS, "Qwen2.5 7B", "qwen2.5-7b", ALIAS_NAME},
+    {CATALOG_MODELS, "qwen257b", NULL, ALIAS_NONE},
+    {CATALOG_MODELS, "google/gemma-2-9b-it", "gemma2-9b", ALIAS_NAME},
+    {CATALOG_MODELS, "moonshotai/Kimi-K2-Instruct", "kimi-k2", ALIAS_NAME},
+    {CATALOG_MODELS, "meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4-scout", ALIAS_ALSO},
+    {CATALOG_MODELS, "zai-org/GLM-4.5-Air", "glm-4.5-air", ALIAS_NAME},
     {CATALOG_GPUS, "wombat", NULL, ALIAS_NONE},
     {CATALOG_GPUS, "h1000", NULL, ALIAS_NONE},
     {CATALOG_GPUS, "NVIDIA", NULL, ALIAS_NONE}, /* nothing is left of it */
@@ -63,11 +70,18 @@ START_TEST(spellings_find_their_entry)
 }
 END_TEST
 
+/* Lower case; punctuation as '-' between digits and not at all elsewhere. */
 static void fold(const char *text, char *folded)
 {
-    for (; *text; text++)
-        if (isalnum((unsigned char)*text))
-            *folded++ = (char)tolower((unsigned char)*text);
+    const char *before = "";
+    for (const char *c = text; *c; c++) {
+        if (!isalnum((unsigned char)*c))
+            continue;
+        if (*before && before + 1 < c && isdigit((unsigned char)*before) && isdigit((unsigned char)*c))
+            *folded++ = '-';
+        *folded++ = (char)tolower((unsigned char)*c);
+        before = c;
+    }
     *folded = '\0';
 }
 
