@@ -1,6 +1,5 @@
 #include "runtime/executor.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -25,113 +24,6 @@ static void open_streams(struct rank *rank)
     }
 }
 
-static struct communicator *make(struct rank *rank, const int *members, int n)
-{
-    struct communicator *communicator = NULL;
-    if (rank->status == STATUS_OK)
-        rank->status = rank->world->api->communicator_new(rank->world, members, n, &communicator, &rank->diags);
-    return communicator;
-}
-
-/* Groups whose exchanges are inside of computations: at chunk detail no operation names theirs. */
-static bool is_inner(int kind)
-{
-    return kind == GROUP_TP || kind == GROUP_CP || kind == GROUP_EP;
-}
-
-static void open_groups(struct rank *rank)
-{
-    const struct program *program = rank->program;
-    int *members = memory_new((size_t)program->n_ranks, sizeof *members);
-    for (int g = 0; g < program->n_groups; g++) {
-        const struct rank_group *group = &program->groups[g];
-        if (is_inner(group->kind))
-            continue;
-        for (int i = 0; i < group->n_members; i++)
-            members[i] = program->members[group->first_member + i];
-        struct communicator *communicator = make(rank, members, group->n_members);
-        if (communicator)
-            rank->groups[group->kind] = communicator;
-    }
-    free(members);
-}
-
-/* Every group of a kind that has more than one member. */
-static void open_kind(struct rank *rank, enum group_kind kind, struct communicator **mine)
-{
-    const struct layout *layout = rank->layout;
-    int n = layout_group_size(layout, kind);
-    int *members = memory_new((size_t)n, sizeof *members);
-    for (int r = 0; r < rank->program->n_ranks && n > 1; r++) {
-        layout_group_members(layout, kind, r, members);
-        struct communicator *communicator = members[0] == r ? make(rank, members, n) : NULL;
-        if (communicator)
-            *mine = communicator;
-    }
-    free(members);
-}
-
-static void open_inner_groups(struct rank *rank)
-{
-    bool divided = rank->layout->zero && rank->setting->job->optimizer == OPTIMIZER_LAMB;
-    for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
-        bool experts = kind == GROUP_EXPERT_DP && rank->shape.moe.experts;
-        if (kind == GROUP_EP && !rank->shape.moe.experts)
-            continue;
-        if (is_inner(kind))
-            open_kind(rank, (enum group_kind)kind, &rank->groups[kind]);
-        if (is_inner(kind) || (divided && (kind == GROUP_DP || experts)))
-            open_kind(rank, (enum group_kind)kind, &rank->side[kind]);
-    }
-}
-
-/* --- channels: one per sender, receiver and tag */
-
-static int count_tags(const struct program *program)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < program->n_ops; i++)
-        if (program->ops[i].kind == OP_SEND && program->ops[i].tag >= n)
-            n = program->ops[i].tag + 1;
-    return (int)n;
-}
-
-/* peers[script][tag]: enum peer that a script's messages with a tag go to, -1: it sends none. */
-static int *peers_by_tag(const struct program *program, int n_tags)
-{
-    int *peers = memory_new((size_t)program->n_scripts * (size_t)n_tags, sizeof *peers);
-    for (int i = 0; i < program->n_scripts * n_tags; i++)
-        peers[i] = -1;
-    for (int s = 0; s < program->n_scripts; s++)
-        for (uint32_t i = 0; i < program->scripts[s].n_ops; i++) {
-            const struct op *op = &program->ops[program->scripts[s].first_op + i];
-            if (op->kind == OP_SEND)
-                peers[s * n_tags + (int)op->tag] = op->role;
-        }
-    return peers;
-}
-
-static void open_channels(struct rank *rank)
-{
-    const struct program *program = rank->program;
-    int n = rank->n_tags = count_tags(program), *peers = peers_by_tag(program, n);
-    rank->sends = memory_new((size_t)n, sizeof(struct communicator *));
-    rank->receives = memory_new((size_t)n, sizeof(struct communicator *));
-    for (int tag = 0; tag < n; tag++)
-        for (int r = 0; r < program->n_ranks; r++) {
-            int peer = peers[program->ranks[r].script * n + tag];
-            if (peer < 0)
-                continue;
-            int members[2] = {r, program->ranks[r].peers[peer]}; /* from, to */
-            struct communicator *communicator = make(rank, members, 2);
-            if (communicator && communicator->me == 0)
-                rank->sends[tag] = communicator;
-            else if (communicator)
-                rank->receives[tag] = communicator;
-        }
-    free(peers);
-}
-
 static void open_chunks(struct rank *rank, uint64_t seed)
 {
     const struct layout *layout = rank->layout;
@@ -154,79 +46,6 @@ static void open_buffers(struct rank *rank)
     rank->targets = rank_memory(rank, tokens);
     rank->loss = rank_memory(rank, sizeof *rank->loss);
     rank->norm = rank_memory(rank, sizeof *rank->norm);
-}
-
-static void upload(struct rank *rank, void *to, const void *from, size_t bytes)
-{
-    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->copy_in(stream, to, from, bytes, &rank->diags);
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
-}
-
-/* Row of a gather over the context-parallel group at which a row of whole sequences stands: chunk j of 2 cp is the first half of
- * rank j's, or the second of rank 2 cp - 1 - j's. */
-static int32_t gathered_row(const struct shape *s, int64_t row)
-{
-    int64_t whole = s->seq_len * s->cp, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;
-    bool second = chunk >= s->cp;
-    int64_t owner = second ? 2 * s->cp - 1 - chunk : chunk;
-    return (int32_t)(((owner * s->micro_batch + sequence) * 2 + second) * half + row % half);
-}
-
-static size_t order_bytes(const struct shape *s)
-{
-    return (size_t)(s->tokens * s->cp) * sizeof(int32_t);
-}
-
-static void open_order(struct rank *rank)
-{
-    const struct shape *s = &rank->shape;
-    if (s->cp == 1)
-        return;
-    int32_t *order = memory_new((size_t)(s->tokens * s->cp), sizeof *order);
-    for (int64_t row = 0; row < s->tokens * s->cp; row++)
-        order[row] = gathered_row(s, row);
-    rank->order = rank_memory(rank, order_bytes(s));
-    upload(rank, rank->order, order, order_bytes(s));
-    free(order);
-}
-
-/* Press and others (arXiv:2108.12409): a geometric series from 2^(-8/n) for n a power of two; for other n that of the next lower
- * power of two, then every other one of the next higher. */
-static float alibi_slope(int heads, int head)
-{
-    int power = 1;
-    while (2 * power <= heads)
-        power *= 2;
-    if (head < power)
-        return exp2f(-8.0f * (float)(head + 1) / (float)power);
-    return exp2f(-4.0f * (float)(2 * (head - power) + 1) / (float)power);
-}
-
-static void open_slopes(struct rank *rank)
-{
-    const struct shape *s = &rank->shape;
-    if (!s->alibi)
-        return;
-    float *slopes = memory_new((size_t)s->heads, sizeof *slopes);
-    for (int i = 0; i < s->heads; i++)
-        slopes[i] = alibi_slope(s->model_heads, s->tp_rank * s->heads + i);
-    rank->slopes = rank_memory(rank, (size_t)s->heads * sizeof *slopes);
-    upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
-    free(slopes);
-}
-
-static bool adds_norm_over_replicas(const struct rank *rank)
-{
-    const struct script *script = &rank->program->scripts[rank->stage];
-    for (uint32_t i = 0; i < script->n_ops; i++) {
-        const struct op *op = &rank->program->ops[script->first_op + i];
-        if (op->kind == OP_COLLECTIVE && op->class == CLASS_OPTIMIZER && op->role == GROUP_DP)
-            return true;
-    }
-    return false;
 }
 
 enum status rank_open(const struct rank_options *options, struct device *device, struct world *world, struct rank *rank)
@@ -256,14 +75,10 @@ enum status rank_open(const struct rank_options *options, struct device *device,
     if (rank->status != STATUS_OK)
         return rank->status;
     open_streams(rank);
-    open_groups(rank);
-    open_inner_groups(rank);
-    open_channels(rank);
+    rank_open_communicators(rank);
     open_chunks(rank, options->seed);
     open_buffers(rank);
-    open_order(rank);
-    open_slopes(rank);
-    rank->norm_over_replicas = adds_norm_over_replicas(rank);
+    rank_open_constants(rank);
     return rank->status;
 }
 
@@ -296,12 +111,10 @@ void rank_close(struct rank *rank)
     api->memory_free(rank->device, rank->targets, tokens);
     api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
     api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
-    api->memory_free(rank->device, rank->order, order_bytes(&rank->shape));
-    api->memory_free(rank->device, rank->slopes, (size_t)rank->shape.heads * sizeof *rank->slopes);
+    rank_close_constants(rank);
+    rank_close_communicators(rank);
     update_close(rank);
     free(rank->chunks);
-    free(rank->sends);
-    free(rank->receives);
     binding_free(&rank->binding);
     rank->world->api->close(rank->world);
     api->close(rank->device);

@@ -169,6 +169,12 @@ void rank_wait(struct rank *rank, struct device_event *event, struct device_stre
 void rank_record(struct rank *rank, struct device_event *event, struct device_stream *stream);
 enum element rank_element(const struct rank *rank); /* of activations */
 
+/* --- communicators.c, constants.c: parts of opening and closing */
+void rank_open_communicators(struct rank *rank);
+void rank_close_communicators(struct rank *rank);
+void rank_open_constants(struct rank *rank);
+void rank_close_constants(struct rank *rank);
+
 /* --- weights.c */
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
 void chunk_close(struct rank *rank, struct chunk_state *chunk);

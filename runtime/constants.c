@@ -1,0 +1,93 @@
+/* constants.c - what a rank keeps in device memory or looks up once, whatever the step. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "runtime/rank.h"
+
+static void upload(struct rank *rank, void *to, const void *from, size_t bytes)
+{
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->copy_in(stream, to, from, bytes, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
+}
+
+/* Row of a gather over the context-parallel group at which a row of whole sequences stands: chunk j of 2 cp is the first half of
+ * rank j's, or the second of rank 2 cp - 1 - j's. */
+static int32_t gathered_row(const struct shape *s, int64_t row)
+{
+    int64_t whole = s->seq_len * s->cp, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;
+    bool second = chunk >= s->cp;
+    int64_t owner = second ? 2 * s->cp - 1 - chunk : chunk;
+    return (int32_t)(((owner * s->micro_batch + sequence) * 2 + second) * half + row % half);
+}
+
+static size_t order_bytes(const struct shape *s)
+{
+    return (size_t)(s->tokens * s->cp) * sizeof(int32_t);
+}
+
+static void open_order(struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    if (s->cp == 1)
+        return;
+    int32_t *order = memory_new((size_t)(s->tokens * s->cp), sizeof *order);
+    for (int64_t row = 0; row < s->tokens * s->cp; row++)
+        order[row] = gathered_row(s, row);
+    rank->order = rank_memory(rank, order_bytes(s));
+    upload(rank, rank->order, order, order_bytes(s));
+    free(order);
+}
+
+/* Press and others (arXiv:2108.12409): a geometric series from 2^(-8/n) for n a power of two; for other n that of the next lower
+ * power of two, then every other one of the next higher. */
+static float alibi_slope(int heads, int head)
+{
+    int power = 1;
+    while (2 * power <= heads)
+        power *= 2;
+    if (head < power)
+        return exp2f(-8.0f * (float)(head + 1) / (float)power);
+    return exp2f(-4.0f * (float)(2 * (head - power) + 1) / (float)power);
+}
+
+static void open_slopes(struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    if (!s->alibi)
+        return;
+    float *slopes = memory_new((size_t)s->heads, sizeof *slopes);
+    for (int i = 0; i < s->heads; i++)
+        slopes[i] = alibi_slope(s->model_heads, s->tp_rank * s->heads + i);
+    rank->slopes = rank_memory(rank, (size_t)s->heads * sizeof *slopes);
+    upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
+    free(slopes);
+}
+
+static bool adds_norm_over_replicas(const struct rank *rank)
+{
+    const struct script *script = &rank->program->scripts[rank->stage];
+    for (uint32_t i = 0; i < script->n_ops; i++) {
+        const struct op *op = &rank->program->ops[script->first_op + i];
+        if (op->kind == OP_COLLECTIVE && op->class == CLASS_OPTIMIZER && op->role == GROUP_DP)
+            return true;
+    }
+    return false;
+}
+
+void rank_open_constants(struct rank *rank)
+{
+    open_order(rank);
+    open_slopes(rank);
+    rank->norm_over_replicas = adds_norm_over_replicas(rank);
+}
+
+void rank_close_constants(struct rank *rank)
+{
+    const struct device_api *api = rank->device->api;
+    api->memory_free(rank->device, rank->order, order_bytes(&rank->shape));
+    api->memory_free(rank->device, rank->slopes, (size_t)rank->shape.heads * sizeof *rank->slopes);
+}

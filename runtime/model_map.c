@@ -1,0 +1,224 @@
+/* model_map.c - where a parameter stands in the whole model, what it is called and what it begins with. */
+#include <math.h>
+#include <stdio.h>
+
+#include "model/base/random.h"
+#include "runtime/parameters.h"
+
+static bool is_of_layer(enum parameter_kind kind)
+{
+    return kind >= PARAMETER_NORM1_GAIN && kind <= PARAMETER_EXPERT_DOWN_BIAS;
+}
+
+struct matrix_size {
+    int64_t rows, cols;
+};
+
+static int64_t up_width(const struct transformer *m, int64_t ffn)
+{
+    return m->gated_mlp ? 2 * ffn : ffn;
+}
+
+static struct matrix_size latent_size(const struct transformer *m, enum parameter_kind kind)
+{
+    const struct latent_attention *l = &m->latent;
+    int64_t h = m->hidden, a = m->heads, query = a * (l->qk_nope_dim + l->qk_rope_dim);
+    switch (kind) {
+    case PARAMETER_Q_DOWN: return (struct matrix_size){l->q_lora_rank, h};
+    case PARAMETER_Q_LATENT_GAIN:
+    case PARAMETER_Q_LATENT_BIAS: return (struct matrix_size){1, l->q_lora_rank};
+    case PARAMETER_Q_UP: return (struct matrix_size){query, l->q_lora_rank ? l->q_lora_rank : h};
+    case PARAMETER_KV_DOWN: return (struct matrix_size){l->kv_lora_rank + l->qk_rope_dim, h};
+    case PARAMETER_KV_LATENT_GAIN:
+    case PARAMETER_KV_LATENT_BIAS: return (struct matrix_size){1, l->kv_lora_rank};
+    default: return (struct matrix_size){a * (l->qk_nope_dim + l->v_dim), l->kv_lora_rank}; /* PARAMETER_KV_UP */
+    }
+}
+
+static struct matrix_size mixture_size(const struct transformer *m, enum parameter_kind kind)
+{
+    const struct mixture *moe = &m->moe;
+    int64_t h = m->hidden, n = moe->experts, f = moe->expert_ffn;
+    int64_t shared = !n ? 0 : moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * f;
+    switch (kind) {
+    case PARAMETER_ROUTER: return (struct matrix_size){n, h};
+    case PARAMETER_ROUTER_BIAS: return (struct matrix_size){1, n};
+    case PARAMETER_SHARED_UP: return (struct matrix_size){up_width(m, shared), h};
+    case PARAMETER_SHARED_UP_BIAS: return (struct matrix_size){up_width(m, shared), 1};
+    case PARAMETER_SHARED_DOWN: return (struct matrix_size){h, shared};
+    case PARAMETER_SHARED_DOWN_BIAS: return (struct matrix_size){shared > 0, h};
+    case PARAMETER_EXPERT_UP: return (struct matrix_size){n * up_width(m, f), h};
+    case PARAMETER_EXPERT_UP_BIAS: return (struct matrix_size){n * up_width(m, f), 1};
+    case PARAMETER_EXPERT_DOWN: return (struct matrix_size){n * h, f};
+    default: return (struct matrix_size){n * h, 1}; /* PARAMETER_EXPERT_DOWN_BIAS */
+    }
+}
+
+/* Of the whole model; of something that a model does not have, any. */
+static struct matrix_size whole_size(const struct transformer *m, enum parameter_kind kind)
+{
+    int64_t h = m->hidden, qkv = (int64_t)(m->heads + 2 * m->kv_heads) * m->head_dim, up = up_width(m, m->ffn_hidden);
+    bool latent = m->attention == ATTENTION_LATENT;
+    if (kind >= PARAMETER_Q_DOWN && kind <= PARAMETER_KV_UP)
+        return latent_size(m, kind);
+    if (kind >= PARAMETER_ROUTER && kind <= PARAMETER_EXPERT_DOWN_BIAS)
+        return mixture_size(m, kind);
+    switch (kind) {
+    case PARAMETER_TABLE:
+    case PARAMETER_HEAD: return (struct matrix_size){m->vocab, h};
+    case PARAMETER_POSITIONS: return (struct matrix_size){m->max_seq_len, h};
+    case PARAMETER_QKV: return (struct matrix_size){qkv, h};
+    case PARAMETER_QKV_BIAS: return (struct matrix_size){qkv, 1};
+    case PARAMETER_Q_GAIN:
+    case PARAMETER_Q_BIAS:
+    case PARAMETER_K_GAIN:
+    case PARAMETER_K_BIAS: return (struct matrix_size){1, m->head_dim};
+    case PARAMETER_PROJECTION: return (struct matrix_size){h, (int64_t)m->heads * (latent ? m->latent.v_dim : m->head_dim)};
+    case PARAMETER_UP: return (struct matrix_size){up, h};
+    case PARAMETER_UP_BIAS: return (struct matrix_size){up, 1};
+    case PARAMETER_DOWN: return (struct matrix_size){h, m->ffn_hidden};
+    default: return (struct matrix_size){1, h};
+    }
+}
+
+struct model_map model_map_of(const struct setting *setting)
+{
+    struct model_map map = {.layers = setting->model->layers};
+    for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
+        struct matrix_size size = whole_size(setting->model, (enum parameter_kind)kind);
+        map.rows[kind] = size.rows;
+        map.cols[kind] = size.cols;
+        if (!is_of_layer((enum parameter_kind)kind))
+            continue;
+        map.offsets_first[kind] = map.layer_stride;
+        map.layer_stride += map.rows[kind] * map.cols[kind];
+    }
+    map.total = map.layer_stride * map.layers;
+    for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
+        if (is_of_layer((enum parameter_kind)kind))
+            continue;
+        map.offsets_first[kind] = map.total;
+        map.total += map.rows[kind] * map.cols[kind];
+    }
+    return map;
+}
+
+int64_t model_map_index(const struct model_map *map, const struct parameter *p, int64_t i)
+{
+    int64_t block = i / p->cols / p->block, row = i / p->cols % p->block, col = i % p->cols;
+    int piece = 0;
+    while (piece + 1 < p->n_pieces && row >= p->pieces[piece].local + p->pieces[piece].count)
+        piece++;
+    int64_t whole_row = (p->first_block + block) * p->whole_block + p->pieces[piece].whole + row - p->pieces[piece].local;
+    int64_t base = map->offsets_first[p->kind] + (p->layer >= 0 ? p->layer * map->layer_stride : 0);
+    return base + whole_row * map->cols[p->kind] + p->first_col + col;
+}
+
+const char *parameter_kind_name(enum parameter_kind kind)
+{
+    static const char *const names[N_PARAMETER_KINDS] = {
+        "token table",
+        "position table",
+        "norm 1 gain",
+        "norm 1 bias",
+        "qkv",
+        "qkv bias",
+        "projection",
+        "projection bias",
+        "norm 2 gain",
+        "norm 2 bias",
+        "mlp up",
+        "mlp up bias",
+        "mlp down",
+        "mlp down bias",
+        "query norm gain",
+        "query norm bias",
+        "key norm gain",
+        "key norm bias",
+        "query down",
+        "query latent gain",
+        "query latent bias",
+        "query up",
+        "key-value down",
+        "key-value latent gain",
+        "key-value latent bias",
+        "key-value up",
+        "router",
+        "router bias",
+        "shared up",
+        "shared up bias",
+        "shared down",
+        "shared down bias",
+        "expert up",
+        "expert up bias",
+        "expert down",
+        "expert down bias",
+        "final norm gain",
+        "final norm bias",
+        "output matrix",
+    };
+    return names[kind];
+}
+
+char *model_map_name(const struct model_map *map, int64_t index, char *buffer, size_t size)
+{
+    bool inside = index < map->layer_stride * map->layers;
+    int64_t at = inside ? index % map->layer_stride : index;
+    for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
+        int64_t first = map->offsets_first[kind];
+        if (is_of_layer((enum parameter_kind)kind) != inside || at < first || at >= first + map->rows[kind] * map->cols[kind])
+            continue;
+        if (inside)
+            snprintf(buffer, size, "layer %lld %s", (long long)(index / map->layer_stride),
+                     parameter_kind_name((enum parameter_kind)kind));
+        else
+            snprintf(buffer, size, "%s", parameter_kind_name((enum parameter_kind)kind));
+        return buffer;
+    }
+    snprintf(buffer, size, "nothing");
+    return buffer;
+}
+
+static bool is_bias(enum parameter_kind kind)
+{
+    switch (kind) {
+    case PARAMETER_NORM1_BIAS:
+    case PARAMETER_NORM2_BIAS:
+    case PARAMETER_FINAL_BIAS:
+    case PARAMETER_QKV_BIAS:
+    case PARAMETER_PROJECTION_BIAS:
+    case PARAMETER_UP_BIAS:
+    case PARAMETER_DOWN_BIAS:
+    case PARAMETER_Q_BIAS:
+    case PARAMETER_K_BIAS:
+    case PARAMETER_Q_LATENT_BIAS:
+    case PARAMETER_KV_LATENT_BIAS:
+    case PARAMETER_ROUTER_BIAS:
+    case PARAMETER_SHARED_UP_BIAS:
+    case PARAMETER_SHARED_DOWN_BIAS:
+    case PARAMETER_EXPERT_UP_BIAS:
+    case PARAMETER_EXPERT_DOWN_BIAS: return true;
+    default: return false;
+    }
+}
+
+float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed)
+{
+    switch (kind) {
+    case PARAMETER_NORM1_GAIN:
+    case PARAMETER_NORM2_GAIN:
+    case PARAMETER_Q_GAIN:
+    case PARAMETER_K_GAIN:
+    case PARAMETER_Q_LATENT_GAIN:
+    case PARAMETER_KV_LATENT_GAIN:
+    case PARAMETER_FINAL_GAIN: return 1.0f;
+    default: break;
+    }
+    if (is_bias(kind))
+        return 0.0f;
+    struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
+    double deviation = 0.02;
+    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN || kind == PARAMETER_EXPERT_DOWN)
+        deviation /= sqrt(2.0 * map->layers);
+    return (float)((2 * random_uniform(&stream) - 1) * deviation * sqrt(3.0));
+}

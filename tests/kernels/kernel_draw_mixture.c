@@ -1,0 +1,249 @@
+/* kernel_draw_mixture.c - calls of experts, of other kinds of attention, of optimizers in parts. */
+#include "tests/kernels/kernel_draw.h"
+
+void draw_rows(struct draw *d)
+{
+    struct rows_call *call = &d->c->call.rows;
+    int form = (int)draw_between(d, 0, 3); /* as they are, fetched, spread, folded */
+    *call = (struct rows_call){.n = draw_between(d, 1, d->size), .width = draw_width(d), .accumulate = draw_coin(d)};
+    int64_t ratio = draw_between(d, 1, 3), from = call->n, to = call->n;
+    call->from_row = call->width + 8 * draw_between(d, 0, 1);
+    call->to_row = call->width + draw_between(d, 0, 3);
+    draw_text(d, "n %lld width %lld form %d ratio %lld%s", (long long)call->n, (long long)call->width, form, (long long)ratio,
+              call->accumulate ? " added" : "");
+    if (form == 1)
+        draw_indices(d, "index", SLOT(rows.index), call->n, from);
+    if (form == 2) {
+        call->scatter = true;
+        call->share = ratio;
+        to = call->n + 2;
+        draw_places(d, "index", SLOT(rows.index), call->n, to);
+    }
+    if (form == 3) {
+        call->fold = ratio;
+        from = ratio * call->n;
+    }
+    if (draw_coin(d))
+        *(int32_t *)operand_data(draw_operand(d, "count", OPERAND_INT32, ROLE_IN, SLOT(rows.count), 1)) = (int32_t)(call->n - 1);
+    IN("from", rows.from, from * call->from_row);
+    draw_numbers(d, "to", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(rows.to), to * call->to_row, -1, 1);
+}
+
+void draw_route(struct draw *d, enum kernel kernel)
+{
+    struct route_call *call = &d->c->call.route;
+    *call = (struct route_call){.t = draw_between(d, 1, d->size), .experts = (int)draw_between(d, 1, 40)};
+    call->top_k = (int)draw_between(d, 1, call->experts < 8 ? call->experts : 8);
+    if (draw_coin(d)) { /* eight groups of the largest size, two of them open */
+        call->experts = (call->experts + 7) / 8 * 8;
+        call->groups = 8;
+        call->top_groups = 2;
+        call->top_k = (int)draw_between(d, 1, call->experts / 4 < 8 ? call->experts / 4 : 8);
+    }
+    bool forward = kernel == KERNEL_ROUTE_FORWARD;
+    int64_t n = call->t * call->top_k;
+    draw_text(d, "t %lld experts %d top %d", (long long)call->t, call->experts, call->top_k);
+    draw_numbers(d, "logits", OPERAND_ACTIVATION, ROLE_IN, SLOT(route.logits), call->t * call->experts, -4, 4);
+    FLOATS("gate", forward ? ROLE_OUT : ROLE_IN, route.gate, n);
+    draw_operand(d, "expert", OPERAND_INT32, forward ? ROLE_OUT : ROLE_IN, SLOT(route.expert), n);
+    if (forward)
+        return;
+    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_ROUTE_FORWARD, .route = *call});
+    FLOATS("dgate", ROLE_IN, route.dgate, n);
+    OUT("dlogits", route.dlogits, call->t * call->experts);
+}
+
+void draw_expert_sort(struct draw *d)
+{
+    struct expert_sort_call *call = &d->c->call.expert_sort;
+    *call = (struct expert_sort_call){.n = draw_between(d, 1, 8 * d->size), .experts = (int)draw_between(d, 1, 40)};
+    draw_text(d, "n %lld experts %d", (long long)call->n, call->experts);
+    draw_indices(d, "expert", SLOT(expert_sort.expert), call->n, call->experts);
+    draw_operand(d, "counts", OPERAND_INT32, ROLE_OUT, SLOT(expert_sort.counts), call->experts);
+    draw_operand(d, "place", OPERAND_INT32, ROLE_OUT, SLOT(expert_sort.place), call->n);
+}
+
+void draw_expert_arrivals(struct draw *d)
+{
+    struct expert_arrivals_call *call = &d->c->call.expert_arrivals;
+    *call = (struct expert_arrivals_call){
+        .ep = (int)draw_between(d, 1, 4), .tp = (int)draw_between(d, 1, 3), .experts = (int)draw_between(d, 1, 5)};
+    call->me = (int)draw_between(d, 0, call->tp - 1);
+    int64_t own = call->ep * call->experts, all = own * call->tp, rows = 0;
+    draw_text(d, "ep %d tp %d (%d) experts %d", call->ep, call->tp, call->me, call->experts);
+    draw_indices(d, "counts", SLOT(expert_arrivals.counts), own, 9);
+    int32_t *arrived = draw_indices(d, "arrived", SLOT(expert_arrivals.arrived), all, 9);
+    for (int64_t i = 0; i < all; i++)
+        rows += arrived[i];
+    draw_operand(d, "sent", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.sent), call->ep);
+    draw_operand(d, "received", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.received), call->ep);
+    draw_operand(d, "members", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.members), call->tp);
+    draw_operand(d, "offsets", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.offsets), call->experts + 1);
+    draw_operand(d, "order", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.order), rows);
+}
+
+void draw_combine(struct draw *d, enum kernel kernel)
+{
+    struct combine_call *call = &d->c->call.combine;
+    *call = (struct combine_call){.t = draw_between(d, 1, d->size), .h = draw_width(d), .top_k = (int)draw_between(d, 1, 4)};
+    int64_t copies = call->t * call->top_k;
+    bool forward = kernel == KERNEL_COMBINE_FORWARD;
+    draw_text(d, "t %lld h %lld top %d", (long long)call->t, (long long)call->h, call->top_k);
+    IN("rows", combine.rows, copies * call->h);
+    draw_places(d, "place", SLOT(combine.place), copies, copies);
+    if (!forward || draw_coin(d))
+        FLOATS("gate", ROLE_IN, combine.gate, copies);
+    if (forward) {
+        OUT("y", combine.y, call->t * call->h);
+        return;
+    }
+    IN("dy", combine.dy, call->t * call->h);
+    OUT("drows", combine.drows, copies * call->h);
+    FLOATS("dgate", ROLE_OUT, combine.dgate, copies);
+}
+
+/* Groups of rows, some empty; the rows fill what there is room for. */
+static int32_t *group_offsets(struct draw *d, size_t slot, int groups)
+{
+    int32_t *offsets = operand_data(draw_operand(d, "offsets", OPERAND_INT32, ROLE_IN, slot, groups + 1));
+    offsets[0] = 0;
+    for (int g = 0; g < groups; g++)
+        offsets[g + 1] = offsets[g] + (int32_t)(draw_coin(d) ? draw_between(d, 0, d->size / 2) : 0);
+    return offsets;
+}
+
+void draw_grouped(struct draw *d, enum kernel kernel)
+{
+    struct grouped_call *call = &d->c->call.grouped;
+    *call = (struct grouped_call){.groups = (int)draw_between(d, 1, 5), .in = draw_width(d), .out = draw_width(d)};
+    call->most = group_offsets(d, SLOT(grouped.offsets), call->groups)[call->groups];
+    int64_t weights = call->groups * call->out * call->in;
+    draw_text(d, "groups %d rows %lld in %lld out %lld", call->groups, (long long)call->most, (long long)call->in,
+              (long long)call->out);
+    if (kernel != KERNEL_GROUPED_FORWARD)
+        IN("dy", grouped.dy, call->most * call->out);
+    if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
+        IN("x", grouped.x, call->most * call->in);
+    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+        IN("w", grouped.w, weights);
+    if (kernel == KERNEL_GROUPED_FORWARD && draw_coin(d))
+        IN("bias", grouped.bias, call->groups * call->out);
+    if (kernel == KERNEL_GROUPED_FORWARD)
+        OUT("y", grouped.y, call->most * call->out);
+    if (kernel == KERNEL_GROUPED_BACKWARD_INPUT)
+        OUT("dx", grouped.dx, call->most * call->in);
+    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+        return;
+    FLOATS("dw", ROLE_IN_OUT, grouped.dw, weights);
+    if (draw_coin(d))
+        FLOATS("dbias", ROLE_IN_OUT, grouped.dbias, call->groups * call->out);
+}
+
+void draw_stretch(struct draw *d, enum kernel kernel)
+{
+    struct stretch_call *call = &d->c->call.stretch;
+    int kv = (int)draw_between(d, 1, 2);
+    *call = (struct stretch_call){.batch = draw_between(d, 1, 2),
+                                  .keys = draw_between(d, 1, d->size),
+                                  .kv_heads = kv,
+                                  .heads = kv * (int)draw_between(d, 1, 3),
+                                  .head_dim = 8 * (int)draw_between(d, 1, 9),
+                                  .value_dim = 8 * (int)draw_between(d, 1, 9)};
+    call->queries = draw_between(d, 1, call->keys);
+    call->first = draw_between(d, 0, call->keys - call->queries);
+    call->window = draw_coin(d) ? draw_between(d, 1, call->keys + 3) : 0;
+    int64_t q = call->heads * call->head_dim, k = kv * call->head_dim, v = kv * call->value_dim;
+    int64_t out = call->heads * call->value_dim, queries = call->batch * call->queries, keys = call->batch * call->keys;
+    call->q_at = (struct strided){q, call->queries * q};
+    call->k_at = (struct strided){k, call->keys * k};
+    call->v_at = (struct strided){v, call->keys * v};
+    call->out_at = (struct strided){out, call->queries * out};
+    bool forward = kernel == KERNEL_STRETCH_FORWARD;
+    draw_text(d, "batch %lld queries %lld from %lld of %lld window %lld heads %d/%d dims %d %d", (long long)call->batch,
+              (long long)call->queries, (long long)call->first, (long long)call->keys, (long long)call->window, call->heads,
+              call->kv_heads, call->head_dim, call->value_dim);
+    if (draw_coin(d))
+        POSITIVE("slopes", ROLE_IN, stretch.slopes, call->heads);
+    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.q), queries * q, -2, 2);
+    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.k), keys * k, -2, 2);
+    draw_numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.v), keys * v, -2, 2);
+    draw_numbers(d, "out", OPERAND_ACTIVATION, forward ? ROLE_OUT : ROLE_IN, SLOT(stretch.out), queries * out, -1, 1);
+    FLOATS("log_sum_exp", forward ? ROLE_OUT : ROLE_IN, stretch.log_sum_exp, queries * call->heads);
+    if (forward)
+        return;
+    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = *call});
+    draw_rounded(call->out, queries * out);
+    IN("dout", stretch.dout, queries * out);
+    OUT("dq", stretch.dq, queries * q);
+    draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), keys * k, -1, 1);
+    draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), keys * v, -1, 1);
+}
+
+void draw_head_norm(struct draw *d, enum kernel kernel)
+{
+    struct head_norm_call *call = &d->c->call.head_norm;
+    *call = (struct head_norm_call){.t = draw_between(d, 1, d->size),
+                                    .heads = (int)draw_between(d, 1, 3),
+                                    .head_dim = 4 * (int)draw_between(d, 1, 20),
+                                    .rms = draw_coin(d),
+                                    .epsilon = 1e-5f};
+    int64_t head = (int64_t)call->heads * call->head_dim;
+    call->x_row = head + 8 * draw_between(d, 0, 1);
+    call->y_row = head;
+    draw_text(d, "t %lld heads %d dim %d %s", (long long)call->t, call->heads, call->head_dim, call->rms ? "rms" : "layer");
+    IN("x", head_norm.x, call->t * call->x_row);
+    IN("gain", head_norm.gain, call->head_dim);
+    if (kernel == KERNEL_HEAD_NORM_FORWARD) {
+        if (draw_coin(d))
+            IN("bias", head_norm.bias, call->head_dim);
+        OUT("y", head_norm.y, call->t * call->y_row);
+        return;
+    }
+    IN("dy", head_norm.dy, call->t * call->y_row);
+    if (draw_coin(d))
+        draw_alias(d, "dy", SLOT(head_norm.dx));
+    else
+        OUT("dx", head_norm.dx, call->t * call->y_row);
+    FLOATS("dgain", ROLE_IN_OUT, head_norm.dgain, call->head_dim);
+    if (draw_coin(d))
+        FLOATS("dbias", ROLE_IN_OUT, head_norm.dbias, call->head_dim);
+}
+
+void draw_lamb_part(struct draw *d, enum kernel kernel)
+{
+    struct lamb_part_call *call = &d->c->call.lamb_part;
+    bool apply = kernel == KERNEL_LAMB_APPLY;
+    *call = (struct lamb_part_call){.n = draw_between(d, 1, d->size * d->size),
+                                    .rate = 0.01f,
+                                    .beta1 = 0.9f,
+                                    .beta2 = 0.95f,
+                                    .epsilon = 1e-5f,
+                                    .decay = 0.1f,
+                                    .step = draw_between(d, 1, 100)};
+    draw_text(d, "n %lld step %lld", (long long)call->n, (long long)call->step);
+    FLOATS("p", apply ? ROLE_IN_OUT : ROLE_IN, lamb_part.p, call->n);
+    FLOATS("update", apply ? ROLE_IN : ROLE_OUT, lamb_part.update, call->n);
+    POSITIVE("norms", apply ? ROLE_IN : ROLE_IN_OUT, lamb_part.norms, 2);
+    if (apply) {
+        if (draw_coin(d))
+            OUT("compute", lamb_part.compute, call->n);
+        return;
+    }
+    FLOATS("m", ROLE_IN_OUT, lamb_part.m, call->n);
+    POSITIVE("v", ROLE_IN_OUT, lamb_part.v, call->n);
+    FLOATS("g", ROLE_IN, lamb_part.g, call->n);
+    draw_clipping(d, SLOT(lamb_part.clip.square), &call->clip.most);
+}
+
+void draw_sgd(struct draw *d)
+{
+    struct sgd_call *call = &d->c->call.sgd;
+    *call = (struct sgd_call){.n = draw_between(d, 1, d->size * d->size), .rate = 0.1f, .momentum = 0.9f, .decay = 0.1f};
+    draw_text(d, "n %lld", (long long)call->n);
+    FLOATS("p", ROLE_IN_OUT, sgd.p, call->n);
+    FLOATS("m", ROLE_IN_OUT, sgd.m, call->n);
+    FLOATS("g", ROLE_IN, sgd.g, call->n);
+    if (draw_coin(d))
+        OUT("compute", sgd.compute, call->n);
+    draw_clipping(d, SLOT(sgd.clip.square), &call->clip.most);
+}
