@@ -61,9 +61,9 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
  * too. */
 static double network_rate(const struct cluster *cluster, struct group_span span)
 {
-    double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
-    int sharing = span.sharing > 1 ? span.sharing : 1;
-    double rate = nic * span.ranks_per_domain / sharing;
+    int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
+    double nics = fmin(span.ranks_per_domain, (double)hosts * cluster->nics_per_node);
+    double rate = nics * cluster->nic_rate * cluster->net_fraction / (span.sharing > 1 ? span.sharing : 1);
     return fmin(rate, local_rate(&cluster->gpu, span));
 }
 

@@ -45,7 +45,7 @@ struct group_span replica_span(const struct layout *layout, const struct cluster
 {
     struct group_span span = layout_span(layout, cluster, GROUP_DP);
     if (layout->zero == 3 && !(layout->features & FEATURE_BIT(DP_OVERLAP)))
-        span.sharing *= span.ranks_per_domain;
+        span.sharing *= span.ranks_per_domain < cluster->nics_per_node ? span.ranks_per_domain : cluster->nics_per_node;
     return span;
 }
 
