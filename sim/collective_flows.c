@@ -8,7 +8,8 @@
 
 static int domain_of(const struct fabric *fabric, int gpu)
 {
-    return fabric->shape.nvlink_domain > 1 ? gpu / fabric->shape.nvlink_domain : gpu;
+    int domain = fabric_domain_gpus(fabric);
+    return domain > 1 ? gpu / domain : gpu;
 }
 
 static int set_of(const struct fabric *fabric, int gpu)

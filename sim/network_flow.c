@@ -1,5 +1,6 @@
 #include "sim/network_flow.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -220,7 +221,7 @@ static const struct known_message *message_known(struct network_flow *n, double 
 /* Are two ranks, or the one that stands for a class and its peer, in one NVLink domain? */
 static bool share_domain(const struct network_flow *n, int from, int to)
 {
-    int domain = n->options.fabric->shape.nvlink_domain;
+    int domain = fabric_domain_gpus(n->options.fabric);
 
     if (n->fold != NULL) {
         const struct program_rank *rank = &n->fold->program.ranks[from];
@@ -357,6 +358,17 @@ static bool part_ended(struct network_flow *n, uint32_t flow)
     return true;
 }
 
+/* B/s of each edge's part of the NICs while the group is alone: rings and trees have as many channels as members in a domain,
+ * over as many NICs as there are; in an all-to-all every member has its share. */
+static double edge_rate(const struct network_flow *n, enum collective_shape shape, const struct group_span *span)
+{
+    const struct cluster *c = &n->cluster;
+    int hosts = c->nvlink_domain > c->gpus_per_node ? c->nvlink_domain / c->gpus_per_node : 1, nics = hosts * c->nics_per_node;
+    if (shape == SHAPE_ALL_TO_ALL || span->ranks_per_domain < 1)
+        return n->nic_rate;
+    return c->nic_rate * c->net_fraction * fmin(1, (double)nics / span->ranks_per_domain);
+}
+
 static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
                              uint64_t what)
 {
@@ -378,7 +390,7 @@ static void begin_collective(void *state, nanos now, enum collective collective,
         group_shape_open(n, group, shape);
     uint32_t first = flows->shapes[shape].first, n_flows = flows->shapes[shape].n;
     uint32_t transfer = transfer_new(n, what, total - nanos_from_seconds(cost.bandwidth_s), n_flows);
-    double carried = cost.bandwidth_s * n->nic_rate * flows->shapes[shape].share / n->options.queue_pairs;
+    double carried = cost.bandwidth_s * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share / n->options.queue_pairs;
     if (n->options.per_step && shape == SHAPE_RING) {
         uint32_t length = flows->shapes[shape].ring, parts = (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (length - 1);
         ring_start(n, first, n_flows, length, transfer, carried, parts);

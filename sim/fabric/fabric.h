@@ -187,4 +187,11 @@ static inline int fabric_agg(const struct fabric *fabric, int plane, int pod, in
     return (plane * fabric->n_pods + pod) * fabric->shape.aggs_per_pod + index;
 }
 
+/* What exchanges treat as one: an NVLink domain, or a host whose GPUs NVLink joins in several islands. */
+static inline int fabric_domain_gpus(const struct fabric *fabric)
+{
+    int domain = fabric->shape.nvlink_domain, host = fabric->shape.gpus_per_host;
+    return domain > 1 && domain < host ? host : domain;
+}
+
 #endif
