@@ -108,6 +108,27 @@ START_TEST(a_pipeline_alone_takes_the_analytic_time)
 }
 END_TEST
 
+/* Nodes of two boards with a NIC for two GPUs: all replicas' groups exchange at once and share NICs as the closed form has it. */
+START_TEST(shared_nics_are_shared_alike)
+{
+    static const char *const layouts[] = {"tp=8,pp=2,dp=2,mb=1", "tp=2,pp=2,dp=8,mb=1", "tp=1,pp=2,dp=16,mb=1"};
+    for (int i = 0; i < 3; i++) {
+        struct job_case c;
+        struct diags diags = {0};
+        job_create(&c, 4, 64, layouts[i]);
+        fabric_free(&c.fabric);
+        ck_assert_int_eq(catalog_cluster("jean-zay-a100", &c.cluster, &diags), STATUS_OK);
+        c.cluster.nodes = 4;
+        c.job.features = c.layout.features = FEATURE_BIT(FUSED_OPS);
+        ck_assert_int_eq(fabric_create(&c.cluster, &c.fabric, &diags), STATUS_OK);
+        struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
+        double analytic = (double)step_of(&c, NULL), flow = (double)step_of(&c, &options);
+        ck_assert_double_eq_tol(flow / analytic, 1, 1e-3);
+        fabric_free(&c.fabric);
+    }
+}
+END_TEST
+
 /* ---- edges */
 
 START_TEST(edges_by_hand)
@@ -485,6 +506,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_test(all, alone_it_is_the_closed_form);
     tcase_add_test(all, a_pipeline_alone_takes_the_analytic_time);
+    tcase_add_test(all, shared_nics_are_shared_alike);
     tcase_add_test(all, edges_by_hand);
     tcase_add_test(all, trees_are_trees);
     tcase_add_test(all, all_to_all_is_all_pairs);
