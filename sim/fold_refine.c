@@ -96,15 +96,23 @@ static void begin_links(struct refinement *r)
         r->seen[PART_LINKS][options->events[i].link] = fold_then(1, options->events[i].link);
 }
 
+/* What a message costs besides its way: whether its ends are in one domain. */
+static bool in_one_domain(const struct refinement *r, const struct fold_connection *c)
+{
+    const struct network_flow_options *options = r->network->options;
+    int domain = fabric_domain_gpus(options->fabric);
+    int from = options->placement != NULL ? options->placement[c->from] : c->from;
+    int to = options->placement != NULL ? options->placement[c->to] : c->to;
+
+    return from == to || (domain > 1 && from / domain == to / domain);
+}
+
 static void begin_connections(struct refinement *r)
 {
-    const struct fabric *fabric = r->network->options->fabric;
-
     for (size_t i = 0; i < r->n[PART_CONNECTIONS]; i++) {
         const struct fold_connection *c = &r->fold->connections[i];
-        bool nvlink = c->n_hops == 2 && fabric_layer_of(fabric, r->fold->hops[c->first_hop]) == LAYER_NVLINK_OUT;
-        r->seen[PART_CONNECTIONS][i] =
-            fold_then(fold_then(fold_then(c->owner, c->queue_pair), bits_of(fold_way_rate(r, c))), nvlink);
+        uint64_t seen = fold_then(fold_then(c->owner, c->queue_pair), bits_of(fold_way_rate(r, c)));
+        r->seen[PART_CONNECTIONS][i] = fold_then(seen, c->owner == N_GROUP_KINDS && in_one_domain(r, c));
     }
 }
 
