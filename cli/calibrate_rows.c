@@ -99,29 +99,40 @@ static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t s
     c->rows[c->n_rows++] = row;
 }
 
-static int compare_draws(const void *a, const void *b)
+/* Rows of one kind: the group; of collectives also which one and over how many ranks, since few of each are measured. */
+static size_t stratum_of(const struct calibrated_row *row)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    bool collective = row->kernel && row->kernel->op == KERNEL_COLLECTIVE;
+    if (!collective)
+        return row->group << 32;
+    const struct kernel_collective *k = &row->kernel->collective;
+    return (row->group << 8 | (size_t)k->collective) << 24 | (size_t)k->ranks;
 }
 
-/* Of every group at least the part asked for, so that a half fits at most a half; rows of one case go together. */
+static int compare_draws(const void *a, const void *b)
+{
+    const struct calibrated_row *x = *(struct calibrated_row *const *)a, *y = *(struct calibrated_row *const *)b;
+    int by_stratum = (x->stratum > y->stratum) - (x->stratum < y->stratum);
+    return by_stratum ? by_stratum : (x->draw > y->draw) - (x->draw < y->draw);
+}
+
+/* Of every kind at least the part asked for, so that a half fits at most a half; rows of one case go together. */
 static void hold_out(struct calibrating *c)
 {
-    double *draws = memory_new(c->n_rows, sizeof *draws);
-    for (size_t g = 0; g < c->n_groups; g++) {
-        size_t n = 0;
-        for (size_t i = 0; i < c->n_rows; i++)
-            if (c->rows[i].group == g)
-                draws[n++] = c->rows[i].draw;
-        size_t held = (size_t)ceil(c->holdout * (double)n);
-        if (held == 0)
-            continue;
-        qsort(draws, n, sizeof *draws, compare_draws); /* equal ones are interchangeable */
-        for (size_t i = 0; i < c->n_rows; i++)
-            c->rows[i].held_out |= c->rows[i].group == g && c->rows[i].draw <= draws[held - 1];
+    struct calibrated_row **rows = memory_new(c->n_rows, sizeof *rows);
+    for (size_t i = 0; i < c->n_rows; i++) {
+        rows[i] = &c->rows[i];
+        rows[i]->stratum = stratum_of(rows[i]);
     }
-    free(draws);
+    qsort(rows, c->n_rows, sizeof *rows, compare_draws); /* equal draws are of one case and share its part */
+    for (size_t first = 0, n; first < c->n_rows; first += n) {
+        for (n = 1; first + n < c->n_rows && rows[first + n]->stratum == rows[first]->stratum;)
+            n++;
+        size_t held = (size_t)ceil(c->holdout * (double)n);
+        for (size_t i = 0; i < n && held > 0; i++)
+            rows[first + i]->held_out = rows[first + i]->draw <= rows[first + held - 1]->draw;
+    }
+    free(rows);
 }
 
 /* Whether the entry says anything about such a kernel. */

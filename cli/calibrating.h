@@ -35,7 +35,8 @@ struct calibrated_row {
     const struct measurement *run;
     const char *table;
     size_t group;
-    double draw; /* uniform, the case's own: the lowest are held out */
+    size_t stratum; /* rows of one kind, of which the part asked for is held out */
+    double draw;    /* uniform, the case's own: the lowest are held out */
     bool held_out;
     double measured, before, after; /* seconds */
 };
