@@ -59,8 +59,8 @@ static enum status run_reference(struct invocation *call, const struct validatio
                             .ep = 1,
                             .micro_batch = 1,
                             .schedule = SCHEDULE_NONE,
-                            .features = v->setup->layout.features &
-                                        ~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P))};
+                            .features = v->setup->layout.features & ~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
+                                                                      FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))};
     struct program program;
     setting.gpus = 1;
     enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, &call->diags);

@@ -53,6 +53,8 @@ static void add_leaves(struct leaves *leaves, const struct work_table *works, in
         int32_t id, child, rounds;
     } stack[WORK_DEPTH_MAX];
     int depth = 1;
+    if (works->items[root].kind == WORK_PAIRED) /* executed one after the other */
+        root = works->children[works->items[root].sequence.first_child];
     stack[0].id = root;
     stack[0].child = 0;
     stack[0].rounds = works->items[root].kind == WORK_SEQUENCE ? works->items[root].sequence.repeat : 1;

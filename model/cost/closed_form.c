@@ -6,6 +6,9 @@
  *     bubble = (p-1)(F + B + W) / v        gpipe, 1f1b (v = 1), interleaved
  *              (p-1)(F + B)  - (p-1) W ... see bubble_seconds for the zero-bubble schedules
  *
+ * Where passes run in pairs (DualPipe; interleaved with ep_overlap) the micro-batches that neither fill nor drain the pipeline
+ * take what a pair takes instead of T; see paired_micro_batches.
+ *
  * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation, features) as the mean over the model's
  * layers.
  */
@@ -35,6 +38,9 @@ struct pass_costs {
     double head_s, embedding_s;                                    /* both passes, for the slowest stage */
     double forward_s, input_s, weight_s;                           /* totals of the three */
     double layer_launches;                                         /* host seconds of one layer's forward and backward */
+    bool pairs_known;
+    struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
+    double pair_s;                   /* its total */
 };
 
 struct closed_form {
@@ -67,7 +73,8 @@ void closed_form_destroy(struct closed_form *form)
 
 /* Features that change a pass; the others change only how passes are put together. */
 #define PASS_FEATURES                                                                                                            \
-    (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA)))
+    (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA) |           \
+       FEATURE_BIT(EP_OVERLAP)))
 
 static struct pass_key key_of(const struct layout *l)
 {
@@ -167,7 +174,26 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
     work_table_free(&table);
 }
 
-static const struct pass_costs *costs_of(struct closed_form *form, const struct layout *layout)
+/* Forward and backward passes that run in pairs. */
+static void costs_fill_pairs(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    struct machine machine = pass_machine(layout, setting);
+    struct work_table table = {0};
+    int layers = setting->model->layers;
+    struct layer_range all = {0, layers};
+    int32_t passes[2];
+    for (int i = 0; i < 2; i++)
+        passes[i] = work_add_pass(&table, layout, setting, i ? PASS_BACKWARD : PASS_FORWARD, all, false, false);
+    for (int i = 0; i < 2; i++)
+        work_cost_by_class(&machine, &table, work_add_paired(&table, passes[i], passes[i], passes[!i]), &costs->layer_pair);
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        costs->layer_pair.s[i] /= layers;
+    costs->pair_s = cost_by_class_total(&costs->layer_pair);
+    costs->pairs_known = true;
+    work_table_free(&table);
+}
+
+static struct pass_costs *costs_of(struct closed_form *form, const struct layout *layout)
 {
     struct pass_key key = key_of(layout);
     struct pass_costs *slot = slot_of(form->slots, form->n_slots, &key);
@@ -191,27 +217,43 @@ static double first_wait(const struct layout *l, double m, double held, double f
     return (l->pp - 1) * (forward + input) - (fmin(m, held) - 1) * forward;
 }
 
+/*
+ * Micro-batches whose forward and backward passes run in pairs F&B. What fills and drains the pipeline does not: p + 1 of
+ * DualPipe's (P + 1 of the 2 pp places of DualPipe-V, of the 2 m chunks), one round of p of interleaved 1F1B, and the round that
+ * is not full.
+ */
+static double paired_micro_batches(const struct layout *l, double m)
+{
+    switch (l->schedule) {
+    case SCHEDULE_INTERLEAVED: return l->features & FEATURE_BIT(EP_OVERLAP) ? fmax(0, floor(m / l->pp) * l->pp - l->pp) : 0;
+    case SCHEDULE_DUALPIPE: return fmax(0, m - l->pp - 1);
+    case SCHEDULE_DUALPIPEV: return fmax(0, m - l->pp - 0.5);
+    default: return 0;
+    }
+}
+
 /* Times of one chunk. A last round of fewer than p micro-batches goes round the ring of stages once per chunk all the same: in
  * the backward direction, where no forward passes are left to fill the gap; in both when it is the only round. */
-static double interleaved_bubble(const struct layout *l, double m, double forward, double backward)
+static double interleaved_bubble(const struct layout *l, double m, double pair, double forward, double backward)
 {
     double missing = ceil(m / l->pp) * l->pp - m;
     double ring = m > l->pp ? backward : forward + backward;
-    return (l->pp - 1) * (forward + backward) + (l->vpp - 1) * missing * ring;
+    return (l->pp - 1) * pair + (l->vpp - 1) * missing * ring;
 }
 
-static double bubble_seconds(const struct layout *l, double m, double forward, double input, double weight)
+/* `pair`: a forward and a backward pass together, less than their sum where they hide one another's exchanges. */
+static double bubble_seconds(const struct layout *l, double m, double pair, double forward, double input, double weight)
 {
     double rounds = l->pp - 1;
     switch (l->schedule) {
-    case SCHEDULE_INTERLEAVED: return interleaved_bubble(l, m, forward / l->vpp, (input + weight) / l->vpp);
+    case SCHEDULE_INTERLEAVED: return interleaved_bubble(l, m, pair / l->vpp, forward / l->vpp, (input + weight) / l->vpp);
     case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(l, m, l->pp, forward, input));
     case SCHEDULE_ZB2P:
         return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(l, m, 2.0 * l->pp - 1, forward, input));
     /* What the programs give: none for F = B = W; DualPipe's published (P/2 - 1)(F&B + B - 3W) for F = B. */
     case SCHEDULE_ZBV: return rounds * fmax(0, fmax(forward, input) - weight);
-    case SCHEDULE_DUALPIPE: return (l->pp / 2.0 - 1) * (2 * forward + fmax(0, input - weight));
-    case SCHEDULE_DUALPIPEV: return rounds * (forward + fmax(0, input - weight) / 2);
+    case SCHEDULE_DUALPIPE: return (l->pp / 2.0 - 1) * (pair - input - weight + forward + fmax(0, input - weight));
+    case SCHEDULE_DUALPIPEV: return rounds * (pair - input - weight + forward + fmax(0, input - weight)) / 2;
     default: return rounds * (forward + input + weight);
     }
 }
@@ -318,22 +360,29 @@ static int largest_stage_layers(const struct layout *l, int layers)
 void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)
 {
     const struct setting *setting = &form->setting;
-    const struct pass_costs *c = costs_of(form, l);
-    double m = (double)layout_micro_batches(l, setting->job), n = largest_stage_layers(l, setting->model->layers);
+    struct pass_costs *c = costs_of(form, l);
+    double m = (double)layout_micro_batches(l, setting->job), paired = paired_micro_batches(l, m),
+           n = largest_stage_layers(l, setting->model->layers);
     double ends =
         l->pp == 1
             ? c->head_s + c->embedding_s
             : fmax(0, c->head_s - (setting->model->layers % (l->pp * l->vpp) ? c->forward_s + c->input_s + c->weight_s : 0));
     struct estimate e = {0};
-    add_scaled(&e.by_class, &c->layer_forward, m * n);
-    add_scaled(&e.by_class, &c->layer_input, m * n);
-    add_scaled(&e.by_class, &c->layer_weight, m * n);
-    e.by_class.s[CLASS_HEAD] += m * ends;
+    if (paired > 0 && !c->pairs_known)
+        costs_fill_pairs(c, setting, l);
+    double pair_s = paired > 0 ? c->pair_s : c->forward_s + c->input_s + c->weight_s;
+    add_scaled(&e.by_class, &c->layer_pair, paired * n);
+    add_scaled(&e.by_class, &c->layer_forward, (m - paired) * n);
+    add_scaled(&e.by_class, &c->layer_input, (m - paired) * n);
+    add_scaled(&e.by_class, &c->layer_weight, (m - paired) * n);
+    double copies =
+        l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer, and the head, for half of the micro-batches */
+    e.by_class.s[CLASS_HEAD] += m * ends / copies;
 
     struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
     struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
-    double parameters = p.dense + p.experts;
-    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, n * c->forward_s, n * c->input_s, n * c->weight_s);
+    double parameters = copies * (p.dense + p.experts);
+    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, n * pair_s, n * c->forward_s, n * c->input_s, n * c->weight_s);
     e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
     e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters);

@@ -135,11 +135,11 @@ static double layer_bytes(const struct layout *layout, const struct setting *set
     return layout->sequence_parallel ? input / layout->tp : input;
 }
 
-/* Interleaved 1F1B holds the forward passes it fills the pipeline with and one more. They come in rounds of p micro-batches per
- * chunk; the last round has what is left of them, so some of those passes do not exist. */
-static double interleaved_in_flight(int64_t m, int64_t p, int64_t v, int stage)
+/* Interleaved 1F1B holds the forward passes it fills the pipeline with (in pairs: one more) and one more. They come in rounds of
+ * p micro-batches per chunk; the last round has what is left of them, so some of those passes do not exist. */
+static double interleaved_in_flight(int64_t m, int64_t p, int64_t v, int stage, bool paired)
 {
-    int64_t begun = m <= p ? p * v : 2 * (p - stage - 1) + (v - 1) * p + 1;
+    int64_t begun = m <= p ? p * v : 2 * (p - stage - 1) + (v - 1) * p + 1 + paired;
     int64_t whole = m / p * p * v, left = m % p, rest = begun - whole;
     if (rest <= 0)
         return (double)begun;
@@ -154,7 +154,8 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     double m = (double)layout_micro_batches(layout, setting->job), p = layout->pp, v = layout->vpp;
     switch (layout->schedule) {
     case SCHEDULE_GPIPE: return m * v;
-    case SCHEDULE_INTERLEAVED: return interleaved_in_flight((int64_t)m, layout->pp, layout->vpp, stage);
+    case SCHEDULE_INTERLEAVED:
+        return interleaved_in_flight((int64_t)m, layout->pp, layout->vpp, stage, has(layout, FEATURE_BIT(EP_OVERLAP)));
     case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
     case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds as many as the first */
     case SCHEDULE_ZBV: return fmin(m * v, 2 * p);

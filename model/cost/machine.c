@@ -126,7 +126,8 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_COLLECTIVE: return exchange_cost(machine, c);
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
     case WORK_SEQUENCE:
-    case WORK_OVERLAPPED: break;
+    case WORK_OVERLAPPED:
+    case WORK_PAIRED: break;
     }
     return (struct cost){0};
 }
@@ -196,6 +197,7 @@ static double launches(const struct work_table *table, const struct work *work)
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return 1 + weight;
     case WORK_DATA: return 0;
+    case WORK_PAIRED: return launches(table, work_at(table, child_of(table, work, 0)));
     case WORK_SEQUENCE: break;
     }
     double sum = 0;
@@ -204,34 +206,111 @@ static double launches(const struct work_table *table, const struct work *work)
     return sum * work->sequence.repeat;
 }
 
-/* What a pass takes beyond the device's own time because the host enqueues it. Neither is even: where the two are about equal the
+/* What a work takes beyond the device's own time because the host enqueues it. Neither is even: where the two are about equal the
  * device starves in some places and runs behind in others, so they combine as a third-power mean rather than a maximum. */
-static double starvation(const struct machine *machine, const struct work_table *table, const struct work *work, double device_s)
+static double starved_seconds(double host_s, double device_s)
 {
-    if (!work->sequence.host_paced)
-        return 0;
-    double weight = work->sequence.host_forward ? PYTHON_FACTOR : 1;
-    double host_s = weight * launches(table, work) * machine->cluster->gpu.host_launch_s;
     return cbrt(device_s * device_s * device_s + host_s * host_s * host_s) - device_s;
 }
 
-/* The tree is at most four deep: pass, layer, overlapped pair, kernel. */
-struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t id)
+/* 0 of what the host does not pace. */
+static double host_seconds(const struct machine *machine, const struct work_table *table, const struct work *work, bool forward)
+{
+    double weight = forward ? PYTHON_FACTOR : 1;
+    return work->sequence.host_paced ? weight * launches(table, work) * machine->cluster->gpu.host_launch_s : 0;
+}
+
+/* What the device does of a work whose exchanges are waited for in part: `exposed` of a second of theirs (1: nothing hides them).
+ * The tree is at most four deep: pass, layer, overlapped pair, kernel. */
+static struct cost device_cost(const struct machine *machine, const struct work_table *table, int32_t id, double exposed)
 {
     const struct work *work = work_at(table, id);
     if (work->kind == WORK_OVERLAPPED)
         return overlapped_cost(machine, table, work);
     if (work->kind != WORK_SEQUENCE)
-        return leaf_cost(machine, work);
+        return cost_scale(leaf_cost(machine, work), work->kind == WORK_COLLECTIVE ? exposed : 1);
     struct cost sum = {0};
     for (int32_t i = 0; i < work->sequence.n_children; i++)
-        sum = cost_add(sum, work_cost(machine, table, child_of(table, work, i)));
-    sum = cost_scale(sum, work->sequence.repeat);
-    sum.launch_s += starvation(machine, table, work, cost_seconds(sum));
-    return sum;
+        sum = cost_add(sum, device_cost(machine, table, child_of(table, work, i), exposed));
+    return cost_scale(sum, work->sequence.repeat);
 }
 
-static void by_class_add(const struct machine *machine, const struct work_table *table, int32_t id, double times,
+/*
+ * A pair of passes, one forward and one backward, of different micro-batches: neither needs what the other makes, so while one
+ * exchanges the other computes (DeepSeek-V3, arXiv:2412.19437, section 3.2.1). With c1, c2 the computing and e1, e2 the
+ * exchanging of the two this is a job shop of two jobs on two machines, and in pieces as small as the parts of a layer it takes
+ * what the fuller machine or the longer job does:
+ *
+ *     T = max(c1 + c2, e1 + e2, c1 + e1, c2 + e2)
+ *
+ * The last two are what cannot overlap: a pass never hides its own exchanges. Exchange kernels have SMs of their own while they
+ * run (side_by_side), 20 of an H800's 132. What T leaves beyond c1 + c2 is shared by the exchanges in proportion to their time,
+ * and what the host takes beyond T by the passes in proportion to their kernels.
+ */
+#define PAIR_SMS 20.0
+
+struct pair {
+    double exposed; /* of a second of exchange */
+    double starved; /* waiting for the host, of a second it takes to enqueue */
+};
+
+static struct pair pair_of(const struct machine *machine, const struct work_table *table, const struct work *paired)
+{
+    double compute[2], exchange[2], host = 0;
+    for (int i = 0; i < 2; i++) {
+        int32_t id = child_of(table, paired, 1 + i);
+        const struct work *pass = work_at(table, id);
+        compute[i] = cost_seconds(device_cost(machine, table, id, 0));
+        exchange[i] = cost_seconds(device_cost(machine, table, id, 1)) - compute[i];
+        host += host_seconds(machine, table, pass, pass->sequence.host_forward);
+    }
+    double c = compute[0] + compute[1], e = exchange[0] + exchange[1];
+    double longer = fmax(compute[0] + exchange[0], compute[1] + exchange[1]);
+    double t = fmax(side_by_side(c, e, PAIR_SMS / machine->cluster->gpu.sms), longer);
+    return (struct pair){.exposed = e > 0 ? (t - c) / e : 1, .starved = host > 0 ? starved_seconds(host, t) / host : 0};
+}
+
+/* A work as it is executed: alone, or (`paired`) beside another pass. */
+struct execution {
+    int32_t root;
+    double exposed; /* see device_cost */
+    bool paired;
+    double starved_s; /* of a paired one */
+};
+
+static struct execution execution_of(const struct machine *machine, const struct work_table *table, int32_t id)
+{
+    const struct work *work = work_at(table, id);
+    if (work->kind != WORK_PAIRED)
+        return (struct execution){.root = id, .exposed = 1};
+    struct pair pair = pair_of(machine, table, work);
+    int32_t part = child_of(table, work, 0);
+    bool forward = work_at(table, child_of(table, work, 1))->sequence.host_forward;
+    double host = host_seconds(machine, table, work_at(table, part), forward);
+    return (struct execution){part, pair.exposed, true, pair.starved * host};
+}
+
+/* What it takes beyond the device's own time. */
+static double starvation(const struct machine *machine, const struct work_table *table, const struct execution *execution,
+                         double device_s)
+{
+    const struct work *work = work_at(table, execution->root);
+    if (execution->paired)
+        return execution->starved_s;
+    if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
+        return 0;
+    return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s);
+}
+
+struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t id)
+{
+    struct execution execution = execution_of(machine, table, id);
+    struct cost cost = device_cost(machine, table, execution.root, execution.exposed);
+    cost.launch_s += starvation(machine, table, &execution, cost_seconds(cost));
+    return cost;
+}
+
+static void by_class_add(const struct machine *machine, const struct work_table *table, int32_t id, double times, double exposed,
                          struct cost_by_class *by)
 {
     const struct work *work = work_at(table, id);
@@ -242,19 +321,18 @@ static void by_class_add(const struct machine *machine, const struct work_table 
         by->s[exchange->class] += times * (cost_seconds(overlapped_cost(machine, table, work)) - compute);
     } else if (work->kind == WORK_SEQUENCE) {
         for (int32_t i = 0; i < work->sequence.n_children; i++)
-            by_class_add(machine, table, child_of(table, work, i), times * work->sequence.repeat, by);
+            by_class_add(machine, table, child_of(table, work, i), times * work->sequence.repeat, exposed, by);
     } else {
-        by->s[work->class] += times * cost_seconds(leaf_cost(machine, work));
+        by->s[work->class] += times * cost_seconds(device_cost(machine, table, id, exposed));
     }
 }
 
 void work_cost_by_class(const struct machine *machine, const struct work_table *table, int32_t id, struct cost_by_class *by)
 {
+    struct execution execution = execution_of(machine, table, id);
     struct cost_by_class own = {0};
-    by_class_add(machine, table, id, 1, &own);
-    const struct work *work = work_at(table, id);
-    if (work->kind == WORK_SEQUENCE)
-        own.s[CLASS_HOST] += starvation(machine, table, work, cost_by_class_total(&own));
+    by_class_add(machine, table, execution.root, 1, execution.exposed, &own);
+    own.s[CLASS_HOST] += starvation(machine, table, &execution, cost_by_class_total(&own));
     for (int i = 0; i < N_WORK_CLASSES; i++)
         by->s[i] += own.s[i];
 }

@@ -67,6 +67,15 @@ int32_t work_add_overlapped(struct work_table *table, int32_t compute, int32_t e
     return work_add(table, work);
 }
 
+int32_t work_add_paired(struct work_table *table, int32_t part, int32_t own, int32_t other)
+{
+    const int32_t passes[] = {part, own, other};
+    const struct work *p = &table->items[part];
+    struct work work = {.kind = WORK_PAIRED, .class = p->class, .label = p->label, .flops = p->flops};
+    work.sequence = children_add(table, passes, 3, 1);
+    return work_add(table, work);
+}
+
 double work_flops(const struct work_table *table, int32_t work)
 {
     return table->items[work].flops;

@@ -62,9 +62,25 @@ static struct op piece_op(const struct slot *slot, const struct piece *piece, in
     return op;
 }
 
-void stage_emit_pass(struct stage *stage, const struct slot *slot, struct segment segment)
+static struct passage passage_of(const struct stage *stage, const struct slot *slot)
 {
-    const struct pass_pieces *pieces = passes_of(&stage->build->passes, (enum pass)slot->pass, segment);
+    return (struct passage){stage->chunks[slot->chunk].whole, (enum pass)slot->pass};
+}
+
+/* The slot that slot i is paired with, NULL none. */
+static const struct slot *partner_of(const struct stage *stage, size_t i)
+{
+    const struct slot *slots = stage->slots.items;
+    if (slots[i].paired)
+        return &slots[i + 1];
+    return i > 0 && slots[i - 1].paired ? &slots[i - 1] : NULL;
+}
+
+/* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
+static void emit_pass(struct stage *stage, const struct slot *slot, struct segment segment, const struct passage *beside)
+{
+    struct passage passage = {segment, (enum pass)slot->pass};
+    const struct pass_pieces *pieces = passes_of(&stage->build->passes, passage, beside);
     struct waits before = stage->waits;
     for (size_t i = 0; i < pieces->n_items; i++) {
         const struct piece *piece = &pieces->items[i];
@@ -85,15 +101,19 @@ void stage_emit_pass(struct stage *stage, const struct slot *slot, struct segmen
     }
 }
 
+/* Pairs are of whole chunks: where there are any, a stage has several of them, and those are not cut. */
 static void emit_slot(struct stage *stage, size_t i)
 {
-    const struct slot *slot = &stage->slots.items[i];
+    const struct slot *slot = &stage->slots.items[i], *partner = partner_of(stage, i);
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    struct passage beside = {0};
+    if (partner)
+        beside = passage_of(stage, partner);
     int n = replicas_segments(stage, i);
     for (int k = 0; k < n; k++) {
         int at = slot->pass == PASS_FORWARD ? k : n - 1 - k;
         replicas_before(stage, i, at);
-        stage_emit_pass(stage, slot, segment_cut(&chunk->whole, at, n));
+        emit_pass(stage, slot, segment_cut(&chunk->whole, at, n), partner ? &beside : NULL);
         replicas_after(stage, i, at);
     }
     stage->ends[i] = stage->waits;

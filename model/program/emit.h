@@ -60,8 +60,6 @@ uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits)
 /* All operations of the stage, from its slots. */
 void stage_emit(struct stage *stage);
 
-/* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
-void stage_emit_pass(struct stage *stage, const struct slot *slot, struct segment segment);
 static inline bool stage_has(const struct stage *stage, feature_set features)
 {
     return (stage->build->layout->features & features) != 0;

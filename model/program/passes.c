@@ -146,8 +146,8 @@ static void add_child(struct passes *passes, struct pass_pieces *pieces, int32_t
  */
 static void add_children(struct passes *passes, struct pass_pieces *pieces, int32_t id)
 {
-    const struct segment *shape = &pieces->shape;
-    bool forward = pieces->pass == PASS_FORWARD;
+    const struct segment *shape = &pieces->passage.segment;
+    bool forward = pieces->passage.pass == PASS_FORWARD;
     int32_t first = passes->works->items[id].sequence.first_child, n = passes->works->items[id].sequence.n_children;
     bool host_paced = passes->works->items[id].sequence.host_paced;
     int executed = 0;
@@ -167,27 +167,61 @@ static void add_children(struct passes *passes, struct pass_pieces *pieces, int3
     }
 }
 
-static struct pass_pieces *make_pieces(struct passes *passes, enum pass pass, struct segment segment)
+static int32_t add_pass(struct passes *passes, const struct passage *passage)
+{
+    const struct segment *segment = &passage->segment;
+    return work_add_pass(passes->works, passes->layout, passes->setting, passage->pass, segment->range, segment->embedding,
+                         segment->head);
+}
+
+/* Each piece takes what it does beside the other pass. */
+static void pair_pieces(struct passes *passes, struct pass_pieces *pieces, int32_t own)
+{
+    int32_t other = add_pass(passes, &pieces->beside), part = -1, paired = -1;
+    for (size_t i = 0; i < pieces->n_items; i++) {
+        if (pieces->items[i].work != part) {
+            part = pieces->items[i].work;
+            paired = work_add_paired(passes->works, part, own, other);
+        }
+        pieces->items[i].work = paired;
+    }
+}
+
+static struct pass_pieces *make_pieces(struct passes *passes, struct passage passage, const struct passage *beside)
 {
     struct pass_pieces *pieces = memory_new(1, sizeof *pieces);
-    pieces->shape = segment;
-    pieces->pass = pass;
-    int32_t id =
-        work_add_pass(passes->works, passes->layout, passes->setting, pass, segment.range, segment.embedding, segment.head);
+    pieces->passage = passage;
+    pieces->paired = beside != NULL;
+    if (beside)
+        pieces->beside = *beside;
+    int32_t id = add_pass(passes, &passage);
     if (passes->detail == DETAIL_CHUNK)
-        add_computation(pieces, passes->works, id, segment.range.count ? 0 : -1);
+        add_computation(pieces, passes->works, id, passage.segment.range.count ? 0 : -1);
     else
         add_children(passes, pieces, id);
+    if (beside)
+        pair_pieces(passes, pieces, id);
     return pieces;
 }
 
-const struct pass_pieces *passes_of(struct passes *passes, enum pass pass, struct segment segment)
+static bool same_passage(const struct transformer *model, const struct passage *a, const struct passage *b)
 {
-    for (size_t i = 0; i < passes->n_known; i++)
-        if (passes->known[i]->pass == pass && same_shape(passes->setting->model, &passes->known[i]->shape, &segment))
-            return passes->known[i];
+    return a->pass == b->pass && same_shape(model, &a->segment, &b->segment);
+}
+
+const struct pass_pieces *passes_of(struct passes *passes, struct passage passage, const struct passage *beside)
+{
+    const struct transformer *model = passes->setting->model;
+    if (passes->detail == DETAIL_KERNEL)
+        beside = NULL;
+    for (size_t i = 0; i < passes->n_known; i++) {
+        const struct pass_pieces *known = passes->known[i];
+        if (known->paired == (beside != NULL) && same_passage(model, &known->passage, &passage) &&
+            (!beside || same_passage(model, &known->beside, beside)))
+            return known;
+    }
     passes->known = memory_grow(passes->known, &passes->capacity, passes->n_known + 1, sizeof(struct pass_pieces *));
-    passes->known[passes->n_known] = make_pieces(passes, pass, segment);
+    passes->known[passes->n_known] = make_pieces(passes, passage, beside);
     return passes->known[passes->n_known++];
 }
 

@@ -29,11 +29,17 @@ struct segment {
     bool embedding, head;
 };
 
+/* A pass over a segment. */
+struct passage {
+    struct segment segment;
+    enum pass pass;
+};
+
 struct pass_pieces {
     struct piece *items;
     size_t n_items, capacity;
-    struct segment shape; /* of the segment it was first made for */
-    enum pass pass;
+    struct passage passage, beside; /* it was first made for; what it runs side by side with */
+    bool paired;
 };
 
 struct passes {
@@ -46,8 +52,9 @@ struct passes {
 };
 void passes_free(struct passes *passes);
 
-/* The pieces of a pass over a segment, made when first asked for. */
-const struct pass_pieces *passes_of(struct passes *passes, enum pass pass, struct segment segment);
+/* The pieces of a pass over a segment, made when first asked for. `beside`: the pass that it is paired with, NULL none; at kernel
+ * detail a pair is two passes one after the other. */
+const struct pass_pieces *passes_of(struct passes *passes, struct passage passage, const struct passage *beside);
 
 /* Virtual stage v as one segment. */
 struct segment segment_of_stage(const struct layout *layout, const struct setting *setting, int virtual_stage);

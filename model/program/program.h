@@ -16,10 +16,14 @@
  * layer one on the stream of such exchanges. Passes beside which weights or gradients are exchanged are cut into runs of layers
  * at any detail, ZeRO-3 into single layers.
  *
+ * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, run a forward and a backward pass of different micro-batches side by
+ * side. They are two operations, one after the other, with WORK_PAIRED works: each takes its share of what the pair does. At
+ * kernel detail they are two plain passes.
+ *
  * Messages. Without pp_overlap a stage's sends and receives block it: what a pass made is sent and what the next one needs is
  * received between the two (interleaved: once per pair of a forward and a backward pass). With pp_overlap, and always in
- * zero-bubble and bidirectional schedules, they run beside computation and receives are posted one pass ahead; DualPipe's pairs
- * of a forward and a backward pass begin with what both need and send when both are done.
+ * zero-bubble and bidirectional schedules, they run beside computation and receives are posted one pass ahead; pairs
+ * begin with what both need and send when both are done.
  *
  * Data. Without async_data the stages that hold the embedding or the head load the step's batch (host stream) before their first
  * forward pass.

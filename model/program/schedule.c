@@ -37,7 +37,9 @@ void schedule_slots(const struct layout *layout, int64_t m, int stage, struct sl
     switch (layout->schedule) {
     case SCHEDULE_GPIPE: gpipe_slots(m, slots); break;
     case SCHEDULE_1F1B: one_f_one_b_slots(layout->pp, m, stage, slots); break;
-    case SCHEDULE_INTERLEAVED: interleaved_slots(layout->pp, layout->vpp, m, stage, slots); break;
+    case SCHEDULE_INTERLEAVED:
+        interleaved_slots(layout->pp, layout->vpp, m, stage, layout->features & FEATURE_BIT(EP_OVERLAP), slots);
+        break;
     case SCHEDULE_ZB1P: zero_bubble_slots(layout->pp, m, stage, 0, slots); break;
     case SCHEDULE_ZB2P: zero_bubble_slots(layout->pp, m, stage, 1, slots); break;
     case SCHEDULE_ZBV: zero_bubble_v_slots(layout->pp, m, stage, slots); break;

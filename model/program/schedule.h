@@ -9,10 +9,12 @@
  *
  *   none, gpipe   schedule_gpipe.c        GPipe bubble (p - 1)(F + B), all m micro-batches in flight
  *   1f1b          schedule_1f1b.c         the same bubble, p - r in flight
- *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v where p divides m
+ *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v where p divides m; with
+ *                                         ep_overlap forward and backward passes in pairs
  *   zb-1p, zb-2p  schedule_zero_bubble.c  bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
  *   zb-v          schedule_zero_bubble_v.c  none with 2p chunks of 1 / (2p) of the model in flight
- *   dualpipe, -v  schedule_dualpipe.c     bubble (p/2 - 1)(F + 2 (B + W) - 3 W) with p + 1 in flight; -v the same for p = 2 pp
+ *   dualpipe, -v  schedule_dualpipe.c     bubble (p/2 - 1)(F&B + (B + W) - 3 W) with p + 1 in flight, F&B a pair of a forward and
+ *                                         a backward pass; -v the same for p = 2 pp
  */
 #ifndef MSIM_MODEL_PROGRAM_SCHEDULE_H
 #define MSIM_MODEL_PROGRAM_SCHEDULE_H
@@ -24,7 +26,9 @@ struct slot {
     int16_t chunk;
     uint8_t pass;   /* enum pass */
     bool exchanges; /* frameworks whose sends and receives block do them after this slot */
-    bool paired;    /* one with the slot after it: begins with what both need, and what either makes leaves when both are done */
+    /* One with the slot after it: begins with what both need, the exchanges of either pass hide under the other, and what either
+     * makes leaves when both are done. */
+    bool paired;
 };
 
 struct slots {
@@ -41,7 +45,7 @@ bool schedule_splits_backward(enum schedule schedule);
 
 void gpipe_slots(int64_t m, struct slots *slots);
 void one_f_one_b_slots(int p, int64_t m, int stage, struct slots *slots);
-void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots);
+void interleaved_slots(int p, int v, int64_t m, int stage, bool paired, struct slots *slots);
 /* `lead`: forward passes ahead of 1F1B's, per stage after this one: 0 for ZB-H1, 1 for ZB-H2. */
 void zero_bubble_slots(int p, int64_t m, int stage, int lead, struct slots *slots);
 void zero_bubble_v_slots(int p, int64_t m, int stage, struct slots *slots);

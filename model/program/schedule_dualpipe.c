@@ -4,8 +4,9 @@
  * P pipeline places; half of the micro-batches enter at either end, and every place holds the layers it needs for both
  * directions, so weights are there twice. In the steady phase each forward pass of one direction is paired with a backward pass
  * of the other; weight gradients are divided off the backward pass only where they fill a gap, at the beginning and at the end.
- * Bubble (P/2 - 1)(F&B + B - 3W) with B the whole backward pass and F&B a pair (F + B where nothing of it overlaps); P + 1
- * micro-batches' activations of 1/P of the model.
+ * Bubble (P/2 - 1)(F&B + B - 3W) with B the whole backward pass and F&B a pair, in which either pass's exchanges hide under the
+ * other's compute. P + 1 of the micro-batches fill and drain the pipeline unpaired, in F + B. It holds the activations of P + 1
+ * micro-batches, each of 1/P of the model.
  *
  * Chunk 0 is the direction that reaches a place first: for the first half of the places the micro-batches that entered at place
  * 0, for the second half the others. So place r and its mirror image P - 1 - r run one list of slots. With h = min(r, P - 1 - r),

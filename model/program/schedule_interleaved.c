@@ -9,6 +9,10 @@
  * the passes of those that do not exist left out. Whatever waits for something in it did so in the whole round, so nothing waits
  * in a circle; the micro-batches of the short round still go round the ring of p stages once per chunk.
  *
+ * Paired (ep_overlap; Megatron-Core's overlap of expert exchanges in 1F1B), a forward and the backward pass after it are one: the
+ * exchanges of either hide under the other. For that they must not be of one micro-batch, as they would be on the last stage, so
+ * every stage fills the pipeline with one more forward pass. Those of a short round wait for the ring and are not paired.
+ *
  * Where exchanges block, Megatron-LM does those of a forward and a backward pass together once the alternation has begun.
  */
 #include "model/program/schedule.h"
@@ -24,9 +28,9 @@ static bool add_pass(int p, int v, int64_t m, int64_t k, enum pass pass, struct 
     return true;
 }
 
-void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots)
+void interleaved_slots(int p, int v, int64_t m, int stage, bool paired, struct slots *slots)
 {
-    int64_t total = (m + p - 1) / p * p * v, warm_up = 2 * (int64_t)(p - stage - 1) + (int64_t)(v - 1) * p;
+    int64_t total = (m + p - 1) / p * p * v, warm_up = 2 * (int64_t)(p - stage - 1) + (int64_t)(v - 1) * p + paired;
     if (warm_up > total || m <= p)
         warm_up = total;
     for (int64_t k = 0; k < warm_up; k++)
@@ -34,7 +38,10 @@ void interleaved_slots(int p, int v, int64_t m, int stage, struct slots *slots)
     for (int64_t k = 0; k < total; k++) {
         bool forward = k + warm_up < total && add_pass(p, v, m, k + warm_up, PASS_FORWARD, slots);
         bool backward = add_pass(p, v, m, k, PASS_BACKWARD, slots);
-        if (forward && backward)
-            slots->items[slots->n_items - 2].exchanges = false;
+        if (!forward || !backward)
+            continue;
+        struct slot *first = &slots->items[slots->n_items - 2];
+        first->exchanges = false;
+        first->paired = paired && first->micro_batch < m / p * p;
     }
 }

@@ -29,7 +29,8 @@ enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD };
     X(SCATTER_GATHER_P2P, "scatter_gather_p2p", "a stage sends each activation once per TP group")                               \
     X(ASYNC_DATA, "async_data", "next batch prepared during the step")                                                           \
     X(COMPILE, "compile", "graph compiler fuses element-wise kernels")                                                           \
-    X(CUDA_GRAPHS, "cuda_graphs", "no per-kernel launch cost")
+    X(CUDA_GRAPHS, "cuda_graphs", "no per-kernel launch cost")                                                                   \
+    X(EP_OVERLAP, "ep_overlap", "forward and backward passes in pairs: the exchanges of one under the other")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,

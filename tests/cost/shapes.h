@@ -24,5 +24,6 @@ Suite *suite_collective(void);
 Suite *suite_work(void);
 Suite *suite_footprint(void);
 Suite *suite_closed_form(void);
+Suite *suite_pair(void);
 
 #endif

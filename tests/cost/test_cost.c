@@ -9,6 +9,7 @@ int main(void)
     srunner_add_suite(runner, suite_work());
     srunner_add_suite(runner, suite_footprint());
     srunner_add_suite(runner, suite_closed_form());
+    srunner_add_suite(runner, suite_pair());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -127,7 +127,7 @@ static struct fixture random_fixture(uint64_t *state)
     l->sequence_parallel = random_below(state, 2) == 0;
     l->recompute = (enum recompute)random_below(state, N_RECOMPUTES);
     l->schedule = (enum schedule)random_below(state, N_SCHEDULES);
-    l->features = random_below(state, 1u << 15);
+    l->features = random_below(state, 1u << N_FEATURES);
     f.model.tied_embeddings = random_below(state, 2) == 0;
     f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
     return f;
@@ -168,6 +168,10 @@ static void tally_work(const struct program *program, int32_t id, double times, 
     if (work->kind == WORK_COLLECTIVE) {
         tally->exchanged += times * work->collective.bytes;
         tally->n_exchanges += (int64_t)times;
+    }
+    if (work->kind == WORK_PAIRED) {
+        tally_work(program, program->works.children[work->sequence.first_child], times, tally);
+        return;
     }
     if (work->kind != WORK_SEQUENCE && work->kind != WORK_OVERLAPPED) {
         tally->flops += work->kind == WORK_COLLECTIVE ? 0 : times * work->flops;

@@ -11,9 +11,15 @@
  *     zb-v            2 m (F + B + W)                     [the same, section 6; of one of two chunks]
  *     dualpipe        m (F + B) + (p/2 - 1)(F + B + B - 3W), B whole  [DeepSeek-V3's published table, F&B = F + B]
  *
+ * and when a forward and a backward pass hide one another's exchanges, so that a pair takes P < F + B,
+ *
+ *     dualpipe        (m - p - 1) P + (p + 1)(F + B) + (p/2 - 1)(P + B - 3W)     [the same; p + 1 fill and drain the pipeline
+ * alone] interleaved     (m v - p v) P + p v (F + B) + (p - 1) P                    [one round of p does]
+ *
  * and the bubble must be what the formula leaves beyond the work.
  */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/cost/closed_form.h"
@@ -23,10 +29,15 @@
 
 enum { F = 1000, B = 2000 };
 
-static nanos op_duration(const struct op *op, bool divided)
+/* A pair is SAVED shorter than its passes; how that is divided between the two does not matter. */
+enum { SAVED = 400, SAVED_FORWARD = 300 };
+
+static nanos op_duration(const struct program *program, const struct op *op, bool divided, bool saves)
 {
     if (op->kind != OP_COMPUTE)
         return 0;
+    if (saves && op->work >= 0 && program->works.items[op->work].kind == WORK_PAIRED)
+        return op->pass == PASS_FORWARD ? F - SAVED_FORWARD : B - (SAVED - SAVED_FORWARD);
     if (op->pass == PASS_FORWARD)
         return F;
     if (op->pass == PASS_BACKWARD)
@@ -35,7 +46,8 @@ static nanos op_duration(const struct op *op, bool divided)
 }
 
 /* Execute one replica of the schedule; the step, and the mean bubble in *bubble. */
-static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool folded, nanos *bubble)
+static nanos schedule_run_with(enum schedule schedule, int pp, int vpp, int m, bool folded, feature_set features, bool saves,
+                               nanos *bubble)
 {
     struct job_case c;
     struct program program;
@@ -43,22 +55,16 @@ static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool f
     struct diags diags = {0};
     int dp = 2;
     dense_case(&c, pp * vpp * 2, pp * dp, (int64_t)m * dp);
-    struct layout layout = {.tp = 1,
-                            .cp = 1,
-                            .pp = pp,
-                            .vpp = vpp,
-                            .dp = dp,
-                            .ep = 1,
-                            .micro_batch = 1,
-                            .schedule = schedule,
-                            .features = FEATURE_BIT(PP_OVERLAP)};
+    struct layout layout = {
+        .tp = 1, .cp = 1, .pp = pp, .vpp = vpp, .dp = dp, .ep = 1, .micro_batch = 1, .schedule = schedule, .features = features};
+    c.job.features |= features;
     char why[200] = "";
     ck_assert_msg(layout_check(&layout, &c.setting, why, sizeof why) == LAYOUT_LEGAL, "%s", why);
     ck_assert_int_eq(program_build(&layout, &c.setting, DETAIL_CHUNK, folded, &program, &diags), STATUS_OK);
     struct step_costs costs = {.ops = calloc(program.n_ops, sizeof(nanos))};
     for (uint32_t i = 0; i < program.n_ops; i++)
-        costs.ops[i] =
-            op_duration(&program.ops[i], schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV);
+        costs.ops[i] = op_duration(&program, &program.ops[i],
+                                   schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV, saves);
     ck_assert_int_eq(program_execute(&program, &costs, NULL, false, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     nanos step = execution.end;
@@ -75,6 +81,11 @@ static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool f
     program_free(&program);
     diags_free(&diags);
     return step;
+}
+
+static nanos schedule_run(enum schedule schedule, int pp, int vpp, int m, bool folded, nanos *bubble)
+{
+    return schedule_run_with(schedule, pp, vpp, m, folded, FEATURE_BIT(PP_OVERLAP), false, bubble);
 }
 
 START_TEST(gpipe_and_1f1b)
@@ -150,6 +161,84 @@ START_TEST(folded_pipelines)
 }
 END_TEST
 
+START_TEST(pairs)
+{
+    enum { P = F + B - SAVED, W = F };
+    static const int shapes[][2] = {{2, 4}, {2, 8}, {4, 8}, {4, 14}, {8, 16}, {8, 32}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+        for (int overlap = 0; overlap < 2; overlap++) { /* of messages: they take no time, waiting for both costs none */
+            int p = shapes[k][0], m = shapes[k][1];
+            feature_set features = FEATURE_BIT(EP_OVERLAP) | (overlap ? FEATURE_BIT(PP_OVERLAP) : 0);
+            nanos bubble, gap = (nanos)(p / 2 - 1) * (P + B - 3 * W);
+            ck_assert_int_eq(
+                schedule_run_with(SCHEDULE_DUALPIPE, p, 2, m, true, features & FEATURE_BIT(PP_OVERLAP), true, &bubble),
+                (nanos)(m - p - 1) * P + (nanos)(p + 1) * (F + B) + gap);
+            gap = (nanos)(p - 1) * (P + B - 3 * W); /* over 2p places */
+            ck_assert_int_eq(schedule_run_with(SCHEDULE_DUALPIPEV, p, 2, m, true, features, true, &bubble),
+                             (nanos)(2 * m - 2 * p - 1) * P + (nanos)(2 * p + 1) * (F + B) + gap);
+            for (int v = 2; v <= 4; v++) {
+                int whole = m / p * p;
+                ck_assert_int_eq(schedule_run_with(SCHEDULE_INTERLEAVED, p, v, whole, true, features, true, &bubble),
+                                 (nanos)(whole - p) * v * P + (nanos)p * v * (F + B) + (nanos)(p - 1) * P);
+            }
+        }
+}
+END_TEST
+
+/* Without what replicas exchange, of which the closed form knows less. */
+static double passes_seconds(const struct cost_by_class *by)
+{
+    return cost_by_class_total(by) - by->s[CLASS_DP_COMM] - by->s[CLASS_OPTIMIZER];
+}
+
+/* The closed form of real layouts in pairs, a mixture of experts between nodes. */
+START_TEST(closed_form_of_pairs)
+{
+    static const struct {
+        enum schedule schedule;
+        int pp, m;
+    } cases[] = {{SCHEDULE_DUALPIPE, 4, 16},    {SCHEDULE_DUALPIPE, 8, 16},    {SCHEDULE_DUALPIPEV, 4, 12},
+                 {SCHEDULE_INTERLEAVED, 4, 16}, {SCHEDULE_INTERLEAVED, 4, 18}, {SCHEDULE_INTERLEAVED, 8, 32}};
+
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        for (int detail = DETAIL_CHUNK; detail <= DETAIL_LAYER; detail++) {
+            struct job_case c;
+            mixture_case(&c, 32, 64, 16 * cases[k].pp, 16 * cases[k].m);
+            c.model.hidden = 4096, c.model.moe.expert_ffn = 2048;
+            c.job.features |= FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(EP_OVERLAP);
+            struct layout layout = {.tp = 1,
+                                    .cp = 1,
+                                    .pp = cases[k].pp,
+                                    .vpp = 2,
+                                    .dp = 16,
+                                    .ep = 16,
+                                    .micro_batch = 1,
+                                    .schedule = cases[k].schedule,
+                                    .features = c.job.features};
+            struct step_options options = {.verify = true, .detail = (enum detail)detail};
+            struct step_result paired, alone;
+            struct estimate estimate;
+            struct diags diags = {0};
+            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &paired, NULL, NULL, &diags), STATUS_OK);
+            ck_assert_double_eq_tol(cost_by_class_total(&paired.breakdown), paired.step_time_s, 1e-12);
+            struct closed_form *form = closed_form_create(&c.setting);
+            closed_form_estimate(form, &layout, &estimate);
+            closed_form_destroy(form);
+            double expected = passes_seconds(&estimate.by_class), got = passes_seconds(&paired.breakdown);
+            ck_assert_msg(fabs(expected / got - 1) < 0.05, "case %zu: %.4f s against %.4f s", k, expected, got);
+            layout.features &= ~FEATURE_BIT(EP_OVERLAP);
+            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &alone, NULL, NULL, &diags), STATUS_OK);
+            if (layout.schedule == SCHEDULE_INTERLEAVED) { /* DualPipe's are pairs either way */
+                ck_assert_double_lt(paired.step_time_s, alone.step_time_s);
+                ck_assert_double_lt(paired.breakdown.s[CLASS_EP_COMM], 0.8 * alone.breakdown.s[CLASS_EP_COMM]);
+            } else {
+                ck_assert_int_eq(paired.step, alone.step);
+            }
+        }
+}
+END_TEST
+
 /* Interleaved rounds that are not full: the closed form within a few percent of the execution, over many shapes. */
 START_TEST(closed_form_of_any_number)
 {
@@ -196,6 +285,8 @@ int main(void)
     tcase_add_test(formulas, gpipe_and_1f1b);
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, closed_form_of_any_number);
+    tcase_add_test(formulas, pairs);
+    tcase_add_test(formulas, closed_form_of_pairs);
     tcase_add_test(formulas, zero_bubble_h1);
     tcase_add_test(formulas, zero_bubble_h2);
     tcase_add_test(formulas, folded_pipelines);
