@@ -54,7 +54,7 @@ static void run_still(const struct toy *toy, struct thread_run_options options, 
 
 static const char *const layouts[] = {
     "mb=1",
-    "dp=2,zero=0",
+    "dp=4,ep=2,zero=0",
     "dp=2,ep=2,zero=1",
     "dp=4,ep=2,zero=3",
     "tp=2,sp=1,dp=2,ep=2,zero=2",
