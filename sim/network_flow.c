@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "sim/collective_flows.h"
@@ -332,8 +333,11 @@ static void ring_start(struct network_flow *n, uint32_t first, uint32_t n_flows,
 {
     uint32_t queue_pairs = (uint32_t)n->options.queue_pairs;
 
-    if (n->n_flows > n->ring_capacity)
+    size_t before = n->ring_capacity;
+    if (n->n_flows > before) {
         n->rings = memory_grow(n->rings, &n->ring_capacity, n->flow_capacity, sizeof *n->rings);
+        memset(n->rings + before, 0, (n->ring_capacity - before) * sizeof *n->rings);
+    }
     for (uint32_t f = 0; f < n_flows; f++) {
         uint32_t edge = f / queue_pairs, channel = edge / length;
         uint32_t next = (channel * length + (edge + 1) % length) * queue_pairs + f % queue_pairs;
