@@ -33,7 +33,8 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
  * 1 + spread times the expected maximum of n standard normals (Blom 1958: the quantile of (n - 3/8) / (n + 1/4)). */
 double slowest_of(int n, double spread);
 
-/* One leaf work, or a whole sequence. */
+/* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PAIRED; the two passes' shares add up
+ * to the pair: max(c1 + c2, e1 + e2, c1 + e1, c2 + e2) of what they compute and exchange). */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);
 /* The same split by class; `by` is added to. Total equals cost_seconds(work_cost(...)) up to rounding. */
 void work_cost_by_class(const struct machine *machine, const struct work_table *table, int32_t work, struct cost_by_class *by);

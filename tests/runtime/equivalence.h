@@ -16,6 +16,7 @@ struct variant {
 #define DP           FEATURE_BIT(DP_OVERLAP)
 #define TP           FEATURE_BIT(TP_OVERLAP)
 #define PARALLEL     FEATURE_BIT(PARALLEL_BLOCK)
+#define PAIRS        FEATURE_BIT(EP_OVERLAP)
 
 /* Ends the test where a layout differs from one rank with the same model and batch. */
 void check_variants(enum toy_model model, const struct variant *variants, size_t n);

@@ -17,6 +17,21 @@ static const struct variant folded[] = {
     {"pp=2,vpp=2,schedule=dualpipe,tp=2,sp=1,zero=0", DP | TP},
 };
 
+/* Interleaved: rounds that are not full (8 micro-batches of a global batch of 8), passes in pairs. */
+static const struct variant rounds[] = {
+    {"pp=3,vpp=2,schedule=interleaved", 0},
+    {"pp=3,vpp=2,schedule=interleaved", PP},
+    {"pp=3,vpp=2,schedule=interleaved", PP | PAIRS},
+    {"pp=2,vpp=2,schedule=interleaved,dp=2,ep=2,zero=1", PP | DP | PAIRS},
+    {"pp=2,vpp=2,schedule=interleaved,tp=2,sp=1", PAIRS},
+};
+
+START_TEST(equals_one_rank_interleaved)
+{
+    check_variants(TOY_MIXTURE, &rounds[_i], 1);
+}
+END_TEST
+
 START_TEST(equals_one_rank_folded)
 {
     check_variants(TOY_GPT, &folded[_i], 1);
@@ -29,6 +44,7 @@ int main(void)
     Suite *suite = suite_create("runtime equivalence: schedules");
     TCase *cases = tcase_create("layouts");
     tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, equals_one_rank_interleaved, 0, COUNT(rounds));
     tcase_add_loop_test(cases, equals_one_rank_folded, 0, COUNT(folded));
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -64,7 +64,7 @@ void toy_make(struct toy *toy, enum toy_model model)
                 .precision = PRECISION_FP32,
                 .gradient_precision = PRECISION_FP32,
                 .optimizer = OPTIMIZER_ADAM,
-                .features = FEATURES_USUAL | FEATURE_BIT(PARALLEL_BLOCK)},
+                .features = FEATURES_USUAL | FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(EP_OVERLAP)},
         .layout = {.tp = 1,
                    .cp = 1,
                    .pp = 1,
@@ -96,9 +96,10 @@ char *toy_text(const struct toy *toy, char *buffer, size_t size)
 {
     char layout[160];
     feature_set f = toy->layout.features;
-    snprintf(buffer, size, "%s%s%s%s%s", layout_format(&toy->layout, layout, sizeof layout),
+    snprintf(buffer, size, "%s%s%s%s%s%s", layout_format(&toy->layout, layout, sizeof layout),
              f & FEATURE_BIT(TP_OVERLAP) ? " tp_overlap" : "", f & FEATURE_BIT(PP_OVERLAP) ? " pp_overlap" : "",
-             f & FEATURE_BIT(DP_OVERLAP) ? " dp_overlap" : "", f & FEATURE_BIT(PARALLEL_BLOCK) ? " parallel_block" : "");
+             f & FEATURE_BIT(DP_OVERLAP) ? " dp_overlap" : "", f & FEATURE_BIT(PARALLEL_BLOCK) ? " parallel_block" : "",
+             f & FEATURE_BIT(EP_OVERLAP) ? " ep_overlap" : "");
     return buffer;
 }
 
