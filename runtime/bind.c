@@ -157,8 +157,8 @@ static bool begins_pair(const struct binder *b, uint32_t i)
     if (op->kind != OP_COMPUTE || i + 1 == b->script->n_ops)
         return false;
     const struct op *next = op + 1;
-    return next->kind == OP_COLLECTIVE && next->work >= 0 && next->pass == op->pass &&
-           b->program->works.items[next->work].sequence.pieces > 0;
+    return next->kind == OP_COLLECTIVE && next->work >= 0 && b->program->works.items[next->work].kind == WORK_OVERLAPPED &&
+           next->pass == op->pass && b->program->works.items[next->work].sequence.pieces > 0;
 }
 
 /* Two steps matched for both become one for each. */

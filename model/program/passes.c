@@ -53,18 +53,18 @@ static void add_computation(struct pass_pieces *pieces, const struct work_table 
     *add_piece(pieces) = (struct piece){.work = work, .layer = layer, .class = (uint8_t)works->items[work].class};
 }
 
-/* `pair`: the overlapped pair it belongs to and runs beside the computation of, -1 none. */
-static void add_exchange(struct pass_pieces *pieces, const struct work *work, int32_t layer, int32_t pair)
+/* `beside`: it runs beside the computation of `timed_as`, an overlapped pair; otherwise `timed_as` is itself or -1. */
+static void add_exchange(struct pass_pieces *pieces, const struct work *work, int32_t layer, int32_t timed_as, bool beside)
 {
     *add_piece(pieces) = (struct piece){
-        .work = pair,
+        .work = timed_as,
         .layer = layer,
         .bytes = work->collective.bytes,
         .class = (uint8_t)work->class,
         .collective = (uint8_t)work->collective.collective,
         .group = (uint8_t)work->collective.group,
         .exchange = true,
-        .beside = pair >= 0,
+        .beside = beside,
     };
 }
 
@@ -73,11 +73,11 @@ static void add_leaf(struct pass_pieces *pieces, const struct work_table *works,
 {
     const struct work *work = &works->items[id];
     if (work->kind == WORK_COLLECTIVE) {
-        add_exchange(pieces, work, layer, -1);
+        add_exchange(pieces, work, layer, work->collective.tokens.copies ? id : -1, false);
     } else if (work->kind == WORK_OVERLAPPED && work->sequence.n_children == 2) {
         const int32_t *children = &works->children[work->sequence.first_child];
         add_computation(pieces, works, children[0], layer);
-        add_exchange(pieces, &works->items[children[1]], layer, id);
+        add_exchange(pieces, &works->items[children[1]], layer, id, true);
     } else {
         add_computation(pieces, works, id, layer);
     }

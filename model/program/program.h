@@ -54,7 +54,8 @@ struct op {
     int32_t micro_batch;    /* -1 none */
     int32_t layer;          /* first layer concerned, -1 none */
     int32_t work;           /* of a compute operation; of an exchange beside one, the WORK_OVERLAPPED pair: as long as the
-                             * pair takes from its start, the exchange holds up what follows; -1 none */
+                             * pair takes from its start, the exchange holds up what follows; of a dispatch of token copies
+                             * the WORK_COLLECTIVE, which knows what its bytes alone do not say; -1 none */
     uint32_t tag;           /* of a send or receive: what matches what */
     double bytes;           /* sent, received, or of the full buffer of a collective */
     uint32_t deps[OP_DEPS]; /* NO_OP: none */
