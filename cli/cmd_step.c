@@ -208,6 +208,8 @@ static enum status run(struct invocation *call)
     int *ranks, n_ranks;
     bool flows = option_choice(call, "network") == NETWORK_FLOW;
     bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
+    if (!flows)
+        fabric_options_note_idle(call, "--network flow");
 
     enum status status = job_setup_load(call, &setup);
     if (status != STATUS_OK)

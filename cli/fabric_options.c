@@ -68,6 +68,14 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
     return status;
 }
 
+void fabric_options_note_idle(struct invocation *call, const char *needed)
+{
+    static const char *const names[] = {"fabric", "routing", "queue-pairs", "polarised", "rail-aware", "link"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (option_given(call, names[i]))
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without %s", names[i], needed);
+}
+
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric)
 {
     return (struct router){.fabric = fabric,

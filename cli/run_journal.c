@@ -51,6 +51,10 @@ uint64_t journal_fingerprint(const struct invocation *call, const struct run_ses
         const struct fault *fault = &s->trace.items[i];
         const nanos row[] = {fault->time, fault->down, fault->node, fault->speed, fault->kind};
         hash = hash_bytes(hash, row, sizeof row);
+        if (fault->detail >= 0) { /* its words say what failed, and so how it is found and repaired */
+            const char *detail = s->trace.details[fault->detail];
+            hash = hash_bytes(hash, detail, strlen(detail) + 1);
+        }
     }
     return more ? hash_bytes(hash, more, strlen(more)) : hash;
 }
@@ -134,6 +138,13 @@ void journal_parse(struct journal *journal, const char *bytes, size_t n, size_t 
         qsort(journal->entries, journal->n, sizeof *journal->entries, compare_entries);
 }
 
+/* Whether the file begins as a journal does, be it cut off after a few bytes; others are not appended to. */
+static bool begins_as_journal(const char *bytes, size_t n)
+{
+    const size_t mark = sizeof MARK - 1;
+    return memcmp(bytes, MARK, n < mark ? n : mark) == 0;
+}
+
 static enum status read_journal(struct invocation *call, const char *path, struct journal *journal, bool *torn_end)
 {
     enum { LIMIT = 1 << 30 };
@@ -144,7 +155,12 @@ static enum status read_journal(struct invocation *call, const char *path, struc
         return status;
     journal_parse(journal, bytes, n, &torn, &foreign);
     *torn_end = n > 0 && bytes[n - 1] != '\n';
+    bool other = journal->n == 0 && foreign == 0 && !begins_as_journal(bytes, n);
     free(bytes);
+    if (other) {
+        diag_error(&call->diags, (struct place){.file = path}, "holds no replicas but something else; give another file");
+        return STATUS_BAD_INPUT;
+    }
     return tell(call, path, torn, foreign);
 }
 

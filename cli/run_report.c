@@ -175,7 +175,10 @@ static void write_answers(struct invocation *call, const struct run_report *repo
         answer_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
     answer_row(&table, "tokens", "trained", "%.4g B", report_tokens(report) / 1e9);
     answer_row(&table, "failures", "node outages", "%" PRId64, result->failures);
-    answer_row(&table, "interruptions", "failures that found the job training", "%" PRId64, result->interruptions);
+    answer_row(&table, "interruptions",
+               report->policy ? "failures, relapses and false alarms that found the job training"
+                              : "failures that found the job training",
+               "%" PRId64, result->interruptions);
     if (result->slowdowns > 0)
         answer_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
     answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
@@ -302,7 +305,7 @@ static void write_waiting(const struct invocation *call, const struct run_result
     if (result->next_repair == NEVER)
         fputs("the run never ends: no spare is left and no repair is under way\n", call->out);
     else if (result->next_repair >= 2 * result->horizon)
-        fprintf(call->out, "the run never ends in any reasonable time: the next node is back on day %.4g\n",
+        fprintf(call->out, "the run never ends in any reasonable time: the next node is back on day %.0f\n",
                 seconds(result->next_repair) / 86400);
 }
 

@@ -415,6 +415,8 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     if (faults != STATUS_OK || stepped != STATUS_OK)
         return faults != STATUS_OK ? faults : stepped;
     set_options(call, s);
+    if (option_choice(call, "checkpoint-network") != 1)
+        fabric_options_note_idle(call, "--checkpoint-network flow");
     enum status status = set_checkpoint(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);

@@ -233,7 +233,9 @@ static void report_unknown(const char *name, struct diags *diags)
     char known[512] = "";
     for (size_t i = 0, used = 0; i < n && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
-    if (near)
+    if (n == 0)
+        diag_error(diags, (struct place){.file = FOLDER}, "cannot find the fault models; MSIM_DATA can name their place");
+    else if (near)
         diag_error(diags, (struct place){0}, "unknown fault model '%s'; did you mean %s?", name, near);
     else
         diag_error(diags, (struct place){0}, "unknown fault model '%s'; known are %s, and files", name, known);

@@ -289,6 +289,7 @@ static enum status table_from_text(const char *name, char *text, size_t n_text, 
     read->name = memory_copy_text(name);
     read->text = text;
     read->n_text = n_text;
+    read->open_end = n_text > 0 && text[n_text - 1] != '\n' && text[n_text - 1] != '\r';
     if (check_text(read, diags) == STATUS_OK) {
         struct csv_parser parser;
         parser_open(&parser);

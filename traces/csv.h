@@ -32,6 +32,7 @@ struct csv_table {
     int n_columns;
     const char **header; /* [n_columns] */
     const char **cells;  /* [n_rows][n_columns] */
+    bool open_end;       /* no line end behind the last row: perhaps the file was cut short */
     /* private */
     char *text, *pool;
     size_t n_text;

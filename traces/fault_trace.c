@@ -248,6 +248,9 @@ enum status fault_trace_read(const char *path, struct fault_trace_limits limits,
     status = csv_table_columns(&reading.table, expected, N_COLUMNS, reading.columns, diags);
     if (status == STATUS_OK) {
         csv_table_note_unknown_columns(&reading.table, expected, N_COLUMNS, diags);
+        if (reading.table.open_end)
+            diag_note(diags, (struct place){.file = reading.table.name},
+                      "the last line has no end; if the file was cut short, the last fault may be wrong and others missing");
         for (size_t row = 0; row < reading.table.n_rows; row++)
             read_row(&reading, row);
         status = diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;

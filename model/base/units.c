@@ -144,14 +144,25 @@ static bool write_in_unit(double value, enum dimension dimension, const struct u
     return false;
 }
 
+/* `value` in the first unit of its dimension, whose factor is 1: 17 digits give every value back, with an exponent if need be. */
+static void write_shortest(double value, enum dimension dimension, const char *unit, char *buffer, size_t size)
+{
+    char why[120];
+    double back;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g%s", digits, value, unit);
+        if (quantity_parse(buffer, dimension, &back, why, sizeof why) == STATUS_OK && back == value)
+            return;
+    }
+}
+
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size)
 {
     const struct dimension_row *row = &dimensions[dimension];
-    const struct unit canonical = {row->units[0].name, 1};
     char text[64];
     size_t best = SIZE_MAX;
     double best_factor = 0;
-    snprintf(buffer, size, "%.17g%s", value, canonical.name); /* the first unit of every dimension has factor 1 */
+    write_shortest(value, dimension, row->units[0].name, buffer, size);
     for (size_t i = 0; i < row->n_units; i++) {
         double shown = fabs(value / row->units[i].factor);
         bool readable = shown == 0 || (shown >= 1 && shown < 1e4);

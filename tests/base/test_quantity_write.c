@@ -25,6 +25,8 @@ static const struct {
     {0.85, DIM_FRACTION, "85%"},
     {6144, DIM_COUNT, "6144"},
     {300e9, DIM_COUNT, "300B"},
+    {0.1, DIM_COUNT, "0.1"},
+    {1e-9, DIM_COUNT, "1e-09"},
 };
 
 START_TEST(the_shortest_text)
