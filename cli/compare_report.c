@@ -104,7 +104,7 @@ static void layout_brief(const struct measurement *run, char *buffer, size_t siz
     const struct {
         const char *name;
         int value;
-    } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}};
+    } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}, {"etp", l->etp}};
     int used = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && used >= 0 && (size_t)used < size; i++)
         if (parts[i].value > 1)

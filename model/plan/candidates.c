@@ -178,6 +178,15 @@ void candidates_ep(struct int_list *out, const struct space_limit *limit, const 
     int_list_sort_unique(out);
 }
 
+void candidates_etp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int tp)
+{
+    if (limit->n == 0 || model->moe.experts == 0 || tp == 1)
+        int_list_add(out, 0);
+    else
+        add_limit_divisors(out, limit, tp);
+    int_list_sort_unique(out);
+}
+
 void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp)
 {
     int64_t share = quotient(job->global_batch, dp);

@@ -27,6 +27,8 @@ void candidates_pp(struct int_list *out, const struct space_limit *limit, int la
 void candidates_vpp(struct int_list *out, const struct space_limit *limit, int layers, int pp);
 /* `ranks` is tp * cp * dp. */
 void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks);
+/* 0, what a layout means that does not say, unless the limit names others. */
+void candidates_etp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int tp);
 void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp);
 
 #endif

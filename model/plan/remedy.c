@@ -78,6 +78,7 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
                                              [SPACE_VPP] = l->vpp,
                                              [SPACE_DP] = l->dp,
                                              [SPACE_EP] = l->ep,
+                                             [SPACE_ETP] = layout_expert_tp(l),
                                              [SPACE_MICRO_BATCH] = l->micro_batch,
                                              [SPACE_ZERO] = l->zero,
                                              [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};

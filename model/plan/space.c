@@ -30,7 +30,7 @@ struct block {
     uint64_t first;                          /* index of its first layout */
     uint32_t first_family;                   /* one family per micro-batch size */
     uint32_t micro_batches, n_micro_batches; /* in space.micro_batches */
-    int tp, cp, pp, ep, vpp, dp;
+    int tp, cp, pp, ep, etp, vpp, dp;
 };
 
 struct micro_batch_list {
@@ -41,7 +41,7 @@ struct micro_batch_list {
 struct space {
     const struct setting *setting;
     struct space_limits limits;
-    struct block *blocks; /* in lexicographic order of (tp, cp, pp, ep, vpp) */
+    struct block *blocks; /* in lexicographic order of (tp, cp, pp, ep, etp, vpp) */
     size_t n_blocks, blocks_capacity;
     struct int_list micro_batches; /* the lists of all dp, one after the other */
     struct micro_batch_list *lists;
@@ -181,16 +181,19 @@ static void add_block(struct space *space, struct block block)
 static void add_expert_blocks(struct space *space, struct block block)
 {
     const struct space_limit *limits = space->limits.dimensions;
-    struct int_list eps = {0}, vpps = {0};
+    struct int_list eps = {0}, etps = {0}, vpps = {0};
     candidates_ep(&eps, &limits[SPACE_EP], space->setting->model, (int64_t)block.tp * block.cp * block.dp);
+    candidates_etp(&etps, &limits[SPACE_ETP], space->setting->model, block.tp);
     candidates_vpp(&vpps, &limits[SPACE_VPP], space->setting->model->layers, block.pp);
     for (size_t i = 0; i < eps.n; i++)
-        for (size_t j = 0; j < vpps.n; j++) {
+        for (size_t j = 0; j < etps.n * vpps.n; j++) {
             block.ep = eps.items[i];
-            block.vpp = vpps.items[j];
+            block.etp = etps.items[j / vpps.n];
+            block.vpp = vpps.items[j % vpps.n];
             add_block(space, block);
         }
     int_list_free(&eps);
+    int_list_free(&etps);
     int_list_free(&vpps);
 }
 
@@ -324,7 +327,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     out->features = features->sets, out->n_features = features->n;
     struct layout *base = &out->base;
     base->tp = block->tp, base->cp = block->cp, base->pp = block->pp;
-    base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep;
+    base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep, base->etp = block->etp;
     base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
     base->schedule = (enum schedule)out->schedules[0];
     base->recompute = (enum recompute)out->recomputes[0];
@@ -364,8 +367,8 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
 
 static int block_compare(const struct block *block, const struct layout *layout)
 {
-    const int a[] = {block->tp, block->cp, block->pp, block->ep, block->vpp};
-    const int b[] = {layout->tp, layout->cp, layout->pp, layout->ep, layout->vpp};
+    const int a[] = {block->tp, block->cp, block->pp, block->ep, block->etp, block->vpp};
+    const int b[] = {layout->tp, layout->cp, layout->pp, layout->ep, layout->etp, layout->vpp};
     for (size_t i = 0; i < sizeof a / sizeof a[0]; i++)
         if (a[i] != b[i])
             return a[i] < b[i] ? -1 : 1;

@@ -1,9 +1,9 @@
 /*
  * space.h - every way to divide one job among its GPUs, in one fixed order.
  *
- * A layout has thirteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
+ * A layout has fourteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
  *
- *   block     (tp, cp, pp, ep, vpp), dp following as gpus / (tp cp pp)
+ *   block     (tp, cp, pp, ep, etp, vpp), dp following as gpus / (tp cp pp)
  *   family    a block with a micro-batch size: what people call "a layout"
  *   layout    a family with schedule, recomputation, ZeRO stage, sequence parallelism and overlap features
  *
@@ -20,6 +20,7 @@
  *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither
  *   ep           divisors of tp cp dp, the ranks of a stage, that divide the experts
+ *   etp          what a layout means that does not say (0); others only where a restriction names them: divisors of tp
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe
  *                dualpipe-v, with two, only where a restriction names them
@@ -29,12 +30,13 @@
  *                (parallel_block, sliding_window) or only speed kernels up are never taken away.
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
- * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep or an overlap does not reach layouts
- * in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
+ * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep, etp or an overlap does not reach
+ * layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
  *
- * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, vpp, micro-batch, schedule, recompute, zero,
- * sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is divided
- * among threads, processes or machines by ranges of families. A space is never changed after it is built; threads may share it.
+ * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, etp, vpp, micro-batch, schedule, recompute,
+ * zero, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is
+ * divided among threads, processes or machines by ranges of families. A space is never changed after it is built; threads may
+ * share it.
  */
 #ifndef MSIM_MODEL_PLAN_SPACE_H
 #define MSIM_MODEL_PLAN_SPACE_H
@@ -51,6 +53,7 @@
     X(VPP, "vpp", SPACE_NUMBERS)                                                                                                 \
     X(DP, "dp", SPACE_NUMBERS)                                                                                                   \
     X(EP, "ep", SPACE_NUMBERS)                                                                                                   \
+    X(ETP, "etp", SPACE_NUMBERS)                                                                                                 \
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
     X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
     X(RECOMPUTE, "recompute", "none, selective, full")                                                                           \
@@ -101,7 +104,7 @@ struct space;
 
 /* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting`
  * and what it points to must outlive the space. Time and memory are in proportion to the number of blocks (about 2,000 for 175B
- * parameters on 12,288 GPUs), 40 bytes each. */
+ * parameters on 12,288 GPUs), 48 bytes each. */
 MUST_CHECK enum status space_create(const struct setting *setting, const struct space_limits *limits, struct space **space,
                                     struct diags *diags);
 void space_destroy(struct space *space); /* NULL is fine */

@@ -54,10 +54,11 @@ static int dimension_of(struct slice key)
     static const struct {
         const char *name;
         enum space_dimension dimension;
-    } long_names[] = {
-        {"tensor_parallel", SPACE_TP},   {"context_parallel", SPACE_CP},     {"pipeline_parallel", SPACE_PP},
-        {"virtual_pipeline", SPACE_VPP}, {"data_parallel", SPACE_DP},        {"expert_parallel", SPACE_EP},
-        {"zero_stage", SPACE_ZERO},      {"micro_batch", SPACE_MICRO_BATCH}, {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
+    } long_names[] = {{"tensor_parallel", SPACE_TP},         {"context_parallel", SPACE_CP},
+                      {"pipeline_parallel", SPACE_PP},       {"virtual_pipeline", SPACE_VPP},
+                      {"data_parallel", SPACE_DP},           {"expert_parallel", SPACE_EP},
+                      {"expert_tensor_parallel", SPACE_ETP}, {"zero_stage", SPACE_ZERO},
+                      {"micro_batch", SPACE_MICRO_BATCH},    {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
     for (size_t i = 0; i < sizeof long_names / sizeof long_names[0]; i++)
         if (slice_is(key, long_names[i].name))
             return (int)long_names[i].dimension;
@@ -79,7 +80,8 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
         diag_error(diags, at, "no dimension of a layout is called '%s'; did you mean '%s'?", text, near);
     else
         diag_error(diags, at,
-                   "no dimension of a layout is called '%s'; there are tp cp pp vpp dp ep mb schedule recompute zero sp", text);
+                   "no dimension of a layout is called '%s'; there are tp cp pp vpp dp ep etp mb schedule recompute zero sp",
+                   text);
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */

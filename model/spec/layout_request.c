@@ -9,7 +9,7 @@
 
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
-    int tp, cp, pp, vpp, dp, ep, zero, micro_batch;
+    int tp, cp, pp, vpp, dp, ep, etp, zero, micro_batch;
     int sequence_parallel, recompute, schedule;
 };
 
@@ -26,6 +26,7 @@ static const struct field rows[] = {
     INTEGER("vpp", struct layout_keys, vpp, 1, 1e6, UNSET, "model chunks per stage"),
     INTEGER("dp", struct layout_keys, dp, 1, 1e7, UNSET, "data parallelism"),
     INTEGER("ep", struct layout_keys, ep, 1, 1e6, UNSET, "expert parallelism"),
+    INTEGER("etp", struct layout_keys, etp, 1, 1e6, UNSET, "ranks that one expert is split over"),
     INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
     INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
@@ -37,9 +38,9 @@ static const struct schema layout_schema = SCHEMA("layout", rows);
 static const struct {
     const char *written, *meant;
 } synonyms[] = {
-    {"mb", "micro_batch"},       {"sp", "sequence_parallel"}, {"zero_stage", "zero"},
-    {"tensor_parallel", "tp"},   {"context_parallel", "cp"},  {"pipeline_parallel", "pp"},
-    {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},     {"expert_parallel", "ep"},
+    {"mb", "micro_batch"},      {"sp", "sequence_parallel"},       {"zero_stage", "zero"},      {"tensor_parallel", "tp"},
+    {"context_parallel", "cp"}, {"pipeline_parallel", "pp"},       {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},
+    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"},
 };
 
 const char *layout_request_key(const char *key)

@@ -331,6 +331,34 @@ START_TEST(the_text_of_a_layout_is_a_restriction)
 }
 END_TEST
 
+/* Split experts are there where they are asked for, and where tp leaves something to split. */
+START_TEST(split_experts_where_asked_for)
+{
+    struct job_case c;
+    mixture_case(&c, 8, 8, 16, 16);
+    struct space *usual = space_of(&c.setting, "tp=4"), *split = space_of(&c.setting, "tp=4,etp=4");
+    struct space *either = space_of(&c.setting, "tp=4,etp=1,4"), *without = space_of(&c.setting, "tp=1,etp=1");
+    struct layout layout;
+    uint64_t index;
+    ck_assert_uint_eq(space_size(split), space_size(usual));
+    ck_assert_uint_eq(space_size(either), 2 * space_size(usual));
+    for (uint64_t i = 0; i < space_size(split); i++) {
+        space_layout(split, i, &layout);
+        ck_assert_int_eq(layout.etp, 4);
+        ck_assert(space_find(split, &layout, &index) && index == i && space_find(either, &layout, &index));
+        ck_assert(!space_find(usual, &layout, &index));
+    }
+    space_layout(usual, 0, &layout);
+    ck_assert_int_eq(layout.etp, 0);
+    space_layout(without, 0, &layout);
+    ck_assert_int_eq(layout.etp, 0);
+    space_destroy(usual);
+    space_destroy(split);
+    space_destroy(either);
+    space_destroy(without);
+}
+END_TEST
+
 /* A number stands for itself: 3 divides nothing here, and the check says so. */
 START_TEST(a_named_number_is_examined_even_when_illegal)
 {
@@ -432,6 +460,7 @@ int main(void)
     tcase_add_test(cases, default_limits_are_those_documented);
     tcase_add_test(cases, restrictions_keep_what_they_name);
     tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
+    tcase_add_test(cases, split_experts_where_asked_for);
     tcase_add_test(cases, a_named_number_is_examined_even_when_illegal);
     tcase_add_loop_test(cases, absurd_numbers_are_examined_too, 0, 3);
     tcase_add_loop_test(cases, bad_restrictions_are_refused, 0, 12);
