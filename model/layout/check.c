@@ -18,8 +18,9 @@ struct reply {
 
 static bool in_range(const struct layout *l)
 {
-    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->micro_batch >= 1 &&
-           l->zero >= 0 && l->zero <= 3 && (unsigned)l->recompute < N_RECOMPUTES && (unsigned)l->schedule < N_SCHEDULES;
+    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 &&
+           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && (unsigned)l->recompute < N_RECOMPUTES &&
+           (unsigned)l->schedule < N_SCHEDULES;
 }
 
 static bool check_range(const struct layout *l, struct reply why)
@@ -37,7 +38,9 @@ static bool check_range(const struct layout *l, struct reply why)
             return false;
         }
     }
-    if (l->zero < 0 || l->zero > 3)
+    if (l->etp < 0)
+        SAY(why, "etp=%d is below 0", l->etp);
+    else if (l->zero < 0 || l->zero > 3)
         SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
     else
         SAY(why, "the recomputation or the schedule is not a known one");
@@ -124,7 +127,7 @@ static bool check_sequence(const struct layout *l, const struct setting *s, stru
 static bool check_layers(const struct layout *l, const struct setting *s, struct reply why)
 {
     int64_t stages = l->schedule == SCHEDULE_DUALPIPE ? l->pp : (int64_t)l->pp * l->vpp;
-    if (stages <= s->model->layers || stages == s->model->layers + 2)
+    if (stages <= s->model->layers + s->model->mtp_layers || stages == s->model->layers + 2)
         return true;
     SAY(why, "pp=%d * vpp=%d is more virtual stages than the %d layers", l->pp, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp,
         s->model->layers);

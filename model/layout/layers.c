@@ -13,14 +13,18 @@ int layout_virtual_stages(const struct layout *layout)
 
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)
 {
-    int n = layout_virtual_stages(layout), v = virtual_stage;
-    /* Multi-token-prediction layers are the last ones, with the head, and take layers' places. */
-    int layers = model->layers, with_prediction = layers + model->mtp_layers;
-    int each = with_prediction / n, heavier = with_prediction % n;
-    /* Virtual stages [start, n - 1) hold one layer more. When n divides L + 2 this is all but the first and last. */
-    int start = n - 1 - heavier;
+    int last = layout_virtual_stages(layout) - 1, v = virtual_stage, layers = model->layers, mtp = model->mtp_layers;
+    /* Multi-token-prediction layers are the last ones, with the head, and take layers' places. Where they are more than a stage's
+     * share they fill the last one, and the layers share the others. */
+    bool filled = last > 0 && (layers + mtp) / (last + 1) < mtp;
+    int places = filled ? layers : layers + mtp, sharing = filled ? last : last + 1;
+    if (filled && v == last)
+        return (struct layer_range){.first = layers};
+    int each = places / sharing, heavier = places % sharing;
+    /* Virtual stages [start, last) hold one layer more. When their number divides L + 2 this is all but the first and last. */
+    int start = last - heavier;
     int before = v < start ? 0 : v - start < heavier ? v - start : heavier;
-    int first = v * each + before, count = each + (v >= start && v < n - 1);
+    int first = v * each + before, count = each + (v >= start && v < last);
     if (first > layers)
         first = layers;
     return (struct layer_range){.first = first, .count = first + count > layers ? layers - first : count};

@@ -157,6 +157,8 @@ END_TEST
 START_TEST(depth_and_batch)
 {
     EXPECT_AFTER(dense, f.model.layers = 47, LAYOUT_LAYERS, "more virtual stages than the 47 layers");
+    EXPECT_AFTER(dense, (f.model.layers = 47, f.model.mtp_layers = 1), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.layout.etp = -1, LAYOUT_RANGE, "etp=-1 is below 0");
     EXPECT_AFTER(dense, f.model.layers = 45, LAYOUT_LAYERS, "pp=8 * vpp=6");
     EXPECT_AFTER(dense, f.job.global_batch = 770, LAYOUT_BATCH, "dp=16 * mb=1 does not divide the global batch of 770");
     EXPECT_AFTER(dense, f.job.global_batch = 0, LAYOUT_BATCH, "batch of 0");

@@ -39,6 +39,10 @@ START_TEST(layers_by_hand)
     ck_assert_int_eq(layout_layers(&eight, &predicting, 1).count, 2);
     ck_assert_int_eq(layout_layers(&eight, &predicting, 31).first, 61);
     ck_assert_int_eq(layout_layers(&eight, &predicting, 31).count, 0);
+    /* as many stages as layers and one for the embedding, one for prediction and the head: all others hold one */
+    struct layout single = {.pp = 7, .vpp = 9};
+    for (int v = 0; v < 63; v++)
+        ck_assert_int_eq(layout_layers(&single, &predicting, v).count, v > 0 && v < 62);
     /* one lighter: the last */
     ck_assert_int_eq(count_of(11, 4, 1, 0), 3);
     ck_assert_int_eq(count_of(11, 4, 1, 3), 2);
@@ -65,6 +69,26 @@ START_TEST(layers_partition)
                 ck_assert_int_eq(first, last);
         }
     }
+}
+END_TEST
+
+/* With prediction layers too every layer is somewhere, in order. */
+START_TEST(layers_partition_beside_prediction)
+{
+    for (int n = 1; n <= 40; n++)
+        for (int mtp = 1; mtp <= 4; mtp++)
+            for (int layers = n > mtp ? n - mtp : 1; layers <= 70; layers++) {
+                struct layout layout = {.pp = n, .vpp = 1};
+                struct transformer model = {.layers = layers, .mtp_layers = mtp};
+                int next = 0;
+                for (int v = 0; v < n; v++) {
+                    struct layer_range range = layout_layers(&layout, &model, v);
+                    ck_assert_int_eq(range.first, next);
+                    ck_assert_int_ge(range.count, 0);
+                    next += range.count;
+                }
+                ck_assert_int_eq(next, layers);
+            }
 }
 END_TEST
 
@@ -320,6 +344,7 @@ int main(void)
     TCase *tcase = tcase_create("ranks");
     tcase_add_test(tcase, layers_by_hand);
     tcase_add_test(tcase, layers_partition);
+    tcase_add_test(tcase, layers_partition_beside_prediction);
     tcase_add_test(tcase, virtual_stages);
     tcase_add_test(tcase, rank_order);
     tcase_add_test(tcase, groups_by_hand);
