@@ -27,7 +27,7 @@ static bool assumes(const struct measurement *row, const char *column)
 static bool same_shape(const struct transformer *a, const struct transformer *b)
 {
     return a->layers == b->layers && a->hidden == b->hidden && a->ffn_hidden == b->ffn_hidden && a->heads == b->heads &&
-           a->kv_heads == b->kv_heads && a->vocab == b->vocab;
+           a->kv_heads == b->kv_heads && a->vocab == b->vocab && a->moe.experts == b->moe.experts;
 }
 
 /* FLOPs of a token of the layers' matrices, of all attention, and of one vocabulary table of one row. */
