@@ -282,7 +282,7 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
     double gradient = parameters * (form->setting.job->gradient_precision == PRECISION_FP32 ? 4 : 2);
     if (l->dp * l->cp == 1)
         return (struct exchange){0};
-    struct group_span span = replica_span(l, cluster);
+    struct group_span span = replica_span(l, cluster, GROUP_DP);
     if (l->zero == 0)
         return (struct exchange){.reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_REDUCE, span, gradient))};
     return (struct exchange){
@@ -349,12 +349,32 @@ static void add_scaled(struct cost_by_class *to, const struct cost_by_class *fro
 }
 
 /* Layers of the stage that has most, ends counted by their time. */
-static int largest_stage_layers(const struct layout *l, int layers)
+static int largest_stage_layers(const struct layout *l, const struct transformer *model)
 {
+    int layers = model->layers + model->mtp_layers; /* the latter take layers' places */
     int v = l->pp * l->vpp;
     if (layers % v && (layers + 2) % v == 0)
         return (layers + 2) / l->pp;
     return (layers + l->pp - 1) / l->pp;
+}
+
+/* Layers that the stage with the head runs of a micro-batch, other than those of multi-token prediction. */
+static double head_stage_layers(const struct layout *l, const struct transformer *model)
+{
+    int stage = layout_stage_of(l, layout_virtual_stages(l) - 1), layers = 0;
+    for (int chunk = 0; chunk < l->vpp; chunk++)
+        layers += layout_layers(l, model, layout_virtual_stage(l, stage, chunk)).count;
+    return l->schedule == SCHEDULE_DUALPIPE ? layers / 2.0 : layers; /* each of two chunks runs half of them */
+}
+
+/* What the first or the last stage takes of a micro-batch beyond the layers of the fullest stage. DualPipe: two stages have the
+ * head for half of the micro-batches. */
+static double ends_seconds(const struct layout *l, const struct transformer *model, const struct pass_costs *c, double fullest)
+{
+    if (l->pp == 1)
+        return c->head_s + c->embedding_s;
+    double spared = (fullest - head_stage_layers(l, model)) * (c->forward_s + c->input_s + c->weight_s);
+    return fmax(0, c->head_s / (l->schedule == SCHEDULE_DUALPIPE ? 2 : 1) - spared);
 }
 
 void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)
@@ -362,11 +382,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     const struct setting *setting = &form->setting;
     struct pass_costs *c = costs_of(form, l);
     double m = (double)layout_micro_batches(l, setting->job), paired = paired_micro_batches(l, m),
-           n = largest_stage_layers(l, setting->model->layers);
-    double ends =
-        l->pp == 1
-            ? c->head_s + c->embedding_s
-            : fmax(0, c->head_s - (setting->model->layers % (l->pp * l->vpp) ? c->forward_s + c->input_s + c->weight_s : 0));
+           n = l->pp == 1 ? setting->model->layers : largest_stage_layers(l, setting->model);
     struct estimate e = {0};
     if (paired > 0 && !c->pairs_known)
         costs_fill_pairs(c, setting, l);
@@ -375,9 +391,8 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     add_scaled(&e.by_class, &c->layer_forward, (m - paired) * n);
     add_scaled(&e.by_class, &c->layer_input, (m - paired) * n);
     add_scaled(&e.by_class, &c->layer_weight, (m - paired) * n);
-    double copies =
-        l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer, and the head, for half of the micro-batches */
-    e.by_class.s[CLASS_HEAD] += m * ends / copies;
+    double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
+    e.by_class.s[CLASS_HEAD] += m * ends_seconds(l, setting->model, c, n);
 
     struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
     struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
@@ -397,7 +412,8 @@ static bool weighs_the_same(const struct layout *a, const struct layout *b)
 {
     return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
            a->zero == b->zero && a->recompute == b->recompute && a->schedule == b->schedule && a->micro_batch == b->micro_batch &&
-           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->tp == b->tp && a->dp == b->dp;
+           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->tp == b->tp && a->dp == b->dp &&
+           layout_expert_tp(a) == layout_expert_tp(b);
 }
 
 double closed_form_memory(struct closed_form *form, const struct layout *layout)

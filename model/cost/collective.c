@@ -41,8 +41,8 @@ static double local_rate(const struct gpu *gpu, struct group_span span)
 {
     if (span.islands <= 1)
         return gpu->nccl_rate;
-    int crossing = span.ranks / span.domains / span.islands; /* GPUs of an island, each over its own PCIe */
-    return fmin(gpu->nccl_rate, crossing * gpu->pcie_rate * HOST_CROSSING_FRACTION);
+    int crossing = span.ranks_per_domain / span.islands; /* GPUs of an island, each over its own PCIe */
+    return fmin(gpu->nccl_rate, (crossing > 1 ? crossing : 1) * gpu->pcie_rate * HOST_CROSSING_FRACTION);
 }
 
 static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, struct group_span span, double bytes)
@@ -108,7 +108,7 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
     double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * cluster->leaf_oversubscription) : 1;
     double outward = leaving / nic * fmax(oversubscribed, leaf);
     double arriving = bytes * (n - inside) / n - leaving; /* copies made on arrival */
-    double inward = (bytes * (inside - 1) / n + arriving) / cluster->gpu.nccl_rate;
+    double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){
         .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
         .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / bytes)),

@@ -41,11 +41,13 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
     machine->pace = slowest_of(gpus, gpu->clock_spread) / clock;
 }
 
-struct group_span replica_span(const struct layout *layout, const struct cluster *cluster)
+struct group_span replica_span(const struct layout *layout, const struct cluster *cluster, enum group_kind group)
 {
-    struct group_span span = layout_span(layout, cluster, GROUP_DP);
+    struct group_span span = layout_span(layout, cluster, group);
+    int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
+    int nics = hosts * cluster->nics_per_node;
     if (layout->zero == 3 && !(layout->features & FEATURE_BIT(DP_OVERLAP)))
-        span.sharing *= span.ranks_per_domain < cluster->nics_per_node ? span.ranks_per_domain : cluster->nics_per_node;
+        span.sharing *= span.ranks_per_domain < nics ? span.ranks_per_domain : nics;
     return span;
 }
 
@@ -54,7 +56,8 @@ struct machine machine_of(const struct layout *layout, const struct setting *set
     struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
-    machine.spans[GROUP_DP] = replica_span(layout, setting->cluster);
+    machine.spans[GROUP_DP] = replica_span(layout, setting->cluster, GROUP_DP);
+    machine.spans[GROUP_EXPERT_DP] = replica_span(layout, setting->cluster, GROUP_EXPERT_DP);
     machine_set_pace(&machine, setting, layout->tp * layout->cp * layout->pp * layout->dp);
     return machine;
 }

@@ -31,6 +31,46 @@ START_TEST(parts_sum_and_the_cache_is_exact)
 }
 END_TEST
 
+/* Layouts that differ only in how experts are split weigh differently, one after the other too. */
+START_TEST(split_experts_are_not_cached_as_whole_ones)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 4096, .every = 1};
+    s.layout.ep = 2;
+    struct closed_form *form = closed_form_create(&s.setting);
+    double bytes[2];
+    for (int i = 0; i < 4; i++) {
+        s.layout.etp = i % 2 ? s.layout.tp : 1;
+        struct estimate cached, fresh = estimate_fresh(&s);
+        closed_form_estimate(form, &s.layout, &cached);
+        ck_assert_double_eq(cached.step_s, fresh.step_s);
+        ck_assert_double_eq(cached.memory_bytes, fresh.memory_bytes);
+        bytes[i % 2] = cached.memory_bytes;
+    }
+    ck_assert_double_ne(bytes[0], bytes[1]);
+    closed_form_destroy(form);
+}
+END_TEST
+
+/* 61 layers and one of prediction over 16 stages: the last has two layers fewer than the fullest, which outweigh the prediction
+ * layer and a vocabulary's logits twice. */
+START_TEST(a_prediction_layer_takes_a_layers_place)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.model.layers = 61, s.model.mtp_layers = 1;
+    s.layout.pp = 16, s.layout.vpp = 1, s.layout.dp = 2, s.layout.schedule = SCHEDULE_1F1B;
+    ck_assert_double_eq(estimate_fresh(&s).by_class.s[CLASS_HEAD], 0);
+    s.model.layers = 63; /* four everywhere: the last stage has the second logits beside */
+    double places = estimate_fresh(&s).by_class.s[CLASS_HEAD];
+    s.model.layers = 64, s.model.mtp_layers = 0;
+    double layers = estimate_fresh(&s).by_class.s[CLASS_HEAD];
+    ck_assert_double_gt(places, 2 * layers);
+    ck_assert_double_lt(places, 3 * layers);
+}
+END_TEST
+
 START_TEST(bubble_shrinks_with_interleaving)
 {
     struct shape s;
@@ -65,6 +105,8 @@ Suite *suite_closed_form(void)
     Suite *suite = suite_create("closed_form");
     TCase *all = tcase_create("all");
     tcase_add_test(all, parts_sum_and_the_cache_is_exact);
+    tcase_add_test(all, split_experts_are_not_cached_as_whole_ones);
+    tcase_add_test(all, a_prediction_layer_takes_a_layers_place);
     tcase_add_test(all, bubble_shrinks_with_interleaving);
     tcase_add_test(all, megascale_is_near);
     suite_add_tcase(suite, all);

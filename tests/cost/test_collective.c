@@ -73,6 +73,34 @@ START_TEST(boards_of_a_node_are_joined_by_pcie)
 }
 END_TEST
 
+/* Five ranks, one to each board of two and a half nodes: what a board sends crosses at the pace of its one GPU, also when that of
+ * an average node is less. */
+START_TEST(a_few_ranks_on_boards_cross_too)
+{
+    struct shape s;
+    plain_cluster(&s);
+    struct cluster *cluster = &s.cluster;
+    cluster->gpus_per_node = 8, cluster->nvlink_domain = 4, cluster->nodes = 5;
+    cluster->gpu.pcie_rate = 10e9;
+    struct layout layout = {.tp = 4, .cp = 1, .pp = 2, .vpp = 1, .dp = 5, .ep = 1, .micro_batch = 1};
+    struct group_span span = layout_span(&layout, cluster, GROUP_DP);
+    ck_assert_int_eq(span.islands, 2);
+    double bytes = 800e6, slowest = 10e9 * 0.47;
+    for (int c = 0; c < N_COLLECTIVES; c++) {
+        double s_ = seconds(&s, (enum collective)c, span, bytes);
+        ck_assert(isfinite(s_));
+        ck_assert_double_gt(s_, 0);
+    }
+    ck_assert_double_ge(seconds(&s, COLLECTIVE_ALL_GATHER, span, bytes), bytes * 4 / 5 / slowest);
+    for (int dp = 2; dp <= 40; dp++) { /* however groups fall on nodes */
+        layout.dp = dp;
+        layout.pp = 2;
+        double t = seconds(&s, COLLECTIVE_ALL_GATHER, layout_span(&layout, cluster, GROUP_DP), bytes);
+        ck_assert(isfinite(t) && t < 1);
+    }
+}
+END_TEST
+
 /* Eight copies of each token over eight nodes of one NIC-bound rank pair: without copies on arrival 7/8 of the bytes leave; with
  * them a token leaves once for each node that it reaches, 8 (1 - (7/8)^8) of 8 of which 7/8 are others'; a router that keeps to
  * four of eight groups reaches fewer. */
@@ -149,6 +177,7 @@ Suite *suite_collective(void)
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
     tcase_add_test(all, a_rank_moves_its_own_part_too);
     tcase_add_test(all, boards_of_a_node_are_joined_by_pcie);
+    tcase_add_test(all, a_few_ranks_on_boards_cross_too);
     tcase_add_test(all, a_token_crosses_once_to_a_node);
     tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
