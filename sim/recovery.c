@@ -30,11 +30,12 @@ struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
 void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan)
 {
     bool was_short = recovery->active && recovery->ready == NEVER;
+    nanos earlier = recovery->active ? recovery->found : now; /* another fault is still being looked for until then */
     recovery->active = true;
     recovery->plan = *plan;
     recovery->noticed = later(now, plan->detect);
     recovery->diagnosed = later(recovery->noticed, plan->diagnose);
-    recovery->found = later(recovery->diagnosed, plan->human);
+    recovery->found = max_nanos(earlier, later(recovery->diagnosed, plan->human));
     set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
     if (!was_short)
         recovery->short_since = recovery->found;

@@ -4,8 +4,9 @@
  *     failure ──detect── noticed ──diagnose, person── found ──wait for nodes── ready ──restart── resumes
  *
  * The job is ready when the fault has been found and no more nodes are down than there are spares; waiting is left out when that
- * is so already. Under the plain rules nothing is diagnosed and nobody is called. A failure during recovery starts it anew.
- * Spares never fail, and a repaired node returns at once.
+ * is so already. Under the plain rules nothing is diagnosed and nobody is called. A failure during recovery starts it anew,
+ * while the search for the earlier fault goes on beside it: the job is ready when both are found. Spares never fail, and a
+ * repaired node returns at once.
  */
 #ifndef MSIM_SIM_RECOVERY_H
 #define MSIM_SIM_RECOVERY_H

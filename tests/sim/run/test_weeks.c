@@ -367,6 +367,25 @@ START_TEST(test_speed_drifts_until_a_restart)
 }
 END_TEST
 
+/* Somebody is under way for ten hours; a fault that is found in three minutes meanwhile does not make them come sooner. */
+START_TEST(test_a_failure_does_not_end_the_wait_for_a_person)
+{
+    const nanos minute = 60 * NANOS_PER_SECOND, hour = 60 * minute;
+    const struct recovery_plan slow = {.detect = minute, .diagnose = 4 * minute, .human = 10 * hour, .restart = minute};
+    const struct recovery_plan quick = {.detect = minute, .diagnose = 2 * minute, .restart = 5 * minute};
+    struct recovery recovery = {.policy = {.spares = 4}};
+
+    recovery_begin(&recovery, 0, 1, &slow);
+    ck_assert_int_eq(recovery.found, 10 * hour + 5 * minute);
+    recovery_begin(&recovery, hour, 2, &quick);
+    ck_assert_int_eq(recovery.diagnosed, hour + 3 * minute);
+    ck_assert_int_eq(recovery.found, 10 * hour + 5 * minute);
+    ck_assert_int_eq(recovery.resumes, 10 * hour + 10 * minute);
+    recovery_begin(&recovery, 10 * hour + 4 * minute, 3, &quick);
+    ck_assert_int_eq(recovery.resumes, 10 * hour + 12 * minute);
+}
+END_TEST
+
 START_TEST(test_elastic_goes_on_where_others_wait)
 {
     struct robust_policy policy = policy_named("megascale");
@@ -536,6 +555,7 @@ int main(void)
     tcase_add_test(all, test_hangs_recur);
     tcase_add_test(all, test_false_alarms_come_at_their_rate);
     tcase_add_test(all, test_speed_drifts_until_a_restart);
+    tcase_add_test(all, test_a_failure_does_not_end_the_wait_for_a_person);
     tcase_add_test(all, test_elastic_goes_on_where_others_wait);
     tcase_add_test(all, test_no_spares_and_no_repair_is_told);
     tcase_add_test(all, test_threads_do_not_matter);
