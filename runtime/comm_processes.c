@@ -96,12 +96,13 @@ static bool hear(struct process_world *world)
 
 static void rest(int round)
 {
+    if (round < SPINS) {
+        sched_yield();
+        return;
+    }
     long nap = (long)NAP_FIRST_NS << (round < SPINS + 8 ? round - SPINS : 8);
     const struct timespec t = {.tv_nsec = nap > NAP_LAST_NS ? NAP_LAST_NS : nap};
-    if (round < SPINS)
-        sched_yield();
-    else
-        nanosleep(&t, NULL);
+    nanosleep(&t, NULL);
 }
 
 enum wait_result { WAIT_DONE, WAIT_TIMEOUT, WAIT_BROKEN };
