@@ -225,7 +225,7 @@ static const char *refuse_without_policy(const struct run_session *s)
 
 static void set_heartbeat_timeout(struct run_session *s, double seconds)
 {
-    s->policy.heartbeat_timeout_s = seconds;
+    s->policy.heartbeat_timeout_s = fmax(seconds, s->policy.heartbeat_s); /* a shorter one would lose healthy nodes */
 }
 
 static void improve_heartbeat_timeout(struct search *search)

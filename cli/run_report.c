@@ -184,7 +184,8 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
     answer_row(&table, "memoryless ETTR", "exponential failures at this rate, unlimited spares: a plausibility check", "%.3f %%",
                100 * report->memoryless.exponential);
-    answer_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
+    if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
+        answer_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
     if (report->memoryless.best_interval_s > 0)
         answer_row(&table, "Young/Daly interval", "best one to first order", "%.3g min", report->memoryless.best_interval_s / 60);
     write_robust_answers(&table, report);

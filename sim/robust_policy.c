@@ -120,6 +120,8 @@ static enum status read_tree(struct yaml_node *root, struct robust_policy *polic
         schema_read(&policy_schema, root, &read, diags);
     else
         diag_error(diags, root->at, "a recovery policy is a mapping; this is %s", yaml_kind_name(root->kind));
+    if (diags->n_errors == before && read.heartbeat_timeout_s < read.heartbeat_s)
+        diag_error(diags, root->at, "heartbeat_timeout is shorter than heartbeat: every healthy node would count as lost");
     if (diags->n_errors > before)
         return STATUS_BAD_INPUT;
     *policy = read;
