@@ -175,7 +175,13 @@ static double stage_layers_bytes(const struct layout *layout, const struct setti
     double sum = 0;
     *largest = 0;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
-        struct layer_range r = layout_layers(layout, m, layout_virtual_stage(layout, stage, chunk));
+        int v = layout_virtual_stage(layout, stage, chunk);
+        struct layer_range r = layout_layers(layout, m, v);
+        if (m->mtp_layers && v == layout_virtual_stages(layout) - 1) { /* prediction layers are like the last one */
+            bool mixture = layer_is_mixture(m, m->layers - 1);
+            sum += m->mtp_layers * kept[mixture];
+            *largest = fmax(*largest, full[mixture]);
+        }
         if (r.count == 0)
             continue;
         bool first = layer_is_mixture(m, r.first), last = layer_is_mixture(m, r.first + r.count - 1);
@@ -199,13 +205,14 @@ static double logits_bytes(const struct layout *layout, const struct setting *se
     return share * upkeep_of(layout).logit;
 }
 
-/* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. */
+/* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. Predictions of
+ * further tokens have logits of their own, and the two vectors that their projection joins. */
 static double ends_bytes(const struct layout *layout, const struct setting *setting, int stage)
 {
     const struct transformer *m = setting->model;
     double tokens = tokens_per_micro_batch(layout, setting), bytes = 0;
     if (holds_head(layout, stage)) {
-        bytes += tokens * (logits_bytes(layout, setting) + 4 * (double)m->hidden);
+        bytes += tokens * (1 + m->mtp_layers) * (logits_bytes(layout, setting) + 4 * (double)m->hidden);
     }
     return bytes;
 }
@@ -276,8 +283,9 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
         (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
-        double layer = transformer_layer_parameters(m, m->layers - 1, true) / layout->tp /
-                       (layer_is_mixture(m, m->layers - 1) ? layout->ep : 1);
+        double dense = transformer_layer_parameters(m, m->layers - 1, false);
+        double experts = transformer_layer_parameters(m, m->layers - 1, true) - dense;
+        double layer = dense / layout->tp + experts / layout->ep / layout_expert_tp(layout);
         bytes += layer * (2 * 2 + 2);
         bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
     }

@@ -14,7 +14,7 @@
 
 #include "model/cost/work.h"
 
-enum { LAYER_WORKS_MAX = 96 };
+enum { LAYER_WORKS_MAX = 1024 }; /* a layer takes about 80 recomputed and backward; the head adds as many per prediction layer */
 
 struct layer_builder {
     struct work_table *table;

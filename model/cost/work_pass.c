@@ -65,6 +65,8 @@ static int32_t head_pass(struct work_table *table, const struct layout *layout, 
     for (int i = 0; i < setting->model->mtp_layers; i++) { /* one more layer and one more prediction each */
         struct layer_kind kind = kind_of(setting->model, setting->model->layers - 1);
         prediction_projection(&b, input, weight, backward);
+        if (backward && input)
+            layer_recompute(&b, kind);
         if (backward)
             layer_backward(&b, kind, input, weight);
         else

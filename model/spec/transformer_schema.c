@@ -53,7 +53,7 @@ static const struct field transformer_rows[] = {
     INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),
     INTEGER("window_every", struct transformer, window_every, 0, 10000, UNSET, "one layer in so many keeps full attention"),
     GROUP("moe", struct transformer, moe, mixture_schema, UNSET, "mixture of experts"),
-    INTEGER("mtp_layers", struct transformer, mtp_layers, 0, 100, UNSET, "multi-token-prediction layers"),
+    INTEGER("mtp_layers", struct transformer, mtp_layers, 0, 8, UNSET, "multi-token-prediction layers"),
     QUANTITY("published_parameters", struct transformer, published_parameters, DIM_COUNT, 1e3, 1e16, UNSET, "as published"),
     QUANTITY("published_active", struct transformer, published_active, DIM_COUNT, 1e3, 1e16, UNSET, "per token, as published"),
 };

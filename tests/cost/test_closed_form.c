@@ -71,6 +71,26 @@ START_TEST(a_prediction_layer_takes_a_layers_place)
 }
 END_TEST
 
+/* It is recomputed like any other layer. */
+START_TEST(a_prediction_layer_is_recomputed)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE;
+    double head[2][2];
+    for (int mtp = 0; mtp < 2; mtp++)
+        for (int full = 0; full < 2; full++) {
+            s.model.mtp_layers = mtp;
+            s.layout.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+            head[mtp][full] = estimate_fresh(&s).by_class.s[CLASS_HEAD];
+        }
+    ck_assert_double_eq_tol(head[0][1], head[0][0], 0.01 * head[0][0]); /* no layer, but what the host hides */
+    double layer = head[1][0] - 2 * head[0][0];                         /* forward and backward, and a small projection */
+    ck_assert_double_gt(head[1][1] - head[1][0], 0.2 * layer);
+    ck_assert_double_lt(head[1][1] - head[1][0], 0.5 * layer);
+}
+END_TEST
+
 START_TEST(bubble_shrinks_with_interleaving)
 {
     struct shape s;
@@ -107,6 +127,7 @@ Suite *suite_closed_form(void)
     tcase_add_test(all, parts_sum_and_the_cache_is_exact);
     tcase_add_test(all, split_experts_are_not_cached_as_whole_ones);
     tcase_add_test(all, a_prediction_layer_takes_a_layers_place);
+    tcase_add_test(all, a_prediction_layer_is_recomputed);
     tcase_add_test(all, bubble_shrinks_with_interleaving);
     tcase_add_test(all, megascale_is_near);
     suite_add_tcase(suite, all);

@@ -59,6 +59,42 @@ START_TEST(states_cost_18_bytes_a_parameter)
 }
 END_TEST
 
+/* The last stage keeps a prediction layer as it keeps one more layer, beside a second vocabulary's logits. */
+START_TEST(prediction_layers_are_kept_like_layers)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.vpp = 1, s.layout.schedule = SCHEDULE_1F1B;
+    s.model.layers = 96;
+    struct footprint plain, predicting, logits;
+    footprint_of_stage(&s.layout, &s.setting, 7, &plain);
+    s.model.layers = 95, s.model.mtp_layers = 1; /* in the place of the last one */
+    footprint_of_stage(&s.layout, &s.setting, 7, &predicting);
+    double more = predicting.activations - plain.activations;
+    s.model.layers = 96, s.model.mtp_layers = 0, s.model.vocab *= 2;
+    footprint_of_stage(&s.layout, &s.setting, 7, &logits);
+    double table = logits.activations - plain.activations, tokens = (double)s.layout.micro_batch * (double)s.job.seq_len;
+    ck_assert_double_gt(table, 0);
+    ck_assert_double_eq_tol(more, table + 1.15 * tokens * 4 * (double)s.model.hidden, 0.01 * more);
+}
+END_TEST
+
+/* Under ZeRO-3 with experts whole on their ranks, tp divides what is gathered of the rest only. */
+START_TEST(gathered_experts_are_whole)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 4096, .every = 1};
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.zero = 3, s.layout.ep = 2;
+    struct footprint whole, split;
+    footprint_of_stage(&s.layout, &s.setting, 0, &whole);
+    s.layout.etp = s.layout.tp;
+    footprint_of_stage(&s.layout, &s.setting, 0, &split);
+    double experts = transformer_layer_parameters(&s.model, 0, true) - transformer_layer_parameters(&s.model, 0, false);
+    ck_assert_double_eq_tol(whole.buffers - split.buffers, 6 * experts / 2 * 7 / 8, 1);
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -88,6 +124,8 @@ Suite *suite_footprint(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, activations_are_korthikantis, 0, sizeof figure1 / sizeof figure1[0]);
     tcase_add_test(all, states_cost_18_bytes_a_parameter);
+    tcase_add_test(all, prediction_layers_are_kept_like_layers);
+    tcase_add_test(all, gathered_experts_are_whole);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;
