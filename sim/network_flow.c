@@ -367,10 +367,9 @@ static bool part_ended(struct network_flow *n, uint32_t flow)
 static double edge_rate(const struct network_flow *n, enum collective_shape shape, const struct group_span *span)
 {
     const struct cluster *c = &n->cluster;
-    int hosts = c->nvlink_domain > c->gpus_per_node ? c->nvlink_domain / c->gpus_per_node : 1, nics = hosts * c->nics_per_node;
     if (shape == SHAPE_ALL_TO_ALL || span->ranks_per_domain < 1)
         return n->nic_rate;
-    return c->nic_rate * c->net_fraction * fmin(1, (double)nics / span->ranks_per_domain);
+    return c->nic_rate * c->net_fraction * fmin(1, (double)cluster_domain_nics(c) / span->ranks_per_domain);
 }
 
 static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
@@ -564,7 +563,7 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     n->options.queue_pairs = options->queue_pairs > 0 ? options->queue_pairs : 1;
     n->cluster = *machine->cluster;
     n->cluster.leaf_oversubscription = n->cluster.pod_oversubscription = 1;
-    n->nic_rate = n->cluster.nic_rate * n->cluster.nics_per_node / n->cluster.gpus_per_node * n->cluster.net_fraction;
+    n->nic_rate = cluster_gpu_nic_rate(&n->cluster) * n->cluster.net_fraction;
     n->free_transfer = NONE;
     n->lost_from = n->lost_to = -1;
     n->router = (struct router){.fabric = fabric,

@@ -61,8 +61,7 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
  * too. */
 static double network_rate(const struct cluster *cluster, struct group_span span)
 {
-    int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
-    double nics = fmin(span.ranks_per_domain, (double)hosts * cluster->nics_per_node);
+    double nics = fmin(span.ranks_per_domain, cluster_domain_nics(cluster));
     double rate = nics * cluster->nic_rate * cluster->net_fraction / (span.sharing > 1 ? span.sharing : 1);
     return fmin(rate, local_rate(&cluster->gpu, span));
 }
@@ -102,7 +101,7 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
 static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes, double leaving)
 {
     double n = span.ranks, inside = span.ranks_per_domain;
-    double nic = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
+    double nic = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
     double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
     double oversubscribed = fmax(1, beyond_pod * cluster->pod_oversubscription);
     double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * cluster->leaf_oversubscription) : 1;
@@ -156,7 +155,7 @@ struct cost message_time(const struct cluster *cluster, double bytes, bool same_
     if (same_domain)
         return (struct cost){.latency_s = gpu->nccl_base_s,
                              .bandwidth_s = bytes / gpu->nccl_rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes))};
-    double rate = cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node * cluster->net_fraction;
+    double rate = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
     double ramp = 1 + NET_CHUNK / bytes; /* the first chunk fills the pipeline GPU to NIC to GPU */
     return (struct cost){.latency_s = gpu->nccl_base_s + cluster->nic_latency_s, .bandwidth_s = bytes / rate * ramp};
 }

@@ -44,8 +44,7 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
 struct group_span replica_span(const struct layout *layout, const struct cluster *cluster, enum group_kind group)
 {
     struct group_span span = layout_span(layout, cluster, group);
-    int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
-    int nics = hosts * cluster->nics_per_node;
+    int nics = cluster_domain_nics(cluster);
     if (layout->zero == 3 && !(layout->features & FEATURE_BIT(DP_OVERLAP)))
         span.sharing *= span.ranks_per_domain < nics ? span.ranks_per_domain : nics;
     return span;

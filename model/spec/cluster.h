@@ -40,4 +40,17 @@ static inline int cluster_gpus(const struct cluster *cluster)
     return cluster->nodes * cluster->gpus_per_node;
 }
 
+/* NICs of one NVLink domain, or of one node where that is more. */
+static inline int cluster_domain_nics(const struct cluster *cluster)
+{
+    int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
+    return hosts * cluster->nics_per_node;
+}
+
+/* B/s of a GPU's share of its node's NICs. */
+static inline double cluster_gpu_nic_rate(const struct cluster *cluster)
+{
+    return cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node;
+}
+
 #endif
