@@ -169,21 +169,20 @@ static void read_outcome(struct measurement_reading *reading, struct measurement
 }
 
 /* The cluster of the row's GPU and network, built once for all rows that have the same. */
-static struct known_cluster *known_cluster(struct measurement_reading *reading, const char *gpu, int nodes, int per_node,
-                                           double nic_rate)
+static struct known_cluster *known_cluster(struct measurement_reading *reading, const char *gpu, int per_node, double nic_rate)
 {
     for (size_t i = 0; i < reading->n_clusters; i++) {
         struct known_cluster *k = &reading->clusters[i];
         bool same_network = !(k->nic_rate < nic_rate) && !(k->nic_rate > nic_rate);
-        if (k->nodes == nodes && k->per_node == per_node && same_network && strcmp(k->gpu, gpu) == 0)
+        if (k->per_node == per_node && same_network && strcmp(k->gpu, gpu) == 0)
             return k;
     }
     reading->clusters =
         memory_grow(reading->clusters, &reading->clusters_capacity, reading->n_clusters + 1, sizeof *reading->clusters);
     struct known_cluster *k = &reading->clusters[reading->n_clusters++];
-    *k = (struct known_cluster){.gpu = gpu, .nodes = nodes, .per_node = per_node, .nic_rate = nic_rate};
+    *k = (struct known_cluster){.gpu = gpu, .per_node = per_node, .nic_rate = nic_rate};
     struct diags why = {0}; /* the catalog's error becomes the row's warning */
-    k->found = cluster_of_gpu(gpu, nodes, per_node, nic_rate, &k->cluster, &why) == STATUS_OK;
+    k->found = cluster_kind_of_gpu(gpu, per_node, nic_rate, &k->kind, &why) == STATUS_OK;
     if (!k->found)
         snprintf(k->why, sizeof k->why, "%s", why.n_items ? why.items[0].text : "not in the catalog");
     bool seen = false;
@@ -206,8 +205,11 @@ static void read_cluster(struct measurement_reading *reading, struct measurement
         reading_skip(reading, COLUMN_GPU, "no gpu is named");
     } else if (row->gpus) {
         int nodes = (row->gpus + per_node - 1) / per_node;
-        struct known_cluster *known = known_cluster(reading, gpu, nodes, per_node, nic_gbps * 1e9 / 8);
-        row->cluster = known->cluster;
+        struct known_cluster *known = known_cluster(reading, gpu, per_node, nic_gbps * 1e9 / 8);
+        struct diags why = {0};
+        if (known->found && cluster_of_kind(&known->kind, nodes, &row->cluster, &why) != STATUS_OK)
+            reading_skip(reading, COLUMN_GPU, "%s", why.n_items ? why.items[0].text : "no cluster of this size");
+        diags_free(&why);
         if (!known->found && !known->told)
             reading_skip(reading, COLUMN_GPU, "%s (all rows of this GPU)", known->why);
         known->told = true;

@@ -5,6 +5,7 @@
 #ifndef MSIM_TRACES_MEASUREMENT_READING_H
 #define MSIM_TRACES_MEASUREMENT_READING_H
 
+#include "model/spec/catalog.h"
 #include "traces/measurement.h"
 
 /* Columns, with the widest range a value can sensibly have. */
@@ -59,10 +60,10 @@ struct known_model {
 };
 struct known_cluster {
     const char *gpu;
-    int nodes, per_node;
+    int per_node;
     double nic_rate;
     bool found;
-    struct cluster cluster;
+    struct cluster_kind kind;
     char why[256]; /* not found */
     bool told;     /* and said so: once a GPU is enough */
 };

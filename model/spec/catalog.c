@@ -62,7 +62,7 @@ static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, s
             struct cluster c;
             if (catalog_cluster(names[i], &c, &quiet) != STATUS_OK || strcmp(c.gpu.name, gpu) != 0)
                 continue;
-            if (c.gpus_per_node != gpus_per_node || !same_rate(c.nic_rate * c.nics_per_node / c.gpus_per_node, nic_rate))
+            if (c.gpus_per_node != gpus_per_node || !same_rate(cluster_gpu_nic_rate(&c), nic_rate))
                 continue;
             *found = c;
             n_found++;
@@ -72,21 +72,20 @@ static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, s
     return n_found == 1;
 }
 
-enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
-                           struct diags *diags)
+enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_rate, struct cluster_kind *kind,
+                                struct diags *diags)
 {
-    struct cluster c = {.nodes = nodes, .gpus_per_node = gpus_per_node, .nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
-    if (nodes < 1 || gpus_per_node < 0 || nic_rate < 0) {
-        diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, gpus_per_node);
+    struct cluster c = {.gpus_per_node = gpus_per_node, .nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
+    if (gpus_per_node < 0 || nic_rate < 0) {
+        diag_error(diags, (struct place){0}, "a cluster of nodes with %d GPUs and %g B/s", gpus_per_node, nic_rate);
         return STATUS_BAD_INPUT;
     }
     enum status status = catalog_gpu(gpu, &c.gpu, diags);
     if (status != STATUS_OK)
         return status;
-    struct cluster known;
-    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(c.gpu.name, gpus_per_node, nic_rate, &known)) {
-        *cluster = known;
-        cluster->nodes = nodes;
+    *kind = (struct cluster_kind){.named = false};
+    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(c.gpu.name, gpus_per_node, nic_rate, &kind->like)) {
+        kind->named = true;
         return STATUS_OK;
     }
     if (gpus_per_node > 0)
@@ -95,18 +94,40 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     c.hop_latency_s = 0.6e-6;
     c.net_fraction = 0.9;
     c.data_sample_s = 1e-4;
-    c.fabric_layers = nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
     c.leaf_oversubscription = c.pod_oversubscription = 1;
     c.nic_split = 1;
-    snprintf(c.name, sizeof c.name, "%.40s x %d", c.gpu.name, nodes);
     snprintf(c.source, sizeof c.source, "assumed: a non-blocking fabric");
-    struct yaml_node nowhere = {.kind = YAML_MAPPING};
-    size_t before = diags->n_errors;
-    cluster_complete(&c, &nowhere, diags);
-    if (diags->n_errors > before)
+    kind->like = c;
+    return STATUS_OK;
+}
+
+enum status cluster_of_kind(const struct cluster_kind *kind, int nodes, struct cluster *cluster, struct diags *diags)
+{
+    struct cluster c = kind->like;
+    if (nodes < 1) {
+        diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, c.gpus_per_node);
         return STATUS_BAD_INPUT;
+    }
+    c.nodes = nodes;
+    if (!kind->named) {
+        struct yaml_node nowhere = {.kind = YAML_MAPPING};
+        size_t before = diags->n_errors;
+        c.fabric_layers = nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
+        snprintf(c.name, sizeof c.name, "%.40s x %d", c.gpu.name, nodes);
+        cluster_complete(&c, &nowhere, diags);
+        if (diags->n_errors > before)
+            return STATUS_BAD_INPUT;
+    }
     *cluster = c;
     return STATUS_OK;
+}
+
+enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
+                           struct diags *diags)
+{
+    struct cluster_kind kind;
+    enum status status = cluster_kind_of_gpu(gpu, gpus_per_node, nic_rate, &kind, diags);
+    return status == STATUS_OK ? cluster_of_kind(&kind, nodes, cluster, diags) : status;
 }
 
 /* Growing list of names. */

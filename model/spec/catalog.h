@@ -43,6 +43,15 @@ MUST_CHECK enum status catalog_entry(const char *name, struct catalog_entry *ent
  * nodes and network rate, if it is the only one; otherwise `nodes` hosts of gpus_per_node GPUs on a non-blocking fabric, one NIC
  * of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.
  */
+/* What such a cluster is but for its size: read once, for rows of any number of nodes. */
+struct cluster_kind {
+    struct cluster like;
+    bool named; /* a cluster of the catalog; otherwise what a non-blocking fabric would be */
+};
+MUST_CHECK enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_rate, struct cluster_kind *kind,
+                                           struct diags *diags);
+MUST_CHECK enum status cluster_of_kind(const struct cluster_kind *kind, int nodes, struct cluster *cluster, struct diags *diags);
+/* Both at once. */
 MUST_CHECK enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
                                       struct diags *diags);
 
