@@ -40,6 +40,23 @@ double ks_uniform_distance(double *u, size_t n)
     return distance;
 }
 
+double fit_minimum(gsl_multimin_function *f, gsl_vector *x, double step, int iterations)
+{
+    gsl_vector *steps = gsl_vector_alloc(x->size);
+    gsl_multimin_fminimizer *simplex = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
+    gsl_vector_set_all(steps, step);
+    gsl_multimin_fminimizer_set(simplex, f, x, steps);
+    for (int i = 0; i < iterations; i++)
+        if (gsl_multimin_fminimizer_iterate(simplex) != GSL_SUCCESS ||
+            gsl_multimin_test_size(gsl_multimin_fminimizer_size(simplex), 1e-5) == GSL_SUCCESS)
+            break;
+    gsl_vector_memcpy(x, simplex->x);
+    double value = simplex->fval;
+    gsl_multimin_fminimizer_free(simplex);
+    gsl_vector_free(steps);
+    return value;
+}
+
 double fit_moments(const double *x, size_t n, double *deviation)
 {
     double mean = 0, squares = 0;

@@ -8,7 +8,6 @@
  * in clusters make a wave out of little, so the gain in likelihood is divided by the daily counts' variance over mean before two
  * parameters are held against it.
  */
-#include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,21 +43,9 @@ static double minus_log_likelihood(const gsl_vector *x, void *data)
 static double maximise(struct wave *wave, gsl_vector *x, double tau_s)
 {
     gsl_multimin_function f = {.f = minus_log_likelihood, .n = 2, .params = wave};
-    gsl_vector *steps = gsl_vector_alloc(2);
-    gsl_multimin_fminimizer *simplex = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, 2);
     gsl_vector_set(x, 0, log(0.1 / 0.9));
     gsl_vector_set(x, 1, log(tau_s));
-    gsl_vector_set_all(steps, 0.5);
-    gsl_multimin_fminimizer_set(simplex, &f, x, steps);
-    for (int i = 0; i < 400; i++)
-        if (gsl_multimin_fminimizer_iterate(simplex) != GSL_SUCCESS ||
-            gsl_multimin_test_size(gsl_multimin_fminimizer_size(simplex), 1e-5) == GSL_SUCCESS)
-            break;
-    gsl_vector_memcpy(x, simplex->x);
-    double value = simplex->fval;
-    gsl_multimin_fminimizer_free(simplex);
-    gsl_vector_free(steps);
-    return value;
+    return fit_minimum(&f, x, 0.5, 400);
 }
 
 /* Standard error of one parameter, from the curvature along it. */

@@ -2,7 +2,6 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
-#include <gsl/gsl_multimin.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdlib.h>
@@ -185,19 +184,7 @@ static double minus_log_likelihood(const gsl_vector *x, void *data)
 static double maximise(struct sample *sample, gsl_vector *x)
 {
     gsl_multimin_function f = {.f = minus_log_likelihood, .n = x->size, .params = sample};
-    gsl_vector *steps = gsl_vector_alloc(x->size);
-    gsl_multimin_fminimizer *simplex = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
-    gsl_vector_set_all(steps, 0.4);
-    gsl_multimin_fminimizer_set(simplex, &f, x, steps);
-    for (int i = 0; i < 600; i++)
-        if (gsl_multimin_fminimizer_iterate(simplex) != GSL_SUCCESS ||
-            gsl_multimin_test_size(gsl_multimin_fminimizer_size(simplex), 1e-5) == GSL_SUCCESS)
-            break;
-    gsl_vector_memcpy(x, simplex->x);
-    double value = simplex->fval;
-    gsl_multimin_fminimizer_free(simplex);
-    gsl_vector_free(steps);
-    return value;
+    return fit_minimum(&f, x, 0.4, 600);
 }
 
 /* Standard errors of the parameters: the diagonal of the inverse of the second derivatives; 0 where that says nothing. */

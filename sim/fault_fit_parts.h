@@ -4,6 +4,8 @@
 #ifndef MSIM_SIM_FAULT_FIT_PARTS_H
 #define MSIM_SIM_FAULT_FIT_PARTS_H
 
+#include <gsl/gsl_multimin.h>
+
 #include "sim/fault_fit.h"
 
 enum { LEAST_FAILURES = 5 };
@@ -17,6 +19,9 @@ void fit_early(const struct fault_trace *trace, const bool *grouped, int32_t nod
 
 /* Mean and deviation of n numbers. */
 double fit_moments(const double *x, size_t n, double *deviation);
+/* The least value of f, by Nelder and Mead's simplex from *x with a first step along every axis, in at most so many iterations;
+ * *x is where that is. */
+double fit_minimum(gsl_multimin_function *f, gsl_vector *x, double step, int iterations);
 /* Kolmogorov-Smirnov distance of n numbers from the uniform distribution; sorts them. */
 double ks_uniform_distance(double *u, size_t n);
 

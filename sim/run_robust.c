@@ -1,0 +1,284 @@
+#include "sim/run_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+
+/* --- the clocks of a restart ---------------------------------------------------------------------------------------------------
+ */
+
+#define DRIFT_TICK    (3600 * NANOS_PER_SECOND)
+#define NANOS_PER_DAY (86400.0 * NANOS_PER_SECOND)
+enum { PURPOSE_MACHINE = 64, PURPOSE_ALARM };
+
+double robust_drift(const struct run *run)
+{
+    const struct robust_policy *policy = run->options->robust ? run->options->robust->policy : NULL;
+    if (!policy || policy->drift_per_day <= 0)
+        return 0;
+    double days = (double)((run->ledger.now - run->trained_since) / DRIFT_TICK) / 24;
+    return fmin(policy->drift_limit, policy->drift_per_day * days);
+}
+
+/* Memoryless, so the clock may begin anew at every restart. */
+static nanos draw_alarm(struct run *run, nanos time)
+{
+    const struct run_robust *robust = run->options->robust;
+    double heartbeat, hang;
+    robust_policy_alarms(robust->policy, run->options->nodes, &heartbeat, &hang);
+    if (heartbeat + hang <= 0)
+        return NEVER;
+    struct random_stream random = random_stream_named(robust->seed, PURPOSE_ALARM, (uint64_t)run->restarts++);
+    double wait = -log(random_uniform(&random)) / (heartbeat + hang) * NANOS_PER_DAY;
+    return wait < 9e18 - (double)time ? time + (nanos)wait + 1 : NEVER;
+}
+
+void robust_restart(struct run *run, nanos time)
+{
+    const struct robust_policy *policy = run->options->robust->policy;
+    run->trained_since = time;
+    run->next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
+    run->next_alarm = draw_alarm(run, time);
+    for (size_t i = 0; i < run->n_latent; i++)
+        if (run->latent[i].time == NEVER)
+            run->latent[i].time = time + run->latent[i].gap;
+    if (policy->straggler_find_s > 0)
+        cluster_state_evict_slow(&run->cluster, time, nanos_from_seconds(policy->straggler_find_s),
+                                 nanos_from_seconds(policy->recheck_s));
+    run_set_speed(run);
+}
+
+/* --- a failure -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Elastic running: the nodes that are short take their replicas with them, in the worst case one each. */
+static int32_t replicas_short(const struct run *run)
+{
+    const struct run_robust *robust = run->options->robust;
+    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
+    if (!robust || !robust->policy->elastic || lacking <= 0)
+        return 0;
+    return lacking < robust->replicas ? lacking : 0;
+}
+
+static void begin_recovery(struct run *run, nanos time, const struct verdict *verdict)
+{
+    const struct run_robust *robust = run->options->robust;
+    bool hot = run->cluster.n_down <= robust->policy->hot_spares;
+    struct recovery_plan plan = {verdict->detect, verdict->diagnose, verdict->human, hot ? robust->restart_hot : robust->restart};
+    run->missing_replicas = replicas_short(run);
+    recovery_begin(&run->recovery, time, run->missing_replicas > 0 ? 0 : run->cluster.n_down, &plan);
+}
+
+/* The node leaves for its repair; one that fails too often for longer. */
+static void evict(struct run *run, const struct fault *fault)
+{
+    const struct robust_policy *policy = run->options->robust->policy;
+    struct fault outage = *fault;
+    if (run->node_failures && fault->down > 0 && run->node_failures[fault->node] < UINT16_MAX)
+        run->node_failures[fault->node]++;
+    if (run->node_failures && policy->blocklist_failures > 0 && run->node_failures[fault->node] >= policy->blocklist_failures) {
+        nanos listed = nanos_from_seconds(policy->blocklist_s);
+        run->listed += outage.down < listed;
+        outage.down = outage.down < listed ? listed : outage.down;
+        run->node_failures[fault->node] = 0;
+    }
+    cluster_state_begin(&run->cluster, &outage);
+}
+
+static void condemn(struct run *run, nanos time, int n, struct random_stream *random)
+{
+    nanos away = nanos_from_seconds(run->options->robust->policy->recheck_s);
+    for (int i = 0; i < n; i++) {
+        int32_t node = (int32_t)random_below(random, (uint64_t)run->options->nodes);
+        struct fault check = {.time = time, .down = away, .node = node, .speed = FULL_SPEED, .kind = FAULT_NODE};
+        cluster_state_begin(&run->cluster, &check);
+    }
+    run->condemned += n;
+}
+
+static void keep_latent(struct run *run, const struct fault *fault, int attempt, nanos gap)
+{
+    run->latent = memory_grow(run->latent, &run->latent_capacity, run->n_latent + 1, sizeof *run->latent);
+    run->latent[run->n_latent++] = (struct latent){.fault = fault, .attempt = attempt, .gap = gap, .time = NEVER};
+}
+
+static struct fault_case case_of(const struct run *run, const struct fault *fault, int attempt)
+{
+    const struct cause_reading *cause = &run->causes[fault->detail >= 0 ? (size_t)fault->detail : run->trace->n_details];
+    struct fault_case c = {.component = cause->component,
+                           .symptom = cause->symptom,
+                           .broken = fault->down > 0 && fault->kind == FAULT_NODE,
+                           .nodes = run->options->nodes,
+                           .attempt = attempt};
+    if (fault->kind != FAULT_NODE)
+        c.symptom = SYMPTOM_HANG;
+    return c;
+}
+
+static void meet_fault(struct run *run, const struct fault *fault, nanos time, int attempt)
+{
+    const struct run_robust *robust = run->options->robust;
+    uint64_t name = (uint64_t)fault->time ^ (uint64_t)fault->node << 44 ^ (uint64_t)attempt << 58;
+    struct random_stream random = random_stream_named(robust->seed, PURPOSE_MACHINE, name);
+    struct fault_case c = case_of(run, fault, attempt);
+    struct verdict verdict = recovery_machine_run(robust->policy, &c, &random);
+    struct incident *incident = run_add_incident(run, fault, time);
+    incident->relapse = attempt > 0;
+    incident->verdict = verdict;
+    run_stop_training(run, incident);
+    if (c.broken && verdict.found) {
+        struct fault outage = *fault;
+        outage.time = time;
+        evict(run, &outage);
+    }
+    if (verdict.relapse > 0)
+        keep_latent(run, fault, attempt + 1, verdict.relapse);
+    condemn(run, time, verdict.n_condemned, &random);
+    incident->n_down = run->cluster.n_down;
+    run->called += verdict.called;
+    run->by_channel[verdict.channel]++;
+    run->failures += attempt == 0 && fault->kind == FAULT_NODE;
+    run->relapses += attempt > 0;
+    begin_recovery(run, time, &verdict);
+}
+
+/* A link that is gone for longer than the collectives wait. */
+static bool breaks_collectives(const struct run *run, const struct fault *fault)
+{
+    const struct robust_policy *policy = run->options->robust->policy;
+    return fault->kind == FAULT_LINK && fault->speed < FULL_SPEED / 20 && policy->collective_timeout_s > 0 &&
+           fault->down > nanos_from_seconds(policy->collective_timeout_s);
+}
+
+void robust_fault(struct run *run, const struct fault *fault)
+{
+    if (fault->kind == FAULT_NODE && cluster_state_is_down(&run->cluster, fault->node)) {
+        run->outside++;
+        run->failures++;
+        run_add_incident(run, fault, fault->time);
+    } else if (fault->kind == FAULT_NODE || breaks_collectives(run, fault)) {
+        run->slowdowns += fault->kind != FAULT_NODE;
+        meet_fault(run, fault, fault->time, 0);
+    } else {
+        cluster_state_begin(&run->cluster, fault);
+        run_add_incident(run, fault, fault->time);
+        run->slowdowns++;
+        run_set_speed(run);
+    }
+}
+
+void robust_grow(struct run *run, nanos time)
+{
+    int32_t lacking = replicas_short(run);
+    if (run->missing_replicas == 0 || lacking >= run->missing_replicas || run->recovery.active)
+        return;
+    struct recovery_plan plan = {.restart = run->options->robust->restart_hot};
+    run->missing_replicas = lacking;
+    recovery_begin(&run->recovery, time, 0, &plan);
+}
+
+/* --- what no trace holds -------------------------------------------------------------------------------------------------------
+ */
+
+static const struct fault no_fault = {.node = -1, .detail = -1, .speed = FULL_SPEED, .kind = FAULT_NODE};
+
+static void meet_alarm(struct run *run, nanos time)
+{
+    const struct run_robust *robust = run->options->robust;
+    double heartbeat, hang;
+    struct random_stream random = random_stream_named(robust->seed, PURPOSE_ALARM, (uint64_t)run->restarts++);
+    robust_policy_alarms(robust->policy, run->options->nodes, &heartbeat, &hang);
+    enum channel watcher = robust_policy_watches_traffic(robust->policy) ? CHANNEL_TRAFFIC : CHANNEL_TIMEOUT;
+    bool silent = random_uniform(&random) * (heartbeat + hang) < heartbeat;
+    struct verdict verdict =
+        recovery_machine_alarm(robust->policy, silent ? CHANNEL_HEARTBEAT : watcher, run->options->nodes, &random);
+    struct incident *incident = run_add_incident(run, &no_fault, time);
+    incident->alarm = true;
+    incident->verdict = verdict;
+    run_stop_training(run, incident);
+    condemn(run, time, verdict.n_condemned, &random);
+    incident->n_down = run->cluster.n_down;
+    run->alarms++;
+    run->by_channel[verdict.channel]++;
+    begin_recovery(run, time, &verdict);
+}
+
+/* The earliest fault that comes back. */
+static size_t next_latent(const struct run *run)
+{
+    size_t first = 0;
+    for (size_t i = 1; i < run->n_latent; i++)
+        if (run->latent[i].time < run->latent[first].time)
+            first = i;
+    return first;
+}
+
+nanos robust_next(const struct run *run, enum robust_event *what)
+{
+    nanos next = run->n_latent > 0 ? run->latent[next_latent(run)].time : NEVER;
+    *what = ROBUST_LATENT;
+    if (run->recovery.active)
+        return next;
+    if (run->next_drift < next) {
+        *what = ROBUST_DRIFT;
+        next = run->next_drift;
+    }
+    if (run->next_alarm < next) {
+        *what = ROBUST_ALARM;
+        next = run->next_alarm;
+    }
+    return next;
+}
+
+static void latent_returns(struct run *run, nanos time)
+{
+    size_t i = next_latent(run);
+    struct latent latent = run->latent[i];
+    run->latent[i] = run->latent[--run->n_latent];
+    if (run->recovery.active) /* stopped for another fault: it waits for the restart */
+        keep_latent(run, latent.fault, latent.attempt, latent.gap);
+    else
+        meet_fault(run, latent.fault, time, latent.attempt);
+}
+
+void robust_happen(struct run *run, nanos time, enum robust_event what)
+{
+    if (what == ROBUST_LATENT) {
+        latent_returns(run, time);
+    } else if (what == ROBUST_ALARM) {
+        meet_alarm(run, time);
+    } else {
+        run->next_drift += DRIFT_TICK;
+        run_set_speed(run);
+    }
+}
+
+/* --- beginning and end ---------------------------------------------------------------------------------------------------------
+ */
+
+static struct cause_reading *read_causes(const struct fault_trace *trace)
+{
+    struct cause_reading *causes = memory_new(trace->n_details + 1, sizeof *causes);
+    for (size_t i = 0; i <= trace->n_details; i++) {
+        const char *text = i < trace->n_details ? trace->details[i] : "";
+        causes[i] = (struct cause_reading){component_of_text(text), symptom_of_text(text)};
+    }
+    return causes;
+}
+
+void robust_open(struct run *run)
+{
+    if (run->options->robust->policy->blocklist_failures > 0)
+        run->node_failures = memory_new((size_t)run->options->nodes, sizeof *run->node_failures);
+    run->causes = read_causes(run->trace);
+    robust_restart(run, 0);
+}
+
+void robust_close(struct run *run)
+{
+    free(run->latent);
+    free(run->causes);
+    free(run->node_failures);
+}
