@@ -5,6 +5,7 @@
 
 #include "cli/calibrating.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "model/base/memory.h"
 #include "model/spec/schemas.h"
 
@@ -168,13 +169,13 @@ static void warn_of_misfit(const struct calibrating *c, struct diags *diags)
 
 static enum status write_all(const struct calibrating *c, struct invocation *call)
 {
-    const char *path = option_text(call, "output"), *residuals = option_text(call, "residuals");
-    if (residuals) {
-        FILE *out = output_open(call, residuals);
-        if (!out)
-            return STATUS_FAILED;
-        calibrating_write_residuals(c, out);
-    }
+    const char *path = option_text(call, "output");
+    FILE *residuals;
+    enum status status = output_option(call, "residuals", &residuals);
+    if (status != STATUS_OK)
+        return status;
+    if (residuals)
+        calibrating_write_residuals(c, residuals);
     FILE *entry = option_given(call, "output") ? call->out : NULL;
     if (entry) {
         calibrating_write_entry(c, path, entry);
@@ -252,10 +253,7 @@ static const struct option_row options[] = {
      .high = 0.9,
      .initial = "0.5",
      .help = "of the cases of every kind that the fit does not see and is judged by; chosen by --seed"},
-    {.name = "residuals",
-     .argument = "FILE",
-     .type = OPTION_TEXT,
-     .help = "every row with its time measured, predicted before and now, as CSV"},
+    FILE_ROW("residuals", NULL, "every row with its time measured, predicted before and now, as CSV"),
     {.name = "with-cast",
      .type = OPTION_FLAG,
      .help = "fp8 and narrower GEMMs were timed with the cast of their first operand: fit that beside and leave it out"},

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/progress.h"
 #include "cli/result.h"
@@ -12,13 +11,6 @@
 #include "model/cost/closed_form.h"
 #include "model/cost/work.h"
 #include "sim/step.h"
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- predicting ---------------------------------------------------------------------------------------------------- */
 
@@ -89,7 +81,7 @@ static struct comparison comparison_of(const struct compared *row)
 
 static void predict_rows(struct comparing *comparing, struct invocation *call)
 {
-    double start = now_s();
+    double start = seconds_now();
     struct progress progress = progress_begin(call, "runs");
     for (size_t i = 0; i < comparing->n_rows; i++) {
         struct compared *row = &comparing->rows[i];
@@ -99,7 +91,7 @@ static void predict_rows(struct comparing *comparing, struct invocation *call)
         progress_update(&progress, (double)i, (double)comparing->n_rows);
     }
     progress_end(&progress);
-    comparing->seconds = now_s() - start;
+    comparing->seconds = seconds_now() - start;
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */

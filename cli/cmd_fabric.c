@@ -5,6 +5,7 @@
 
 #include "cli/fabric_options.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
@@ -36,7 +37,7 @@ static const struct option_row options[] = {
      .initial = "0",
      .help = "sizes of a load are spread by so much"},
     {.name = "gpus", .argument = "N", .type = OPTION_COUNT, .low = 2, .high = 1 << 20, .help = "the first N take part in a load"},
-    {.name = "link-map", .argument = "FILE", .type = OPTION_TEXT, .help = "write what every link carried under a load as CSV"},
+    FILE_ROW("link-map", NULL, "write what every link carried under a load as CSV"),
     {0}};
 
 /* ---- show, check */
@@ -267,12 +268,11 @@ static enum status load(struct invocation *call, const struct fabric *fabric)
                         .queue_pairs = (int)option_count(call, "queue-pairs"),
                         .seed = call->seed};
     struct load_result result;
-    const char *path = option_text(call, "link-map");
-    FILE *map = path != NULL ? output_open(call, path) : NULL;
+    FILE *map;
+    enum status status = output_option(call, "link-map", &map);
 
-    if (path != NULL && map == NULL)
-        return STATUS_FAILED;
-    enum status status = load_run(&router, &what, &result, &call->diags);
+    if (status == STATUS_OK)
+        status = load_run(&router, &what, &result, &call->diags);
     if (status != STATUS_OK)
         return status;
     if (map != NULL)

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/faults_report.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "model/base/memory.h"
 #include "sim/fault_fit.h"
 #include "sim/fault_statistics.h"
@@ -117,16 +118,14 @@ static enum status read_named_trace(struct invocation *call, struct fault_trace 
 
 static enum status write_model(struct invocation *call, const struct fault_model *model)
 {
-    const char *path = option_text(call, "model");
-    FILE *out = path ? output_open(call, path) : NULL;
-    if (path && !out)
-        return STATUS_FAILED;
-    if (out) {
+    FILE *out;
+    enum status status = output_option(call, "model", &out);
+    if (status == STATUS_OK && out) {
         char *text = fault_model_to_json(model);
         fprintf(out, "%s\n", text);
         free(text);
     }
-    return STATUS_OK;
+    return status;
 }
 
 static enum status fit(struct invocation *call)
@@ -269,11 +268,9 @@ static const struct option_row options[] = {
      .high = 1e7,
      .help = "nodes of the cluster; the preset's, or the trace's highest, otherwise"},
     {.name = "horizon",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
+     TIME_FIELDS,
      .low = 1,
-     .high = 100 * 366 * 86400.0,
+     .high = LONGEST_RUN_S,
      .help = "length of the trace; the preset's, or to its last day, otherwise"},
     {.name = "rate",
      .argument = "X",
@@ -288,20 +285,16 @@ static const struct option_row options[] = {
      .help = "convert: what the file is: lanl (LA-UR-05-7318 outage records), titan (GPU events), jobs (a table of jobs, such as "
              "Philly's or Acme's), xid (dmesg, syslog or DCGM), smi (nvidia-smi's CSV)"},
     {.name = "down",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
+     TIME_FIELDS,
      .high = 1e9,
      .initial = "1h",
      .help = "convert: how long a node is away where the source does not say"},
     {.name = "merge",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
+     TIME_FIELDS,
      .high = 1e9,
      .initial = "5min",
      .help = "convert: events of one node and cause closer than this are one"},
-    {.name = "model", .argument = "FILE", .type = OPTION_TEXT, .help = "fit: also write the model, for --preset and msim run"},
+    FILE_ROW("model", NULL, "fit: also write the model, for --preset and msim run"),
     {.name = "systems",
      .argument = "N,...",
      .type = OPTION_LIST,

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <time.h>
 
 #include "cli/command.h"
 #include "cli/experiment_options.h"
@@ -7,15 +6,9 @@
 #include "cli/plan_report.h"
 #include "cli/plan_world.h"
 #include "cli/progress.h"
+#include "cli/shared_options.h"
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static enum status check_restriction(const char *text, char *why, size_t size)
 {
@@ -28,7 +21,6 @@ static enum status check_restriction(const char *text, char *why, size_t size)
     return status;
 }
 
-static const char *const network_choices[] = {"analytic", "flow", NULL};
 static const char *const placement_choices_all[] = {"data_first", "pipeline_first", "random", "fragmented", "all", NULL};
 
 static const struct option_row options[] = {
@@ -62,19 +54,9 @@ static const struct option_row options[] = {
      .type = OPTION_TEXT,
      .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
      .group = "Search"},
-    {.name = "threads",
-     .argument = "N",
-     .type = OPTION_COUNT,
-     .low = 1,
-     .high = 256,
-     .help = "threads; otherwise one per processor. The result is the same with any number",
-     .group = "Search"},
-    {.name = "network",
-     .argument = "MODEL",
-     .type = OPTION_CHOICE,
-     .choices = network_choices,
-     .initial = "analytic",
-     .help = "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"},
+    THREADS_ROW("Search"),
+    NETWORK_ROW("network", NULL,
+                "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",
      .argument = "N",
      .type = OPTION_COUNT,
@@ -113,7 +95,7 @@ static void search_space(const struct space *space, struct invocation *call, str
     int top = (int)option_count(call, "top"), rerank = (int)option_count(call, "rerank");
     struct search_options options_ = {.keep = top > rerank ? top : rerank,
                                       .variants = option_flag(call, "variants"),
-                                      .threads = (int)option_count(call, "threads"),
+                                      .threads = thread_option(call),
                                       .progress = progress_update,
                                       .progress_context = &progress};
     search_run_on_world(space, &options_, result);
@@ -124,7 +106,7 @@ static void rank(struct plan_outcome *outcome, struct invocation *call)
 {
     struct progress progress = progress_begin(call, "plans simulated");
     struct ranking_options ranking = {.n_simulate = (int)option_count(call, "rerank"),
-                                      .threads = (int)option_count(call, "threads"),
+                                      .threads = thread_option(call),
                                       .progress = progress_update,
                                       .progress_context = &progress};
     plans_rank(outcome->search.plans, outcome->search.n_plans, outcome->setting, &ranking, &outcome->plans, &call->diags);
@@ -133,7 +115,7 @@ static void rank(struct plan_outcome *outcome, struct invocation *call)
 
 static enum status rank_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
 {
-    int threads = (int)option_count(call, "threads"), top = (int)option_count(call, "top");
+    int threads = thread_option(call), top = (int)option_count(call, "top");
     const char *explain = option_text(call, "explain");
     enum status status = STATUS_OK;
     rank(outcome, call);
@@ -144,7 +126,7 @@ static enum status rank_and_report(struct plan_outcome *outcome, struct invocati
     if (status == STATUS_OK && outcome->explained)
         status = explanation_make(explain, outcome->setting, outcome->plans, outcome->n_plans, threads, &outcome->explanation,
                                   &call->diags);
-    outcome->total_s = now_s() - started_s;
+    outcome->total_s = seconds_now() - started_s;
     if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
@@ -155,15 +137,15 @@ static enum status rank_and_report(struct plan_outcome *outcome, struct invocati
 static enum status plan_in(const struct space *space, const struct space_limits *limits, const struct experiment *experiment,
                            struct invocation *call)
 {
-    double started_s = now_s();
+    double started_s = seconds_now();
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
     search_space(space, call, &outcome.search);
-    outcome.search_s = now_s() - started_s;
+    outcome.search_s = seconds_now() - started_s;
     enum status status = STATUS_BAD_INPUT;
     if (outcome.search.n_plans > 0)
         status = rank_and_report(&outcome, call, started_s);
     else
-        remedies_report(space, limits, (int)option_count(call, "threads"), &outcome.search, &call->diags);
+        remedies_report(space, limits, thread_option(call), &outcome.search, &call->diags);
     search_result_free(&outcome.search);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "model/base/memory.h"
 #include "plots/figure.h"
 
@@ -130,17 +131,8 @@ static const struct option_row options[] = {
      .type = OPTION_TEXT,
      .check = check_size,
      .help = "of the figure, in pixels or (text) characters"},
-    {.name = "from",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
-     .initial = "0s",
-     .help = "start of the part of a timeline that is shown"},
-    {.name = "to",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
-     .help = "end of the part of a timeline that is shown; its own end otherwise"},
+    {.name = "from", TIME_FIELDS, .initial = "0s", .help = "start of the part of a timeline that is shown"},
+    {.name = "to", TIME_FIELDS, .help = "end of the part of a timeline that is shown; its own end otherwise"},
     {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .help = "instead of the one made from the result"},
     {.name = "script", .type = OPTION_FLAG, .help = "write what would be sent to gnuplot, data included, instead of the figure"},
     {0},

@@ -4,28 +4,23 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/spec/catalog.h"
 #include "traces/csv.h"
 
-static const struct option_row options[] = {{.name = "ranks",
-                                             .argument = "N",
-                                             .type = OPTION_COUNT,
-                                             .low = 1,
-                                             .high = 64,
-                                             .initial = "2",
-                                             .help = "ranks that compute at the same time and exchange with each other; on GPUs "
-                                                     "and as processes: those that were started"},
-                                            DEVICE_OPTION_ROWS,
-                                            {.name = "time",
-                                             .argument = "TIME",
-                                             .type = OPTION_QUANTITY,
-                                             .dimension = DIM_TIME,
-                                             .low = 0.001,
-                                             .high = 60,
-                                             .initial = "20ms",
-                                             .help = "per kernel and size"},
-                                            {0}};
+static const struct option_row options[] = {
+    {.name = "ranks",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 64,
+     .initial = "2",
+     .help = "ranks that compute at the same time and exchange with each other; on GPUs "
+             "and as processes: those that were started"},
+    DEVICE_OPTION_ROWS,
+    {.name = "time", TIME_FIELDS, .low = 0.001, .high = 60, .initial = "20ms", .help = "per kernel and size"},
+    {0}};
 
 /* ---- what was measured */
 

@@ -9,9 +9,8 @@
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/run_setup.h"
+#include "cli/shared_options.h"
 #include "model/base/memory.h"
-
-#define DAY_S 86400.0
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
 {
@@ -32,13 +31,11 @@ static enum status write_report(struct invocation *call, struct run_session *s)
     s->report.startup = s->has_policy ? &s->startup : NULL;
     s->report.cost = s->has_cost && s->experiment.faults.checkpoint[0] ? &s->cost : NULL;
     s->report.memoryless = closed_form_of(s);
-    const char *incidents = option_text(call, "incidents");
-    FILE *out = incidents ? output_open(call, incidents) : NULL;
-    if (incidents && !out)
-        return STATUS_FAILED;
-    if (out)
-        run_report_incidents_csv(&s->report, out);
-    return run_report_write(call, &s->report);
+    FILE *incidents;
+    enum status status = output_option(call, "incidents", &incidents);
+    if (status == STATUS_OK && incidents)
+        run_report_incidents_csv(&s->report, incidents);
+    return status == STATUS_OK ? run_report_write(call, &s->report) : status;
 }
 
 /* Options that belong to one run, or to many. */
@@ -87,8 +84,7 @@ static enum status run(struct invocation *call)
 /* --- the command -------------------------------------------------------------------------------------------------------------
  */
 
-#define CENTURY_S   (100 * 365.25 * DAY_S)
-#define TIME_OPTION .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME, .high = CENTURY_S
+#define TIME_OPTION TIME_FIELDS, .high = LONGEST_RUN_S
 
 static enum status check_price(const char *text, char *why, size_t size)
 {
@@ -100,7 +96,6 @@ static enum status check_price(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
-static const char *const networks[] = {"analytic", "flow", NULL};
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
 static const char *const degraded[] = {"auto", "factor", "step", NULL};
@@ -172,13 +167,8 @@ static const struct option_row options[] = {
      .low = 1,
      .help = "of the checkpoint store; the cluster's when left out",
      .group = "Recovery"},
-    {.name = "checkpoint-network",
-     .argument = "HOW",
-     .type = OPTION_CHOICE,
-     .choices = networks,
-     .initial = "analytic",
-     .help = "what takes checkpoints to neighbours and a loaded one to the replicas: rates, or every flow on the fabric",
-     .group = "Recovery"},
+    NETWORK_ROW("checkpoint-network", "Recovery",
+                "what takes checkpoints to neighbours and a loaded one to the replicas: rates, or every flow on the fabric"),
     {.name = "load",
      .argument = "HOW",
      .type = OPTION_CHOICE,
@@ -229,13 +219,7 @@ static const struct option_row options[] = {
      .high = 1e7,
      .help = "run so often, each with its own luck; means with 95 % confidence intervals",
      .group = "Many runs"},
-    {.name = "threads",
-     .argument = "N",
-     .type = OPTION_COUNT,
-     .low = 1,
-     .high = 256,
-     .help = "for replicas; all cores when left out. The result does not depend on it",
-     .group = "Many runs"},
+    THREADS_ROW("Many runs"),
     {.name = "resume",
      .argument = "FILE",
      .type = OPTION_TEXT,
@@ -263,7 +247,7 @@ static const struct option_row options[] = {
      .help = "money per GPU and hour, such as 2.5: adds the cost per token, spares included",
      .group = "Many runs"},
     FABRIC_OPTION_ROWS,
-    {.name = "incidents", .argument = "FILE", .type = OPTION_TEXT, .help = "also write every fault as CSV", .group = "Run"},
+    FILE_ROW("incidents", "Run", "also write every fault as CSV"),
     {0},
 };
 

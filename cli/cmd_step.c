@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/fabric_options.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "cli/step_flow.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
@@ -11,12 +12,9 @@
 static const struct place NOWHERE;
 
 enum { RANKS_FOLDED, RANKS_ALL };
-enum { NETWORK_ANALYTIC, NETWORK_FLOW };
 
 static const char *const ranks_choices[] = {"folded", "all", NULL};
 static const char *const detail_choices[] = {"chunk", "layer", "kernel", NULL};
-static const char *const network_choices[] = {"analytic", "flow", NULL};
-
 static const char *const collectives_choices[] = {"steady", "per-step", NULL};
 
 static const struct option_row options[] = {
@@ -32,12 +30,7 @@ static const struct option_row options[] = {
      .choices = detail_choices,
      .initial = "chunk",
      .help = "one operation per model chunk and micro-batch, per layer, or per kernel"},
-    {.name = "network",
-     .argument = "MODEL",
-     .type = OPTION_CHOICE,
-     .choices = network_choices,
-     .initial = "analytic",
-     .help = "closed-form transfer times, or flows that share the links of a fabric"},
+    NETWORK_ROW("network", NULL, "closed-form transfer times, or flows that share the links of a fabric"),
     FABRIC_OPTION_ROWS,
     {.name = "placement",
      .argument = "HOW",
@@ -63,13 +56,10 @@ static const struct option_row options[] = {
      .initial = "20",
      .help = "NICs send again after 4.096 us x 2^T, up to 7 times"},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first"},
-    {.name = "link-map",
-     .argument = "FILE",
-     .type = OPTION_TEXT,
-     .help = "write what every link carried as CSV, with --network flow"},
+    FILE_ROW("link-map", NULL, "write what every link carried as CSV, with --network flow"),
     {.name = "explain", .type = OPTION_FLAG, .help = "print the cost of each kernel and exchange by parts"},
-    {.name = "trace", .argument = "FILE", .type = OPTION_TEXT, .help = "write a Chrome trace (opens in ui.perfetto.dev)"},
-    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write every operation's start and end as CSV"},
+    FILE_ROW("trace", NULL, "write a Chrome trace (opens in ui.perfetto.dev)"),
+    FILE_ROW("timeline", NULL, "write every operation's start and end as CSV; msim plot draws it"),
     {.name = "trace-ranks",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -146,11 +136,8 @@ struct step_files {
 
 static enum status files_open(struct invocation *call, struct step_files *files)
 {
-    const char *trace = option_text(call, "trace"), *timeline = option_text(call, "timeline");
-
-    files->trace = trace != NULL ? output_open(call, trace) : NULL;
-    files->timeline = timeline != NULL ? output_open(call, timeline) : NULL;
-    return (trace != NULL && files->trace == NULL) || (timeline != NULL && files->timeline == NULL) ? STATUS_FAILED : STATUS_OK;
+    enum status status = output_option(call, "trace", &files->trace);
+    return status == STATUS_OK ? output_option(call, "timeline", &files->timeline) : status;
 }
 
 static enum status files_write(struct invocation *call, const struct step_files *files, const struct timeline *timeline,

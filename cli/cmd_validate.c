@@ -1,10 +1,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "cli/validating.h"
 #include "model/base/file.h"
 #include "plots/figure.h"
@@ -71,9 +71,7 @@ static const struct option_row options[] = {
      .type = OPTION_TEXT,
      .help = "train on the bytes of this file; made-up tokens otherwise"},
     {.name = "timeout",
-     .argument = "TIME",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_TIME,
+     TIME_FIELDS,
      .low = 0.01,
      .high = 86400,
      .initial = "30s",
@@ -96,15 +94,9 @@ static const struct option_row options[] = {
      .high = 1e9,
      .help = "execute this rank only, at full shape, on one device; the messages of the others become copies of the same size"},
     DEVICE_OPTION_ROWS,
-    {.name = "trace",
-     .argument = "FILE",
-     .type = OPTION_TEXT,
-     .help = "write both timelines as a Chrome trace (ui.perfetto.dev)"},
-    {.name = "timeline", .argument = "FILE", .type = OPTION_TEXT, .help = "write both timelines as CSV; msim plot draws it"},
-    {.name = "figure",
-     .argument = "FILE",
-     .type = OPTION_TEXT,
-     .help = "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"},
+    FILE_ROW("trace", NULL, "write both timelines as a Chrome trace (opens in ui.perfetto.dev)"),
+    FILE_ROW("timeline", NULL, "write both timelines as CSV; msim plot draws it"),
+    FILE_ROW("figure", NULL, "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"),
     {0}};
 
 /* ---- options */
@@ -161,16 +153,14 @@ struct validate_files {
 
 static enum status files_open(struct invocation *call, struct validate_files *files)
 {
-    const char *trace = option_text(call, "trace"), *timeline = option_text(call, "timeline");
     const char *figure = option_text(call, "figure");
     enum figure_terminal terminal;
     if (figure && figure_terminal_of(figure, &terminal, &call->diags) != STATUS_OK)
         return STATUS_USAGE;
-    files->trace = trace ? output_open(call, trace) : NULL;
-    files->timeline = timeline ? output_open(call, timeline) : NULL;
-    files->figure = figure ? output_open(call, figure) : NULL;
-    bool opened = (!trace || files->trace) && (!timeline || files->timeline) && (!figure || files->figure);
-    return opened ? STATUS_OK : STATUS_FAILED;
+    enum status status = output_option(call, "trace", &files->trace);
+    if (status == STATUS_OK)
+        status = output_option(call, "timeline", &files->timeline);
+    return status == STATUS_OK ? output_option(call, "figure", &files->figure) : status;
 }
 
 static enum status judge(struct invocation *call, const struct validation *v, bool injected)
@@ -185,13 +175,6 @@ static enum status judge(struct invocation *call, const struct validation *v, bo
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "the step's error of %+.1f %% is beyond the tolerance of %g %%", v->error_pct, tolerance);
     return STATUS_CHECK;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static enum status deliver(struct invocation *call, const struct validation *v, const struct validate_files *files, bool injected)

@@ -6,10 +6,9 @@
 #include "cli/fabric_options.h"
 #include "cli/layout_json.h"
 #include "cli/progress.h"
+#include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
-
-enum { NETWORK_ANALYTIC, NETWORK_FLOW };
 
 /* ---- simulation */
 

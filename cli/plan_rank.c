@@ -1,7 +1,6 @@
 #include "cli/plan_rank.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,19 +80,11 @@ static void rank_and_tell(struct ranking *ranking)
     }
 }
 
-static int processors(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 /* The calling thread works too. */
 static void simulate_all(struct ranking *ranking)
 {
     pthread_t others[MAX_THREADS];
-    int threads = ranking->options->threads;
-    int n = (threads > 0 ? threads : processors()) - 1, started = 0;
+    int n = ranking->options->threads - 1, started = 0;
     if (n > ranking->n_simulate - 1)
         n = ranking->n_simulate - 1;
     while (started < n && started < MAX_THREADS && pthread_create(&others[started], NULL, rank_in_thread, ranking) == 0)

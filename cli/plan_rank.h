@@ -18,7 +18,7 @@ struct ranked_plan {
 
 struct ranking_options {
     int n_simulate;                                             /* the first so many plans are simulated */
-    int threads;                                                /* 0: as many as there are processors; on each rank */
+    int threads;                                                /* at least 1; on each rank */
     void (*progress)(void *context, double done, double total); /* from the calling thread; may be NULL */
     void *progress_context;
 };

@@ -5,7 +5,7 @@
 static const double first_s = 1.0;   /* shorter work shows nothing */
 static const double between_s = 0.1; /* ten pictures a second */
 
-static double now_s(void)
+double seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -14,7 +14,7 @@ static double now_s(void)
 
 struct progress progress_begin(const struct invocation *call, const char *what)
 {
-    return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = now_s()};
+    return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = seconds_now()};
 }
 
 char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size)
@@ -33,7 +33,7 @@ void progress_update(void *progress, double done, double total)
     struct progress *p = progress;
     if (!p->what)
         return;
-    double now = now_s();
+    double now = seconds_now();
     if (now - p->started_s < first_s || now - p->shown_s < between_s)
         return;
     char line[160];

@@ -91,6 +91,13 @@ FILE *output_open(struct invocation *call, const char *path)
     return status == STATUS_OK ? file->stream : NULL;
 }
 
+enum status output_option(struct invocation *call, const char *name, FILE **file)
+{
+    const char *path = option_text(call, name);
+    *file = path ? output_open(call, path) : NULL;
+    return path && !*file ? STATUS_FAILED : STATUS_OK;
+}
+
 enum status outputs_open(struct invocation *call, const char *path)
 {
     call->outputs = memory_new(1, sizeof *call->outputs);

@@ -17,6 +17,9 @@
  * SIGPIPE. */
 FILE *output_open(struct invocation *call, const char *path);
 
+/* The file that an option names, opened; *file is NULL where the option is not given. */
+MUST_CHECK enum status output_option(struct invocation *call, const char *name, FILE **file);
+
 /* A new result object with the envelope; `config` is a JSON text (experiment_to_json), NULL none. */
 json_t *result_create(const struct invocation *call, const char *config);
 /* Writes the object and a newline to call->out and releases it. */

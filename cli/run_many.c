@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/progress.h"
+#include "cli/shared_options.h"
 #include "cli/world.h"
 #include "model/base/memory.h"
 
@@ -26,14 +26,6 @@ static bool finished(void *context, int64_t replica, const struct replica_outcom
         return true;
     batch->failed = errno;
     return false;
-}
-
-static int thread_count(const struct invocation *call)
-{
-    if (option_given(call, "threads"))
-        return (int)option_count(call, "threads");
-    long cores = sysconf(_SC_NPROCESSORS_ONLN) / world_size();
-    return cores < 1 ? 1 : cores > 256 ? 256 : (int)cores;
 }
 
 int64_t run_replica_count(const struct invocation *call, int64_t otherwise)
@@ -66,7 +58,7 @@ static enum status work(struct invocation *call, const struct run_session *s, st
         .n = batch->n,
         .first = world_rank(),
         .stride = world_size(),
-        .threads = thread_count(call),
+        .threads = thread_option(call),
         .finished = finished,
         .context = batch,
     };

@@ -9,6 +9,7 @@
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/layout_choice.h"
+#include "cli/shared_options.h"
 #include "sim/checkpoint_traffic.h"
 #include "sim/fault_statistics.h"
 #include "sim/faults.h"
@@ -243,7 +244,7 @@ static int checkpoint_parse(struct invocation *call, const char *name)
 static enum status find_traffic(struct invocation *call, struct run_session *s, const struct setting *setting)
 {
     struct fabric fabric;
-    if (option_choice(call, "checkpoint-network") != 1)
+    if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
         return STATUS_OK;
     enum status status = fabric_options_load(call, &s->experiment.cluster, &fabric);
     if (status != STATUS_OK)
@@ -415,7 +416,7 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     if (faults != STATUS_OK || stepped != STATUS_OK)
         return faults != STATUS_OK ? faults : stepped;
     set_options(call, s);
-    if (option_choice(call, "checkpoint-network") != 1)
+    if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
         fabric_options_note_idle(call, "--checkpoint-network flow");
     enum status status = set_checkpoint(call, s);
     if (status == STATUS_OK)

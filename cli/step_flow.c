@@ -109,7 +109,6 @@ static enum status flaps_load(struct invocation *call, struct step_flow *flow)
 enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
                            struct step_options *how)
 {
-    const char *map = option_text(call, "link-map");
     enum placement placement = (enum placement)option_choice(call, "placement");
 
     *flow = (struct step_flow){.call = call};
@@ -122,10 +121,10 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
         fabric_free(&flow->fabric);
         return STATUS_BAD_INPUT;
     }
-    flow->map = map != NULL ? output_open(call, map) : NULL;
-    if (map != NULL && flow->map == NULL) {
+    status = output_option(call, "link-map", &flow->map);
+    if (status != STATUS_OK) {
         fabric_free(&flow->fabric);
-        return STATUS_FAILED;
+        return status;
     }
     flow->placement = memory_new((size_t)setup->setting.gpus, sizeof *flow->placement);
     placement_fill(placement, &setup->layout, &flow->fabric, call->seed, flow->placement);

@@ -1,10 +1,12 @@
 #include "cli/world.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/cuda_comm.h"
 
@@ -24,6 +26,28 @@ static int fall_silent(void)
     return freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr);
 }
 
+static int environment_number(const char *const *names, size_t n, int otherwise)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *text = getenv(names[i]);
+        if (text)
+            return (int)strtol(text, NULL, 10);
+    }
+    return otherwise;
+}
+
+int world_processors(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}; /* Open MPI's, MPICH's */
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int ranks_here = world_size() > 1 ? environment_number(names, 2, world_size()) : 1;
+    int own = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / (ranks_here > 0 ? ranks_here : 1);
+    int n = own < share ? own : share;
+    return n < 1 ? 1 : n > 256 ? 256 : n;
+}
+
 #ifdef MSIM_MPI
 
 #include <mpi.h>
@@ -32,12 +56,7 @@ static int fall_silent(void)
 static int launched_size(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = getenv(names[i]);
-        if (text)
-            return (int)strtol(text, NULL, 10);
-    }
-    return 1;
+    return environment_number(names, sizeof names / sizeof *names, 1);
 }
 
 static int joined(void)

@@ -24,6 +24,8 @@ void world_close(enum status status);
 int world_rank(void);
 int world_size(void);
 bool world_writes(void); /* whether results are this process's to write */
+/* Processors for the threads of this process: those it may run on, at most its part of its host's. 1 to 256. */
+int world_processors(void);
 
 /* words[i] becomes the sum over all ranks. */
 void world_sum(int64_t *words, size_t n);

@@ -65,3 +65,15 @@ bool same_layout(const struct layout *a, const struct layout *b)
            a->zero == b->zero && a->sequence_parallel == b->sequence_parallel && a->micro_batch == b->micro_batch &&
            a->recompute == b->recompute && a->schedule == b->schedule && a->features == b->features;
 }
+
+struct space *space_of(const struct setting *setting, const char *restrictions)
+{
+    struct space_limits limits = {0};
+    struct diags diags = {0};
+    struct space *space = NULL;
+    if (restrictions != NULL)
+        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
+    diags_free(&diags);
+    return space;
+}

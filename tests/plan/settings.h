@@ -5,6 +5,7 @@
 #define MSIM_TESTS_PLAN_SETTINGS_H
 
 #include "model/layout/layout.h"
+#include "model/plan/space.h"
 
 /* A setting that owns what it points to. */
 struct job_case {
@@ -21,6 +22,9 @@ void dense_case(struct job_case *c, int layers, int gpus, int64_t global_batch);
 void mixture_case(struct job_case *c, int layers, int experts, int gpus, int64_t global_batch);
 /* A GPT of 175 billion parameters (96 layers, width 12,288, 128 heads). */
 void gpt_175b_case(struct job_case *c, int gpus, int64_t global_batch);
+
+/* The space of a job under `restrictions`, such as "tp=1..8,pp=4"; NULL none. The test fails where there is no such space. */
+struct space *space_of(const struct setting *setting, const char *restrictions);
 
 /* Equal in every dimension. */
 bool same_layout(const struct layout *a, const struct layout *b);

@@ -16,18 +16,6 @@
 #include "model/plan/shortlist.h"
 #include "tests/plan/settings.h"
 
-static struct space *space_of(const struct setting *setting, const char *restrictions)
-{
-    struct space_limits limits = {0};
-    struct diags diags = {0};
-    struct space *space = NULL;
-    if (restrictions != NULL)
-        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
-    ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
-    diags_free(&diags);
-    return space;
-}
-
 static struct search_result search(const struct space *space, struct search_options options)
 {
     struct search_result result;

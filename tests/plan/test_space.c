@@ -16,18 +16,6 @@
 /* Ranges without the limits on plausible sizes: then the space is every legal layout. */
 static const char *const unlimited = "tp=1..1000,cp=1..1000,pp=1..1000,vpp=1..1000,mb=1..1000,ep=1..1000";
 
-static struct space *space_of(const struct setting *setting, const char *restrictions)
-{
-    struct space_limits limits = {0};
-    struct diags diags = {0};
-    struct space *space = NULL;
-    if (restrictions != NULL)
-        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
-    ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
-    diags_free(&diags);
-    return space;
-}
-
 static uint64_t count_legal(const struct space *space)
 {
     uint64_t legal = 0;

@@ -1,0 +1,42 @@
+/*
+ * shared_options.h - option rows that several commands have, each said once. A row stands in a command's table among its own:
+ *
+ *     static const struct option_row options[] = {{.name = "top", ...}, THREADS_ROW("Search"), {0}};
+ *
+ * The options of whole subjects have headers of their own: experiment_options.h, fabric_options.h, devices.h.
+ */
+#ifndef MSIM_CLI_SHARED_OPTIONS_H
+#define MSIM_CLI_SHARED_OPTIONS_H
+
+#include "cli/command.h"
+
+/* How many threads; thread_option() below. */
+#define THREADS_ROW(GROUP)                                                                                                       \
+    {                                                                                                                            \
+        .name = "threads", .argument = "N", .type = OPTION_COUNT, .low = 1, .high = 256, .group = GROUP,                         \
+        .help = "threads; one per processor when left out. The result is the same with any number"                               \
+    }
+
+/* Transfers by rates, or by flows on a fabric. */
+enum { NETWORK_ANALYTIC, NETWORK_FLOW };
+extern const char *const network_choices[];
+#define NETWORK_ROW(NAME, GROUP, HELP)                                                                                           \
+    {                                                                                                                            \
+        .name = NAME, .argument = "MODEL", .type = OPTION_CHOICE, .choices = network_choices, .initial = "analytic",             \
+        .group = GROUP, .help = HELP                                                                                             \
+    }
+
+/* The fields of a row whose value is a time; how long a horizon may be. */
+#define TIME_FIELDS   .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME
+#define LONGEST_RUN_S (100 * 365.25 * 86400)
+
+/* Another file to write; output_option of result.h opens it. */
+#define FILE_ROW(NAME, GROUP, HELP)                                                                                              \
+    {                                                                                                                            \
+        .name = NAME, .argument = "FILE", .type = OPTION_TEXT, .group = GROUP, .help = HELP                                      \
+    }
+
+/* --threads as given, or one per processor that this process may use (world.h). At least 1. */
+int thread_option(const struct invocation *call);
+
+#endif
