@@ -3,10 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/engine.h"
-#include "sim/fold.h"
-
-static const struct place NOWHERE;
+#include "sim/step_executor_internal.h"
 
 /* Classes of events of one time: completions of operations before those of collectives. */
 enum {
@@ -17,67 +14,6 @@ enum {
 };
 #define NO_WORD UINT64_MAX
 
-/* A transfer that a network with contention carries. */
-struct carriage {
-    int32_t from, to;       /* of a message; a collective: -1, group */
-    uint32_t send, receive; /* operations; send NO_OP: it has ended before. A collective: ordinal in `receive` */
-    uint32_t next;          /* that arrives with it, or in the list of free ones */
-};
-
-/* In the order of time, so many neighbouring ranks of one script keep the times of one operation together: two cache lines. */
-enum { RANKS_TOGETHER = 8 };
-
-/* One rank: two cache lines. */
-struct actor {
-    const struct step_op *ops;
-    struct op_times times;
-    const uint32_t *match;    /* of its sends the receive at the peer, of its receives the send */
-    nanos free_at[N_STREAMS]; /* end of the last operation */
-    uint32_t head[N_STREAMS]; /* next operation */
-    nanos before;             /* of a rolling step: waiting for other stages before its first computation, not part of it */
-    int32_t peers[N_PEERS];
-    int32_t account;  /* of the breakdown */
-    uint8_t runnable; /* bit s: stream s may be able to go on */
-    uint8_t busy;     /* bit s: its head has started, or entered its collective, and has not ended */
-    bool queued;      /* in the list of actors to advance */
-};
-
-/* One collective of one group. */
-struct meeting {
-    nanos latest; /* entry so far */
-    int32_t entered;
-};
-
-/* One block in lockstep, entering its next pass. */
-struct block {
-    nanos latest;
-    int32_t entered;
-};
-
-struct executor {
-    const struct program *program;
-    const struct fold *fold;         /* NULL: every rank stands for itself */
-    struct class_nanos *accounts;    /* by stage; of a fold, by rank */
-    const struct lockstep *lockstep; /* no blocks: nobody */
-    struct block *blocks;
-    const struct step_tables *tables;
-    const struct network *network; /* NULL: durations are in the tables */
-    struct engine *engine;         /* NULL: data flow */
-    struct actor *actors;
-    struct meeting *meetings;
-    bool contended;
-    struct carriage *carriages; /* pool */
-    size_t n_carriages, carriage_capacity;
-    uint32_t free_carriage; /* NO_OP none */
-    bool settling;          /* an EVENT_SETTLED is pending */
-    nanos wake;             /* time of the last EVENT_NETWORK scheduled */
-    uint64_t *sends;        /* begun at this time: rank << 32 | operation */
-    size_t n_sends, send_capacity;
-    int32_t *queue; /* actors to advance, last in first out: a pipeline's ranks follow one another while they are in cache */
-    size_t n_queued;
-    struct execution *out;
-};
-
 static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
 {
     struct actor *actor = &x->actors[rank];
@@ -87,11 +23,6 @@ static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
         actor->queued = true;
         x->queue[x->n_queued++] = rank;
     }
-}
-
-static struct class_nanos *actor_account(struct executor *x, const struct actor *actor)
-{
-    return &x->accounts[actor->account];
 }
 
 /* ---- the end of an operation */
@@ -543,168 +474,6 @@ static void executor_run(struct executor *x)
         actors_advance(x);
     }
 }
-
-/* ---- before and after */
-
-static void times_create(struct executor *x)
-{
-    const struct program *program = x->program;
-    struct execution *out = x->out;
-    int32_t together = x->contended ? RANKS_TOGETHER : 1;
-
-    out->offsets = memory_new((size_t)program->n_ranks, sizeof *out->offsets);
-    out->strides = memory_new((size_t)program->n_ranks, sizeof *out->strides);
-    for (int32_t r = 0, n; r < program->n_ranks; r += n) {
-        int32_t script = program->ranks[r].script;
-        for (n = 1; n < together && r + n < program->n_ranks && program->ranks[r + n].script == script; n++)
-            ;
-        for (int32_t k = 0; k < n; k++) {
-            out->offsets[r + k] = out->n_times + (size_t)k;
-            out->strides[r + k] = (uint8_t)n;
-        }
-        out->n_times += (size_t)n * program->scripts[script].n_ops;
-    }
-    out->times = memory_new(out->n_times, sizeof *out->times);
-}
-
-static int32_t rank_stage(const struct executor *x, int32_t rank)
-{
-    if (x->fold != NULL)
-        return program_rank_place(x->fold->whole, x->fold->rank_of[rank]).at.pp;
-    return program_rank_place(x->program, rank).at.pp;
-}
-
-static void actors_create(struct executor *x)
-{
-    const struct program *program = x->program;
-    struct execution *out = x->out;
-
-    times_create(x);
-    out->breakdown.n_stages = program_stages(x->fold != NULL ? x->fold->whole : program);
-    out->breakdown.stages = memory_new((size_t)out->breakdown.n_stages, sizeof *out->breakdown.stages);
-    x->accounts = memory_new((size_t)(x->fold != NULL ? program->n_ranks : out->breakdown.n_stages), sizeof *x->accounts);
-    x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
-    x->queue = memory_new((size_t)program->n_ranks, sizeof *x->queue);
-    x->meetings = memory_new(x->tables->group_cell[program->n_groups], sizeof *x->meetings);
-    for (int32_t r = 0; r < program->n_ranks; r++) {
-        const struct step_script *script = &x->tables->scripts[program->ranks[r].script];
-        struct actor *actor = &x->actors[r];
-        *actor = (struct actor){.ops = script->ops,
-                                .times = execution_times(out, r),
-                                .match = x->tables->neighbourhoods[x->tables->rank_neighbourhood[r]].match,
-                                .account = x->fold != NULL ? r : rank_stage(x, r)};
-        for (int p = 0; p < N_PEERS; p++)
-            actor->peers[p] = program->ranks[r].peers[p];
-        for (int s = 0; s < N_STREAMS; s++) {
-            actor->free_at[s] = STEP_EPOCH;
-            actor->head[s] = script->first[s];
-        }
-    }
-}
-
-/* Did every stream reach its end? Otherwise say who waits where. */
-static bool actors_finished(const struct executor *x, struct diags *diags)
-{
-    size_t before = diags->n_errors;
-
-    for (int32_t r = 0; r < x->program->n_ranks && diags->n_errors - before < 8; r++)
-        for (int s = 0; s < N_STREAMS; s++) {
-            uint32_t i = x->actors[r].head[s];
-            if (i == NO_OP)
-                continue;
-            static const char *const kinds[N_OP_KINDS] = {"computation", "send", "receive", "collective", "join"};
-            const struct op *op = &x->tables->scripts[x->program->ranks[r].script].source[i];
-            diag_error(diags, NOWHERE, "the program waits in a circle: rank %d never ends %s %u (micro-batch %d, chunk %d)", r,
-                       kinds[op->kind], i, op->micro_batch, op->chunk);
-        }
-    return diags->n_errors == before;
-}
-
-/* Work on the compute stream, which every rank of a script executes alike. */
-static void breakdown_add_work(struct executor *x, const struct step_costs *costs)
-{
-    const struct program *program = x->program;
-    struct class_nanos *scripts = memory_new((size_t)program->n_scripts, sizeof *scripts);
-
-    for (int32_t s = 0; s < program->n_scripts; s++) {
-        const struct step_script *script = &x->tables->scripts[s];
-        for (uint32_t i = script->first[STREAM_COMPUTE]; i != NO_OP; i = script->ops[i].next) {
-            const struct op *op = &script->source[i];
-            if (op->kind != OP_COMPUTE)
-                continue;
-            if (op->work < 0 || costs->works == NULL) {
-                scripts[s].ns[op->class] += script->ops[i].duration;
-                continue;
-            }
-            for (int c = 0; c < N_WORK_CLASSES; c++)
-                scripts[s].ns[c] += costs->works[op->work].ns[c];
-        }
-    }
-    for (int32_t r = 0; r < program->n_ranks; r++) {
-        struct class_nanos *by = actor_account(x, &x->actors[r]);
-        for (int c = 0; c < N_WORK_CLASSES; c++)
-            by->ns[c] += scripts[program->ranks[r].script].ns[c];
-    }
-    free(scripts);
-}
-
-/* The stream on which a rank ends last; the compute stream among equals. */
-static int actor_last_stream(const struct actor *actor)
-{
-    int last = STREAM_COMPUTE;
-
-    for (int s = 0; s < N_STREAMS; s++)
-        if (actor->free_at[s] > actor->free_at[last])
-            last = s;
-    return last;
-}
-
-/* How long a rank is in the step. */
-static nanos actor_span(const struct actor *actor)
-{
-    return actor->free_at[actor_last_stream(actor)] - STEP_EPOCH - actor->before;
-}
-
-/* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
-static void breakdown_add_tail(struct executor *x, int32_t rank)
-{
-    const struct actor *actor = &x->actors[rank];
-    const struct step_script *script = &x->tables->scripts[x->program->ranks[rank].script];
-    int last = actor_last_stream(actor);
-
-    if (last != STREAM_COMPUTE)
-        gap_attribute(actor->ops, actor->times, script->last[last], actor->free_at[STREAM_COMPUTE], actor_account(x, actor));
-    actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end - actor_span(actor);
-}
-
-/* From accounts to stages. */
-static void breakdown_collect(struct executor *x)
-{
-    struct breakdown *breakdown = &x->out->breakdown;
-
-    for (int32_t r = 0; r < x->program->n_ranks; r++) {
-        struct stage_breakdown *stage = &breakdown->stages[rank_stage(x, r)];
-        int64_t count = x->fold != NULL ? x->fold->rank_count[r] : 1;
-        stage->ranks += count;
-        for (int c = 0; x->fold != NULL && c < N_WORK_CLASSES; c++)
-            stage->by_class.ns[c] += count * x->accounts[r].ns[c];
-    }
-    for (int s = 0; x->fold == NULL && s < breakdown->n_stages; s++)
-        breakdown->stages[s].by_class = x->accounts[s];
-}
-
-static void breakdown_finish(struct executor *x, const struct step_costs *costs)
-{
-    for (int32_t r = 0; r < x->program->n_ranks; r++)
-        if (actor_span(&x->actors[r]) > x->out->end)
-            x->out->end = actor_span(&x->actors[r]);
-    x->out->breakdown.step = x->out->end;
-    breakdown_add_work(x, costs);
-    for (int32_t r = 0; r < x->program->n_ranks; r++)
-        breakdown_add_tail(x, r);
-    breakdown_collect(x);
-}
-
 static enum status execute(struct executor *x, const struct step_costs *costs, struct execution *execution, struct diags *diags)
 {
     struct step_tables tables;
