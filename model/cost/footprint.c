@@ -238,14 +238,13 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
 {
     struct stage_parameters sum = {0}, inner = {0};
     int inner_count = -1, last = layout_virtual_stages(layout) - 1;
-    bool one_table = setting->model->tied_embeddings && schedule_is_folded(layout->schedule); /* both ends on one stage */
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, setting->model, v);
         bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
         struct stage_parameters p = inner;
         if (!is_inner || r.count != inner_count)
-            p = work_stage_parameters(layout, setting, r, v == 0, v == last && !one_table);
+            p = work_stage_parameters(layout, setting, r, v == 0, v == last);
         if (is_inner) {
             inner = p;
             inner_count = r.count;

@@ -147,6 +147,9 @@ int32_t work_add_optimizer(struct work_table *table, const struct layout *layout
 struct stage_parameters {
     double dense, experts;
 };
+/* Whether the last stage holds a copy of the first one's token table: it is the output matrix too, or prediction modules read it.
+ */
+bool work_shares_table(const struct layout *layout, const struct transformer *model);
 struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
                                               struct layer_range range, bool embedding, bool head);
 

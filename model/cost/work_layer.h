@@ -52,6 +52,9 @@ void attention_core(struct layer_builder *b, bool windowed, bool backward);
 
 void embedding_works(struct layer_builder *b, bool backward);
 void head_works(struct layer_builder *b, bool backward, bool input, bool weight);
+/* What a module of multi-token prediction puts before its layer. */
+void prediction_forward(struct layer_builder *b);
+void prediction_backward(struct layer_builder *b, bool input, bool weight);
 
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, const char *label, double bytes, int kernels);

@@ -44,35 +44,29 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
     return builder_close(&b, "layer", repeat);
 }
 
-/* A multi-token-prediction module first brings the state and the next token's embedding, side by side, back to the model's width.
- */
-static void prediction_projection(struct layer_builder *b, bool input, bool weight, bool backward)
-{
-    int64_t h = b->model->hidden, out = h / b->layout->tp;
-    if (!backward)
-        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_FORWARD));
-    if (backward && input)
-        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_BACKWARD_INPUT));
-    if (backward && weight)
-        builder_append(b, builder_linear(b, CLASS_GEMM, "mtp_projection", b->tokens, 2 * h, out, PASS_BACKWARD_WEIGHT));
-}
-
+/* The head after the modules of multi-token prediction that follow it; backward the other way round. */
 static int32_t head_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass)
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
     bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT;
-    head_works(&b, backward, input, weight);
+    const struct layer_kind kind = kind_of(setting->model, setting->model->layers);
+    if (!backward)
+        head_works(&b, false, false, false);
     for (int i = 0; i < setting->model->mtp_layers; i++) { /* one more layer and one more prediction each */
-        struct layer_kind kind = kind_of(setting->model, setting->model->layers - 1);
-        prediction_projection(&b, input, weight, backward);
-        if (backward && input)
-            layer_recompute(&b, kind);
-        if (backward)
+        if (backward) {
+            head_works(&b, true, input, weight);
+            if (input)
+                layer_recompute(&b, kind);
             layer_backward(&b, kind, input, weight);
-        else
+            prediction_backward(&b, input, weight);
+        } else {
+            prediction_forward(&b);
             layer_forward(&b, kind);
-        head_works(&b, backward, input, weight);
+            head_works(&b, false, false, false);
+        }
     }
+    if (backward)
+        head_works(&b, true, input, weight);
     return builder_close(&b, "head", 1);
 }
 
@@ -145,6 +139,18 @@ int32_t work_add_optimizer(struct work_table *table, const struct layout *layout
     return work_add(table, work);
 }
 
+/* A rank's part of the token table, or of the output matrix. */
+static double vocabulary_parameters(const struct layout *layout, const struct transformer *model)
+{
+    return (double)model->vocab * (double)model->hidden / layout->tp;
+}
+
+bool work_shares_table(const struct layout *layout, const struct transformer *model)
+{
+    bool apart = layout_virtual_stages(layout) > 1 && !schedule_is_folded(layout->schedule);
+    return apart && (model->tied_embeddings || model->mtp_layers);
+}
+
 /* `n` layers like the one at `index`. */
 static void add_layers(struct stage_parameters *p, const struct layout *layout, const struct transformer *model, int index, int n)
 {
@@ -158,7 +164,7 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
 {
     const struct transformer *model = setting->model;
     struct stage_parameters p = {0};
-    double table = (double)model->vocab * (double)model->hidden / layout->tp;
+    double table = vocabulary_parameters(layout, model);
     int mixtures = 0, a_mixture = 0, a_dense = 0;
     for (int i = range.first; i < range.first + range.count; i++) {
         bool mixture = layer_is_mixture(model, i);
@@ -171,11 +177,14 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
         add_layers(&p, layout, model, a_mixture, mixtures);
     if (embedding)
         p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
-    if (head && (!model->tied_embeddings || !embedding))
-        p.dense += table; /* tied with the first stage's table, the last stage still holds a copy */
+    if (head && !model->tied_embeddings)
+        p.dense += table;
+    if (head && !embedding && work_shares_table(layout, model))
+        p.dense += table;
     if (head && model->mtp_layers) {
-        add_layers(&p, layout, model, model->layers - 1, model->mtp_layers);
-        p.dense += model->mtp_layers * 2.0 * (double)model->hidden * (double)model->hidden / layout->tp;
+        double h = (double)model->hidden, norms = 3 * h * (model->norm == NORM_LAYER ? 2 : 1);
+        add_layers(&p, layout, model, model->layers, model->mtp_layers);
+        p.dense += model->mtp_layers * (2 * h * h / layout->tp + norms);
     }
     return p;
 }

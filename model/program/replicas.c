@@ -48,9 +48,7 @@ static double gradient_bytes(const struct stage *stage)
 static struct stage_parameters parameters_of(const struct stage *stage, struct segment segment)
 {
     const struct build *build = stage->build;
-    /* Folded, the embedding's stage holds the head as well: one table if they are tied. */
-    bool once = build->setting->model->tied_embeddings && schedule_is_folded(build->layout->schedule) && !segment.embedding;
-    return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head && !once);
+    return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
 }
 
 static struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)
@@ -289,9 +287,7 @@ static void reduce_embedding(struct stage *stage)
     const struct layout *layout = stage->build->layout;
     const struct transformer *model = stage->build->setting->model;
     bool at_end = stage->index == 0 || stage->index == layout->pp - 1;
-    if (schedule_is_folded(layout->schedule)) /* one stage holds both */
-        return;
-    if (!model->tied_embeddings || layout->pp == 1 || !at_end)
+    if (!at_end || !work_shares_table(layout, model))
         return;
     double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
     emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * gradient_bytes(stage),

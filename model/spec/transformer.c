@@ -59,9 +59,14 @@ static double router_parameters(const struct transformer *m)
     return linear((double)m->hidden, m->moe.experts, m->linear_bias);
 }
 
+static int like_layer(const struct transformer *model, int layer)
+{
+    return layer < model->layers ? layer : model->layers - 1;
+}
+
 bool layer_is_mixture(const struct transformer *model, int layer)
 {
-    int after = layer - model->moe.first_dense_layers;
+    int after = like_layer(model, layer) - model->moe.first_dense_layers;
     int every = model->moe.every > 1 ? model->moe.every : 1;
     return model->moe.experts > 0 && after >= 0 && (after + 1) % every == 0;
 }
@@ -70,7 +75,7 @@ bool layer_is_windowed(const struct transformer *model, int layer)
 {
     if (model->window <= 0)
         return false;
-    return model->window_every <= 0 || (layer + 1) % model->window_every != 0;
+    return model->window_every <= 0 || (like_layer(model, layer) + 1) % model->window_every != 0;
 }
 
 double transformer_layer_parameters(const struct transformer *model, int layer, bool experts)

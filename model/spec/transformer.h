@@ -76,7 +76,8 @@ struct parameter_count {
 
 void transformer_parameters(const struct transformer *model, struct parameter_count *count);
 
-bool layer_is_mixture(const struct transformer *model, int layer);  /* 0-based layer */
+/* Of a 0-based layer; layers behind the last one are those of multi-token prediction, which are like it. */
+bool layer_is_mixture(const struct transformer *model, int layer);
 bool layer_is_windowed(const struct transformer *model, int layer); /* attends to `window` tokens only */
 double transformer_layer_parameters(const struct transformer *model, int layer,
                                     bool experts); /* with or without routed experts */
