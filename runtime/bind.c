@@ -257,9 +257,9 @@ enum status runtime_supports(const struct layout *layout, const struct setting *
     const struct transformer *m = setting->model;
     int64_t tokens = layout->micro_batch * setting->job->seq_len / layout->cp;
     size_t before = diags->n_errors;
-    if (m->mtp_layers)
-        diag_error(diags, NOWHERE,
-                   "the runtime does not execute multi-token prediction: the program has no operations for its inputs");
+    if (m->mtp_layers && m->hidden % layout->tp)
+        diag_error(diags, NOWHERE, "the runtime divides the %lld columns of a prediction module's product among tp=%d",
+                   (long long)m->hidden, layout->tp);
     if (m->attention == ATTENTION_LATENT && (m->linear_bias || m->qkv_bias || m->qk_norm))
         diag_error(diags, NOWHERE, "the runtime has no biases and no norms of heads in latent attention");
     if (m->moe.experts && tokens % layout->tp)

@@ -1,6 +1,9 @@
 /* ends.c - what stands before the first layer and after the last: embedding, output matrix, loss. */
 #include "runtime/rank.h"
 
+/* DeepSeek-V3 (arXiv:2412.19437, section 4.2), for the first 10 T tokens. */
+static const double PREDICTION_WEIGHT = 0.3;
+
 static struct tensor *activation_new(struct step_context *c, int64_t rows, int64_t cols)
 {
     return tensor_new(c->rank, (size_t)(rows * cols) * device_element_bytes(c->rank->device));
@@ -18,7 +21,25 @@ static const struct unit_state *unit_at(const struct step_context *c, int index)
 
 /* --- embedding */
 
-static struct kernel_call embedding_call_of(const struct step_context *c, enum kernel kernel)
+/* Those of this micro-batch, so many places further than where it stands. */
+static const int32_t *tokens_at(const struct step_context *c, int ahead)
+{
+    int64_t tokens = c->rank->shape.tokens;
+    return c->rank->tokens + (ahead * c->rank->micro_batches + c->micro_batch) * tokens;
+}
+
+/* What an embedding makes, what its gradient is: the model's own, or a prediction module's. */
+static struct tensor **embedded(const struct step_context *c, int ahead)
+{
+    return ahead ? &c->pass->predictions[ahead - 1].x[0] : &c->pass->x;
+}
+
+static struct tensor **embedded_gradient(const struct step_context *c, int ahead)
+{
+    return ahead ? &c->pass->predictions[ahead - 1].d : &c->pass->d;
+}
+
+static struct kernel_call embedding_call_of(const struct step_context *c, int ahead, enum kernel kernel)
 {
     const struct shape *s = &c->rank->shape;
     return (struct kernel_call){.kernel = kernel,
@@ -28,7 +49,7 @@ static struct kernel_call embedding_call_of(const struct step_context *c, enum k
                                               .first = s->vocab_first,
                                               .count = s->vocab_count,
                                               .at = s->at,
-                                              .tokens = c->rank->tokens + c->micro_batch * s->tokens}};
+                                              .tokens = tokens_at(c, ahead)}};
 }
 
 /* A chunk without layers sends what the embedding made. */
@@ -43,36 +64,43 @@ static void embedding_leave(struct step_context *c)
     drop(c, &made);
 }
 
-static void embed_step(struct step_context *c)
+/* Positions are the model's own embedding's: the state that a prediction module reads has them. */
+static const struct unit_state *positions_of(const struct step_context *c, int ahead)
+{
+    return ahead ? NULL : unit_at(c, c->chunk->units.positions);
+}
+
+static void embed_step(struct step_context *c, int ahead)
 {
     const struct shape *s = &c->rank->shape;
-    const struct unit_state *table = unit_at(c, c->chunk->units.table), *positions = unit_at(c, c->chunk->units.positions);
-    struct kernel_call call = embedding_call_of(c, KERNEL_EMBEDDING_FORWARD);
-    c->pass->x = activation_new(c, s->tokens, s->hidden);
-    call.embedding.table = unit_weights(c->rank, table, PARAMETER_TABLE);
+    const struct unit_state *positions = positions_of(c, ahead);
+    struct kernel_call call = embedding_call_of(c, ahead, KERNEL_EMBEDDING_FORWARD);
+    struct tensor *x = *embedded(c, ahead) = activation_new(c, s->tokens, s->hidden);
+    call.embedding.table = unit_weights(c->rank, rank_table(c->rank), PARAMETER_TABLE);
     if (positions && s->tp_rank == 0) /* rows are added up over the tensor-parallel group */
         call.embedding.positions = unit_weights(c->rank, positions, PARAMETER_POSITIONS);
-    call.embedding.x = c->pass->x->data;
+    call.embedding.x = x->data;
     rank_launch(c->rank, c->stream, &call);
 }
 
-static void embed_gather_backward_step(struct step_context *c)
+static void embed_gather_backward_step(struct step_context *c, int ahead)
 {
-    struct tensor *whole = NULL;
-    tp_gather(c, c->pass->d, &whole, "gradient of the embedding");
-    drop(c, &c->pass->d);
-    c->pass->d = whole;
+    struct tensor *whole = NULL, **d = embedded_gradient(c, ahead);
+    tp_gather(c, *d, &whole, "gradient of the embedding");
+    drop(c, d);
+    *d = whole;
 }
 
-static void embed_backward_step(struct step_context *c)
+static void embed_backward_step(struct step_context *c, int ahead)
 {
-    const struct unit_state *table = unit_at(c, c->chunk->units.table), *positions = unit_at(c, c->chunk->units.positions);
-    struct kernel_call call = embedding_call_of(c, KERNEL_EMBEDDING_BACKWARD);
-    call.embedding.dx = c->pass->d->data;
-    call.embedding.dtable = unit_gradients(table, PARAMETER_TABLE);
+    const struct unit_state *positions = positions_of(c, ahead);
+    struct kernel_call call = embedding_call_of(c, ahead, KERNEL_EMBEDDING_BACKWARD);
+    struct tensor **d = embedded_gradient(c, ahead);
+    call.embedding.dx = (*d)->data;
+    call.embedding.dtable = unit_gradients(rank_table(c->rank), PARAMETER_TABLE);
     call.embedding.dpositions = positions ? unit_gradients(positions, PARAMETER_POSITIONS) : NULL;
     rank_launch(c->rank, c->stream, &call);
-    drop(c, &c->pass->d);
+    drop(c, d);
 }
 
 /* --- output matrix */
@@ -96,10 +124,24 @@ static struct kernel_call output_call(const struct step_context *c, enum kernel 
             .t = s->tokens, .in = s->hidden, .out = s->vocab_count, .w = unit_weights(c->rank, output_unit(c), output_kind(c))}};
 }
 
-static void final_norm_step(struct step_context *c, struct head_state *h)
+/* The norm before the output matrix: the model's, or a prediction module's. */
+struct final_norm {
+    const struct unit_state *unit;
+    enum parameter_kind gain;
+};
+
+static struct final_norm final_norm_of(const struct step_context *c, int ahead)
+{
+    struct final_norm own = {unit_at(c, c->chunk->units.final_norm), PARAMETER_FINAL_GAIN};
+    if (ahead)
+        own = (struct final_norm){chunk_layer_unit(c->chunk, c->chunk->range.count + ahead - 1), PARAMETER_PREDICTION_FINAL_GAIN};
+    return own;
+}
+
+static void final_norm_step(struct step_context *c, struct head_state *h, int ahead)
 {
     const struct shape *s = &c->rank->shape;
-    const struct unit_state *unit = unit_at(c, c->chunk->units.final_norm);
+    const struct final_norm norm = final_norm_of(c, ahead);
     h->x = c->pass->x;
     c->pass->x = NULL;
     h->n = activation_new(c, s->local_tokens, s->hidden);
@@ -111,8 +153,8 @@ static void final_norm_step(struct step_context *c, struct head_state *h)
                                                 .rms = s->rms,
                                                 .epsilon = NORM_EPSILON,
                                                 .x = h->x->data,
-                                                .gain = unit_weights(c->rank, unit, PARAMETER_FINAL_GAIN),
-                                                .bias = s->rms ? NULL : unit_weights(c->rank, unit, PARAMETER_FINAL_BIAS),
+                                                .gain = unit_weights(c->rank, norm.unit, norm.gain),
+                                                .bias = s->rms ? NULL : unit_weights(c->rank, norm.unit, norm.gain + 1),
                                                 .y = h->n->data,
                                                 .mean = h->mean->data,
                                                 .rstd = h->rstd->data}};
@@ -134,19 +176,26 @@ static void logits_step(struct step_context *c, struct head_state *h)
 
 /* --- loss */
 
-static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, enum kernel kernel)
+/* Of the loss: a mean over the batch's tokens; the modules' predictions count PREDICTION_WEIGHT together. */
+static double loss_scale(const struct rank *rank, int ahead)
+{
+    const struct job *job = rank->setting->job;
+    double mean = 1.0 / ((double)job->global_batch * (double)job->seq_len);
+    return ahead ? mean * PREDICTION_WEIGHT / rank->shape.predictions : mean;
+}
+
+static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, int ahead, enum kernel kernel)
 {
     const struct shape *s = &c->rank->shape;
-    const struct job *job = c->rank->setting->job;
     return (struct kernel_call){.kernel = kernel,
                                 .logits = {.t = s->tokens,
                                            .v = s->vocab_count,
                                            .first = s->vocab_first,
-                                           .targets = c->rank->targets + c->micro_batch * s->tokens,
+                                           .targets = tokens_at(c, ahead + 1),
                                            .logits = h->logits->data,
                                            .max = h->max->data,
                                            .sums = h->sums->data,
-                                           .scale = (float)(1.0 / ((double)job->global_batch * (double)job->seq_len)),
+                                           .scale = (float)loss_scale(c->rank, ahead),
                                            .loss = c->rank->loss}};
 }
 
@@ -162,12 +211,12 @@ static void vocabulary_reduce(struct step_context *c, struct tensor *tensor, enu
     rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
 }
 
-static void cross_entropy_step(struct step_context *c, struct head_state *h)
+static void cross_entropy_step(struct step_context *c, struct head_state *h, int ahead)
 {
     int64_t t = c->rank->shape.tokens;
     h->max = tensor_new(c->rank, (size_t)t * sizeof(float));
     h->sums = tensor_new(c->rank, 2 * (size_t)t * sizeof(float));
-    struct kernel_call call = logits_call_of(c, h, KERNEL_LOGITS_MAX);
+    struct kernel_call call = logits_call_of(c, h, ahead, KERNEL_LOGITS_MAX);
     rank_launch(c->rank, c->stream, &call);
     vocabulary_reduce(c, h->max, REDUCTION_MAX, t);
     call.kernel = KERNEL_LOGITS_SUM;
@@ -179,9 +228,9 @@ static void cross_entropy_step(struct step_context *c, struct head_state *h)
 
 /* --- the way back */
 
-static void cross_entropy_backward_step(struct step_context *c, struct head_state *h)
+static void cross_entropy_backward_step(struct step_context *c, struct head_state *h, int ahead)
 {
-    struct kernel_call call = logits_call_of(c, h, KERNEL_LOGITS_BACKWARD);
+    struct kernel_call call = logits_call_of(c, h, ahead, KERNEL_LOGITS_BACKWARD);
     rank_launch(c->rank, c->stream, &call);
     drop(c, &h->max);
     drop(c, &h->sums);
@@ -209,24 +258,26 @@ static void logits_weight_step(struct step_context *c, struct head_state *h)
     drop(c, &h->n_full);
 }
 
-static void final_norm_backward_step(struct step_context *c, struct head_state *h)
+static void final_norm_backward_step(struct step_context *c, struct head_state *h, int ahead)
 {
     const struct shape *s = &c->rank->shape;
-    const struct unit_state *unit = unit_at(c, c->chunk->units.final_norm);
-    c->pass->d = output_new(c, false, c->chunk->range.count == 0 && !c->chunk->embedding);
+    const struct final_norm norm = final_norm_of(c, ahead);
+    c->pass->d = output_new(c, false, !ahead && c->chunk->range.count == 0 && !c->chunk->embedding);
     struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
                                .norm_backward = {.t = s->local_tokens,
                                                  .h = s->hidden,
                                                  .rms = s->rms,
                                                  .dy = h->d_n->data,
                                                  .x = h->x->data,
-                                                 .gain = unit_weights(c->rank, unit, PARAMETER_FINAL_GAIN),
+                                                 .gain = unit_weights(c->rank, norm.unit, norm.gain),
                                                  .mean = h->mean->data,
                                                  .rstd = h->rstd->data,
+                                                 .add = tensor_data(c->pass->d_state),
                                                  .dx = c->pass->d->data,
-                                                 .dgain = unit_gradients(unit, PARAMETER_FINAL_GAIN),
-                                                 .dbias = s->rms ? NULL : unit_gradients(unit, PARAMETER_FINAL_BIAS)}};
+                                                 .dgain = unit_gradients(norm.unit, norm.gain),
+                                                 .dbias = s->rms ? NULL : unit_gradients(norm.unit, norm.gain + 1)}};
     rank_launch(c->rank, c->stream, &call);
+    drop(c, &c->pass->d_state);
     drop(c, &h->d_n);
     drop(c, &h->x);
     drop(c, &h->mean);
@@ -235,21 +286,22 @@ static void final_norm_backward_step(struct step_context *c, struct head_state *
 
 void ends_step(struct step_context *c, const struct step *step)
 {
-    struct head_state *h = &c->pass->head;
+    int ahead = step->ahead;
+    struct head_state *h = ahead ? &c->pass->predictions[ahead - 1].head : &c->pass->head;
     switch (step->kind) {
-    case STEP_EMBED: embed_step(c); break;
-    case STEP_EMBED_REDUCE: tp_reduce(c, &c->pass->x, "embedding"); break;
-    case STEP_EMBED_GATHER_BACKWARD: embed_gather_backward_step(c); break;
-    case STEP_EMBED_BACKWARD: embed_backward_step(c); break;
-    case STEP_FINAL_NORM: final_norm_step(c, h); break;
+    case STEP_EMBED: embed_step(c, ahead); break;
+    case STEP_EMBED_REDUCE: tp_reduce(c, embedded(c, ahead), "embedding"); break;
+    case STEP_EMBED_GATHER_BACKWARD: embed_gather_backward_step(c, ahead); break;
+    case STEP_EMBED_BACKWARD: embed_backward_step(c, ahead); break;
+    case STEP_FINAL_NORM: final_norm_step(c, h, ahead); break;
     case STEP_HEAD_GATHER: tp_gather(c, h->n, &h->n_full, "input of the output matrix"); break;
     case STEP_LOGITS: logits_step(c, h); break;
-    case STEP_CROSS_ENTROPY: cross_entropy_step(c, h); break;
-    case STEP_CROSS_ENTROPY_BACKWARD: cross_entropy_backward_step(c, h); break;
+    case STEP_CROSS_ENTROPY: cross_entropy_step(c, h, ahead); break;
+    case STEP_CROSS_ENTROPY_BACKWARD: cross_entropy_backward_step(c, h, ahead); break;
     case STEP_LOGITS_INPUT: logits_input_step(c, h); break;
     case STEP_LOGITS_WEIGHT: logits_weight_step(c, h); break;
     case STEP_HEAD_REDUCE_BACKWARD: tp_reduce(c, &h->d_n, "gradient of the output matrix's input"); break;
-    case STEP_FINAL_NORM_BACKWARD: final_norm_backward_step(c, h); break;
+    case STEP_FINAL_NORM_BACKWARD: final_norm_backward_step(c, h, ahead); break;
     default: break;
     }
     if (step->last && (step->kind == STEP_EMBED || step->kind == STEP_EMBED_REDUCE))

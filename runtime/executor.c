@@ -35,15 +35,30 @@ static void open_chunks(struct rank *rank, uint64_t seed)
         chunk->range = layout_layers(layout, rank->setting->model, chunk->virtual_stage);
         chunk->embedding = chunk->virtual_stage == 0;
         chunk->head = chunk->virtual_stage == last;
+        chunk->predictions = chunk->head ? rank->shape.predictions : 0;
         chunk_open(rank, chunk, seed);
     }
 }
 
+/* A place further in the sequences of a step: those read, those predicted. */
+static int64_t token_planes(const struct rank *rank)
+{
+    return 2 + rank->shape.predictions;
+}
+
+static int64_t plane_tokens(const struct rank *rank)
+{
+    return rank->micro_batches * rank->shape.tokens;
+}
+
+static size_t tokens_bytes(const struct rank *rank)
+{
+    return (size_t)(token_planes(rank) * plane_tokens(rank)) * sizeof(int32_t);
+}
+
 static void open_buffers(struct rank *rank)
 {
-    size_t tokens = (size_t)(rank->micro_batches * rank->shape.tokens) * sizeof(int32_t);
-    rank->tokens = rank_memory(rank, tokens);
-    rank->targets = rank_memory(rank, tokens);
+    rank->tokens = rank_memory(rank, tokens_bytes(rank));
     rank->loss = rank_memory(rank, sizeof *rank->loss);
     rank->norm = rank_memory(rank, sizeof *rank->norm);
 }
@@ -99,7 +114,6 @@ static void close_events(struct rank *rank)
 void rank_close(struct rank *rank)
 {
     const struct device_api *api = rank->device->api;
-    size_t tokens = (size_t)(rank->micro_batches * rank->shape.tokens) * sizeof(int32_t);
     for (int s = 0; s < N_STREAMS; s++)
         if (rank->streams[s])
             api->stream_free(rank->streams[s]);
@@ -107,8 +121,7 @@ void rank_close(struct rank *rank)
     for (int c = 0; rank->chunks && c < rank->layout->vpp; c++)
         chunk_close(rank, &rank->chunks[c]);
     tensors_free(rank);
-    api->memory_free(rank->device, rank->tokens, tokens);
-    api->memory_free(rank->device, rank->targets, tokens);
+    api->memory_free(rank->device, rank->tokens, tokens_bytes(rank));
     api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
     api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
     rank_close_constants(rank);
@@ -212,37 +225,33 @@ static void enqueue_op(struct rank *rank, uint32_t i)
 
 /* --- one step */
 
-static void copy_tokens(struct rank *rank, int32_t *to, const int32_t *from, int64_t n)
+static void copy_tokens(struct rank *rank, const int32_t *tokens)
 {
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
     if (rank->status == STATUS_OK)
-        rank->status =
-            rank->device->api->copy_in(rank->streams[STREAM_COMPUTE], to, from, (size_t)n * sizeof *from, &rank->diags);
+        rank->status = rank->device->api->copy_in(stream, rank->tokens, tokens, tokens_bytes(rank), &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
 }
 
 /* This rank's samples of the step's global batch. */
 static void load_batch(const struct rank_options *options, struct rank *rank)
 {
     const struct shape *s = &rank->shape;
-    const struct layout *layout = rank->layout;
-    int64_t n = rank->micro_batches * s->tokens, samples = rank->micro_batches * s->micro_batch;
-    int64_t first = rank->step * options->setting->job->global_batch + layout_coordinates(layout, rank->rank).dp * samples;
-    int32_t *sample = memory_new((size_t)(s->seq_len * s->cp) + 1, sizeof *sample);
-    int32_t *tokens = memory_new((size_t)n, sizeof *tokens), *targets = memory_new((size_t)n, sizeof *targets);
+    int64_t n = plane_tokens(rank), planes = token_planes(rank), samples = rank->micro_batches * s->micro_batch;
+    int64_t first = rank->step * options->setting->job->global_batch + layout_coordinates(rank->layout, rank->rank).dp * samples;
+    int32_t *sample = memory_new((size_t)data_sample_tokens(&options->data), sizeof *sample);
+    int32_t *tokens = memory_new((size_t)(planes * n), sizeof *tokens);
     for (int64_t i = 0; i < samples; i++) {
-        data_sample(options->data, first + i, sample);
-        for (int64_t p = 0; p < s->seq_len; p++) {
-            int64_t position = position_of(&s->at, s->seq_len, p);
-            tokens[i * s->seq_len + p] = sample[position];
-            targets[i * s->seq_len + p] = sample[position + 1];
+        data_sample(&options->data, first + i, sample);
+        for (int64_t p = 0; p < planes * s->seq_len; p++) {
+            int64_t plane = p / s->seq_len, row = p % s->seq_len;
+            tokens[plane * n + i * s->seq_len + row] = sample[position_of(&s->at, s->seq_len, row) + plane];
         }
     }
-    copy_tokens(rank, rank->tokens, tokens, n);
-    copy_tokens(rank, rank->targets, targets, n);
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->stream_synchronise(rank->streams[STREAM_COMPUTE], &rank->diags);
+    copy_tokens(rank, tokens);
     free(sample);
     free(tokens);
-    free(targets);
 }
 
 static void clear(struct rank *rank)

@@ -20,7 +20,7 @@
 struct rank_options {
     const struct program *program; /* with every rank there, verified */
     const struct setting *setting;
-    const struct data_source *data;
+    struct data_source data;
     uint64_t seed;
     float rate;
     float clip;    /* largest norm of the gradients, 0: any */

@@ -80,6 +80,45 @@ void product_weight(const struct layer_context *c, struct product p, const void 
 
 /* --- kernels beside them */
 
+void layer_norm_forward(const struct layer_context *c, struct norm_tensors n)
+{
+    const struct shape *s = c->shape;
+    *n.mean = layer_floats(c, s->local_tokens);
+    *n.rstd = layer_floats(c, s->local_tokens);
+    *n.y = layer_tensor(c, s->local_tokens, s->hidden);
+    struct kernel_call call = {.kernel = KERNEL_NORM_FORWARD,
+                               .norm_forward = {.t = s->local_tokens,
+                                                .h = s->hidden,
+                                                .rms = s->rms,
+                                                .epsilon = NORM_EPSILON,
+                                                .x = n.x->data,
+                                                .gain = layer_weights(c, n.gain),
+                                                .bias = s->rms ? NULL : layer_weights(c, n.gain + 1),
+                                                .y = (*n.y)->data,
+                                                .mean = (*n.mean)->data,
+                                                .rstd = (*n.rstd)->data}};
+    layer_launch(c, &call);
+}
+
+void layer_norm_backward(const struct layer_context *c, struct norm_gradients n)
+{
+    const struct shape *s = c->shape;
+    struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
+                               .norm_backward = {.t = s->local_tokens,
+                                                 .h = s->hidden,
+                                                 .rms = s->rms,
+                                                 .dy = n.dy->data,
+                                                 .x = n.x->data,
+                                                 .gain = layer_weights(c, n.gain),
+                                                 .mean = n.mean->data,
+                                                 .rstd = n.rstd->data,
+                                                 .add = tensor_data(n.add),
+                                                 .dx = n.dx->data,
+                                                 .dgain = unit_gradients(c->unit, n.gain),
+                                                 .dbias = s->rms ? NULL : unit_gradients(c->unit, n.gain + 1)}};
+    layer_launch(c, &call);
+}
+
 void layer_activation(const struct layer_context *c, struct activation_call activation, bool backward)
 {
     struct kernel_call call = {.kernel = backward ? KERNEL_ACTIVATION_BACKWARD : KERNEL_ACTIVATION_FORWARD,
@@ -122,13 +161,13 @@ static struct layer_context layer_context_of(struct step_context *c, const struc
 void layer_forward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_forward_step(&c, step))
+    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_forward_step(&c, step) && !prediction_step(&c, step))
         layer_forward_rest(&c, step);
 }
 
 void layer_backward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_backward_step(&c, step))
+    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_backward_step(&c, step) && !prediction_step(&c, step))
         layer_backward_rest(&c, step);
 }

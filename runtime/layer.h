@@ -43,6 +43,18 @@ void product_forward(const struct layer_context *c, struct product p, const void
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
 
+/* A norm of rows of this rank's tokens; its results are made. */
+struct norm_tensors {
+    enum parameter_kind gain;
+    struct tensor *x, **mean, **rstd, **y;
+};
+void layer_norm_forward(const struct layer_context *c, struct norm_tensors n);
+struct norm_gradients {
+    enum parameter_kind gain;
+    struct tensor *dy, *x, *mean, *rstd, *add, *dx; /* add: another gradient of x, NULL: none */
+};
+void layer_norm_backward(const struct layer_context *c, struct norm_gradients n);
+
 void layer_activation(const struct layer_context *c, struct activation_call call, bool backward);
 /* Rows of activations from one place to another; see rows_call. */
 void layer_rows(const struct layer_context *c, struct rows_call call);
@@ -56,8 +68,8 @@ void residual_forward(const struct layer_context *c, int branch_number, struct t
 /* The gradient of the branch from that of the sum: another tensor, or the same shared. */
 struct tensor *residual_backward(const struct layer_context *c, int branch_number, struct tensor *d);
 
-/* --- who does a step: layer_attention.c, layer_latent.c, layer_mixture.c and layer_mixture_backward.c say whether it is theirs;
- * the rest is layer_forward.c's and layer_backward.c's */
+/* --- who does a step: layer_attention.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c and prediction.c say whether
+ * it is theirs; the rest is layer_forward.c's and layer_backward.c's */
 void layer_forward_rest(const struct layer_context *c, const struct step *step);
 void layer_backward_rest(const struct layer_context *c, const struct step *step);
 bool attention_step(const struct layer_context *c, const struct step *step);
@@ -65,5 +77,6 @@ void latent_rotary(const struct layer_context *c, bool backward);
 bool latent_step(const struct layer_context *c, const struct step *step);
 bool mixture_forward_step(const struct layer_context *c, const struct step *step);
 bool mixture_backward_step(const struct layer_context *c, const struct step *step);
+bool prediction_step(const struct layer_context *c, const struct step *step);
 
 #endif

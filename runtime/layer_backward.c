@@ -30,30 +30,6 @@ static struct product down_of(const struct layer_context *c)
     return layer_product(c, PARAMETER_DOWN, c->shape->ffn, c->shape->hidden);
 }
 
-struct norm_parts {
-    enum parameter_kind gain;
-    struct tensor *dy, *x, *mean, *rstd, *add, *dx;
-};
-
-static void norm_backward(const struct layer_context *c, struct norm_parts n)
-{
-    const struct shape *s = c->shape;
-    struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
-                               .norm_backward = {.t = s->local_tokens,
-                                                 .h = s->hidden,
-                                                 .rms = s->rms,
-                                                 .dy = n.dy->data,
-                                                 .x = n.x->data,
-                                                 .gain = layer_weights(c, n.gain),
-                                                 .mean = n.mean->data,
-                                                 .rstd = n.rstd->data,
-                                                 .add = tensor_data(n.add),
-                                                 .dx = n.dx->data,
-                                                 .dgain = unit_gradients(c->unit, n.gain),
-                                                 .dbias = s->rms ? NULL : unit_gradients(c->unit, n.gain + 1)}};
-    layer_launch(c, &call);
-}
-
 /* --- the feed-forward half */
 
 static void residual2_step(const struct layer_context *c)
@@ -123,7 +99,7 @@ static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     l->d_x2 = layer_tensor(c, c->shape->local_tokens, c->shape->hidden);
-    norm_backward(c, (struct norm_parts){PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, l->d_x2});
+    layer_norm_backward(c, (struct norm_gradients){PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, l->d_x2});
     layer_drop(c, &l->d_n2);
     layer_drop(c, &l->x2);
     layer_drop(c, &l->mean2);
@@ -188,8 +164,9 @@ static void norm1_step(const struct layer_context *c, const struct step *step)
     struct layer_state *l = c->state;
     struct tensor **around = c->parallel ? &l->d : &l->d2;
     struct pass_state *pass = c->step->pass;
-    pass->d = output_new(c->step, false, step->layer == 0 && !c->step->chunk->embedding);
-    norm_backward(c, (struct norm_parts){PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, *around, pass->d});
+    bool first = step->layer == 0 && c->step->chunk->range.count > 0; /* and not a prediction module's */
+    pass->d = output_new(c->step, false, first && !c->step->chunk->embedding);
+    layer_norm_backward(c, (struct norm_gradients){PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, *around, pass->d});
     layer_drop(c, &l->d_n1);
     layer_drop(c, around);
     layer_drop(c, &l->x);

@@ -3,41 +3,51 @@
 
 /* --- exchanges */
 
-void tp_gather(struct step_context *c, struct tensor *in, struct tensor **out, const char *what)
+void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **out, int64_t width, const char *what)
 {
     const struct shape *s = &c->rank->shape;
     if (!*out)
-        *out = tensor_new(c->rank, (size_t)(s->tokens * s->hidden) * device_element_bytes(c->rank->device));
+        *out = tensor_new(c->rank, (size_t)(s->tokens * width) * device_element_bytes(c->rank->device));
     struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
                                  .element = rank_element(c->rank),
                                  .in = in->data,
                                  .out = (*out)->data,
-                                 .count = s->local_tokens * s->hidden,
+                                 .count = s->local_tokens * width,
                                  .what = what};
     rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
 }
 
-void tp_reduce(struct step_context *c, struct tensor **tensor, const char *what)
+void tp_gather(struct step_context *c, struct tensor *in, struct tensor **out, const char *what)
+{
+    tp_gather_rows(c, in, out, c->rank->shape.hidden, what);
+}
+
+void tp_reduce_rows(struct step_context *c, struct tensor **tensor, int64_t width, const char *what)
 {
     const struct shape *s = &c->rank->shape;
     struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
                                  .element = rank_element(c->rank),
                                  .in = (*tensor)->data,
                                  .out = (*tensor)->data,
-                                 .count = s->tokens * s->hidden,
+                                 .count = s->tokens * width,
                                  .what = what};
     struct tensor *kept = NULL;
     if (s->sequence_parallel) {
-        kept = tensor_new(c->rank, (size_t)(s->local_tokens * s->hidden) * device_element_bytes(c->rank->device));
+        kept = tensor_new(c->rank, (size_t)(s->local_tokens * width) * device_element_bytes(c->rank->device));
         call.exchange = EXCHANGE_REDUCE_SCATTER;
         call.out = kept->data;
-        call.count = s->local_tokens * s->hidden;
+        call.count = s->local_tokens * width;
     }
     rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
     if (kept) {
         tensor_drop(c->rank, tensor, c->stream);
         *tensor = kept;
     }
+}
+
+void tp_reduce(struct step_context *c, struct tensor **tensor, const char *what)
+{
+    tp_reduce_rows(c, tensor, c->rank->shape.hidden, what);
 }
 
 struct tensor *output_new(struct step_context *c, bool forward, bool last_of_chunk)
@@ -51,31 +61,6 @@ struct tensor *output_new(struct step_context *c, bool forward, bool last_of_chu
 
 /* --- norms */
 
-struct norm_parts {
-    enum parameter_kind gain;
-    struct tensor *x, **mean, **rstd, **y;
-};
-
-static void norm_forward(const struct layer_context *c, struct norm_parts n)
-{
-    const struct shape *s = c->shape;
-    *n.mean = layer_floats(c, s->local_tokens);
-    *n.rstd = layer_floats(c, s->local_tokens);
-    *n.y = layer_tensor(c, s->local_tokens, s->hidden);
-    struct kernel_call call = {.kernel = KERNEL_NORM_FORWARD,
-                               .norm_forward = {.t = s->local_tokens,
-                                                .h = s->hidden,
-                                                .rms = s->rms,
-                                                .epsilon = NORM_EPSILON,
-                                                .x = n.x->data,
-                                                .gain = layer_weights(c, n.gain),
-                                                .bias = s->rms ? NULL : layer_weights(c, n.gain + 1),
-                                                .y = (*n.y)->data,
-                                                .mean = (*n.mean)->data,
-                                                .rstd = (*n.rstd)->data}};
-    layer_launch(c, &call);
-}
-
 static void norm1_step(const struct layer_context *c, bool recompute)
 {
     struct layer_state *l = c->state;
@@ -84,7 +69,7 @@ static void norm1_step(const struct layer_context *c, bool recompute)
         l->x = pass->x;
         pass->x = NULL;
     }
-    norm_forward(c, (struct norm_parts){PARAMETER_NORM1_GAIN, l->x, &l->mean1, &l->rstd1, &l->n1});
+    layer_norm_forward(c, (struct norm_tensors){PARAMETER_NORM1_GAIN, l->x, &l->mean1, &l->rstd1, &l->n1});
     if (!c->shape->sequence_parallel)
         l->n1_full = tensor_share(l->n1);
 }
@@ -92,7 +77,7 @@ static void norm1_step(const struct layer_context *c, bool recompute)
 static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    norm_forward(c, (struct norm_parts){PARAMETER_NORM2_GAIN, l->x2, &l->mean2, &l->rstd2, &l->n2});
+    layer_norm_forward(c, (struct norm_tensors){PARAMETER_NORM2_GAIN, l->x2, &l->mean2, &l->rstd2, &l->n2});
     if (!c->shape->sequence_parallel)
         l->n2_full = tensor_share(l->n2);
 }

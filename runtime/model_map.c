@@ -7,7 +7,7 @@
 
 static bool is_of_layer(enum parameter_kind kind)
 {
-    return kind >= PARAMETER_NORM1_GAIN && kind <= PARAMETER_EXPERT_DOWN_BIAS;
+    return kind >= PARAMETER_NORM1_GAIN && kind <= PARAMETER_PREDICTION_FINAL_BIAS;
 }
 
 struct matrix_size {
@@ -54,6 +54,15 @@ static struct matrix_size mixture_size(const struct transformer *m, enum paramet
     }
 }
 
+/* Beside the layer of a prediction module. */
+static struct matrix_size prediction_size(const struct transformer *m, enum parameter_kind kind)
+{
+    int64_t h = m->hidden;
+    if (!m->mtp_layers)
+        return (struct matrix_size){0, h};
+    return kind == PARAMETER_PREDICTION_PROJECTION ? (struct matrix_size){h, 2 * h} : (struct matrix_size){1, h};
+}
+
 /* Of the whole model; of something that a model does not have, any. */
 static struct matrix_size whole_size(const struct transformer *m, enum parameter_kind kind)
 {
@@ -63,6 +72,8 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
         return latent_size(m, kind);
     if (kind >= PARAMETER_ROUTER && kind <= PARAMETER_EXPERT_DOWN_BIAS)
         return mixture_size(m, kind);
+    if (kind >= PARAMETER_PREDICTION_EMBEDDING_GAIN && kind <= PARAMETER_PREDICTION_FINAL_BIAS)
+        return prediction_size(m, kind);
     switch (kind) {
     case PARAMETER_TABLE:
     case PARAMETER_HEAD: return (struct matrix_size){m->vocab, h};
@@ -83,7 +94,7 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
 
 struct model_map model_map_of(const struct setting *setting)
 {
-    struct model_map map = {.layers = setting->model->layers};
+    struct model_map map = {.layers = setting->model->layers + setting->model->mtp_layers, .depth = setting->model->layers};
     for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
         struct matrix_size size = whole_size(setting->model, (enum parameter_kind)kind);
         map.rows[kind] = size.rows;
@@ -153,6 +164,13 @@ const char *parameter_kind_name(enum parameter_kind kind)
         "expert up bias",
         "expert down",
         "expert down bias",
+        "prediction embedding gain",
+        "prediction embedding bias",
+        "prediction state gain",
+        "prediction state bias",
+        "prediction projection",
+        "prediction final gain",
+        "prediction final bias",
         "final norm gain",
         "final norm bias",
         "output matrix",
@@ -197,7 +215,10 @@ static bool is_bias(enum parameter_kind kind)
     case PARAMETER_SHARED_UP_BIAS:
     case PARAMETER_SHARED_DOWN_BIAS:
     case PARAMETER_EXPERT_UP_BIAS:
-    case PARAMETER_EXPERT_DOWN_BIAS: return true;
+    case PARAMETER_EXPERT_DOWN_BIAS:
+    case PARAMETER_PREDICTION_EMBEDDING_BIAS:
+    case PARAMETER_PREDICTION_STATE_BIAS:
+    case PARAMETER_PREDICTION_FINAL_BIAS: return true;
     default: return false;
     }
 }
@@ -211,6 +232,9 @@ float parameter_initial(const struct model_map *map, enum parameter_kind kind, i
     case PARAMETER_K_GAIN:
     case PARAMETER_Q_LATENT_GAIN:
     case PARAMETER_KV_LATENT_GAIN:
+    case PARAMETER_PREDICTION_EMBEDDING_GAIN:
+    case PARAMETER_PREDICTION_STATE_GAIN:
+    case PARAMETER_PREDICTION_FINAL_GAIN:
     case PARAMETER_FINAL_GAIN: return 1.0f;
     default: break;
     }
@@ -219,6 +243,6 @@ float parameter_initial(const struct model_map *map, enum parameter_kind kind, i
     struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
     double deviation = 0.02;
     if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN || kind == PARAMETER_EXPERT_DOWN)
-        deviation /= sqrt(2.0 * map->layers);
+        deviation /= sqrt(2.0 * map->depth);
     return (float)((2 * random_uniform(&stream) - 1) * deviation * sqrt(3.0));
 }

@@ -98,7 +98,8 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .linear_bias = m->linear_bias,
         .qkv_bias = m->linear_bias || m->qkv_bias,
         .mirrored = layout->schedule == SCHEDULE_DUALPIPE && 2 * at.pp >= layout->pp,
-        .layers = m->layers,
+        .layers = m->layers + m->mtp_layers,
+        .predictions = m->mtp_layers,
         .hidden = m->hidden,
         .seq_len = setting->job->seq_len / layout->cp,
         .micro_batch = layout->micro_batch,
@@ -279,6 +280,17 @@ static struct unit layer_unit(const struct shape *s, int layer, bool mixture)
     return u;
 }
 
+/* Norms of the state and of the embedding, the product that joins them (column-parallel), the norm before the output matrix. */
+static void add_prediction(struct unit *u, const struct shape *s)
+{
+    int64_t rows = s->hidden / s->tp;
+    u->is_head = true;
+    add_norm(u, s, PARAMETER_PREDICTION_EMBEDDING_GAIN);
+    add_norm(u, s, PARAMETER_PREDICTION_STATE_GAIN);
+    add_rows(u, PARAMETER_PREDICTION_PROJECTION, s->tp_rank * rows, rows, 2 * s->hidden);
+    add_norm(u, s, PARAMETER_PREDICTION_FINAL_GAIN);
+}
+
 /* All experts of this rank, one below the other: a parameter that was added for one becomes that of all. */
 static void repeat_for_experts(struct unit *u, const struct shape *s, int64_t whole_block)
 {
@@ -329,7 +341,7 @@ static struct unit end_unit(const struct shape *s)
 
 static void add_embedding_units(struct stage_units *units, const struct shape *s, const struct stage_content *content)
 {
-    if (content->embedding || (content->head && s->tied && content->holds_table)) {
+    if (content->embedding || content->holds_table) {
         struct unit u = end_unit(s);
         u.is_table = true;
         u.elsewhere = !content->embedding;
@@ -358,21 +370,28 @@ static void add_head_units(struct stage_units *units, const struct shape *s)
 void stage_units_build(const struct shape *s, const struct transformer *model, struct stage_content content,
                        struct stage_units *units)
 {
-    int first = content.range.first, count = content.range.count;
+    int first = content.range.first, count = content.range.count + (content.head ? s->predictions : 0);
     *units = (struct stage_units){.table = -1, .positions = -1, .first_layer = 0, .final_norm = -1, .head = -1};
     units->items = memory_new(2 * (size_t)count + STAGE_ENDS_MAX, sizeof *units->items);
     units->experts = memory_new((size_t)count, sizeof *units->experts);
     units->n_layers = count;
     add_embedding_units(units, s, &content);
     units->first_layer = units->n_items;
-    for (int i = 0; i < count; i++)
-        add_unit(units, layer_unit(s, first + i, layer_is_mixture(model, first + i)), NULL);
+    for (int i = 0; i < count; i++) {
+        struct unit u = layer_unit(s, first + i, layer_is_mixture(model, first + i));
+        if (i >= content.range.count)
+            add_prediction(&u, s);
+        add_unit(units, u, NULL);
+    }
     if (content.head)
         add_head_units(units, s);
     for (int i = 0; i < count; i++) {
         units->experts[i] = -1;
-        if (layer_is_mixture(model, first + i))
-            add_unit(units, experts_unit(s, first + i), &units->experts[i]);
+        if (!layer_is_mixture(model, first + i))
+            continue;
+        struct unit u = experts_unit(s, first + i);
+        u.is_head = i >= content.range.count;
+        add_unit(units, u, &units->experts[i]);
     }
 }
 

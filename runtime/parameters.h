@@ -55,6 +55,13 @@ enum parameter_kind {
     PARAMETER_EXPERT_UP_BIAS,
     PARAMETER_EXPERT_DOWN,
     PARAMETER_EXPERT_DOWN_BIAS,
+    PARAMETER_PREDICTION_EMBEDDING_GAIN, /* a module of multi-token prediction, beside its layer's */
+    PARAMETER_PREDICTION_EMBEDDING_BIAS,
+    PARAMETER_PREDICTION_STATE_GAIN,
+    PARAMETER_PREDICTION_STATE_BIAS,
+    PARAMETER_PREDICTION_PROJECTION,
+    PARAMETER_PREDICTION_FINAL_GAIN,
+    PARAMETER_PREDICTION_FINAL_BIAS,
     PARAMETER_FINAL_GAIN,
     PARAMETER_FINAL_BIAS,
     PARAMETER_HEAD,
@@ -92,8 +99,8 @@ struct shape {
     struct copies copies; /* of dense weights: dp * cp ranks */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
-    bool mirrored; /* DualPipe: another rank holds the same weights and counts them */
-    int layers;
+    bool mirrored;                        /* DualPipe: another rank holds the same weights and counts them */
+    int layers, predictions;              /* of the model, with those of its prediction modules; modules */
     int64_t hidden, seq_len, micro_batch; /* seq_len: of a sequence on this rank */
     int64_t tokens, local_tokens; /* of a micro-batch on this context-parallel rank; on this rank where the sequence is sharded */
     struct positions at;          /* of this rank's rows in a sequence */
@@ -129,7 +136,8 @@ struct parameter {
 enum { UNIT_PARAMETERS_MAX = 32 };
 struct unit {
     int layer; /* -1: embedding, final norm or head */
-    bool is_table, is_head, is_mixture, is_experts;
+    bool is_table, is_mixture, is_experts;
+    bool is_head;   /* comes and goes with the head: final norm, output matrix, prediction modules */
     bool elsewhere; /* a copy that another stage counts in the norm: the tied table */
     struct copies copies;
     struct parameter parameters[UNIT_PARAMETERS_MAX];
@@ -137,18 +145,18 @@ struct unit {
     int64_t elements, slice; /* padded; elements / shards */
 };
 
-/* The units of one virtual stage: [table, positions], layers in order, [final norm, head or tied table], experts of layers. A
- * stage that has both the embedding and the head of a tied model has the table once. */
+/* The units of one virtual stage: [table, positions], layers in order and behind them prediction modules (a layer and what stands
+ * before it, as layers L, L + 1, ... of the model), [final norm, head or tied table], experts of layers. A stage that has both
+ * the embedding and the head has the table once. */
 enum { STAGE_ENDS_MAX = 4 };
 struct stage_units {
     struct unit *items;
     int n_items;
     int table, positions, first_layer, final_norm, head; /* indices, -1 none */
-    int n_layers;
-    int *experts; /* [n_layers] indices, -1 none */
+    int n_layers;                                        /* with prediction modules */
+    int *experts;                                        /* [n_layers] indices, -1 none */
 };
-/* What stands in a virtual stage. `holds_table`: the table of a tied head is this stage's own, not another chunk's of the rank.
- */
+/* What stands in a virtual stage. `holds_table`: the head needs the token table, and no other chunk of the rank has it. */
 struct stage_content {
     struct layer_range range;
     bool embedding, head, holds_table;
@@ -160,7 +168,7 @@ void stage_units_free(struct stage_units *units);
 /* --- the whole model as one list of numbers */
 
 struct model_map {
-    int layers;
+    int layers, depth;                        /* with prediction modules, without */
     int64_t offsets_first[N_PARAMETER_KINDS]; /* of layer 0, or of the only one */
     int64_t cols[N_PARAMETER_KINDS], rows[N_PARAMETER_KINDS];
     int64_t layer_stride, total;

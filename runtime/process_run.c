@@ -11,15 +11,6 @@
 
 static const struct place NOWHERE;
 
-static struct data_source source_of(const struct setting *setting, const struct thread_run_options *options)
-{
-    return (struct data_source){.seed = options->seed,
-                                .vocab = setting->model->vocab,
-                                .seq_len = setting->job->seq_len,
-                                .text = options->text,
-                                .n_text = options->n_text};
-}
-
 static void pass_on(const struct rank *rank, struct diags *diags)
 {
     for (size_t i = 0; i < rank->diags.n_items && i < 1; i++)
@@ -189,9 +180,7 @@ static struct thread_run result_new(const struct program *program, int steps)
 enum status run_as_rank(const struct program *program, const struct setting *setting, const struct thread_run_options *options,
                         struct device *device, struct world *world, struct thread_run *result, struct diags *diags)
 {
-    struct data_source data = source_of(setting, options);
-    struct rank_options rank_options = {
-        .program = program, .setting = setting, .data = &data, .seed = options->seed, .rate = options->rate};
+    struct rank_options rank_options = run_rank_options(program, setting, options);
     struct rank rank = {0};
     struct rank_record record;
     struct thread_run made = result_new(program, options->steps);
@@ -228,9 +217,7 @@ static void alone_result(const struct rank *rank, const struct rank_record *reco
 enum status run_alone(const struct program *program, const struct setting *setting, const struct thread_run_options *options,
                       int number, struct device *device, struct thread_run *result, struct diags *diags)
 {
-    struct data_source data = source_of(setting, options);
-    struct rank_options rank_options = {
-        .program = program, .setting = setting, .data = &data, .seed = options->seed, .rate = options->rate};
+    struct rank_options rank_options = run_rank_options(program, setting, options);
     struct rank rank = {0};
     struct rank_record record;
     struct world *world = NULL;

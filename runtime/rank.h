@@ -66,12 +66,24 @@ struct head_state {
     struct tensor *x, *mean, *rstd, *n, *n_full, *logits, *max, *sums, *d_n;
 };
 
+/* A prediction module around its layer: [0] the embedding of a later token, [1] the state of the depth before. */
+struct prediction_state {
+    struct tensor *x[2], *mean[2], *rstd[2];
+    struct tensor *n, *n_full; /* both norms' results side by side */
+    struct tensor *columns;    /* of the product that this rank has; on the way back, their gradient */
+    struct tensor *d_full, *d_n;
+    struct tensor *d; /* gradient of the embedding */
+    struct head_state head;
+};
+
 /* One micro-batch in one model chunk. */
 struct pass_state {
-    struct tensor *x; /* what the next layer reads; at the end, what the next stage gets */
-    struct tensor *d; /* the same on the way back */
+    struct tensor *x;       /* what the next layer reads; at the end, what the next stage gets */
+    struct tensor *d;       /* the same on the way back */
+    struct tensor *d_state; /* gradient of what a depth hands to the next prediction module */
     struct layer_state *layers;
     struct head_state head;
+    struct prediction_state *predictions; /* [modules of this chunk] */
 };
 
 enum { GATHERED_MAX = 64 };
@@ -95,6 +107,7 @@ struct chunk_state {
     int virtual_stage;
     struct layer_range range;
     bool embedding, head;
+    int predictions; /* modules, behind the head */
     struct stage_units units;
     struct unit_state *states;  /* [units.n_items] */
     struct pass_state **passes; /* [micro-batches] */
@@ -121,10 +134,10 @@ struct rank {
     struct device_event **begin, **end; /* [n_ops] */
     struct chunk_state *chunks;         /* [vpp] */
     int64_t micro_batches;
-    int32_t *tokens, *targets; /* device, [micro_batches][tokens] */
-    double *loss;              /* device */
-    float *norm;               /* device: squared gradient norm */
-    float *partial;            /* device: gradients to be added up over the tensor-parallel group */
+    int32_t *tokens; /* device, [2 + predictions][micro_batches][tokens]: those read, and so many places further */
+    double *loss;    /* device */
+    float *norm;     /* device: squared gradient norm */
+    float *partial;  /* device: gradients to be added up over the tensor-parallel group */
     int64_t n_partial;
     bool gradients_finished;
     float rate; /* learning rate */
@@ -197,7 +210,7 @@ void update_exchange_norm(struct rank *rank, const struct op *op, struct device_
 void update_weights(struct rank *rank, struct device_stream *stream);
 void update_close(struct rank *rank);
 
-/* --- the transformer (step_enqueue.c, layer_*.c, ends.c) */
+/* --- the transformer (step_enqueue.c, layer_*.c, prediction.c, ends.c) */
 struct step_context {
     struct rank *rank;
     struct chunk_state *chunk;
@@ -210,10 +223,12 @@ void step_enqueue(struct step_context *context, const struct step *step);
 void layer_forward_step(struct step_context *context, const struct step *step);
 void layer_backward_step(struct step_context *context, const struct step *step);
 void ends_step(struct step_context *context, const struct step *step);
-/* Exchanges over the tensor-parallel group. */
+/* Exchanges of rows of hidden (_rows: `width`) elements over the tensor-parallel group. */
 void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
+void tp_gather_rows(struct step_context *context, struct tensor *in, struct tensor **out, int64_t width, const char *what);
 /* Sum over the group: *tensor becomes what this rank keeps of it. */
 void tp_reduce(struct step_context *context, struct tensor **tensor, const char *what);
+void tp_reduce_rows(struct step_context *context, struct tensor **tensor, int64_t width, const char *what);
 /* The output of a chunk, when it is sent, travels. */
 struct tensor *output_new(struct step_context *context, bool forward, bool last_of_chunk);
 

@@ -6,6 +6,23 @@
 
 #include "model/base/memory.h"
 
+struct rank_options run_rank_options(const struct program *program, const struct setting *setting,
+                                     const struct thread_run_options *options)
+{
+    return (struct rank_options){.program = program,
+                                 .setting = setting,
+                                 .data = {.seed = options->seed,
+                                          .vocab = setting->model->vocab,
+                                          .seq_len = setting->job->seq_len,
+                                          .predictions = setting->model->mtp_layers,
+                                          .text = options->text,
+                                          .n_text = options->n_text},
+                                 .seed = options->seed,
+                                 .rate = options->rate,
+                                 .clip = options->clip,
+                                 .dropout = options->dropout};
+}
+
 void rank_record_new(struct rank_record *record, const struct program *program, int rank, int steps)
 {
     size_t count = (size_t)steps;

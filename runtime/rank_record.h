@@ -14,6 +14,10 @@ struct rank_record {
     size_t peak;                   /* bytes of device memory */
 };
 
+/* What is the same for every rank of a run. */
+struct rank_options run_rank_options(const struct program *program, const struct setting *setting,
+                                     const struct thread_run_options *options);
+
 void rank_record_new(struct rank_record *record, const struct program *program, int rank, int steps);
 void rank_record_free(struct rank_record *record);
 

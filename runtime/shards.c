@@ -54,7 +54,7 @@ static struct run run_of(const struct rank *rank, const struct chunk_state *chun
 static bool run_has(const struct chunk_state *chunk, const struct run *run, int unit)
 {
     const struct unit *u = &chunk->units.items[unit];
-    if (u->layer >= 0)
+    if (u->layer >= 0 && !u->is_head)
         return run->layers && u->layer >= run->first && u->layer < run->end;
     bool before = unit < chunk->units.first_layer && chunk->embedding;
     return before ? run->embedding : run->head;

@@ -3,7 +3,7 @@
 
 static bool is_end(const struct unit *unit)
 {
-    return unit->layer < 0;
+    return unit->layer < 0 || unit->is_head;
 }
 
 /* The embedding and the head are fetched together before the first layer's forward pass and kept to the end of the backward pass

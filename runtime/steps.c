@@ -7,7 +7,8 @@ struct builder {
     struct step_list *list;
     const struct layout *layout;
     const struct transformer *model;
-    int layer, first_layer; /* of the chunk, of the model */
+    struct layer_range range;
+    int layer, ahead; /* of the chunk; of a prediction module's embedding and head */
     bool recompute, sequence_parallel, parallel_block, fused;
 };
 
@@ -16,7 +17,7 @@ static void add(struct builder *b, enum step_kind kind, const char *label)
     struct step_list *list = b->list;
     list->items = memory_grow(list->items, &list->capacity, list->n_items + 1, sizeof *list->items);
     list->items[list->n_items++] =
-        (struct step){.kind = kind, .layer = b->layer, .recompute = b->recompute, .label = label ? label : ""};
+        (struct step){.kind = kind, .layer = b->layer, .ahead = b->ahead, .recompute = b->recompute, .label = label ? label : ""};
 }
 
 static void add_exchange_over(struct builder *b, enum step_kind kind, enum collective collective, enum group_kind group)
@@ -35,7 +36,7 @@ static void add_exchange(struct builder *b, enum step_kind kind, enum collective
 
 static bool is_mixture(const struct builder *b)
 {
-    return layer_is_mixture(b->model, b->first_layer + b->layer);
+    return layer_is_mixture(b->model, b->range.first + b->layer);
 }
 
 static bool is_parallel(const struct builder *b)
@@ -369,6 +370,39 @@ static void head_backward_steps(struct builder *b, bool input, bool weight)
     }
 }
 
+/* --- modules of multi-token prediction */
+
+static void prediction_forward_steps(struct builder *b)
+{
+    embedding_forward_steps(b);
+    b->layer = b->range.count + b->ahead - 1;
+    add(b, STEP_PREDICTION_NORMS, "mtp_norms");
+    gather(b, STEP_PREDICTION_GATHER);
+    add(b, STEP_PREDICTION_PROJECTION, "mtp_projection");
+    if (b->layout->tp > 1)
+        add_exchange(b, STEP_PREDICTION_COLUMNS, COLLECTIVE_ALL_GATHER);
+    layer_forward_steps(b);
+    b->layer = -1;
+    head_forward_steps(b);
+}
+
+static void prediction_backward_steps(struct builder *b, bool input, bool weight)
+{
+    static const struct column_steps joined = {STEP_PREDICTION_INPUT, STEP_PREDICTION_GATHER_AGAIN, STEP_PREDICTION_REDUCE,
+                                               STEP_PREDICTION_WEIGHT, "mtp_projection"};
+    head_backward_steps(b, input, weight);
+    b->layer = b->range.count + b->ahead - 1;
+    layer_backward_steps(b, input, weight);
+    if (input)
+        gather(b, STEP_PREDICTION_GATHER_GRADIENT);
+    column_backward(b, joined, true, input, weight);
+    if (input)
+        add(b, STEP_PREDICTION_NORMS_BACKWARD, "mtp_norms");
+    b->layer = -1;
+    if (input)
+        embedding_backward_steps(b);
+}
+
 /* --- a pass */
 
 /* Steps since `begin` are one layer, or one end. */
@@ -402,13 +436,23 @@ static void add_embedding(struct builder *b, enum pass pass)
     mark(b->list, begin);
 }
 
+/* The model's own prediction, then those of the modules; backward the other way round. */
 static void add_head(struct builder *b, enum pass pass)
 {
     size_t begin = b->list->n_items;
+    bool input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT;
     if (pass == PASS_FORWARD)
         head_forward_steps(b);
-    else
-        head_backward_steps(b, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
+    for (int i = 1; i <= b->model->mtp_layers; i++) {
+        b->ahead = pass == PASS_FORWARD ? i : b->model->mtp_layers + 1 - i;
+        if (pass == PASS_FORWARD)
+            prediction_forward_steps(b);
+        else
+            prediction_backward_steps(b, input, weight);
+    }
+    b->ahead = 0;
+    if (pass != PASS_FORWARD)
+        head_backward_steps(b, input, weight);
     mark(b->list, begin);
 }
 
@@ -418,8 +462,8 @@ void step_list_build(const struct layout *layout, const struct setting *setting,
     struct builder b = {.list = list,
                         .layout = layout,
                         .model = setting->model,
+                        .range = range,
                         .layer = -1,
-                        .first_layer = range.first,
                         .sequence_parallel = layout->sequence_parallel && layout->tp > 1,
                         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
                         .fused = layout->features & FEATURES_FLASH};

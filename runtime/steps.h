@@ -60,12 +60,22 @@ enum step_kind {
     STEP_HEAD_GATHER,
     STEP_LOGITS,
     STEP_CROSS_ENTROPY,
+    STEP_PREDICTION_NORMS, /* before the layer of a prediction module */
+    STEP_PREDICTION_GATHER,
+    STEP_PREDICTION_PROJECTION,
+    STEP_PREDICTION_COLUMNS,
     /* backward: _INPUT and _WEIGHT are the gradients of a product's input and weights */
     STEP_CROSS_ENTROPY_BACKWARD,
     STEP_LOGITS_INPUT,
     STEP_LOGITS_WEIGHT,
     STEP_HEAD_REDUCE_BACKWARD,
     STEP_FINAL_NORM_BACKWARD,
+    STEP_PREDICTION_GATHER_GRADIENT,
+    STEP_PREDICTION_INPUT,
+    STEP_PREDICTION_GATHER_AGAIN,
+    STEP_PREDICTION_WEIGHT,
+    STEP_PREDICTION_REDUCE,
+    STEP_PREDICTION_NORMS_BACKWARD,
     STEP_RESIDUAL2_BACKWARD,
     STEP_GATHER_DOWN_GRADIENT,
     STEP_DOWN_INPUT,
@@ -124,7 +134,8 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
-    int layer;         /* within the chunk; -1: embedding or head */
+    int layer;         /* within the chunk, prediction modules behind its layers; -1: embedding or head */
+    int ahead;         /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
     bool recompute;    /* forward work of the backward pass */
     bool first, last;  /* of its layer (or of the embedding, the head) in this pass */
     const char *label; /* of the work it belongs to */

@@ -134,18 +134,7 @@ enum status run_on_threads(const struct program *program, const struct setting *
                            struct thread_run *result, struct diags *diags)
 {
     int n = program->n_ranks;
-    struct data_source data = {.seed = options->seed,
-                               .vocab = setting->model->vocab,
-                               .seq_len = setting->job->seq_len,
-                               .text = options->text,
-                               .n_text = options->n_text};
-    struct rank_options rank_options = {.program = program,
-                                        .setting = setting,
-                                        .data = &data,
-                                        .seed = options->seed,
-                                        .rate = options->rate,
-                                        .clip = options->clip,
-                                        .dropout = options->dropout};
+    struct rank_options rank_options = run_rank_options(program, setting, options);
     struct hub *hub = hub_new(n, options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND);
     struct worker *workers = memory_new((size_t)n, sizeof *workers);
     for (int i = 0; i < n; i++) {

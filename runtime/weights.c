@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/work.h"
 #include "runtime/rank.h"
 
 bool unit_is_sharded(const struct rank *rank, const struct unit_state *u)
@@ -113,13 +114,14 @@ void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed)
     struct stage_content content = {.range = chunk->range,
                                     .embedding = chunk->embedding,
                                     .head = chunk->head,
-                                    .holds_table = !schedule_is_folded(rank->layout->schedule)};
+                                    .holds_table = chunk->head && work_shares_table(rank->layout, rank->setting->model)};
     stage_units_build(&rank->shape, rank->setting->model, content, &chunk->units);
     chunk->states = memory_new((size_t)chunk->units.n_items, sizeof *chunk->states);
     chunk->passes = memory_new((size_t)rank->micro_batches, sizeof *chunk->passes);
     for (int64_t i = 0; i < rank->micro_batches; i++) {
         chunk->passes[i] = memory_new(1, sizeof **chunk->passes);
-        chunk->passes[i]->layers = memory_new((size_t)chunk->range.count, sizeof *chunk->passes[i]->layers);
+        chunk->passes[i]->layers = memory_new((size_t)chunk->units.n_layers, sizeof *chunk->passes[i]->layers);
+        chunk->passes[i]->predictions = memory_new((size_t)chunk->predictions, sizeof *chunk->passes[i]->predictions);
     }
     for (int i = 0; i < chunk->units.n_items; i++) {
         chunk->states[i].unit = &chunk->units.items[i];
@@ -134,6 +136,7 @@ void chunk_close(struct rank *rank, struct chunk_state *chunk)
         release(rank, &chunk->states[i]);
     for (int64_t i = 0; chunk->passes && i < rank->micro_batches; i++) {
         free(chunk->passes[i]->layers);
+        free(chunk->passes[i]->predictions);
         free(chunk->passes[i]);
     }
     free(chunk->passes);

@@ -155,7 +155,7 @@ static enum status run_on_cpu(int steps, struct outcome *outcome)
     if (status != STATUS_OK)
         return status;
     struct hub *hub = hub_new(1, TIMEOUT_S * NANOS_PER_SECOND);
-    struct rank_options options = {.program = &program, .setting = &s.setting, .data = &s.data, .seed = 5, .rate = RATE};
+    struct rank_options options = {.program = &program, .setting = &s.setting, .data = s.data, .seed = 5, .rate = RATE};
     status = device_cpu_open(0, hub_epoch(hub), 0, &device, &diags);
     if (status == STATUS_OK)
         status = run_rank(&options, 0, device, hub_join(hub, 0), steps, outcome);
@@ -181,7 +181,7 @@ static enum status run_on_gpu(const struct setup *s, const struct cuda_place *pl
                                     .shared_gpu = place->n_local > gpus,
                                     .folder = folder,
                                     .timeout = TIMEOUT_S * NANOS_PER_SECOND};
-    struct rank_options options = {.program = &program, .setting = &s->setting, .data = &s->data, .seed = 5, .rate = RATE};
+    struct rank_options options = {.program = &program, .setting = &s->setting, .data = s->data, .seed = 5, .rate = RATE};
     status = cuda_device_open(place->rank, place->local % gpus, 0, &device, &diags);
     if (status == STATUS_OK)
         status = cuda_comm_open(&how, device, &world, &diags);

@@ -60,7 +60,7 @@ START_TEST(one_rank_equals_the_cpu)
     struct world *world;
     struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
     struct cuda_comm_options alone = {.n_ranks = 1};
-    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE, TOY_NORMS, TOY_LATENT_GPT};
+    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE, TOY_NORMS, TOY_LATENT_GPT, TOY_PREDICTION};
     toy_of(&toy, models[_i], "mb=1");
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
@@ -132,7 +132,9 @@ static const struct {
                       {TOY_GPT, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"},
                       {TOY_LLAMA, "cp=2,zero=1,mb=1"},
                       {TOY_MIXTURE, "dp=2,ep=2,zero=1,mb=1"},
-                      {TOY_MIXTURE, "tp=2,sp=1,mb=1"}};
+                      {TOY_MIXTURE, "tp=2,sp=1,mb=1"},
+                      {TOY_PREDICTION, "tp=2,sp=1,mb=1"},
+                      {TOY_PREDICTION_GPT, "pp=2,mb=1,schedule=1f1b"}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
 
 START_TEST(ranks_equal_the_cpu)
@@ -226,17 +228,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("CUDA backend, emulated");
-    TCase *cases = tcase_create("runs");
-    tcase_set_timeout(cases, 200);
-    tcase_add_loop_test(cases, one_rank_equals_the_cpu, 0, 5);
-    tcase_add_loop_test(cases, ranks_equal_the_cpu, 0, N_CASES_OF_RANKS);
-    tcase_add_loop_test(cases, a_rank_alone, 0, 4);
-    tcase_add_test(cases, a_probe_of_a_job);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {one_rank_equals_the_cpu, 6},
+        {ranks_equal_the_cpu, N_CASES_OF_RANKS},
+        {a_rank_alone, 4},
+        {a_probe_of_a_job, 1},
+    };
+    return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }

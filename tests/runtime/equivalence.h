@@ -11,12 +11,11 @@ struct variant {
     const char *layout; /* as layout_parse reads it */
     feature_set features;
 };
-#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
-#define PP           FEATURE_BIT(PP_OVERLAP)
-#define DP           FEATURE_BIT(DP_OVERLAP)
-#define TP           FEATURE_BIT(TP_OVERLAP)
-#define PARALLEL     FEATURE_BIT(PARALLEL_BLOCK)
-#define PAIRS        FEATURE_BIT(EP_OVERLAP)
+#define PP       FEATURE_BIT(PP_OVERLAP)
+#define DP       FEATURE_BIT(DP_OVERLAP)
+#define TP       FEATURE_BIT(TP_OVERLAP)
+#define PARALLEL FEATURE_BIT(PARALLEL_BLOCK)
+#define PAIRS    FEATURE_BIT(EP_OVERLAP)
 
 /* Ends the test where a layout differs from one rank with the same model and batch. */
 void check_variants(enum toy_model model, const struct variant *variants, size_t n);

@@ -206,15 +206,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("conformance of simulator and runtime");
-    TCase *cases = tcase_create("programs");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, both_conform, 0, COUNT(variants));
-    tcase_add_loop_test(cases, both_conform_with_experts, 0, COUNT(mixtures));
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {both_conform, COUNT(variants)},
+        {both_conform_with_experts, COUNT(mixtures)},
+    };
+    return toy_suite("conformance of simulator and runtime", tests, COUNT(tests));
 }

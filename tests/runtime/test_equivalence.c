@@ -62,16 +62,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime equivalence: dense");
-    TCase *cases = tcase_create("layouts");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, equals_one_rank_gpt, 0, COUNT(variants));
-    tcase_add_loop_test(cases, equals_one_rank_llama, 0, COUNT(variants));
-    tcase_add_test(cases, equals_one_rank_window);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {equals_one_rank_gpt, COUNT(variants)},
+        {equals_one_rank_llama, COUNT(variants)},
+        {equals_one_rank_window, 1},
+    };
+    return toy_suite("runtime equivalence: dense", tests, COUNT(tests));
 }

@@ -45,15 +45,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime equivalence: attention");
-    TCase *cases = tcase_create("layouts");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, equals_one_rank_context, 0, COUNT(contexts));
-    tcase_add_loop_test(cases, equals_one_rank_attention, 0, COUNT(attentions));
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {equals_one_rank_context, COUNT(contexts)},
+        {equals_one_rank_attention, COUNT(attentions)},
+    };
+    return toy_suite("runtime equivalence: attention", tests, COUNT(tests));
 }

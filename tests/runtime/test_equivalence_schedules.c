@@ -41,15 +41,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime equivalence: schedules");
-    TCase *cases = tcase_create("layouts");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, equals_one_rank_interleaved, 0, COUNT(rounds));
-    tcase_add_loop_test(cases, equals_one_rank_folded, 0, COUNT(folded));
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {equals_one_rank_interleaved, COUNT(rounds)},
+        {equals_one_rank_folded, COUNT(folded)},
+    };
+    return toy_suite("runtime equivalence: schedules", tests, COUNT(tests));
 }

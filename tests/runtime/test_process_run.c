@@ -237,17 +237,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime processes");
-    TCase *cases = tcase_create("runs");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, every_rank_gets_the_whole_result, 0, N_LAYOUTS);
-    tcase_add_test(cases, every_rank_has_its_own_sentence);
-    tcase_add_loop_test(cases, a_rank_alone_does_all_it_has_to_do, 0, N_LAYOUTS);
-    tcase_add_loop_test(cases, messages_are_copies, 0, 11);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {every_rank_gets_the_whole_result, N_LAYOUTS},
+        {every_rank_has_its_own_sentence, 1},
+        {a_rank_alone_does_all_it_has_to_do, N_LAYOUTS},
+        {messages_are_copies, 11},
+    };
+    return toy_suite("runtime processes", tests, COUNT(tests));
 }

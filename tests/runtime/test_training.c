@@ -203,19 +203,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime training");
-    TCase *cases = tcase_create("steps");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, clipping_bounds_the_step, 0, COUNT(layouts));
-    tcase_add_loop_test(cases, lamb_steps_in_proportion, 0, COUNT(layouts));
-    tcase_add_loop_test(cases, optimizers_follow_one_rank, 0, COUNT(layouts));
-    tcase_add_loop_test(cases, dropout_follows_one_rank, 0, 8);
-    tcase_add_test(cases, dropout_changes_with_the_step);
-    tcase_add_test(cases, clipping_needs_the_norm_in_time);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const struct toy_test tests[] = {
+        {clipping_bounds_the_step, COUNT(layouts)},   {lamb_steps_in_proportion, COUNT(layouts)},
+        {optimizers_follow_one_rank, COUNT(layouts)}, {dropout_follows_one_rank, 8},
+        {dropout_changes_with_the_step, 1},           {clipping_needs_the_norm_in_time, 1},
+    };
+    return toy_suite("runtime training", tests, COUNT(tests));
 }

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void make_mixture(struct transformer *m, bool shared)
 {
@@ -37,13 +38,24 @@ static void make_special(struct transformer *m, enum toy_model model)
         make_mixture(m, true);
         break;
     case TOY_LATENT_GPT: make_latent(m, 0); break;
+    case TOY_PREDICTION:
+        make_mixture(m, true);
+        m->mtp_layers = 2;
+        break;
+    case TOY_PREDICTION_GPT: m->mtp_layers = 1; break;
     default: break;
     }
 }
 
+static bool is_llama(enum toy_model model)
+{
+    return model == TOY_LLAMA || model == TOY_WINDOW || model == TOY_MIXTURE || model == TOY_NORMS || model == TOY_LATENT ||
+           model == TOY_PREDICTION;
+}
+
 void toy_make(struct toy *toy, enum toy_model model)
 {
-    bool llama = model != TOY_GPT && model != TOY_MIXTURE_GPT && model != TOY_ALIBI && model != TOY_LATENT_GPT;
+    bool llama = is_llama(model);
     *toy = (struct toy){
         .model = {.name = "toy",
                   .layers = 4,
@@ -123,4 +135,19 @@ enum status toy_run(const struct toy *toy, enum detail detail, const struct thre
         diags_free(&own);
     }
     return status;
+}
+
+int toy_suite(const char *name, const struct toy_test *tests, int n)
+{
+    Suite *suite = suite_create(name);
+    TCase *cases = tcase_create(name);
+    tcase_set_timeout(cases, 120);
+    for (int i = 0; i < n; i++)
+        tcase_add_loop_test(cases, tests[i].test, 0, tests[i].rounds);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

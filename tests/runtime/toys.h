@@ -4,7 +4,11 @@
 #ifndef MSIM_TESTS_RUNTIME_TOYS_H
 #define MSIM_TESTS_RUNTIME_TOYS_H
 
+#include <check.h>
+
 #include "runtime/thread_run.h"
+
+#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
 /* Everything a run needs. `setting` points into the struct: do not copy it. */
 struct toy {
@@ -16,15 +20,17 @@ struct toy {
 };
 
 enum toy_model {
-    TOY_GPT,         /* layer norm, biases, learned positions, tied table */
-    TOY_LLAMA,       /* RMS norm, SwiGLU, rotary, grouped queries, untied */
-    TOY_WINDOW,      /* TOY_LLAMA with a sliding window in every layer */
-    TOY_MIXTURE,     /* TOY_LLAMA with experts, two of eight per token, and a shared one; the first layer dense */
-    TOY_MIXTURE_GPT, /* TOY_GPT with experts, two of four per token, in every second layer */
-    TOY_ALIBI,       /* TOY_GPT with distances in the scores instead of positions, in a window */
-    TOY_NORMS,       /* TOY_LLAMA with norms of query and key heads */
-    TOY_LATENT,      /* latent attention with compressed queries, experts */
-    TOY_LATENT_GPT,  /* latent attention with queries from the input, layer norm, dense */
+    TOY_GPT,            /* layer norm, biases, learned positions, tied table */
+    TOY_LLAMA,          /* RMS norm, SwiGLU, rotary, grouped queries, untied */
+    TOY_WINDOW,         /* TOY_LLAMA with a sliding window in every layer */
+    TOY_MIXTURE,        /* TOY_LLAMA with experts, two of eight per token, and a shared one; the first layer dense */
+    TOY_MIXTURE_GPT,    /* TOY_GPT with experts, two of four per token, in every second layer */
+    TOY_ALIBI,          /* TOY_GPT with distances in the scores instead of positions, in a window */
+    TOY_NORMS,          /* TOY_LLAMA with norms of query and key heads */
+    TOY_LATENT,         /* latent attention with compressed queries, experts */
+    TOY_LATENT_GPT,     /* latent attention with queries from the input, layer norm, dense */
+    TOY_PREDICTION,     /* TOY_MIXTURE with two modules of multi-token prediction */
+    TOY_PREDICTION_GPT, /* TOY_GPT with one */
     N_TOY_MODELS
 };
 
@@ -37,5 +43,12 @@ char *toy_text(const struct toy *toy, char *buffer, size_t size);
 /* Build, verify and execute; ends the test on failure unless `diags` is given. */
 enum status toy_run(const struct toy *toy, enum detail detail, const struct thread_run_options *options,
                     struct thread_run *result, struct diags *diags);
+
+/* A suite of tests, each executed `rounds` times with its number: what main returns. */
+struct toy_test {
+    const TTest *test;
+    int rounds;
+};
+int toy_suite(const char *name, const struct toy_test *tests, int n);
 
 #endif
