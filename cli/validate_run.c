@@ -165,6 +165,17 @@ static double stage_memory(const struct validation *v, int stage)
     return 2 * f.weights + f.gradients + optimizer + 2 * f.activations;
 }
 
+double validate_memory_of_all(const struct validation *v)
+{
+    const struct layout *layout = &v->setup->layout;
+    double sum = 0;
+    if (v->devices.alone >= 0)
+        return stage_memory(v, layout_coordinates(layout, v->devices.alone).pp);
+    for (int stage = 0; stage < layout->pp; stage++)
+        sum += stage_memory(v, stage) * v->setup->setting.gpus / layout->pp;
+    return sum;
+}
+
 static double predicted_memory(const struct validation *v)
 {
     double most = 0;

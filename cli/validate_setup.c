@@ -119,6 +119,19 @@ static enum status check_device(struct invocation *call, const struct validation
     return STATUS_MISSING;
 }
 
+/* Ranks on CPUs share the machine's memory; what is far beyond it would end in swapping, or by the kernel's hand. */
+static enum status check_memory(struct invocation *call, const struct validation *v)
+{
+    char wanted[32], there[32];
+    double needed = validate_memory_of_all(v), memory = probe_this_cpu(1).memory_bytes;
+    if (v->devices.kind != DEVICE_CPU || needed <= memory)
+        return STATUS_OK;
+    diag_error(&call->diags, NOWHERE, "memory: %s predicted for the ranks here, this machine has %s; execute a smaller model",
+               quantity_format(needed, DIM_BYTES, wanted, sizeof wanted),
+               quantity_format(memory, DIM_BYTES, there, sizeof there));
+    return STATUS_MISSING;
+}
+
 static enum status measure(struct invocation *call, struct validation *v)
 {
     struct job_setup *setup = v->setup;
@@ -193,6 +206,8 @@ enum status validate_setup(struct invocation *call, struct validation *v)
     status = layout_choose(experiment, &setup->layout, &call->diags);
     if (status == STATUS_OK)
         status = runtime_supports(&setup->layout, &setup->setting, &call->diags);
+    if (status == STATUS_OK)
+        status = check_memory(call, v);
     assume_copies(v);
     if (status == STATUS_OK && v->probed)
         status = measure(call, v);

@@ -61,7 +61,7 @@ static double router_parameters(const struct transformer *m)
 
 static int like_layer(const struct transformer *model, int layer)
 {
-    return layer < model->layers ? layer : model->layers - 1;
+    return layer < model->layers || !model->mtp_layers ? layer : model->layers - 1;
 }
 
 bool layer_is_mixture(const struct transformer *model, int layer)
