@@ -79,7 +79,7 @@ static void show_text(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts c = fabric_counts(fabric);
     struct table table = {0};
-    char text[512];
+    char text[FABRIC_TEXT_MAX];
 
     fprintf(call->out, "%s\n\n", fabric_format(fabric, text, sizeof text));
     table_column(&table, "tier", NULL, ALIGN_LEFT);
@@ -105,7 +105,7 @@ static void show_text(struct invocation *call, const struct fabric *fabric)
 static enum status show(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts counts = fabric_counts(fabric);
-    char text[512];
+    char text[FABRIC_TEXT_MAX];
 
     if (call->format != FORMAT_JSON) {
         show_text(call, fabric);
@@ -228,7 +228,7 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
                              const struct load_result *result)
 {
     json_t *object = result_create(call, NULL), *rates = json_object();
-    char text[512];
+    char text[FABRIC_TEXT_MAX];
     static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best"};
 
     for (int i = 0; i < N_QUANTILES; i++)

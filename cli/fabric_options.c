@@ -5,7 +5,17 @@
 
 const char *const routing_choices[] = {"ecmp", "static", "adaptive", NULL};
 
-static const char *const cables[] = {"nvlink", "pcie", "nic", "tor", "agg"};
+/* As layers are, in pairs. */
+static const char *const cables[N_FABRIC_LAYERS / 2] = {"nvlink", "gpu", "root", "socket", "pcie", "nic", "tor", "agg"};
+/* What a fabric without such links lacks. */
+static const char *const cable_words[N_FABRIC_LAYERS / 2] = {
+    [0] = "nvlink:8x300GB/s in --fabric",
+    [1] = "pcie:32GB/s in --fabric, or the cluster's pcie_rate",
+    [2] = "pcie_switches:4x32GB/s in --fabric, or the cluster's pcie_switches and pcie_root_rate",
+    [3] = "sockets:2x40GB/s in --fabric, or the cluster's sockets and socket_rate",
+    [4] = "pcie:32GB/s in --fabric, or the cluster's pcie_rate",
+    [6] = "a second tier of switches",
+    [7] = "a third tier of switches"};
 enum { N_CABLES = sizeof cables / sizeof cables[0] };
 
 bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
@@ -19,6 +29,11 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
             continue;
         enum fabric_layer layer = (enum fabric_layer)(2 * c);
         long number = strtol(colon + 1, &end, 10);
+        if (fabric_layer_links(fabric, layer) == 0) {
+            diag_error(&call->diags, (struct place){0}, "%s %s: this fabric has no %s links; they need %s", option, text,
+                       cables[c], cable_words[c]);
+            return false;
+        }
         if (end != last || number < 0 || number >= (long)fabric_layer_links(fabric, layer)) {
             diag_error(&call->diags, (struct place){0}, "%s %s: there are %u %s cables, numbered from 0", option, text,
                        fabric_layer_links(fabric, layer), cables[c]);
@@ -28,8 +43,8 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         *back = fabric->first[layer + 1] + (uint32_t)number;
         return true;
     }
-    diag_error(&call->diags, (struct place){0}, "%s %s: write LAYER:NUMBER%c..., the layer nvlink, pcie, nic, tor or agg", option,
-               text, stop);
+    diag_error(&call->diags, (struct place){0},
+               "%s %s: write LAYER:NUMBER%c..., the layer nvlink, gpu, root, socket, pcie, nic, tor or agg", option, text, stop);
     return false;
 }
 

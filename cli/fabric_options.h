@@ -31,7 +31,9 @@ extern const char *const routing_choices[];
         {.name = "rail-aware", .type = OPTION_FLAG, .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},    \
     {                                                                                                                            \
         .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT,                                                         \
-        .help = "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, pcie, nic, tor or agg"                              \
+        .help =                                                                                                                  \
+            "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, gpu and pcie (PCIe lanes of GPUs and of NICs), root "   \
+            "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg"                                                       \
     }
 
 /* The fabric of --fabric, or of `cluster`, with the cables of --link. */

@@ -32,7 +32,7 @@ struct plan_flow {
     struct flow_row *rows;
     bool placed[N_PLACEMENTS]; /* which were asked for */
     const char *routing;
-    char fabric[512];
+    char fabric[FABRIC_TEXT_MAX];
 };
 
 /* Simulate the first of `plans` as the options say, and put those first plans in their new order; `flow` is all zero when it is

@@ -260,7 +260,7 @@ static json_t *hot_json(const struct step_flow *flow)
 
 void step_flow_json(const struct step_flow *flow, json_t *result)
 {
-    char text[512];
+    char text[FABRIC_TEXT_MAX];
 
     json_object_set_new(result, "network", json_string("flow"));
     json_object_set_new(result, "fabric", json_string(fabric_format(&flow->fabric, text, sizeof text)));

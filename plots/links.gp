@@ -18,8 +18,8 @@ plain(text) = system("printf '%s' '".text."' | tr '~' ' '")
 stats links using 3 every ::1 nooutput name 'use'
 most = use_max > 0 ? use_max : 1
 
-# Of each layer: links, mean and most. And the ports of a host and of a switch: the largest number in the names of the links going
-# up, "host 3 nic port 5 -> ..." and "tor 17 port 31 -> ...".
+# Of each layer: links, mean and most. And the ports of a host and of a switch: the largest numbers in the names of the links going
+# up, "host 3 nic 5 port 0 -> ..." and "tor 17 port 31 -> ...".
 of(i) = sprintf("< grep '^%s,' '%s'", word(layers, i), links)
 array records[6]
 array mean[6]
@@ -32,8 +32,9 @@ do for [i = 1:6] {
         mean[i] = layer_mean
         largest[i] = layer_max
         up = (i - 1) % 3 + 1
-        stats of(up) using (int(word(strcol(6), up == 1 ? 5 : 4))) nooutput name 'port'
-        ports[i] = int(port_max) + 1
+        stats of(up) using (int(word(strcol(6), 4))) nooutput name 'number'
+        stats of(up) using (up == 1 ? int(word(strcol(6), 6)) : 0) nooutput name 'of_nic'
+        ports[i] = (int(number_max) + 1) * (int(of_nic_max) + 1)
     }
 }
 

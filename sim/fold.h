@@ -40,7 +40,7 @@ struct fold_connection {
     int32_t class;
     int32_t from, to; /* ranks; of an edge the group, and its shape */
     uint8_t owner;    /* enum group_kind, or N_GROUP_KINDS: a message */
-    uint8_t queue_pair;
+    uint16_t queue_pair;
 };
 
 struct fold {

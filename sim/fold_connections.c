@@ -30,7 +30,7 @@ static bool way_add(struct fold *fold, const struct fold_network *network, int f
             fold->hops = memory_grow(fold->hops, &fold->hop_capacity, fold->n_hops + path.n, sizeof *fold->hops);
         of.first_hop = (uint32_t)fold->n_hops;
         of.n_hops = path.n;
-        of.queue_pair = (uint8_t)q;
+        of.queue_pair = (uint16_t)q;
         fold->connections[fold->n_connections++] = of;
         for (int h = 0; h < path.n; h++)
             fold->hops[fold->n_hops++] = path.links[h];

@@ -292,7 +292,7 @@ static double edge_rate(const struct network_flow *n, enum collective_shape shap
     const struct cluster *c = &n->cluster;
     if (shape == SHAPE_ALL_TO_ALL || span->ranks_per_domain < 1)
         return n->nic_rate;
-    return c->nic_rate * c->net_fraction * fmin(1, (double)cluster_domain_nics(c) / span->ranks_per_domain);
+    return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / span->ranks_per_domain;
 }
 
 static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
@@ -331,7 +331,7 @@ static void begin_collective(void *state, nanos now, enum collective collective,
 /* What NCCL gets through a link. */
 static double link_rate(const struct network_flow *n, const struct fabric *fabric, uint32_t link)
 {
-    return fabric_rate(fabric, link) * (link >= fabric->first[LAYER_PCIE_OUT] ? n->cluster.net_fraction : 1);
+    return fabric_rate(fabric, link) * (link >= fabric->first[LAYER_GPU_OUT] ? n->cluster.net_fraction : 1);
 }
 
 static nanos next_end(void *state)
@@ -483,7 +483,7 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     n->machine = machine;
     n->program = program;
     n->options = *options;
-    n->options.queue_pairs = options->queue_pairs > 0 ? options->queue_pairs : 1;
+    n->options.queue_pairs = (options->queue_pairs > 0 ? options->queue_pairs : 1) * fabric_gpu_ports(fabric);
     n->cluster = *machine->cluster;
     n->cluster.leaf_oversubscription = n->cluster.pod_oversubscription = 1;
     n->nic_rate = cluster_gpu_nic_rate(&n->cluster) * n->cluster.net_fraction;

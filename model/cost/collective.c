@@ -61,8 +61,8 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
  * too. */
 static double network_rate(const struct cluster *cluster, struct group_span span)
 {
-    double nics = fmin(span.ranks_per_domain, cluster_domain_nics(cluster));
-    double rate = nics * cluster->nic_rate * cluster->net_fraction / (span.sharing > 1 ? span.sharing : 1);
+    double rate = cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
+                  (span.sharing > 1 ? span.sharing : 1);
     return fmin(rate, local_rate(&cluster->gpu, span));
 }
 

@@ -10,6 +10,8 @@ enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP };
 /* Whether each NIC of a host goes to a ToR of its own (rail-optimised) or all to one. */
 enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_NO, RAILS_YES };
 
+enum { AFFINITY_SIZE = 192 };
+
 struct cluster {
     char name[NAME_SIZE];
     char source[SOURCE_SIZE];
@@ -30,9 +32,16 @@ struct cluster {
     double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
     int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
     enum rails rails;
-    double pcie_rate;     /* B/s each way between a NIC and the GPU near it; 0: not a limit */
-    double data_sample_s; /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
-    double storage_rate;  /* B/s of the whole checkpoint store; 0 unknown */
+    int nic_ports;         /* ports of a NIC, dividing its rate */
+    int planes;            /* separate networks that only hosts join; 0: one, or one per NIC where nothing joins rails */
+    double pcie_rate;      /* B/s each way over the lanes of a GPU and of a NIC; 0: not a limit */
+    int pcie_switches;     /* of a node; 0: what is between GPUs and NICs is not a limit */
+    double pcie_root_rate; /* B/s each way from a PCIe switch to its CPU */
+    int sockets;           /* CPUs of a node, where the way between them matters; 0: it does not */
+    double socket_rate;    /* B/s each way from a CPU to the others */
+    char nic_affinity[AFFINITY_SIZE]; /* the NIC of each GPU of a node, "0,0,1,1"; empty: shared evenly, in order */
+    double data_sample_s;             /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
+    double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
 };
 
 static inline int cluster_gpus(const struct cluster *cluster)
@@ -45,6 +54,13 @@ static inline int cluster_domain_nics(const struct cluster *cluster)
 {
     int hosts = cluster->nvlink_domain > cluster->gpus_per_node ? cluster->nvlink_domain / cluster->gpus_per_node : 1;
     return hosts * cluster->nics_per_node;
+}
+
+/* NICs that n GPUs of one NVLink domain use: each its own, or all that it has. */
+static inline double cluster_nics_of(const struct cluster *cluster, int n)
+{
+    double each = cluster->nics_per_node > cluster->gpus_per_node ? (double)cluster->nics_per_node / cluster->gpus_per_node : 1;
+    return n * each < cluster_domain_nics(cluster) ? n * each : cluster_domain_nics(cluster);
 }
 
 /* B/s of a GPU's share of its node's NICs. */

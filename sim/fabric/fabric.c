@@ -8,8 +8,9 @@
 /* Above this a description is a slip, not a data centre: 12 bytes are kept for each link. */
 enum { LINKS_MAX = 1 << 24, COUNT_MAX = 1 << 20 };
 
-static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_in", "pcie_out", "pcie_in", "nic_up",
-                                                         "nic_down",   "tor_up",    "tor_down", "agg_up",  "agg_down"};
+static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_in", "gpu_out",  "gpu_in",  "root_out", "root_in",
+                                                         "socket_out", "socket_in", "pcie_out", "pcie_in", "nic_up",   "nic_down",
+                                                         "tor_up",     "tor_down",  "agg_up",   "agg_down"};
 
 const char *fabric_layer_name(enum fabric_layer layer)
 {
@@ -55,6 +56,8 @@ static void ranges_check(const struct fabric_shape *s, const struct complaint *t
     count_check(to, s->agg_up, 0, "uplinks of an aggregation switch");
     count_check(to, s->core_down, 0, "ports of a core switch");
     count_check(to, s->nvlink_domain, 0, "GPUs per NVLink domain");
+    count_check(to, s->pcie_switches, 0, "PCIe switches per host");
+    count_check(to, s->sockets, 0, "CPUs per host");
     rate_check(to, s->nic_rate, "a NIC");
     rate_check(to, s->tor_down_rate, "a ToR's host ports");
     if (s->agg_down > 0) {
@@ -71,15 +74,45 @@ static void ranges_check(const struct fabric_shape *s, const struct complaint *t
         diag_error(to->diags, to->at, "fabric: latencies lie between 0 and 1 s");
     if (s->nvlink_domain > 1)
         rate_check(to, s->nvlink_rate, "NVLink");
+    if (s->pcie_rate > 0)
+        rate_check(to, s->pcie_rate, "PCIe lanes");
+    if (s->pcie_switches > 0)
+        rate_check(to, s->root_rate, "the way from a PCIe switch to its CPU");
+    if (s->sockets > 0)
+        rate_check(to, s->socket_rate, "the way between CPUs");
+}
+
+static bool even(int a, int b)
+{
+    return a > b ? a % b == 0 : b % a == 0;
+}
+
+/* GPUs, NICs, PCIe switches and CPUs of a host. */
+static void host_inside_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    if (s->n_affinity == 0 && !even(s->gpus_per_host, s->nics_per_host))
+        diag_error(to->diags, to->at,
+                   "fabric: %d NICs cannot be shared evenly by the %d GPUs of a host; say which (affinity:0,0,1)",
+                   s->nics_per_host, s->gpus_per_host);
+    if (s->n_affinity > 0 && s->n_affinity != s->gpus_per_host)
+        diag_error(to->diags, to->at, "fabric: affinity names the NICs of %d GPUs, a host has %d", s->n_affinity,
+                   s->gpus_per_host);
+    for (int i = 0; i < s->n_affinity && i < AFFINITY_MAX; i++)
+        if (s->affinity[i] >= s->nics_per_host)
+            diag_error(to->diags, to->at, "fabric: affinity: GPU %d uses NIC %d, but a host has NICs 0 to %d", i, s->affinity[i],
+                       s->nics_per_host - 1);
+    if (s->pcie_switches > 0 && (!even(s->gpus_per_host, s->pcie_switches) || !even(s->nics_per_host, s->pcie_switches)))
+        diag_error(to->diags, to->at, "fabric: the %d GPUs and %d NICs of a host do not divide evenly over %d PCIe switches",
+                   s->gpus_per_host, s->nics_per_host, s->pcie_switches);
+    if (s->sockets > 0 && (s->pcie_switches < s->sockets || s->pcie_switches % s->sockets))
+        diag_error(to->diags, to->at, "fabric: the %d PCIe switches of a host do not divide evenly over %d CPUs",
+                   s->pcie_switches, s->sockets);
 }
 
 static void host_check(const struct fabric_shape *s, const struct complaint *to)
 {
     int64_t ports = (int64_t)s->nics_per_host * s->ports_per_nic;
 
-    if (s->gpus_per_host > s->nics_per_host ? s->gpus_per_host % s->nics_per_host : s->nics_per_host % s->gpus_per_host)
-        diag_error(to->diags, to->at, "fabric: %d NICs cannot be shared evenly by the %d GPUs of a host", s->nics_per_host,
-                   s->gpus_per_host);
     if (ports % s->tors_per_set)
         diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d ToRs of its set",
                    (long long)ports, s->tors_per_set);
@@ -183,7 +216,8 @@ static bool size_check(const struct fabric_shape *s, const struct complaint *to)
     int64_t ports_per_host = (int64_t)s->nics_per_host * s->ports_per_nic;
     int64_t sets = divide_up((int64_t)s->hosts * (ports_per_host / s->tors_per_set), s->tor_down);
     double tors = (double)sets * s->tors_per_set, uplinks = tors * s->tor_up, agg_links = 0;
-    double ports = (double)s->hosts * (double)ports_per_host, gpus = (double)s->hosts * s->gpus_per_host;
+    double ports = (double)s->hosts * (double)ports_per_host;
+    double gpus = (double)s->hosts * ((double)s->gpus_per_host + s->pcie_switches); /* and all else in hosts, more or less */
 
     if (s->agg_down > 0 && s->core_down > 0) {
         double tors_per_pod = (double)s->agg_down * s->aggs_per_pod / s->tor_up;
@@ -208,14 +242,18 @@ static void layer_set(struct fabric *f, enum fabric_layer layer, double rate)
 static void links_create(struct fabric *f)
 {
     const struct fabric_shape *s = &f->shape;
-    uint32_t gpus = s->nvlink_domain > 1 ? (uint32_t)f->n_gpus : 0, nics = s->pcie_rate > 0 ? (uint32_t)f->n_nics : 0;
+    uint32_t nvlinks = s->nvlink_domain > 1 ? (uint32_t)f->n_gpus : 0;
+    uint32_t gpus = s->pcie_rate > 0 ? (uint32_t)f->n_gpus : 0, nics = s->pcie_rate > 0 ? (uint32_t)f->n_nics : 0;
+    uint32_t roots = (uint32_t)s->hosts * (uint32_t)s->pcie_switches, sockets = (uint32_t)s->hosts * (uint32_t)s->sockets;
     uint32_t tor = f->layers > 1 ? (uint32_t)f->n_tors * (uint32_t)s->tor_up : 0;
     uint32_t agg = f->layers > 2 ? (uint32_t)f->n_aggs * (uint32_t)s->agg_up : 0, ports = (uint32_t)f->n_ports;
-    const uint32_t counts[N_FABRIC_LAYERS] = {gpus, gpus, nics, nics, ports, ports, tor, tor, agg, agg};
+    const uint32_t counts[N_FABRIC_LAYERS] = {nvlinks, nvlinks, gpus,  gpus,  roots, roots, sockets, sockets,
+                                              nics,    nics,    ports, ports, tor,   tor,   agg,     agg};
     double nic = fmin(s->nic_rate / s->ports_per_nic, s->tor_down_rate);
     double up = fmin(s->tor_up_rate, s->agg_down_rate), core = fmin(s->agg_up_rate, s->core_rate);
     const double rates[N_FABRIC_LAYERS] = {
-        s->nvlink_rate, s->nvlink_rate, s->pcie_rate, s->pcie_rate, nic, nic, up, up, core, core};
+        s->nvlink_rate, s->nvlink_rate, s->pcie_rate, s->pcie_rate, s->root_rate, s->root_rate, s->socket_rate, s->socket_rate,
+        s->pcie_rate,   s->pcie_rate,   nic,          nic,          up,           up,           core,           core};
 
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
         f->first[layer + 1] = f->first[layer] + counts[layer];
@@ -235,6 +273,7 @@ enum status fabric_build(const struct fabric_shape *shape, struct place at, stru
 
     ranges_check(shape, &to);
     if (diags->n_errors == before) {
+        host_inside_check(shape, &to);
         host_check(shape, &to);
         tiers_check(shape, &to);
     }
@@ -273,6 +312,16 @@ int fabric_tor_of_port(const struct fabric *fabric, int port)
     int per_host = s->nics_per_host * s->ports_per_nic, host = port / per_host;
 
     return host / fabric->hosts_per_set * s->tors_per_set + port % per_host % s->tors_per_set;
+}
+
+int fabric_gpu_of_nic(const struct fabric *fabric, int host, int nic)
+{
+    const struct fabric_shape *s = &fabric->shape;
+
+    for (int gpu = host * s->gpus_per_host; gpu < (host + 1) * s->gpus_per_host; gpu++)
+        if (fabric_nic_of_gpu(fabric, gpu) == host * s->nics_per_host + nic)
+            return gpu;
+    return -1;
 }
 
 void fabric_set_speed(struct fabric *fabric, uint32_t link, double speed)

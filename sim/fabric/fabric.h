@@ -32,7 +32,10 @@
  *              | "tor:" tier | "agg:" tier | "core:" ports
  *              | "aggs:" count             aggregation switches per pod and plane (default: one per ToR uplink)
  *              | "nvlink:" ports           GPUs per NVLink domain x rate (default: none)
- *              | "pcie:" rate              between a NIC and its GPU (default: not a limit)
+ *              | "pcie:" rate              the PCIe lanes of each GPU and of each NIC (default: not a limit)
+ *              | "pcie_switches:" ports    PCIe switches of a host x the rate from each to its CPU (default: none)
+ *              | "sockets:" ports          CPUs of a host x the rate from each to the others (default: one)
+ *              | "affinity:" nic,...       the NIC of each GPU of a host (default: see below)
  *              | "latency:" time ["/" time] host to host over one switch; each further switch (default 3us/0.7us)
  *     tier     = ports "/" ports           down / up; the uplinks of the last tier are left out
  *     ports    = count "x" rate            64x200Gbps; "200G" is short for 200Gbps
@@ -41,7 +44,17 @@
  *
  * Links come in layers (enum fabric_layer) of consecutive numbers. Those of GPUs and NICs exist where they have a rate.
  *
- * NVLink domains are runs of consecutive GPUs, 8 (a host) to 72 (NVL72 racks). GPU i of a host uses NIC i * n / g: its affinity.
+ * NVLink domains are runs of consecutive GPUs, 8 (a host) to 72 (NVL72 racks).
+ *
+ * Inside a host. GPU i uses NIC i * n / g, or the n / g NICs from there on where there are more NICs than GPUs; `affinity` says
+ * otherwise. Of k PCIe switches GPU i hangs on number i * k / g and NIC j on j * k / n, and of c CPUs switch s on s * c / k. So a
+ * transfer takes
+ *
+ *     the lanes of the GPU; where its NIC is on another PCIe switch, the way from its switch up to the CPU, where that is on
+ *     another CPU the way between the CPUs, and the way down to the NIC's switch; the lanes of the NIC
+ *
+ * and so at the other end. Two GPUs of one NIC share its lanes and port, NICs of one GPU share its lanes, and all of a PCIe
+ * switch whose NICs are elsewhere share its way up.
  */
 #ifndef MSIM_SIM_FABRIC_FABRIC_H
 #define MSIM_SIM_FABRIC_FABRIC_H
@@ -50,6 +63,8 @@
 
 #include "model/base/diag.h"
 #include "model/spec/cluster.h"
+
+enum { AFFINITY_MAX = 64 /* GPUs */, FABRIC_TEXT_MAX = 1024 /* bytes of a text form */ };
 
 /* The numbers of a fabric, as the text has them; 0 where a part does not exist. */
 struct fabric_shape {
@@ -65,14 +80,25 @@ struct fabric_shape {
     int core_down;
     double core_rate;
     int nvlink_domain; /* GPUs */
-    double nvlink_rate, pcie_rate;
+    double nvlink_rate;
+    double pcie_rate;               /* of the lanes of a GPU and of a NIC */
+    int pcie_switches, sockets;     /* per host */
+    double root_rate, socket_rate;  /* from a PCIe switch to its CPU; from a CPU to the others */
+    int n_affinity;                 /* 0, or gpus_per_host: */
+    uint8_t affinity[AFFINITY_MAX]; /* the NIC of each GPU of a host */
     double latency_s, hop_latency_s;
 };
 
 enum fabric_layer {
     LAYER_NVLINK_OUT, /* of each GPU */
     LAYER_NVLINK_IN,
-    LAYER_PCIE_OUT, /* GPU to NIC, of each NIC */
+    LAYER_GPU_OUT, /* PCIe lanes of each GPU */
+    LAYER_GPU_IN,
+    LAYER_ROOT_OUT, /* of each PCIe switch, to its CPU */
+    LAYER_ROOT_IN,
+    LAYER_SOCKET_OUT, /* of each CPU, to the others of its host */
+    LAYER_SOCKET_IN,
+    LAYER_PCIE_OUT, /* PCIe lanes of each NIC */
     LAYER_PCIE_IN,
     LAYER_NIC_UP, /* of each NIC port, to its ToR */
     LAYER_NIC_DOWN,
@@ -104,16 +130,18 @@ struct fabric {
 };
 
 /* The fabric of `cluster`. What it does not say is assumed: 64-port switches; with `rails: auto` one ToR per set where 32
- * (times nic_split) ports reach every NIC of leaf_nodes, else one per NIC of a host (as with `rails: yes`); core switches as
- * large as aggregation switches. */
+ * (times nic_split) ports reach every NIC port of leaf_nodes, else one per NIC port of a host (as with `rails: yes`); core
+ * switches as large as aggregation switches. */
 MUST_CHECK enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags);
 /* The fabric of a text; `at` is where the text stands, for diagnostics. Everything wrong is reported at once. */
 MUST_CHECK enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags);
+/* NIC,NIC,... of each GPU of a host, into n_affinity and affinity; STATUS_BAD_INPUT leaves them. */
+MUST_CHECK enum status fabric_affinity_parse(const char *text, struct fabric_shape *shape);
 /* The fabric of a shape. */
 MUST_CHECK enum status fabric_build(const struct fabric_shape *shape, struct place at, struct fabric *fabric,
                                     struct diags *diags);
 void fabric_free(struct fabric *fabric);
-/* The text form, complete; 512 bytes always suffice. Returns buffer. */
+/* The text form, complete; FABRIC_TEXT_MAX bytes always suffice. Returns buffer. */
 char *fabric_format(const struct fabric *fabric, char *buffer, size_t size);
 
 /* Structure: numbers agree, every port of a switch is used at most once, every two ports of a plane are connected, counts match
@@ -129,7 +157,7 @@ static inline uint32_t fabric_layer_links(const struct fabric *fabric, enum fabr
     return fabric->first[layer + 1] - fabric->first[layer];
 }
 enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link);
-/* "tor 17 up 3", with the switch at its other end: "tor 17 up 3 -> agg 35". Returns buffer; 96 bytes suffice. */
+/* Both ends: "tor 17 port 3 -> agg 35". Returns buffer; 96 bytes suffice. */
 char *fabric_link_name(const struct fabric *fabric, uint32_t link, char *buffer, size_t size);
 
 /* Change a link's speed (a fraction of its rate); both directions of a cable are two calls. */
@@ -158,12 +186,41 @@ static inline int fabric_host_of_port(const struct fabric *fabric, int port)
 {
     return port / (fabric->shape.nics_per_host * fabric->shape.ports_per_nic);
 }
-/* The NIC near a GPU. */
+/* The NIC of a GPU, the first where it has several. */
 static inline int fabric_nic_of_gpu(const struct fabric *fabric, int gpu)
 {
     const struct fabric_shape *shape = &fabric->shape;
-    return gpu / shape->gpus_per_host * shape->nics_per_host +
-           gpu % shape->gpus_per_host * shape->nics_per_host / shape->gpus_per_host;
+    int host = gpu / shape->gpus_per_host, at = gpu % shape->gpus_per_host;
+    return host * shape->nics_per_host +
+           (shape->n_affinity > 0 ? shape->affinity[at] : at * shape->nics_per_host / shape->gpus_per_host);
+}
+/* The first GPU of a host that uses its NIC number `nic` (of the host) first; -1: none does. */
+int fabric_gpu_of_nic(const struct fabric *fabric, int host, int nic);
+/* NIC ports of a GPU. Queue pair q of its connections uses number q mod these, so it takes as many queue pairs to use all. */
+static inline int fabric_gpu_ports(const struct fabric *fabric)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    int nics =
+        shape->n_affinity > 0 || shape->nics_per_host < shape->gpus_per_host ? 1 : shape->nics_per_host / shape->gpus_per_host;
+    return nics * shape->ports_per_nic;
+}
+/* PCIe switches and CPUs are numbered host by host. */
+static inline int fabric_pcie_of_gpu(const struct fabric *fabric, int gpu)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    return gpu / shape->gpus_per_host * shape->pcie_switches +
+           gpu % shape->gpus_per_host * shape->pcie_switches / shape->gpus_per_host;
+}
+static inline int fabric_pcie_of_nic(const struct fabric *fabric, int nic)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    return nic / shape->nics_per_host * shape->pcie_switches +
+           nic % shape->nics_per_host * shape->pcie_switches / shape->nics_per_host;
+}
+static inline int fabric_socket_of_pcie(const struct fabric *fabric, int pcie)
+{
+    const struct fabric_shape *shape = &fabric->shape;
+    return pcie / shape->pcie_switches * shape->sockets + pcie % shape->pcie_switches * shape->sockets / shape->pcie_switches;
 }
 /* ToRs are numbered set by set; ToR t is number t % tors_per_set of its set. */
 int fabric_tor_of_port(const struct fabric *fabric, int port);

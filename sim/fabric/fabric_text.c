@@ -8,11 +8,29 @@
 #include "model/base/units.h"
 #include "sim/fabric/fabric.h"
 
-enum { WORD_MAX = 96 };
+enum { WORD_MAX = 256 };
 
-static const char *const keys[] = {"hosts", "gpus", "nics", "ports",  "tors", "planes", "tor",
-                                   "agg",   "core", "aggs", "nvlink", "pcie", "latency"};
-enum key { HOSTS, GPUS, NICS, PORTS, TORS, PLANES, TOR, AGG, CORE, AGGS, NVLINK, PCIE, LATENCY, N_KEYS };
+static const char *const keys[] = {"hosts", "gpus", "nics",   "ports", "tors",          "planes",  "tor",      "agg",
+                                   "core",  "aggs", "nvlink", "pcie",  "pcie_switches", "sockets", "affinity", "latency"};
+enum key {
+    HOSTS,
+    GPUS,
+    NICS,
+    PORTS,
+    TORS,
+    PLANES,
+    TOR,
+    AGG,
+    CORE,
+    AGGS,
+    NVLINK,
+    PCIE,
+    PCIE_SWITCHES,
+    SOCKETS,
+    AFFINITY,
+    LATENCY,
+    N_KEYS
+};
 
 struct reader {
     struct place at; /* of the word being read */
@@ -92,6 +110,32 @@ static void latency_read(struct reader *r, char *text)
         diag_error(r->diags, r->at, "%s: %s", r->word, why);
 }
 
+enum status fabric_affinity_parse(const char *text, struct fabric_shape *shape)
+{
+    struct fabric_shape read = *shape;
+
+    for (read.n_affinity = 0;; text++) {
+        char *end;
+        long nic = strtol(text, &end, 10);
+        if (!isdigit((unsigned char)*text) || nic > UINT8_MAX || (*end != ',' && *end != '\0') || read.n_affinity == AFFINITY_MAX)
+            return STATUS_BAD_INPUT;
+        read.affinity[read.n_affinity++] = (uint8_t)nic;
+        text = end;
+        if (*text == '\0')
+            break;
+    }
+    *shape = read;
+    return STATUS_OK;
+}
+
+static void affinity_read(struct reader *r, const char *text)
+{
+    if (fabric_affinity_parse(text, &r->shape) != STATUS_OK)
+        diag_error(r->diags, r->at,
+                   "affinity: '%s' is not a list of NICs, one for each GPU of a host (at most %d); write for example 0,0,1,1",
+                   text, AFFINITY_MAX);
+}
+
 static void value_read(struct reader *r, enum key key, char *text)
 {
     struct fabric_shape *s = &r->shape;
@@ -109,6 +153,9 @@ static void value_read(struct reader *r, enum key key, char *text)
     case AGGS: count_read(r, text, &s->aggs_per_pod); break;
     case NVLINK: ports_read(r, text, &s->nvlink_domain, &s->nvlink_rate); break;
     case PCIE: rate_read(r, text, &s->pcie_rate); break;
+    case PCIE_SWITCHES: ports_read(r, text, &s->pcie_switches, &s->root_rate); break;
+    case SOCKETS: ports_read(r, text, &s->sockets, &s->socket_rate); break;
+    case AFFINITY: affinity_read(r, text); break;
     case LATENCY: latency_read(r, text); break;
     case N_KEYS: break;
     }
@@ -125,7 +172,7 @@ static void key_unknown(struct reader *r, const char *key)
     else
         diag_error(r->diags, r->at,
                    "fabric: there is no '%s'; words are hosts gpus nics ports tors planes tor agg aggs core nvlink "
-                   "pcie latency, each followed by a colon and a value",
+                   "pcie pcie_switches sockets affinity latency, each followed by a colon and a value",
                    key);
 }
 
@@ -242,11 +289,46 @@ PRINTF_LIKE(2, 3) static void put(struct writer *w, const char *format, ...)
         w->used = w->used + (size_t)n < w->size ? w->used + (size_t)n : w->size - 1;
 }
 
+/* In a whole number of gigabytes or gigabits per second where that says it exactly. */
+static const char *rate_write(double rate, double per_byte, const char *unit, char *buffer, size_t size)
+{
+    double whole = floor(rate * per_byte / 1e9 + 0.5);
+
+    if (whole * 1e9 / per_byte != rate || whole > 1e6)
+        return quantity_write(rate, DIM_RATE, buffer, size);
+    snprintf(buffer, size, "%.0f%s", whole, unit);
+    return buffer;
+}
+
+/* In a host rates are said in bytes, in the network in bits. */
+static void put_host_ports(struct writer *w, const char *before, int count, double rate)
+{
+    char text[48];
+
+    put(w, "%s%dx%s", before, count, rate_write(rate, 1, "GB/s", text, sizeof text));
+}
+
 static void put_ports(struct writer *w, const char *before, int count, double rate)
 {
     char text[48];
 
-    put(w, "%s%dx%s", before, count, quantity_write(rate, DIM_RATE, text, sizeof text));
+    put(w, "%s%dx%s", before, count, rate_write(rate, 8, "Gbps", text, sizeof text));
+}
+
+static void put_host(struct writer *w, const struct fabric_shape *s)
+{
+    char text[48];
+
+    if (s->nvlink_domain > 1)
+        put_host_ports(w, " nvlink:", s->nvlink_domain, s->nvlink_rate);
+    if (s->pcie_rate > 0)
+        put(w, " pcie:%s", rate_write(s->pcie_rate, 1, "GB/s", text, sizeof text));
+    if (s->pcie_switches > 0)
+        put_host_ports(w, " pcie_switches:", s->pcie_switches, s->root_rate);
+    if (s->sockets > 0)
+        put_host_ports(w, " sockets:", s->sockets, s->socket_rate);
+    for (int i = 0; i < s->n_affinity; i++)
+        put(w, "%s%d", i > 0 ? "," : " affinity:", s->affinity[i]);
 }
 
 char *fabric_format(const struct fabric *fabric, char *buffer, size_t size)
@@ -269,54 +351,8 @@ char *fabric_format(const struct fabric *fabric, char *buffer, size_t size)
     }
     if (fabric->layers > 1)
         put(&w, " aggs:%d", s->aggs_per_pod);
-    if (s->nvlink_domain > 1)
-        put_ports(&w, " nvlink:", s->nvlink_domain, s->nvlink_rate);
-    if (s->pcie_rate > 0)
-        put(&w, " pcie:%s", quantity_write(s->pcie_rate, DIM_RATE, one, sizeof one));
+    put_host(&w, s);
     put(&w, " latency:%s/%s", quantity_write(s->latency_s, DIM_TIME, one, sizeof one),
         quantity_write(s->hop_latency_s, DIM_TIME, two, sizeof two));
-    return buffer;
-}
-
-char *fabric_link_name(const struct fabric *f, uint32_t link, char *buffer, size_t size)
-{
-    const struct fabric_shape *s = &f->shape;
-    enum fabric_layer layer = fabric_layer_of(f, link);
-    int at = (int)(link - f->first[layer]);
-    bool down = layer % 2 != 0; /* layers come in pairs */
-    char low[40], high[40];
-
-    switch (layer) {
-    case LAYER_NVLINK_OUT:
-    case LAYER_NVLINK_IN:
-        snprintf(low, sizeof low, "gpu %d", at);
-        snprintf(high, sizeof high, "nvswitch %d", at / s->nvlink_domain);
-        break;
-    case LAYER_PCIE_OUT:
-    case LAYER_PCIE_IN:
-        snprintf(low, sizeof low, "host %d", at / s->nics_per_host);
-        snprintf(high, sizeof high, "nic %d", at % s->nics_per_host);
-        break;
-    case LAYER_NIC_UP:
-    case LAYER_NIC_DOWN:
-        snprintf(low, sizeof low, "host %d nic port %d", fabric_host_of_port(f, at), at % (s->nics_per_host * s->ports_per_nic));
-        snprintf(high, sizeof high, "tor %d", fabric_tor_of_port(f, at));
-        break;
-    case LAYER_TOR_UP:
-    case LAYER_TOR_DOWN: {
-        int tor = at / s->tor_up, pod = fabric_pod_of_tor(f, tor);
-        snprintf(low, sizeof low, "tor %d port %d", tor, at % s->tor_up);
-        snprintf(high, sizeof high, "agg %d", fabric_agg(f, fabric_plane_of_tor(f, tor), pod, at % s->tor_up / f->agg_cables));
-        break;
-    }
-    default: {
-        int agg = at / s->agg_up, in_plane = f->n_aggs / s->planes, plane = agg / in_plane;
-        int group = agg % in_plane % f->core_groups;
-        snprintf(low, sizeof low, "agg %d port %d", agg, at % s->agg_up);
-        snprintf(high, sizeof high, "core %d",
-                 (plane * f->core_groups + group) * f->cores_per_group + at % s->agg_up / f->core_cables);
-    }
-    }
-    snprintf(buffer, size, "%s -> %s", down ? high : low, down ? low : high);
     return buffer;
 }

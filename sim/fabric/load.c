@@ -171,7 +171,8 @@ enum status load_run(const struct router *router, const struct load *load, struc
 {
     const struct fabric *fabric = router->fabric;
     const struct fabric_shape *s = &fabric->shape;
-    int n = load->gpus > 0 ? load->gpus : fabric->n_gpus, queue_pairs = load->queue_pairs > 0 ? load->queue_pairs : 1;
+    int n = load->gpus > 0 ? load->gpus : fabric->n_gpus,
+        queue_pairs = (load->queue_pairs > 0 ? load->queue_pairs : 1) * fabric_gpu_ports(fabric);
     double transfers = (load->pattern == LOAD_ALL_TO_ALL ? (double)n * (n - 1) : n) * queue_pairs;
     enum status status = load_check(fabric, load, n, transfers, diags);
 

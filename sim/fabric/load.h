@@ -30,7 +30,7 @@ struct load {
     int stride;      /* of a shift; 0: half of the GPUs */
     double bytes;    /* each GPU sends */
     double jitter;   /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
-    int queue_pairs; /* per connection; 0: 1 */
+    int queue_pairs; /* per connection and NIC port of a GPU; 0: 1 */
     uint64_t seed;   /* of the permutation and of the jitter */
 };
 

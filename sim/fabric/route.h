@@ -19,7 +19,8 @@
  * `rail_aware`, and where the two are in different planes, through the GPU of the source's host (NVLink) whose NIC is on the
  * destination's rail, as NCCL's PXN does, so that the fabric is entered on that rail.
  *
- * Several queue pairs of a connection differ in their hash only (and in the port, for NICs with several).
+ * Several queue pairs of a connection differ in their hash, and in the port where a GPU has several, of one NIC or of more: they
+ * take one after the other. Through the host a transfer goes as fabric.h says.
  *
  * Cost: about 60 ns for a path of six hops without failed links. Failed links: the candidates of each switch are tried.
  */
@@ -28,7 +29,7 @@
 
 #include "sim/fabric/fabric.h"
 
-enum { PATH_HOPS = 10 }; /* NVLink 2, PCIe 1, up 3, down 3, PCIe 1 */
+enum { PATH_HOPS = 20 }; /* NVLink 2, in the host 6, up 3, down 3, in the host 6 */
 
 struct path {
     uint32_t links[PATH_HOPS];

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct place at = {.file = "fuzz"};
     struct fabric fabric, again;
     if (fabric_parse(text, at, &fabric, &diags) == STATUS_OK) {
-        char once[512], twice[512];
+        char once[FABRIC_TEXT_MAX], twice[FABRIC_TEXT_MAX];
         fuzz_expect(fabric_check(&fabric, &diags) == STATUS_OK, "an accepted fabric holds together");
         routes_try(&fabric);
         fabric_format(&fabric, once, sizeof once);

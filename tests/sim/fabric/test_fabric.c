@@ -105,7 +105,7 @@ START_TEST(layers_of_links)
     ck_assert_int_eq(fabric_layer_of(&fabric, 12288), LAYER_NIC_DOWN);
     ck_assert_int_eq(fabric_layer_of(&fabric, 73727), LAYER_AGG_DOWN);
     char name[96];
-    ck_assert_str_eq(fabric_link_name(&fabric, 33, name, sizeof name), "host 33 nic port 0 -> tor 1");
+    ck_assert_str_eq(fabric_link_name(&fabric, 33, name, sizeof name), "host 33 nic 0 port 0 -> tor 1");
     ck_assert_str_eq(fabric_link_name(&fabric, 2 * 12288 + 35, name, sizeof name), "tor 1 port 3 -> agg 3");
     fabric_free(&fabric);
 }
@@ -123,6 +123,42 @@ START_TEST(oversubscription)
 }
 END_TEST
 
+/* Planes, ports and what hosts are like inside, from the keys of a cluster: eight NICs of two ports, a port in each of two planes
+ * and all sixteen ports of a host on ToRs of their own. */
+START_TEST(planes_and_hosts_from_a_cluster)
+{
+    struct diags diags = {0};
+    struct cluster cluster;
+    struct fabric fabric;
+    ck_assert_int_eq(catalog_cluster("megascale-a100", &cluster, &diags), STATUS_OK);
+    cluster.nodes = 128;
+    cluster.fabric_layers = 2;
+    cluster.nic_ports = 2;
+    cluster.planes = 2;
+    cluster.pcie_rate = cluster.pcie_root_rate = 32e9;
+    cluster.pcie_switches = 4;
+    cluster.sockets = 2;
+    cluster.socket_rate = 40e9;
+    snprintf(cluster.nic_affinity, sizeof cluster.nic_affinity, "1,0,3,2,5,4,7,6");
+    ck_assert_int_eq(fabric_create(&cluster, &fabric, &diags), STATUS_OK);
+    ck_assert_int_eq(fabric_check(&fabric, &diags), STATUS_OK);
+    struct fabric_counts counts = fabric_counts(&fabric);
+    ck_assert_int_eq(counts.tors, 2 * 16);
+    ck_assert_int_eq(counts.ports, 128 * 16);
+    ck_assert_double_eq_tol(counts.bisection, 128 * 8 * 25e9 / 2, 1);
+    ck_assert_int_eq(fabric_nic_of_gpu(&fabric, 8), 9);
+    ck_assert_int_eq(fabric_gpu_of_nic(&fabric, 1, 0), 9);
+    ck_assert_uint_eq(fabric_layer_links(&fabric, LAYER_GPU_OUT), 1024);
+    ck_assert_uint_eq(fabric_layer_links(&fabric, LAYER_PCIE_IN), 1024);
+    ck_assert_uint_eq(fabric_layer_links(&fabric, LAYER_ROOT_OUT), 512);
+    ck_assert_uint_eq(fabric_layer_links(&fabric, LAYER_SOCKET_IN), 256);
+    fabric_free(&fabric);
+    snprintf(cluster.nic_affinity, sizeof cluster.nic_affinity, "one each");
+    ck_assert_int_eq(fabric_create(&cluster, &fabric, &diags), STATUS_BAD_INPUT);
+    diags_free(&diags);
+}
+END_TEST
+
 static const char *const texts[] = {
     "clos tor:64x200G",
     "clos hosts:100 tor:64x200G/32x400G agg:64x400G",
@@ -130,11 +166,13 @@ static const char *const texts[] = {
     "clos hosts:64 gpus:8 nics:8x400G ports:2 planes:2 tors:16 tor:64x200G/64x200G agg:64x200G nvlink:8x450GB/s pcie:64GB/s",
     "clos hosts:36 gpus:4 nics:4x400G tors:4 tor:36x400G/18x400G agg:8x400G nvlink:72x900GB/s latency:2us/500ns",
     "clos hosts:512 tor:16x100G/16x100G agg:16x100G/16x100G core:32x100G aggs:8",
+    "clos gpus:8 nics:4x200G affinity:0,0,1,1,3,3,2,2 pcie:32GB/s pcie_switches:4x31.5GB/s sockets:2x40GB/s tor:64x200G",
+    "clos gpus:8 nics:3x0.1Gbps affinity:0,0,0,1,1,1,2,2 tor:63x123456789bps",
 };
 
 START_TEST(texts_come_back)
 {
-    char once[512], twice[512];
+    char once[FABRIC_TEXT_MAX], twice[FABRIC_TEXT_MAX];
     struct fabric fabric = parsed(texts[_i]);
     fabric_format(&fabric, once, sizeof once);
     fabric_free(&fabric);
@@ -165,7 +203,18 @@ static const struct refusal refusals[] = {
     {"clos hosts:4096 tor:64x200G/32x400G agg:32x400G core:64x400G",
      "fabric: aggregation switches without uplinks are over-subscribed to zero; give them some (agg:32x400G/32x400G)"},
     {"clos tor:64x200G core:64x400G", "fabric: core switches without aggregation switches below them"},
-    {"clos gpus:8 nics:3x200G tor:64x200G", "fabric: 3 NICs cannot be shared evenly by the 8 GPUs of a host"},
+    {"clos gpus:8 nics:3x200G tor:66x200G",
+     "fabric: 3 NICs cannot be shared evenly by the 8 GPUs of a host; say which (affinity:0,0,1)"},
+    {"clos gpus:4 nics:2x200G affinity:0,0,1 tor:64x200G", "fabric: affinity names the NICs of 3 GPUs, a host has 4"},
+    {"clos gpus:4 nics:2x200G affinity:0,0,1,2 tor:64x200G", "fabric: affinity: GPU 3 uses NIC 2, but a host has NICs 0 to 1"},
+    {"clos gpus:4 nics:2x200G affinity:0,0,,1 tor:64x200G",
+     "affinity: '0,0,,1' is not a list of NICs, one for each GPU of a host (at most 64); write for example 0,0,1,1"},
+    {"clos gpus:8 nics:8x200G pcie_switches:3x32GB/s tor:64x200G",
+     "fabric: the 8 GPUs and 8 NICs of a host do not divide evenly over 3 PCIe switches"},
+    {"clos gpus:8 nics:8x200G pcie_switches:4x32GB/s sockets:3x40GB/s tor:64x200G",
+     "fabric: the 4 PCIe switches of a host do not divide evenly over 3 CPUs"},
+    {"clos gpus:8 nics:8x200G sockets:2x40GB/s tor:64x200G",
+     "fabric: the 0 PCIe switches of a host do not divide evenly over 2 CPUs"},
     {"clos gpus:8 nics:8x200G tors:3 tor:64x200G",
      "fabric: the 8 NIC ports of a host do not divide evenly over 3 ToRs of its set"},
     {"clos gpus:8 nics:8x200G tor:63x200G", "fabric: a ToR's 63 host ports are not a multiple of the 8 that each host takes"},
@@ -216,6 +265,7 @@ int main(void)
     tcase_add_test(all, megascale_from_its_cluster);
     tcase_add_test(all, megascale_from_text);
     tcase_add_test(all, every_cluster_of_the_catalog);
+    tcase_add_test(all, planes_and_hosts_from_a_cluster);
     tcase_add_test(all, fat_trees);
     tcase_add_test(all, layers_of_links);
     tcase_add_test(all, oversubscription);

@@ -129,6 +129,30 @@ START_TEST(shared_nics_are_shared_alike)
 }
 END_TEST
 
+/* More NICs than GPUs, and NICs of two ports: a connection has a queue pair on each, so nothing lies idle and the closed form's
+ * rate is reached. */
+START_TEST(all_nics_and_ports_are_used)
+{
+    static const struct {
+        int nics, ports;
+    } hosts[] = {{16, 1}, {8, 2}, {16, 2}, {4, 2}};
+    for (int i = 0; i < 4; i++) {
+        struct job_case c;
+        struct diags diags = {0};
+        job_create(&c, 4, 64, "tp=8,pp=2,dp=2,mb=1");
+        fabric_free(&c.fabric);
+        c.cluster.nics_per_node = hosts[i].nics;
+        c.cluster.nic_rate = 8 * 25e9 / hosts[i].nics;
+        c.cluster.nic_ports = hosts[i].ports;
+        c.job.features = c.layout.features = FEATURE_BIT(FUSED_OPS);
+        ck_assert_int_eq(fabric_create(&c.cluster, &c.fabric, &diags), STATUS_OK);
+        struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
+        ck_assert_double_eq_tol((double)step_of(&c, &options) / (double)step_of(&c, NULL), 1, 1e-3);
+        fabric_free(&c.fabric);
+    }
+}
+END_TEST
+
 /* ---- edges */
 
 START_TEST(edges_by_hand)
@@ -522,6 +546,7 @@ int main(void)
     tcase_add_test(all, alone_it_is_the_closed_form);
     tcase_add_test(all, a_pipeline_alone_takes_the_analytic_time);
     tcase_add_test(all, shared_nics_are_shared_alike);
+    tcase_add_test(all, all_nics_and_ports_are_used);
     tcase_add_test(all, edges_by_hand);
     tcase_add_test(all, trees_are_trees);
     tcase_add_test(all, all_to_all_is_all_pairs);

@@ -19,8 +19,9 @@ static struct fabric parsed(const char *text)
 }
 
 /* Each link begins where the one before ended, by the names of the links, which do not share code with routing. */
-static void assert_path(const struct fabric *fabric, const struct path *path, int from_host, int to_host)
+static void assert_path(const struct fabric *fabric, const struct path *path, int from, int to)
 {
+    int from_host = from / fabric->shape.gpus_per_host, to_host = to / fabric->shape.gpus_per_host;
     char at[96] = "", name[96], host[32];
     for (int h = 0; h < path->n; h++) {
         fabric_link_name(fabric, path->links[h], name, sizeof name);
@@ -28,7 +29,10 @@ static void assert_path(const struct fabric *fabric, const struct path *path, in
         char *arrow = strstr(name, " -> ");
         *arrow = '\0';
         if (h == 0) {
-            snprintf(host, sizeof host, "host %d nic", from_host);
+            if (strncmp(name, "gpu ", 4) == 0)
+                snprintf(host, sizeof host, "gpu %d", from);
+            else
+                snprintf(host, sizeof host, "host %d nic", from_host);
             ck_assert_msg(strncmp(name, host, strlen(host)) == 0, "%s", name);
         } else {
             /* "tor 3 port 5" is a port of "tor 3" */
@@ -36,11 +40,14 @@ static void assert_path(const struct fabric *fabric, const struct path *path, in
                           "%s after %s", name, at);
         }
         char *port = strstr(arrow + 4, " port ");
-        if (port != NULL && strstr(arrow + 4, "nic") == NULL)
+        if (port != NULL)
             *port = '\0';
         memcpy(at, arrow + 4, strlen(arrow + 4) + 1);
     }
-    snprintf(host, sizeof host, "host %d nic", to_host);
+    if (strncmp(at, "gpu ", 4) == 0)
+        snprintf(host, sizeof host, "gpu %d", to);
+    else
+        snprintf(host, sizeof host, "host %d nic", to_host);
     ck_assert_msg(strncmp(at, host, strlen(host)) == 0, "ends at %s", at);
 }
 
@@ -52,6 +59,11 @@ static const char *const fabrics[] = {
     "clos hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G",
     "clos hosts:64 gpus:8 nics:8x400G ports:2 planes:2 tors:16 tor:8x200G/8x200G agg:32x200G/32x200G core:64x200G",
     "clos hosts:300 tor:16x100G/16x100G agg:16x100G/16x100G core:32x100G aggs:8",
+    "clos hosts:64 gpus:8 nics:4x200G pcie:32GB/s pcie_switches:4x32GB/s sockets:2x40GB/s affinity:0,0,1,1,3,2,3,2 "
+    "tor:16x200G/8x200G "
+    "agg:32x200G",
+    "clos hosts:64 gpus:4 nics:8x100G ports:2 pcie:64GB/s pcie_switches:2x64GB/s tor:64x50G/32x50G agg:32x50G",
+    "clos hosts:64 gpus:8 nics:2x200G pcie:32GB/s pcie_switches:8x32GB/s sockets:2x40GB/s tor:64x200G/8x200G agg:32x200G",
 };
 
 START_TEST(paths_hang_together)
@@ -59,7 +71,6 @@ START_TEST(paths_hang_together)
     struct fabric fabric = parsed(fabrics[_i]);
     struct random_stream s = random_stream_named(7, 7, (uint64_t)_i);
     uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
-    int g = fabric.shape.gpus_per_host;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3000; i++) {
             struct router router = {.fabric = &fabric, .routing = (enum routing)(i % N_ROUTINGS), .seed = 3, .load = loads};
@@ -67,8 +78,8 @@ START_TEST(paths_hang_together)
             struct path path;
             if (from == to || !route_gpus(&router, from, to, (uint32_t)i, &path))
                 continue;
-            ck_assert_int_le(path.n, 8);
-            assert_path(&fabric, &path, from / g, to / g);
+            ck_assert_int_le(path.n, PATH_HOPS);
+            assert_path(&fabric, &path, from, to);
             for (int h = 0; h < path.n; h++)
                 loads[path.links[h]]++;
         }
@@ -118,6 +129,92 @@ START_TEST(planes_are_joined_by_hosts)
     ck_assert_int_eq(fabric_layer_of(&joined, path.links[1]), LAYER_NVLINK_IN);
     fabric_free(&apart);
     fabric_free(&joined);
+}
+END_TEST
+
+/* ---- inside hosts */
+
+static void assert_way(const struct fabric *fabric, int from, int to, uint32_t queue_pair, const char *const *want)
+{
+    struct router router = {.fabric = fabric, .routing = ROUTING_STATIC};
+    struct path path;
+    char name[96];
+    int h = 0;
+    ck_assert(route_gpus(&router, from, to, queue_pair, &path));
+    for (; want[h] != NULL; h++) {
+        ck_assert_int_lt(h, path.n);
+        ck_assert_str_eq(fabric_link_name(fabric, path.links[h], name, sizeof name), want[h]);
+    }
+    ck_assert_int_eq(path.n, h);
+}
+
+/* Two GPUs for a NIC on their PCIe switch; a NIC on a switch of the same CPU; a NIC beyond the other CPU. */
+START_TEST(ways_inside_hosts)
+{
+    struct fabric near = parsed("clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s pcie_switches:4x32GB/s tor:16x200G");
+    assert_way(&near, 3, 8, 0,
+               (const char *[]){"gpu 3 -> host 0 pcie 1", "host 0 pcie 1 -> host 0 nic 1", "host 0 nic 1 port 0 -> tor 0",
+                                "tor 0 -> host 1 nic 0 port 0", "host 1 nic 0 -> host 1 pcie 0", "host 1 pcie 0 -> gpu 8", NULL});
+    fabric_free(&near);
+    struct fabric far = parsed("clos hosts:4 gpus:8 nics:2x200G pcie:32GB/s pcie_switches:4x32GB/s sockets:2x40GB/s "
+                               "affinity:0,0,0,0,1,1,1,0 tor:8x200G");
+    assert_way(&far, 2, 12, 0,
+               (const char *[]){"gpu 2 -> host 0 pcie 1", "host 0 pcie 1 -> host 0 cpu 0", "host 0 cpu 0 -> host 0 pcie 0",
+                                "host 0 pcie 0 -> host 0 nic 0", "host 0 nic 0 port 0 -> tor 0", "tor 0 -> host 1 nic 1 port 0",
+                                "host 1 nic 1 -> host 1 pcie 2", "host 1 pcie 2 -> gpu 12", NULL});
+    assert_way(&far, 7, 12, 0,
+               (const char *[]){"gpu 7 -> host 0 pcie 3", "host 0 pcie 3 -> host 0 cpu 1", "host 0 cpu 1 -> host 0 other cpus",
+                                "host 0 other cpus -> host 0 cpu 0", "host 0 cpu 0 -> host 0 pcie 0",
+                                "host 0 pcie 0 -> host 0 nic 0", "host 0 nic 0 port 0 -> tor 0", "tor 0 -> host 1 nic 1 port 0",
+                                "host 1 nic 1 -> host 1 pcie 2", "host 1 pcie 2 -> gpu 12", NULL});
+    fabric_set_speed(&far, far.first[LAYER_SOCKET_OUT] + 1, 0);
+    struct router router = {.fabric = &far, .routing = ROUTING_STATIC};
+    struct path path;
+    ck_assert(!route_gpus(&router, 7, 12, 0, &path));
+    ck_assert(route_gpus(&router, 6, 12, 0, &path));
+    fabric_free(&far);
+    struct fabric many = parsed("clos hosts:4 gpus:2 nics:4x100G ports:2 tor:32x50G");
+    ck_assert_int_eq(fabric_gpu_ports(&many), 4);
+    assert_way(&many, 1, 2, 3, (const char *[]){"host 0 nic 3 port 1 -> tor 0", "tor 0 -> host 1 nic 1 port 1", NULL});
+    fabric_free(&many);
+}
+END_TEST
+
+/* The slowest rate of a shift by one host: what a part of the host leaves to those that share it, by hand. */
+START_TEST(shares_inside_hosts)
+{
+    static const struct {
+        const char *text, *slow; /* a link at a quarter of its rate */
+        double worst, best;      /* GB/s */
+    } cases[] = {
+        /* two GPUs on a NIC of 25 GB/s; its lanes at 8 GB/s; one GPU's lanes at 8 GB/s, which leaves 17 to the other */
+        {"clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s tor:16x200G", NULL, 12.5, 12.5},
+        {"clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s tor:16x200G", "host 0 pcie -> host 0 nic 1", 4, 12.5},
+        {"clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s tor:16x200G", "gpu 2 -> host 0 pcie", 8, 17},
+        /* two NICs of 50 GB/s for a GPU whose lanes carry 64 */
+        {"clos hosts:4 gpus:4 nics:8x400G pcie:64GB/s tor:32x400G", NULL, 64, 64},
+        /* three of four GPUs of a CPU use the NIC of another PCIe switch, each switch over its own way of 10 GB/s, and down to
+         * the NIC's over one; the NIC's own GPU has the rest */
+        {"clos hosts:4 gpus:4 nics:1x400G pcie_switches:4x10GB/s tor:4x400G", NULL, 10 / 3.0, 40},
+        /* the two GPUs of the other CPU share the way between CPUs */
+        {"clos hosts:4 gpus:4 nics:1x400G pcie_switches:4x64GB/s sockets:2x10GB/s tor:4x400G", NULL, 5, 20},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct diags diags = {0};
+        struct fabric fabric = parsed(cases[i].text);
+        struct router router = {.fabric = &fabric};
+        struct load load = {.pattern = LOAD_SHIFT, .bytes = 1e9, .stride = fabric.shape.gpus_per_host};
+        struct load_result result;
+        char name[96];
+        for (uint32_t l = 0; cases[i].slow != NULL && l < fabric_links(&fabric); l++)
+            if (strcmp(fabric_link_name(&fabric, l, name, sizeof name), cases[i].slow) == 0)
+                fabric_set_speed(&fabric, l, 0.25);
+        ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+        ck_assert_double_eq_tol(result.rates[0] / 1e9, cases[i].worst, 1e-6);
+        ck_assert_double_eq_tol(result.rates[result.n_connections - 1] / 1e9, cases[i].best, 1e-6);
+        load_result_free(&result);
+        fabric_free(&fabric);
+    }
 }
 END_TEST
 
@@ -251,6 +348,8 @@ int main(void)
     tcase_add_loop_test(all, paths_hang_together, 0, (int)(sizeof fabrics / sizeof fabrics[0]));
     tcase_add_test(all, routes_around_failures_until_none_is_left);
     tcase_add_test(all, planes_are_joined_by_hosts);
+    tcase_add_test(all, ways_inside_hosts);
+    tcase_add_test(all, shares_inside_hosts);
     tcase_add_test(all, ecmp_collisions);
     tcase_add_test(all, adaptive_and_static_do_not_collide);
     tcase_add_test(all, polarisation_and_queue_pairs);
