@@ -65,7 +65,23 @@ static const struct option_row options[] = {
      .low = 0,
      .high = 100,
      .help = "exit code 5 when the step's error is larger; without it only the numbers must hold"},
-    {.name = "rate", .argument = "X", .type = OPTION_TEXT, .initial = "0.001", .help = "learning rate of Adam"},
+    {.name = "rate", .argument = "X", .type = OPTION_TEXT, .initial = "0.001", .help = "learning rate of the optimizer"},
+    {.name = "clip",
+     .argument = "X",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_COUNT,
+     .low = 0,
+     .high = 1e9,
+     .help = "gradients of a larger norm are scaled down to it; any otherwise",
+     .key = "job.clip"},
+    {.name = "dropout",
+     .argument = "SHARE",
+     .type = OPTION_QUANTITY,
+     .dimension = DIM_FRACTION,
+     .low = 0,
+     .high = 0.99,
+     .help = "of each branch's elements that are dropped before the residual sum, such as 0.1",
+     .key = "job.dropout"},
     {.name = "text",
      .argument = "FILE",
      .type = OPTION_TEXT,
@@ -101,7 +117,8 @@ static const struct option_row options[] = {
 
 /* ---- options */
 
-static enum status read_text(struct invocation *call, int64_t vocab, int64_t seq_len, char **text, struct thread_run_options *how)
+/* `needed`: bytes of a sample, with the tokens that are only predicted. */
+static enum status read_text(struct invocation *call, int64_t vocab, int64_t needed, char **text, struct thread_run_options *how)
 {
     const char *path = option_text(call, "text");
     if (!path)
@@ -111,9 +128,9 @@ static enum status read_text(struct invocation *call, int64_t vocab, int64_t seq
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, TEXT_BYTES_MAX, text, &how->n_text, &call->diags);
-    if (status == STATUS_OK && how->n_text <= (size_t)seq_len) {
+    if (status == STATUS_OK && how->n_text < (size_t)needed) {
         diag_error(&call->diags, NOWHERE, "--text: %s has %zu bytes; a sequence needs %lld", path, how->n_text,
-                   (long long)seq_len + 1);
+                   (long long)needed);
         return STATUS_BAD_INPUT;
     }
     how->text = (const unsigned char *)*text;
@@ -142,7 +159,8 @@ static enum status read_options(struct invocation *call, const struct job_setup 
                    setup->experiment.gpus);
         return STATUS_USAGE;
     }
-    return read_text(call, setup->experiment.model.vocab, setup->experiment.job.seq_len, text, how);
+    const struct transformer *model = &setup->experiment.model;
+    return read_text(call, model->vocab, setup->experiment.job.seq_len + 1 + model->mtp_layers, text, how);
 }
 
 /* ---- the command */

@@ -75,12 +75,12 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .device = device,
                           .world = world,
                           .rate = options->rate,
-                          .clip = options->clip,
-                          .dropout = options->dropout,
+                          .clip = (float)options->setting->job->clip,
+                          .dropout = (float)options->setting->job->dropout,
                           .seed = options->seed,
                           .micro_batches = layout_micro_batches(layout, options->setting->job)};
     rank->status = runtime_supports(layout, options->setting, &rank->diags);
-    if (options->program->rolling && options->clip > 0) {
+    if (options->program->rolling && rank->clip > 0) {
         diag_error(&rank->diags, NOWHERE, "gradients cannot be clipped under schedule=%s, which does not wait for their norm",
                    schedule_name(layout->schedule));
         rank->status = STATUS_MISSING;

@@ -23,8 +23,6 @@ struct rank_options {
     struct data_source data;
     uint64_t seed;
     float rate;
-    float clip;    /* largest norm of the gradients, 0: any */
-    float dropout; /* probability that an element of a branch is dropped */
 };
 
 /* What is asked of one rank to go wrong. */

@@ -18,9 +18,7 @@ struct rank_options run_rank_options(const struct program *program, const struct
                                           .text = options->text,
                                           .n_text = options->n_text},
                                  .seed = options->seed,
-                                 .rate = options->rate,
-                                 .clip = options->clip,
-                                 .dropout = options->dropout};
+                                 .rate = options->rate};
 }
 
 void rank_record_new(struct rank_record *record, const struct program *program, int rank, int steps)

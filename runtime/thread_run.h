@@ -17,8 +17,6 @@ struct thread_run_options {
     int steps; /* at least 1 */
     uint64_t seed;
     float rate;                /* learning rate; 0: weights stay as they are */
-    float clip;                /* largest norm of the gradients, 0: any */
-    float dropout;             /* probability that an element of a branch is dropped */
     const unsigned char *text; /* NULL: synthetic tokens */
     size_t n_text;
     nanos timeout;                     /* of any wait for another rank; 0: a minute */

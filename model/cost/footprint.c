@@ -97,13 +97,14 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     return k;
 }
 
-/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line; an eager RMS norm keeps fp32
- * copies. */
-static struct kept kept_by_stream(const struct layout *layout, const struct transformer *m)
+/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line or of a job that names dropout; an
+ * eager RMS norm keeps fp32 copies. */
+static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting)
 {
+    const struct transformer *m = setting->model;
     double h = (double)m->hidden;
     double bytes = 2 * h * 4;
-    if (drops_out(layout, m))
+    if (drops_out(layout, m) || setting->job->dropout > 0)
         bytes += 2 * h;
     if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
         bytes += 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
@@ -122,7 +123,7 @@ static double layer_bytes_full(const struct layout *layout, const struct setting
     const struct transformer *m = setting->model;
     struct kept a = kept_by_attention(layout, setting, scores);
     struct kept f = mixture ? kept_by_experts(m) : kept_by_mlp(layout, m);
-    struct kept s = kept_by_stream(layout, m);
+    struct kept s = kept_by_stream(layout, setting);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
 }

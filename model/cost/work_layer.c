@@ -33,13 +33,14 @@ static void norm(struct layer_builder *b, bool backward)
 }
 
 /* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come
- * with models of the GPT-2 line: fused they add a one-byte mask, unfused a read and a write each. */
+ * with models of the GPT-2 line: fused they add a one-byte mask, unfused a read and a write each. A job that names dropout has it
+ * in any model. */
 static void residual(struct layer_builder *b, bool backward)
 {
     double elements = b->local_tokens * (double)b->model->hidden;
     double bytes = backward ? 3 * BF16 : 3 * BF16;
     int kernels = 1;
-    if (b->model->linear_bias) {
+    if (b->model->linear_bias || b->job->dropout > 0) {
         bytes += backward ? 2 * BF16 + 1 : 1; /* mask; the gradient behind the dropout is a tensor of its own */
         if (!fused_elementwise(b)) {
             bytes += backward ? 2 * BF16 : 2 * 2 * BF16;

@@ -66,6 +66,8 @@ struct job {
     feature_set features;
     int64_t window; /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
     double tokens;  /* training budget, for days and GPU-hours; 0 not given */
+    double clip;    /* largest norm of the gradients; 0: any */
+    double dropout; /* probability that an element of a branch is dropped before the residual sum */
 };
 
 #endif

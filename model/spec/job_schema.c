@@ -80,6 +80,10 @@ static const struct field job_rows[] = {
     CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
     QUANTITY("tokens", struct job, tokens, DIM_COUNT, 1, 1e18, UNSET, "training budget"),
+    QUANTITY("clip", struct job, clip, DIM_COUNT, 0, 1e9, UNSET,
+             "largest norm of the gradients, executed by validate; any when left out"),
+    QUANTITY("dropout", struct job, dropout, DIM_FRACTION, 0, 0.99, UNSET,
+             "share of each branch's elements dropped before the residual sum, executed by validate"),
 };
 const struct schema job_schema = SCHEMA("job", job_rows);
 

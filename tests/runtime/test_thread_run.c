@@ -26,9 +26,9 @@ START_TEST(two_runs_give_the_same_bits)
     static const enum toy_model models[] = {TOY_GPT, TOY_MIXTURE, TOY_LATENT};
     static const char *const layouts[] = {"tp=2,pp=2,dp=2,zero=1,sp=1,schedule=1f1b", "tp=2,sp=1,dp=2,ep=4,zero=1",
                                           "cp=2,dp=2,ep=2,zero=3,recompute=full"};
-    options.dropout = _i ? 0.125f : 0;
-    options.clip = 0.5f;
     toy_laid_out(&toy, models[_i], layouts[_i], OVERLAPS);
+    toy.job.dropout = _i ? 0.125 : 0;
+    toy.job.clip = 0.5;
     toy_run(&toy, DETAIL_KERNEL, &options, &a, NULL);
     toy_run(&toy, DETAIL_KERNEL, &options, &b, NULL);
     for (int s = 0; s < 3; s++)

@@ -75,9 +75,9 @@ START_TEST(clipping_bounds_the_step)
     run_still(&toy, options, &still);
     double norm = still.steps[0].gradient_norm;
     for (int loose = 0; loose < 2; loose++) {
-        options.clip = (float)(norm * (loose ? 2 : 0.25));
+        toy.job.clip = norm * (loose ? 2 : 0.25);
         toy_run(&toy, DETAIL_KERNEL, &options, &run, NULL);
-        double expected = 0.5 * (loose ? norm : options.clip);
+        double expected = 0.5 * (loose ? norm : toy.job.clip);
         ck_assert_double_eq_tol(distance(run.weights, still.weights, 0, run.n_gradients), expected, 1e-5 * expected);
         thread_run_free(&run);
     }
@@ -143,9 +143,10 @@ START_TEST(optimizers_follow_one_rank)
     } cases[] = {{OPTIMIZER_ADAM, 1e-3f, 5e-3}, {OPTIMIZER_LAMB, 1e-3f, 5e-3}, {OPTIMIZER_SGD, 0.1f, 2e-5}};
     struct toy one, many;
     for (int k = 0; k < 3; k++) {
-        struct thread_run_options options = {.steps = 3, .seed = 5, .rate = cases[k].rate, .clip = 1, .gradients = true};
+        struct thread_run_options options = {.steps = 3, .seed = 5, .rate = cases[k].rate, .gradients = true};
         toy_laid_out(&one, TOY_MIXTURE, "mb=1", cases[k].optimizer);
         toy_laid_out(&many, TOY_MIXTURE, layouts[_i], cases[k].optimizer);
+        one.job.clip = many.job.clip = 1;
         compare_training(&one, &many, &options, cases[k].tolerance);
     }
 }
@@ -162,12 +163,13 @@ START_TEST(dropout_follows_one_rank)
                                        "pp=2,schedule=zb-1p,recompute=full",
                                        "pp=2,vpp=2,schedule=dualpipe-v",
                                        "pp=2,vpp=2,schedule=dualpipe,dp=2,zero=1"};
-    static const enum toy_model models[] = {TOY_GPT, TOY_MIXTURE};
+    static const enum toy_model models[] = {TOY_GPT, TOY_MIXTURE, TOY_PREDICTION};
     struct toy one, many;
-    for (int m = 0; m < 2; m++) {
-        struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 0.1f, .dropout = 0.25f, .gradients = true};
+    for (int m = 0; m < COUNT(models); m++) {
+        struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 0.1f, .gradients = true};
         toy_laid_out(&one, models[m], "mb=1", OPTIMIZER_SGD);
         toy_laid_out(&many, models[m], some[_i], OPTIMIZER_SGD);
+        one.job.dropout = many.job.dropout = 0.25;
         compare_training(&one, &many, &options, 2e-5);
     }
 }
@@ -178,8 +180,9 @@ START_TEST(dropout_changes_with_the_step)
     static const unsigned char text[] = "\1\7\3\22\5\31\2\6\11\4\17\23\30\12\13\14\1"; /* one sequence of 16 */
     struct toy toy;
     struct thread_run run;
-    struct thread_run_options options = {.steps = 2, .seed = 5, .dropout = 0.5f, .text = text, .n_text = 17};
+    struct thread_run_options options = {.steps = 2, .seed = 5, .text = text, .n_text = 17};
     toy_laid_out(&toy, TOY_GPT, "mb=1", OPTIMIZER_SGD);
+    toy.job.dropout = 0.5;
     toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
     ck_assert(run.steps[0].loss != run.steps[1].loss); /* same data, same weights */
     thread_run_free(&run);
@@ -192,8 +195,9 @@ START_TEST(clipping_needs_the_norm_in_time)
     struct toy toy;
     struct diags diags = {0};
     struct thread_run run;
-    struct thread_run_options options = {.steps = 1, .seed = 1, .clip = 1};
+    struct thread_run_options options = {.steps = 1, .seed = 1};
     toy_laid_out(&toy, TOY_GPT, "pp=2,schedule=zb-2p", OPTIMIZER_ADAM);
+    toy.job.clip = 1;
     ck_assert(toy_run(&toy, DETAIL_CHUNK, &options, &run, &diags) == STATUS_MISSING);
     ck_assert_uint_eq(diags.n_items, 1);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "clip"));
