@@ -9,6 +9,7 @@
 #include "cli/step_explain.h"
 #include "cli/table.h"
 #include "model/cost/work.h"
+#include "sim/collective_flows.h"
 
 #define GIB 0x1p30
 
@@ -81,7 +82,9 @@ void step_report_complete(struct step_report *report)
         assume(report, "all GPUs and links are equally fast: no stragglers, no jitter");
     if (report->flow != NULL)
         assume(report, "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
-    else
+    if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
+        assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
+    if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/random.h"
+
+enum { PURPOSE_PARTNERS = 0x7061 };
 
 /* ---- how a group lies */
 
@@ -152,7 +155,7 @@ static void tree_plan(const struct membership *m, struct collective_plan *plan)
     int n = m->n_domains;
 
     plan->edges = memory_new(4 * (size_t)n * (size_t)m->per_domain, sizeof *plan->edges);
-    plan->share = 0.25;
+    plan->share = 1.0 / (n < 4 ? n : 4); /* as many edges leave the busiest node */
     for (int channel = 0; channel < m->per_domain; channel++)
         for (int x = 1; x < n; x++) {
             int parent = tree_parent(n, x);
@@ -177,34 +180,53 @@ static void all_pairs_plan(const struct fabric *fabric, const int *gpus, int n, 
         }
 }
 
-/* Partners of each member at equal strides around the group, moved on until they lie outside the domain. */
-static void strides_plan(const struct fabric *fabric, const int *gpus, int n, int per_domain, int partners,
-                         struct collective_plan *plan)
+/* Partners of each member, one from each of `partners` equal parts of those outside its domain, at a random place in it that is
+ * the same for all: the x-th after its own domain, counted domain by domain and from its own place in one. So where domains have
+ * as many members everybody also receives from as many. */
+static void sampled_plan(const struct membership *m, int outside, int partners, struct collective_plan *plan)
 {
-    int outside = n - per_domain;
+    struct random_stream stream = random_stream_named(0, PURPOSE_PARTNERS, (uint64_t)partners);
 
-    plan->edges = memory_new((size_t)n * (size_t)partners, sizeof *plan->edges);
-    for (int i = 0; i < n; i++)
-        for (int p = 0; p < partners; p++) {
-            int to = (i + per_domain + (int)((int64_t)p * outside / partners)) % n;
-            for (int moved = 0; moved < n && domain_of(fabric, gpus[to]) == domain_of(fabric, gpus[i]); moved++)
-                to = (to + 1) % n;
-            edge_add(plan, gpus[i], gpus[to]);
-        }
+    plan->edges = memory_new((size_t)m->first[m->n_domains] * (size_t)partners, sizeof *plan->edges);
+    for (int64_t p = 0; p < partners; p++) {
+        int64_t low = p * outside / partners, high = (p + 1) * outside / partners;
+        int x = (int)(low + (int64_t)random_below(&stream, (uint64_t)(high - low)));
+        for (int d = 0; d < m->n_domains; d++)
+            for (int i = 0; i < m->first[d + 1] - m->first[d]; i++)
+                edge_add(plan, m->gpus[m->first[d] + i],
+                         member(m, (d + 1 + x / m->per_domain) % m->n_domains, i + x % m->per_domain));
+    }
 }
 
-static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n, const struct membership *m,
+static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n, const struct membership *m, int partners,
                             struct collective_plan *plan)
 {
     int outside = n - m->per_domain;
 
-    if ((int64_t)n * outside <= ALL_TO_ALL_EDGES || outside <= ALL_TO_ALL_PARTNERS) {
-        plan->share = 1.0 / outside;
+    plan->share = 1.0 / (partners < outside ? partners : outside);
+    if (partners < outside)
+        sampled_plan(m, outside, partners, plan);
+    else
         all_pairs_plan(fabric, gpus, n, plan);
-        return;
-    }
-    plan->share = 1.0 / ALL_TO_ALL_PARTNERS;
-    strides_plan(fabric, gpus, n, m->per_domain, ALL_TO_ALL_PARTNERS, plan);
+}
+
+void collective_all_to_all_create(const struct fabric *fabric, const int *gpus, int n, int partners, struct collective_plan *plan)
+{
+    struct membership m = membership_of(fabric, gpus, n);
+
+    *plan = (struct collective_plan){.shape = SHAPE_ALL_TO_ALL};
+    all_to_all_plan(fabric, gpus, n, &m, partners, plan);
+    free(m.first);
+    free(m.gpus);
+}
+
+static int partners_of(int n, int outside)
+{
+    int partners = ALL_TO_ALL_EDGES / n;
+
+    if ((int64_t)n * outside <= ALL_TO_ALL_EDGES)
+        return outside;
+    return partners > ALL_TO_ALL_PARTNERS ? partners : ALL_TO_ALL_PARTNERS;
 }
 
 void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n,
@@ -219,7 +241,7 @@ void collective_plan_create(const struct fabric *fabric, enum collective_shape s
     else if (shape == SHAPE_TREE)
         tree_plan(&m, plan);
     else
-        all_to_all_plan(fabric, gpus, n, &m, plan);
+        all_to_all_plan(fabric, gpus, n, &m, partners_of(n, n - m.per_domain), plan);
     free(m.first);
     free(m.gpus);
 }

@@ -285,6 +285,16 @@ static bool part_ended(struct network_flow *n, uint32_t flow)
     return true;
 }
 
+static void flows_begin(struct network_flow *n, const struct flows_start *start)
+{
+    if (start->length > 0) {
+        ring_start(n, start->first, start->n, start->length, start->transfer, start->carried, start->parts);
+        return;
+    }
+    for (uint32_t f = start->first; f < start->first + start->n; f++)
+        flow_start(n, f, start->transfer, start->carried);
+}
+
 /* B/s of each edge's part of the NICs while the group is alone: rings and trees have as many channels as members in a domain,
  * over as many NICs as there are; in an all-to-all every member has its share. */
 static double edge_rate(const struct network_flow *n, enum collective_shape shape, const struct group_span *span)
@@ -305,8 +315,10 @@ static void begin_collective(void *state, nanos now, enum collective collective,
     flows_advance(n->flows, now);
     if (!flows->known)
         group_know(n, group);
-    struct cost cost = collective_time(&n->cluster, collective, flows->span, bytes);
-    nanos total = nanos_from_seconds(cost_seconds(cost));
+    struct collective_phases phases = collective_phases(&n->cluster, collective, flows->span, bytes);
+    nanos total = nanos_from_seconds(cost_seconds(collective_time(&n->cluster, collective, flows->span, bytes)));
+    nanos delay = nanos_from_seconds(cost_seconds(phases.before));
+    double seconds = phases.network.bandwidth_s;
     enum collective_shape shape = collective_shape_of(&n->cluster, collective, flows->span, bytes);
     if (shape == SHAPE_NONE) {
         transfer_new(n, what, total, 0);
@@ -314,16 +326,19 @@ static void begin_collective(void *state, nanos now, enum collective collective,
     }
     if (!flows->shapes[shape].known)
         group_shape_open(n, group, shape);
-    uint32_t first = flows->shapes[shape].first, n_flows = flows->shapes[shape].n;
-    uint32_t transfer = transfer_new(n, what, total - nanos_from_seconds(cost.bandwidth_s), n_flows);
-    double carried = cost.bandwidth_s * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share / n->options.queue_pairs;
+    struct flows_start start = {.first = flows->shapes[shape].first,
+                                .n = flows->shapes[shape].n,
+                                .carried = seconds * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share /
+                                           n->options.queue_pairs};
     if (n->options.per_step && shape == SHAPE_RING) {
-        uint32_t length = flows->shapes[shape].ring, parts = (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (length - 1);
-        ring_start(n, first, n_flows, length, transfer, carried, parts);
-        return;
+        start.length = flows->shapes[shape].ring;
+        start.parts = (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
     }
-    for (uint32_t f = first; f < first + n_flows; f++)
-        flow_start(n, f, transfer, carried);
+    start.transfer = transfer_new(n, what, total - delay - nanos_from_seconds(seconds), start.n);
+    if (delay > 0)
+        delayed_starts_add(&n->delayed, now + delay, start);
+    else
+        flows_begin(n, &start);
 }
 
 /* ---- ends */
@@ -343,7 +358,8 @@ static nanos next_end(void *state)
     nanos next = flows_next(n->flows);
     if (n->next_event < n->options.n_events && n->options.events[n->next_event].at < next)
         next = n->options.events[n->next_event].at;
-    return next;
+    nanos delayed = delayed_starts_next(&n->delayed);
+    return delayed < next ? delayed : next;
 }
 
 /* Links whose time has come. */
@@ -372,10 +388,13 @@ static void flow_ended(struct network_flow *n, uint32_t flow)
 static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
 {
     struct network_flow *n = state;
+    struct flows_start start;
     uint32_t flow;
 
     flows_advance(n->flows, now);
     events_apply(n, now);
+    while (delayed_starts_take(&n->delayed, now, &start))
+        flows_begin(n, &start);
     while (n->n_ended == 0 && (flow = flows_take(n->flows)) != NO_FLOW)
         flow_ended(n, flow);
     if (n->n_ended == 0)
@@ -519,6 +538,7 @@ void network_flow_destroy(struct network_flow *n)
     free(n->groups);
     free(n->flow_transfer);
     free(n->rings);
+    delayed_starts_free(&n->delayed);
     free(n->transfers);
     free(n->ended);
     free(n);

@@ -6,6 +6,7 @@
 #define MSIM_SIM_NETWORK_FLOW_INTERNAL_H
 
 #include "sim/collective_flows.h"
+#include "sim/delayed_starts.h"
 #include "sim/fold.h"
 #include "sim/network_flow.h"
 
@@ -81,6 +82,7 @@ struct network_flow {
     uint32_t free_transfer;
     uint32_t *ended; /* transfers that left the links and wait to be taken */
     size_t n_ended, ended_capacity;
+    struct delayed_starts delayed;
     int next_event;         /* of the options */
     int lost_from, lost_to; /* ranks without a way, -1 none */
 };

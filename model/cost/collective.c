@@ -7,8 +7,11 @@
 /* The same table's NVLink hop of a ring in the Simple protocol: what a local step costs in a ring that also crosses the network
  * and so cannot use the protocols for short messages. */
 #define LOCAL_HOP_S    3.4e-6
-#define TREE_BANDWIDTH 0.92           /* ring bandwidth a tree reaches, ibid. */
-#define NET_CHUNK      (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
+#define TREE_BANDWIDTH 0.92 /* ring bandwidth a tree reaches, ibid. */
+/* Halves of S that the busiest node of double binary trees sends: to two children and a parent in the tree in which it is inside,
+ * to a parent in the other; two and three nodes have fewer of them. */
+#define TREE_LINKS 4
+#define NET_CHUNK  (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
 
 static double steps_of(enum collective collective, double n)
 {
@@ -57,13 +60,17 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
 }
 
-/* Bus bandwidth of a group's ring through the network: its members in one domain share their NICs, and other groups may use them
- * too. */
+/* B/s of the NICs of a group's members in one domain, which share them; other groups may use them too. */
+static double nics_rate(const struct cluster *cluster, struct group_span span)
+{
+    return cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
+           (span.sharing > 1 ? span.sharing : 1);
+}
+
+/* Bus bandwidth of a group's ring through the network. */
 static double network_rate(const struct cluster *cluster, struct group_span span)
 {
-    double rate = cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
-                  (span.sharing > 1 ? span.sharing : 1);
-    return fmin(rate, local_rate(&cluster->gpu, span));
+    return fmin(nics_rate(cluster, span), local_rate(&cluster->gpu, span));
 }
 
 static double network_hop(const struct cluster *cluster, struct group_span span)
@@ -85,6 +92,32 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     };
 }
 
+/* A ring on every rail, over one rank of each domain: each of r rails carries a part S / r. */
+static struct cost network_rails(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    double d = span.domains, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    return (struct cost){
+        .latency_s = gpu->nccl_base_s + passes * (d - 1) * network_hop(cluster, span),
+        .bandwidth_s = bytes * (d - 1) / d * passes / nics_rate(cluster, span) * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+    };
+}
+
+static struct collective_phases hierarchical(const struct cluster *cluster, enum collective collective, struct group_span span,
+                                             double bytes)
+{
+    struct group_span inside = span;
+    struct collective_phases phases = {.network = network_rails(cluster, collective, span, bytes)};
+
+    inside.ranks = span.ranks_per_domain;
+    inside.domains = 1;
+    if (collective != COLLECTIVE_ALL_GATHER)
+        phases.before = nvlink_time(&cluster->gpu, COLLECTIVE_REDUCE_SCATTER, inside, bytes);
+    if (collective != COLLECTIVE_REDUCE_SCATTER)
+        phases.after = nvlink_time(&cluster->gpu, COLLECTIVE_ALL_GATHER, inside, bytes);
+    return phases;
+}
+
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
@@ -92,7 +125,7 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     double rate = network_rate(cluster, span) * TREE_BANDWIDTH;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = fmin(span.domains, TREE_LINKS) / 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
     };
 }
 
@@ -114,7 +147,7 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
     };
 }
 
-struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+static struct cost pipelined_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
     if (span.ranks <= 1 || bytes <= 0)
         return (struct cost){0};
@@ -122,11 +155,27 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
         return nvlink_time(&cluster->gpu, collective, span, bytes);
     if (collective == COLLECTIVE_ALL_TO_ALL)
         return network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks);
-    struct cost ring = network_ring(cluster, collective, span, bytes);
-    if (collective != COLLECTIVE_ALL_REDUCE)
-        return ring;
-    struct cost tree = network_tree(cluster, span, bytes);
-    return cost_seconds(tree) < cost_seconds(ring) ? tree : ring;
+    return collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes)
+               ? network_tree(cluster, span, bytes)
+               : network_ring(cluster, collective, span, bytes);
+}
+
+struct collective_phases collective_phases(const struct cluster *cluster, enum collective collective, struct group_span span,
+                                           double bytes)
+{
+    bool in_phases =
+        collective == COLLECTIVE_ALL_REDUCE || collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_ALL_GATHER;
+
+    if (cluster->collective_algorithm == ALGORITHM_HIERARCHICAL && in_phases && span.domains > 1 && span.ranks_per_domain > 1 &&
+        bytes > 0)
+        return hierarchical(cluster, collective, span, bytes);
+    return (struct collective_phases){.network = pipelined_time(cluster, collective, span, bytes)};
+}
+
+struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    struct collective_phases phases = collective_phases(cluster, collective, span, bytes);
+    return cost_add(cost_add(phases.before, phases.network), phases.after);
 }
 
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens)
@@ -142,7 +191,10 @@ struct cost dispatch_time(const struct cluster *cluster, struct group_span span,
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
-    return span.domains > 1 && bytes > 0 &&
+    if (span.domains <= 1 || bytes <= 0 || cluster->collective_algorithm == ALGORITHM_RING ||
+        cluster->collective_algorithm == ALGORITHM_HIERARCHICAL)
+        return false;
+    return cluster->collective_algorithm == ALGORITHM_TREE ||
            cost_seconds(network_tree(cluster, span, bytes)) <
                cost_seconds(network_ring(cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }

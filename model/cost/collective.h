@@ -19,8 +19,20 @@
  *
  * Across domains, r ranks of the group in each of d domains: the ring crosses each NIC once, r NICs per domain share the traffic,
  * so B = min(B, r NIC rate net_fraction / (sharing contention)) and steps split into inter-domain ones, which cost the network
- * latency (NCCL's tuning constants), and NVLink ones. All-reduce may take a tree: 2 log2(d) network steps and 2 S / B at 0.92 of
- * the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the rest over NVLink.
+ * latency (NCCL's tuning constants), and NVLink ones. All-reduce may take a tree: 2 log2(d) network steps and min(d, 4) / 2 S / B
+ * at 0.92 of the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the rest over NVLink.
+ *
+ * Which of them is the cluster's `collective_algorithm`: NCCL takes the quicker one; a ring or a tree can be demanded. Or the
+ * hierarchical schedule, one phase after the other instead of one pipelined ring (Jia et al. 2018,
+ * arXiv:1807.11205; Mikami et al. 2018, arXiv:1811.05233),
+ *
+ *     reduce-scatter of S over the r ranks of a domain; on every rail the collective of S / r over the d domains, as a ring;
+ *     all-gather of S over the r ranks
+ *
+ * of which a reduce-scatter leaves out the last and an all-gather the first phase. Its time is the sum; the middle phase carries
+ * V = S (d-1)/d, doubled for an all-reduce, over the NICs of the domain, in d - 1 steps instead of n - 1. So it is quicker than
+ * the flat ring where latency counts and slower where bandwidth does. Groups with one rank in a domain have only the middle
+ * phase.
  *
  * Oversubscribed layers: the part of a ring's hops that leave a pod is small (rings follow placement), so rings keep their
  * bandwidth and only all-to-all beyond a pod divides by the oversubscription. Real fabrics collide; that is the flow network's
@@ -33,6 +45,12 @@
 #include "model/cost/work.h"
 
 struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);
+/* The same one after the other: inside the domains, over the network (all of it where the algorithm pipelines), inside. */
+struct collective_phases {
+    struct cost before, network, after;
+};
+struct collective_phases collective_phases(const struct cluster *cluster, enum collective collective, struct group_span span,
+                                           double bytes);
 /* An all-to-all of copies of each token (bytes: all copies) to experts spread evenly over the group. A token crosses the network
  * once to each domain that holds one of its experts, and is copied there over NVLink (DeepSeek-AI 2024, section 3.2.2; DeepEP,
  * HybridEP). k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d counts the domains of the groups of experts

@@ -12,6 +12,9 @@ enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_
 
 enum { AFFINITY_SIZE = 192 };
 
+/* How collectives go over the network: model/cost/collective.h. */
+enum collective_algorithm { ALGORITHM_NCCL, ALGORITHM_RING, ALGORITHM_TREE, ALGORITHM_HIERARCHICAL };
+
 struct cluster {
     char name[NAME_SIZE];
     char source[SOURCE_SIZE];
@@ -21,10 +24,11 @@ struct cluster {
     int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, more (NVL72: 72), or an equal part (two boards of 4 in a node) */
     enum fabric_kind fabric;
     int nics_per_node;
-    double nic_rate;              /* B/s per NIC and direction */
-    double nic_latency_s;         /* one message, host to host, one switch */
-    double hop_latency_s;         /* each further switch */
-    double net_fraction;          /* of nic_rate that NCCL sustains on an idle fabric */
+    double nic_rate;      /* B/s per NIC and direction */
+    double nic_latency_s; /* one message, host to host, one switch */
+    double hop_latency_s; /* each further switch */
+    double net_fraction;  /* of nic_rate that NCCL sustains on an idle fabric */
+    enum collective_algorithm collective_algorithm;
     int fabric_layers;            /* 1: one switch, 2: leaf-spine, 3: Clos with core */
     int leaf_nodes;               /* nodes under one set of ToR (leaf) switches */
     int pod_nodes;                /* nodes under one aggregation block; 0: all */

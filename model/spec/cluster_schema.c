@@ -7,6 +7,12 @@ static const char *const fabrics[] = {
 
 static const char *const rails[] = {[RAILS_AUTO] = "auto", [RAILS_NO] = "no", [RAILS_YES] = "yes", NULL};
 
+static const char *const algorithms[] = {[ALGORITHM_NCCL] = "nccl",
+                                         [ALGORITHM_RING] = "ring",
+                                         [ALGORITHM_TREE] = "tree",
+                                         [ALGORITHM_HIERARCHICAL] = "hierarchical",
+                                         NULL};
+
 static const struct field cluster_rows[] = {
     TEXT("name", struct cluster, name, UNSET, "name"),
     TEXT("source", struct cluster, source, UNSET, "where the description comes from"),
@@ -20,6 +26,8 @@ static const struct field cluster_rows[] = {
     QUANTITY("nic_latency", struct cluster, nic_latency_s, DIM_TIME, 1e-9, 1, "2.5us", "one message, host to host, one switch"),
     QUANTITY("hop_latency", struct cluster, hop_latency_s, DIM_TIME, 0, 1, "0.6us", "each further switch"),
     QUANTITY("net_fraction", struct cluster, net_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of nic_rate that NCCL sustains"),
+    CHOICE("collective_algorithm", struct cluster, collective_algorithm, algorithms, "nccl",
+           "nccl: ring or tree, the quicker; hierarchical: in the node, between nodes by rail, in the node"),
     INTEGER("fabric_layers", struct cluster, fabric_layers, 1, 3, "2", "1 one switch, 2 leaf-spine, 3 Clos with core"),
     INTEGER("leaf_nodes", struct cluster, leaf_nodes, 1, 1e6, UNSET, "hosts under one set of leaf (ToR) switches"),
     INTEGER("pod_nodes", struct cluster, pod_nodes, 0, 1e6, UNSET, "hosts under one aggregation block; 0 all"),

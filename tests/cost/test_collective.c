@@ -143,6 +143,56 @@ START_TEST(across_nodes_the_nics_of_the_members_limit)
 }
 END_TEST
 
+/* Eight ranks in each of sixteen nodes, by hand: 7/8 of S at 100 GB/s over NVLink, 15/16 over eight NICs of 25 GB/s, in 7, 15 and
+ * 7 steps. A reduce-scatter leaves out the last phase, an all-gather the first, one rank to a node both; what is exchanged inside
+ * a node, and to everybody, has no phases. */
+START_TEST(hierarchical_is_three_phases)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.collective_algorithm = ALGORITHM_HIERARCHICAL;
+    s.cluster.nic_latency_s = s.cluster.hop_latency_s = 0;
+    struct group_span span = spread_over(16, 8);
+    double bytes = 800e6, inside = bytes * 7 / 8 / 100e9 + 7e-6, rails = bytes * 15 / 16 / 200e9, hop = 14e-6;
+    double gather = seconds(&s, COLLECTIVE_ALL_GATHER, span, bytes),
+           scatter = seconds(&s, COLLECTIVE_REDUCE_SCATTER, span, bytes);
+    ck_assert_double_eq_tol(scatter, inside + rails + 15 * hop, 1e-12);
+    ck_assert_double_eq_tol(gather, scatter, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, span, bytes), 2 * inside + 2 * rails + 30 * hop, 1e-12);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_GATHER, spread_over(16, 1), bytes), bytes * 15 / 16 / 25e9 + 15 * hop,
+                            1e-12);
+    struct collective_phases phases = collective_phases(&s.cluster, COLLECTIVE_REDUCE_SCATTER, span, bytes);
+    ck_assert_double_eq_tol(cost_seconds(phases.before), inside, 1e-12);
+    ck_assert_double_eq(cost_seconds(phases.after), 0);
+    for (int other = 0; other < 2; other++) {
+        double flat[2];
+        for (int a = 0; a < 2; a++) {
+            s.cluster.collective_algorithm = a ? ALGORITHM_HIERARCHICAL : ALGORITHM_NCCL;
+            flat[a] = seconds(&s, other ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_ALL_REDUCE, other ? span : node_of(8), bytes);
+        }
+        ck_assert_double_eq(flat[0], flat[1]);
+    }
+}
+END_TEST
+
+/* What NCCL takes is the quicker of what can be demanded; short all-reduces over many nodes take the tree. */
+START_TEST(the_quicker_algorithm_is_taken)
+{
+    struct shape s;
+    plain_cluster(&s);
+    for (int i = 0; i < 40; i++) {
+        double bytes = pow(2, i), took[4];
+        for (int a = ALGORITHM_NCCL; a <= ALGORITHM_HIERARCHICAL; a++) {
+            s.cluster.collective_algorithm = (enum collective_algorithm)a;
+            took[a] = seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(64, 8), bytes);
+        }
+        ck_assert_double_eq(took[ALGORITHM_NCCL], fmin(took[ALGORITHM_RING], took[ALGORITHM_TREE]));
+        if (i == 10)
+            ck_assert_double_lt(took[ALGORITHM_TREE], took[ALGORITHM_RING]);
+    }
+}
+END_TEST
+
 START_TEST(more_bandwidth_is_never_slower)
 {
     struct shape slow, fast;
@@ -181,6 +231,8 @@ Suite *suite_collective(void)
     tcase_add_test(all, a_token_crosses_once_to_a_node);
     tcase_add_test(all, one_rank_or_no_bytes_cost_nothing);
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
+    tcase_add_test(all, hierarchical_is_three_phases);
+    tcase_add_test(all, the_quicker_algorithm_is_taken);
     tcase_add_test(all, more_bandwidth_is_never_slower);
     tcase_add_test(all, time_grows_with_the_message);
     suite_add_tcase(suite, all);
