@@ -23,6 +23,7 @@ struct flows *flows_create(const double *rates, size_t n_links)
 
     flows->n_links = n_links;
     flows->free_group = flows->last_group = NO_PLACE;
+    books_create(flows);
     flows->loads = memory_new(n_links, sizeof *flows->loads);
     flows->links = memory_new(n_links, sizeof *flows->links);
     flows->uses = memory_new(n_links, sizeof *flows->uses);
@@ -30,6 +31,7 @@ struct flows *flows_create(const double *rates, size_t n_links)
         flows->loads[l].level = LEVEL_NONE;
         flows->loads[l].room = flows->links[l].capacity = capacity_of(rates[l]);
         flows->links[l].first = NO_HOP;
+        flows->links[l].key = LEVEL_NONE;
         flows->uses[l].since = -1;
     }
     return flows;
@@ -57,8 +59,7 @@ void flows_destroy(struct flows *flows)
     free(flows->changes);
     free(flows->touched);
     free(flows->noted);
-    free(flows->held);
-    free(flows->shares);
+    free(flows->entries);
     free(flows);
 }
 
@@ -263,23 +264,33 @@ static void changes_apply(struct flows *flows)
 static void flow_attach(struct flows *flows, uint32_t which)
 {
     struct flow *flow = &flows->items[which];
+    const uint32_t end = flow->first_hop + flow->n_hops;
     int64_t level = flow->ceiling;
+    bool books = false;
 
-    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+    for (uint32_t h = flow->first_hop; h < end; h++) {
         struct flow_hop *hop = &flows->hops[h];
         struct link_load *load = &flows->loads[hop->link];
         hop->active = 1;
         load->room -= (wide)flow->ceiling * hop->share;
         load->n_flows += hop_crossings(flow, hop);
         if (load->n_flows > load->most)
-            load->most = load->n_flows;
+            load->most = load->n_flows & INT32_MAX;
         if (load->level < level)
             level = load->level;
-        if (load->room < 0)
-            link_touch(flows, hop->link);
+        books |= load->booked || load->room < 0;
     }
     flow->level = level;
     flow->attached = true;
+    for (uint32_t h = flow->first_hop; books && h < end; h++) {
+        uint32_t link = flows->hops[h].link;
+        if (flows->loads[link].booked)
+            book_join(flows, h);
+        else if (link_tight(flows, link))
+            link_book(flows, link);
+        if (link_tight(flows, link))
+            link_touch(flows, link);
+    }
 }
 
 static void flow_detach(struct flows *flows, uint32_t which)
@@ -291,9 +302,13 @@ static void flow_detach(struct flows *flows, uint32_t which)
         struct link_load *load = &flows->loads[hop->link];
         if (load->room < 0)
             link_touch(flows, hop->link);
+        if (load->booked)
+            book_leave(flows, h);
         hop->active = 0;
         load->room += (wide)flow->ceiling * hop->share;
         load->n_flows -= hop_crossings(flow, hop);
+        if (load->n_flows == 0 && load->booked)
+            link_unbook(flows, hop->link);
     }
     flow->attached = false;
 }

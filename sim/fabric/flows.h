@@ -30,9 +30,20 @@
  * What changes. y_l depends only on levels below it, so a change is followed upwards in the order of levels, like an incremental
  * shortest-path search: a link whose transfers changed is worked out anew when the sweep comes to the smaller of its old and its
  * new level; if both are equal nothing spreads from it; otherwise the links that its transfers share are looked at. A link is
- * settled at most twice in a sweep. Cost: the number of links whose level changes, and their neighbours, times the transfers on
- * them; independent of the size of the network. Solving n transfers of h hops from nothing: O(n h (h + log n)) for links with few
- * transfers each.
+ * settled at most twice in a sweep: a link that rises first lets its transfers go, at its old level, and holds them again at its
+ * new one.
+ *
+ * Books. To look at a link does not mean to go through its transfers. Each link that may be full keeps, for a pivot p,
+ *
+ *     left = C_l - sum over x_f < p of c_fl x_f,   sharing = sum over x_f >= p of c_fl,   below >= max of x_f < p,
+ *
+ * which a transfer's change moves by an addition. For any p not above y_l, left / sharing is within sum c_fl / sharing units of
+ * a lower bound of the new level: enough to place the link in the sweep. It is the new level itself when it is p, and no transfer
+ * lies so close below p that the same equation could hold there (p - below >= sum c_fl / sharing). Only where that does not
+ * decide is the link surveyed, transfer by transfer, when its turn comes; p is then its water level.
+ *
+ * Cost of a solve: the transfers of the links whose level changes, and for each transfer whose level changes an addition at each
+ * of its other links; independent of the size of the network and of how many transfers those links carry.
  *
  * Time. The clock is in whole nanoseconds. A transfer of B bytes at constant rate r ends round(B / r) after it began; what is
  * left is carried in doubles when the rate changes. All changes at one instant are solved together. The order in which transfers
@@ -45,7 +56,8 @@
  * A connection is a path and a weight; it carries one transfer after another. One that begins again at the instant at which it
  * ended never left: nothing is solved.
  *
- * Memory: 100 bytes per connection, 20 per hop, 104 per link. Nothing is allocated after the connections are open.
+ * Memory: 100 bytes per connection, 24 per hop, 152 per link, 16 for each transfer on a link that may be full; the pool of these
+ * grows by doubling, nothing else is allocated after the connections are open.
  */
 #ifndef MSIM_SIM_FABRIC_FLOWS_H
 #define MSIM_SIM_FABRIC_FLOWS_H

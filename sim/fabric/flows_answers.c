@@ -159,7 +159,32 @@ static const char *link_check(const struct flows *flows, uint32_t which)
         return "a link is above its capacity";
     if (flows->loads[which].level != LEVEL_NONE && (!link_tight(flows, which) || link->capacity - sum >= held_here))
         return "a link that holds transfers back is not saturated";
-    return link->dirty || link->released ? "a link was left unsettled" : NULL;
+    if (load->room < 0 && !load->booked)
+        return "a link that may be full has no books";
+    return link->dirty || link->key != LEVEL_NONE ? "a link was left unsettled" : NULL;
+}
+
+/* A link's books against its transfers. */
+static const char *books_check(const struct flows *flows, uint32_t which)
+{
+    const struct flow_link *link = &flows->links[which];
+    int64_t sharing = 0, shares = 0;
+    wide left = link->capacity;
+
+    for (uint32_t e = 0; e < link->n_entries; e++) {
+        const struct book_entry *entry = &flows->entries[link->block + e];
+        if (entry->level != flows->items[entry->flow].level)
+            return "the books of a link give a transfer another level";
+        shares += entry->share;
+        if (entry->level >= link->pivot)
+            sharing += entry->share;
+        else
+            left -= (wide)entry->level * entry->share;
+        if (entry->level < link->pivot && entry->level > link->below)
+            return "a transfer lies above those that the books of its link put below the pivot";
+    }
+    return left != link->left || sharing != link->sharing || shares != link->shares ? "the sums in the books of a link differ"
+                                                                                    : NULL;
 }
 
 static const char *flow_check(const struct flows *flows, const struct flow *flow)
@@ -185,6 +210,9 @@ const char *flows_check(struct flows *flows)
     flows_next(flows);
     for (uint32_t l = 0; l < flows->n_links && wrong == NULL; l++)
         wrong = link_check(flows, l);
+    for (uint32_t l = 0; l < flows->n_links && wrong == NULL; l++)
+        if (flows->loads[l].booked)
+            wrong = books_check(flows, l);
     for (size_t f = 0; f < flows->n_items && wrong == NULL; f++)
         if (flows->items[f].attached)
             wrong = flow_check(flows, &flows->items[f]);

@@ -1,5 +1,6 @@
 /*
- * flows_internal.h - what flows.c (connections and time) and flows_solve.c (rates) share. Private to them.
+ * flows_internal.h - what flows.c (connections and time), flows_solve.c (rates) and flows_books.c (what each link that may be
+ * full knows of its transfers) share. Private to them.
  */
 #ifndef MSIM_SIM_FABRIC_FLOWS_INTERNAL_H
 #define MSIM_SIM_FABRIC_FLOWS_INTERNAL_H
@@ -10,6 +11,7 @@
 #define LEVEL_NONE INT64_MAX /* a link that is not full, a transfer that nothing holds back */
 #define NO_HOP     UINT32_MAX
 #define NO_PLACE   UINT32_MAX
+#define NO_BLOCK   UINT32_MAX
 
 __extension__ typedef __int128 wide; /* for sums of shares times ceilings, which overflow 64 bits on fast links */
 
@@ -24,6 +26,13 @@ struct flow_hop {
 struct flow_listing {
     uint32_t next, previous; /* hops of open connections on the same link */
     uint32_t flow;
+    uint32_t place; /* of an active hop of a link with books: in its list */
+};
+
+/* A transfer in the list of a link with books. */
+struct book_entry {
+    int64_t level; /* the transfer's */
+    uint32_t flow, share;
 };
 
 struct flow {
@@ -47,20 +56,28 @@ struct flow {
 struct link_load {
     wide room;     /* capacity less shares times ceilings of the transfers on it: the link can be full only if that is negative */
     int64_t level; /* LEVEL_NONE: it holds nobody back */
-    uint32_t n_flows; /* transfers on it, counted as often as they cross it */
-    uint32_t most;    /* n_flows at most */
+    uint32_t n_flows;    /* transfers on it, counted as often as they cross it */
+    uint32_t most : 31;  /* n_flows at most */
+    uint32_t booked : 1; /* it has books: it could be full since it was last empty */
 };
 
-/* What only links that may be full need. */
+/* What only links that may be full need: the books of flows_books.c, and their place in the sweep. */
 struct flow_link {
-    int64_t capacity;  /* units */
-    int64_t candidate; /* its next level, while dirty */
-    uint32_t first;    /* hop */
-    uint32_t version;  /* of its entry in the sweep */
-    uint32_t mark;     /* sweep step in which it was last listed */
-    bool dirty;        /* to be settled: in the sweep's queue, or in the list for the next solve */
-    bool released;     /* its old level no longer counts */
-    bool noted;        /* in the list of links whose use may have changed */
+    wide left;        /* capacity less shares times levels of the transfers below the pivot */
+    int64_t sharing;  /* shares of the transfers at the pivot or above */
+    int64_t shares;   /* of all transfers on it */
+    int64_t pivot;    /* not above the link's level */
+    int64_t below;    /* no transfer below the pivot has a larger level */
+    int64_t key;      /* of its entry in the sweep, LEVEL_NONE: it has none */
+    int64_t capacity; /* units */
+    uint32_t block;   /* of its list, in the pool */
+    uint32_t n_entries;
+    uint32_t first;   /* hop */
+    uint32_t version; /* of its entry in the sweep */
+    uint32_t mark;    /* sweep step in which it was last listed */
+    uint8_t size;     /* of its list: room for 2^size entries */
+    bool dirty;       /* to be settled: in the sweep's queue, or in the list for the next solve */
+    bool noted;       /* in the list of links whose use may have changed */
 };
 
 struct link_use {
@@ -91,6 +108,7 @@ struct sweep_entry {
     uint32_t next;          /* in its bucket, or in the list of free ones; 0 none: numbers count from 1 */
 };
 enum { SWEEP_BUCKETS = 64 };
+enum { BOOK_SIZES = 32 };
 
 struct flow_change {
     uint32_t flow;
@@ -137,9 +155,9 @@ struct flows {
     size_t n_changes, change_capacity;
     uint32_t *touched; /* links touched by one settling */
     size_t n_touched, touched_capacity;
-    int64_t *held; /* scratch of one evaluation: level elsewhere */
-    uint32_t *shares;
-    size_t held_capacity, shares_capacity;
+    struct book_entry *entries; /* pool for the lists of links with books, in blocks of 2^k */
+    size_t n_entries, entry_capacity;
+    uint32_t free_blocks[BOOK_SIZES]; /* [k] first free block of 2^k; the next one stands in its first entry */
     uint32_t *noted;
     size_t n_noted, noted_capacity;
     uint32_t step; /* for marks */
@@ -150,6 +168,29 @@ struct flows {
 void flows_solve(struct flows *flows);
 /* Remember that a link must be looked at in the next solve. */
 void link_touch(struct flows *flows, uint32_t link);
+
+/* ---- books (flows_books.c) */
+
+/* What the books of a link say about its water level. */
+struct outlook {
+    enum { WATER_IS, WATER_ABOVE /* the link's level, which is `level` */, WATER_NOT_BELOW } is;
+    int64_t level;
+};
+
+void books_create(struct flows *flows);
+/* A link without books gets them: it may be full now. */
+void link_book(struct flows *flows, uint32_t link);
+/* An empty link needs none. */
+void link_unbook(struct flows *flows, uint32_t link);
+/* A transfer comes to or leaves a link with books, at its present level. */
+void book_join(struct flows *flows, uint32_t hop);
+void book_leave(struct flows *flows, uint32_t hop);
+/* A transfer's level changes. */
+void book_move(struct flows *flows, uint32_t hop, int64_t before, int64_t level);
+/* From the sums alone; WATER_NOT_BELOW where they do not tell. */
+struct outlook link_outlook(struct flows *flows, uint32_t link);
+/* From the list; tells, and moves the pivot to the water level or the link's, whichever is lower. */
+struct outlook link_survey(struct flows *flows, uint32_t link);
 
 /* Can the link hold anybody back? */
 static inline bool link_tight(const struct flows *flows, uint32_t link)

@@ -88,73 +88,6 @@ static bool sweep_next(struct flows *flows, uint32_t *link)
     return false;
 }
 
-/* ---- the water level of one link */
-
-/* The smallest of a transfer's ceiling and the levels of its links other than the one that `hop` crosses. */
-static int64_t level_elsewhere(const struct flows *flows, const struct flow *flow, uint32_t hop)
-{
-    const struct flow_hop *hops = flows->hops + flow->first_hop;
-    uint32_t own = hop - flow->first_hop;
-    int64_t level = flow->ceiling;
-
-    for (uint32_t h = 0; h < flow->n_hops; h++)
-        if (h != own && flows->loads[hops[h].link].level < level)
-            level = flows->loads[hops[h].link].level;
-    return level;
-}
-
-static int64_t water_level_scan(const struct flows *flows, int64_t capacity, size_t n)
-{
-    const int64_t *held = flows->held;
-    const uint32_t *shares = flows->shares;
-    int64_t level = -1, before;
-
-    do {
-        int64_t left = capacity, divisor = 0;
-        before = level;
-        for (size_t i = 0; i < n; i++) {
-            if (held[i] < before)
-                left -= held[i] * shares[i];
-            else
-                divisor += shares[i];
-        }
-        if (divisor == 0)
-            return LEVEL_NONE;
-        level = left / divisor;
-    } while (level != before);
-    return level;
-}
-
-static void scratch_reserve(struct flows *flows, size_t n)
-{
-    if (n <= flows->held_capacity)
-        return;
-    flows->held = memory_grow(flows->held, &flows->held_capacity, n, sizeof *flows->held);
-    flows->shares = memory_grow(flows->shares, &flows->shares_capacity, n, sizeof *flows->shares);
-}
-
-static int64_t water_level(struct flows *flows, uint32_t which)
-{
-    const struct link_load *load = &flows->loads[which];
-    int64_t own = load->level;
-    size_t n = 0;
-
-    if (!link_tight(flows, which))
-        return LEVEL_NONE;
-    flows->counts.evaluated++;
-    scratch_reserve(flows, load->n_flows);
-    for (uint32_t h = flows->links[which].first; h != NO_HOP; h = flows->listings[h].next) {
-        const struct flow_hop *hop = &flows->hops[h];
-        if (!hop->active)
-            continue;
-        const struct flow *flow = &flows->items[flows->listings[h].flow];
-        /* Below this link's level it is held elsewhere, at just that. */
-        flows->held[n] = flow->level < own ? flow->level : level_elsewhere(flows, flow, h);
-        flows->shares[n++] = hop->share;
-    }
-    return water_level_scan(flows, flows->links[which].capacity, n);
-}
-
 /* ---- spreading a change */
 
 static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
@@ -170,44 +103,69 @@ static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
     flow->level = level;
 }
 
-/* Links of the transfer, other than `except`, that may be full and whose level lies above `level`: its change may move them. */
-static void flow_list_links(struct flows *flows, const struct flow *flow, uint32_t except, int64_t level)
+/* The smallest of a transfer's ceiling and the levels of its links other than `except`. */
+static int64_t level_elsewhere(const struct flows *flows, const struct flow *flow, uint32_t except)
 {
     const struct flow_hop *hops = flows->hops + flow->first_hop;
+    int64_t level = flow->ceiling;
 
-    for (uint32_t h = 0; h < flow->n_hops; h++) {
-        uint32_t link = hops[h].link;
-        if (flows->loads[link].level <= level || link == except || flows->links[link].mark == flows->step ||
-            !link_tight(flows, link))
+    for (uint32_t h = 0; h < flow->n_hops; h++)
+        if (hops[h].link != except && flows->loads[hops[h].link].level < level)
+            level = flows->loads[hops[h].link].level;
+    return level;
+}
+
+/* A transfer goes to another level; of its links with books those that may be full are to be looked at, but for `except`. */
+static void flow_move(struct flows *flows, uint32_t which, int64_t level, uint32_t except)
+{
+    const struct flow *flow = &flows->items[which];
+    int64_t before = flow->level;
+
+    flow_set_level(flows, which, level);
+    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
+        uint32_t link = flows->hops[h].link;
+        if (!flows->loads[link].booked)
+            continue;
+        book_move(flows, h, before, level);
+        if (link == except || flows->links[link].mark == flows->step || !link_tight(flows, link))
             continue;
         flows->links[link].mark = flows->step;
         list_push(&flows->touched, &flows->n_touched, &flows->touched_capacity, link);
     }
 }
 
-/* Work out a link's level anew and place it in the sweep, at the smaller of its old and new level; if they are equal it has
- * nothing to settle. */
-static void link_reconsider(struct flows *flows, uint32_t which)
+static void link_clean(struct flows *flows, uint32_t which)
 {
     struct flow_link *link = &flows->links[which];
 
+    link->dirty = false;
+    if (link->key != LEVEL_NONE)
+        link->version++; /* its entry is dead */
+    link->key = LEVEL_NONE;
+}
+
+/* Place a link whose books have changed in the sweep, at the smaller of its level and what its water level cannot be below; if
+ * the two are equal for certain it has nothing to settle. */
+static void link_reconsider(struct flows *flows, uint32_t which)
+{
+    struct flow_link *link = &flows->links[which];
+    int64_t level = flows->loads[which].level;
+
     if (flows->loads[which].n_flows == 0) { /* nobody to tell */
-        flows->loads[which].level = LEVEL_NONE;
-        link->dirty = link->released = false;
-        link->version++;
+        link_clean(flows, which);
         return;
     }
-    int64_t level = flows->loads[which].level, candidate = water_level(flows, which);
-    if (candidate == level) { /* of a released link: nothing holds its transfers back any more */
-        link->dirty = link->released = false;
-        link->version++;
+    struct outlook outlook = link_outlook(flows, which);
+    if (outlook.is == WATER_IS && outlook.level == level) {
+        link_clean(flows, which);
         return;
     }
-    if (link->dirty && link->candidate == candidate)
+    int64_t key = outlook.level < level ? outlook.level : level;
+    if (link->key <= key)
         return;
     link->dirty = true;
-    link->candidate = candidate;
-    sweep_push(flows, candidate < level ? candidate : level, which);
+    link->key = key;
+    sweep_push(flows, key, which);
 }
 
 /* The link's level is going to rise: the transfers that it held back are free until another link holds them. */
@@ -216,42 +174,30 @@ static void link_release(struct flows *flows, uint32_t which)
     struct flow_link *link = &flows->links[which];
     int64_t old = flows->loads[which].level;
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
-        if (!flows->hops[h].active)
+    for (uint32_t e = 0; e < link->n_entries; e++) {
+        const struct book_entry *entry = &flows->entries[link->block + e];
+        if (entry->level != old)
             continue;
-        const struct flow *flow = &flows->items[flows->listings[h].flow];
-        if (flow->level != old)
-            continue;
-        int64_t elsewhere = level_elsewhere(flows, flow, h);
-        if (elsewhere == old)
-            continue;
-        flow_list_links(flows, flow, which, old);
-        flow_set_level(flows, flows->listings[h].flow, elsewhere);
+        int64_t elsewhere = level_elsewhere(flows, &flows->items[entry->flow], which);
+        if (elsewhere != old)
+            flow_move(flows, entry->flow, elsewhere, which);
     }
     flows->loads[which].level = LEVEL_NONE;
-    link->released = link->candidate != LEVEL_NONE;
-    link->dirty = link->released;
-    if (link->released)
-        sweep_push(flows, link->candidate, which);
+    link_clean(flows, which);
+    link_reconsider(flows, which);
 }
 
-static void link_settle(struct flows *flows, uint32_t which)
+static void link_settle(struct flows *flows, uint32_t which, int64_t level)
 {
-    struct flow_link *link = &flows->links[which];
-    int64_t level = link->candidate;
+    const struct flow_link *link = &flows->links[which];
 
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
-        if (!flows->hops[h].active)
-            continue;
-        const struct flow *flow = &flows->items[flows->listings[h].flow];
-        if (flow->level <= level)
-            continue;
-        flow_list_links(flows, flow, which, level);
-        flow_set_level(flows, flows->listings[h].flow, level);
+    for (uint32_t e = 0; e < link->n_entries; e++) {
+        const struct book_entry *entry = &flows->entries[link->block + e];
+        if (entry->level > level)
+            flow_move(flows, entry->flow, level, which);
     }
     flows->loads[which].level = level;
-    link->released = false;
-    link->dirty = false;
+    link_clean(flows, which);
 }
 
 static void touched_reconsider(struct flows *flows)
@@ -299,8 +245,37 @@ void link_touch(struct flows *flows, uint32_t link)
     if (flows->links[link].dirty)
         return;
     flows->links[link].dirty = true;
-    flows->links[link].candidate = -1; /* unlike any level */
     list_push(&flows->dirty, &flows->n_dirty, &flows->dirty_capacity, link);
+}
+
+/* A link whose turn has come in the sweep, at a key that its level and its water level are not below. */
+static void link_turn(struct flows *flows, uint32_t which)
+{
+    struct flow_link *link = &flows->links[which];
+    int64_t level = flows->loads[which].level;
+    struct outlook outlook = link_outlook(flows, which);
+
+    if (outlook.is == WATER_NOT_BELOW)
+        outlook = link_survey(flows, which);
+    if (outlook.is == WATER_IS && outlook.level == level) {
+        link_clean(flows, which);
+        return;
+    }
+    bool rises = outlook.is == WATER_ABOVE || outlook.level > level;
+    int64_t key = rises ? level : outlook.level;
+    if (key > flows->sweep_key) {
+        link->key = key;
+        sweep_push(flows, key, which);
+        return;
+    }
+    flows->counts.settled++;
+    link_note(flows, which);
+    step_begin(flows);
+    if (rises)
+        link_release(flows, which);
+    else
+        link_settle(flows, which, outlook.level);
+    touched_reconsider(flows);
 }
 
 void flows_solve(struct flows *flows)
@@ -314,17 +289,8 @@ void flows_solve(struct flows *flows)
         link_reconsider(flows, flows->dirty[i]);
     }
     flows->n_dirty = 0;
-    for (uint32_t which; sweep_next(flows, &which);) {
-        const struct flow_link *link = &flows->links[which];
-        flows->counts.settled++;
-        link_note(flows, which);
-        step_begin(flows);
-        if (!link->released && link->candidate > flows->loads[which].level)
-            link_release(flows, which);
-        else
-            link_settle(flows, which);
-        touched_reconsider(flows);
-    }
+    for (uint32_t which; sweep_next(flows, &which);)
+        link_turn(flows, which);
     flows->n_sweep = flows->sweep_free = 0;
     noted_account(flows);
 }

@@ -136,6 +136,32 @@ START_TEST(a_link_goes_down_and_comes_back)
 }
 END_TEST
 
+/* Three transfers at 1 each over a link of 4, which d1 takes the rest of, and each over a link of 2 that it shares with d2: all
+ * hold them at 1. When d1 and all d2 end at once every one of these links rises from the same level; the first then holds the
+ * three back at 4/3, though none of the others moved it. */
+START_TEST(links_of_one_level_rise_together)
+{
+    const double rates[] = {4e9, 2e9, 2e9, 2e9};
+    for (int last = 0; last < 2; last++) {
+        struct flows *flows = flows_create(rates, 4);
+        uint32_t over[3];
+        for (uint32_t l = 1; l < 4; l++)
+            over[l - 1] = begin(flows, (uint32_t[]){0, l}, 2, 1, 100e9);
+        for (uint32_t l = 0; l < 4; l++)
+            begin(flows, (uint32_t[]){last ? 3 - l : l}, 1, 1, 1e9);
+        for (int f = 0; f < 3; f++)
+            assert_rate(flows, over[f], 1e9);
+        flows_advance(flows, flows_next(flows));
+        for (int l = 0; l < 4; l++)
+            ck_assert_uint_ne(flows_take(flows), NO_FLOW);
+        for (int f = 0; f < 3; f++)
+            assert_rate(flows, over[f], 4e9 / 3);
+        assert_sound(flows);
+        flows_destroy(flows);
+    }
+}
+END_TEST
+
 /* A transfer that begins again when it ends never leaves: its neighbours' rates are not solved again. */
 START_TEST(beginning_again_costs_nothing)
 {
@@ -300,6 +326,109 @@ START_TEST(order_does_not_matter)
 }
 END_TEST
 
+/* ---- progressive filling in whole units, link by link: what the levels are by definition */
+
+static int64_t share_of(const struct case_flow *flow, uint32_t link)
+{
+    int64_t share = 0;
+    for (uint32_t h = 0; h < flow->n; h++)
+        share += flow->links[h] == link ? flow->weight : 0;
+    return share;
+}
+
+static int64_t ceiling_of(const struct random_case *c, const struct case_flow *flow)
+{
+    int64_t ceiling = INT64_MAX;
+    for (uint32_t h = 0; h < flow->n; h++) {
+        int64_t alone = (int64_t)(c->rates[flow->links[h]] * FLOW_UNITS) / share_of(flow, flow->links[h]);
+        ceiling = alone < ceiling ? alone : ceiling;
+    }
+    return ceiling;
+}
+
+/* Where a link stands once the transfers with a level have it: its level if the others share the rest, INT64_MAX if it is free or
+ * the ceilings of all fit. */
+static int64_t link_stands(const struct random_case *c, uint32_t link, const int64_t levels[MAX_FLOWS])
+{
+    int64_t left = (int64_t)(c->rates[link] * FLOW_UNITS), room = left, divisor = 0;
+    for (int f = 0; f < MAX_FLOWS; f++) {
+        int64_t share = c->flows[f].on ? share_of(&c->flows[f], link) : 0;
+        room -= share > 0 ? share * ceiling_of(c, &c->flows[f]) : 0;
+        if (levels[f] >= 0)
+            left -= share * levels[f];
+        else
+            divisor += share;
+    }
+    return room < 0 && divisor > 0 ? left / divisor : INT64_MAX;
+}
+
+static void fill_progressively(const struct random_case *c, int64_t levels[MAX_FLOWS])
+{
+    for (int f = 0; f < MAX_FLOWS; f++)
+        levels[f] = -1;
+    for (;;) {
+        int64_t stands[MAX_LINKS], lowest = INT64_MAX;
+        for (uint32_t l = 0; l < c->n_links; l++) {
+            stands[l] = link_stands(c, l, levels);
+            lowest = stands[l] < lowest ? stands[l] : lowest;
+        }
+        for (int f = 0; f < MAX_FLOWS; f++)
+            if (c->flows[f].on && levels[f] < 0 && ceiling_of(c, &c->flows[f]) < lowest)
+                lowest = ceiling_of(c, &c->flows[f]);
+        if (lowest == INT64_MAX)
+            return;
+        for (int f = 0; f < MAX_FLOWS; f++) {
+            bool held = c->flows[f].on && levels[f] < 0 && ceiling_of(c, &c->flows[f]) == lowest;
+            for (uint32_t h = 0; h < c->flows[f].n; h++)
+                held |= c->flows[f].on && levels[f] < 0 && stands[c->flows[f].links[h]] == lowest;
+            if (held)
+                levels[f] = lowest;
+        }
+    }
+}
+
+static void assert_filled(const struct random_case *c, struct flows *flows, const uint32_t numbers[MAX_FLOWS])
+{
+    int64_t levels[MAX_FLOWS];
+    fill_progressively(c, levels);
+    for (int f = 0; f < MAX_FLOWS; f++)
+        if (c->flows[f].on)
+            ck_assert_int_eq(flows_level(flows, numbers[f]), levels[f]);
+}
+
+/* Transfers of few sizes over links of few rates: many end, and some begin, at one instant; levels tie. */
+START_TEST(many_changes_at_one_instant)
+{
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct random_case c = case_draw(seed);
+        struct random_stream s = random_stream_named(seed, 4, 0);
+        uint32_t numbers[MAX_FLOWS];
+        for (uint32_t l = 0; l < c.n_links && seed % 3 > 0; l++)
+            c.rates[l] = seed % 3 * 1e9;
+        struct flows *flows = flows_create(c.rates, c.n_links);
+        for (int f = 0; f < MAX_FLOWS; f++) {
+            numbers[f] = flows_open(flows, c.flows[f].links, c.flows[f].n, c.flows[f].weight, (uint64_t)f);
+            if (c.flows[f].on)
+                flows_send(flows, numbers[f], 1e6);
+        }
+        assert_filled(&c, flows, numbers);
+        for (int instant = 0; instant < 40 && flows_next(flows) != NEVER_ENDS; instant++) {
+            flows_advance(flows, flows_next(flows));
+            for (uint32_t flow; (flow = flows_take(flows)) != NO_FLOW;)
+                c.flows[flows_what(flows, flow)].on = false;
+            for (int f = 0; f < MAX_FLOWS; f++)
+                if (!c.flows[f].on && random_below(&s, 6) == 0) {
+                    c.flows[f].on = true;
+                    flows_send(flows, numbers[f], 1e6 * (double)(1 + random_below(&s, 2)));
+                }
+            assert_sound(flows);
+            assert_filled(&c, flows, numbers);
+        }
+        flows_destroy(flows);
+    }
+}
+END_TEST
+
 /* Transfers come and go, links change; after every step the levels are those of the same transfers solved from nothing. */
 START_TEST(piece_by_piece_equals_at_once)
 {
@@ -380,12 +509,14 @@ int main(void)
     tcase_add_test(hand, weights_and_crossings);
     tcase_add_test(hand, times_by_hand);
     tcase_add_test(hand, a_link_goes_down_and_comes_back);
+    tcase_add_test(hand, links_of_one_level_rise_together);
     tcase_add_test(hand, beginning_again_costs_nothing);
     tcase_add_test(hand, nothing_to_carry_ends_at_once);
     suite_add_tcase(suite, hand);
     tcase_set_timeout(random, 120);
     tcase_add_test(random, rates_equal_brute_force);
     tcase_add_test(random, order_does_not_matter);
+    tcase_add_test(random, many_changes_at_one_instant);
     tcase_add_test(random, piece_by_piece_equals_at_once);
     tcase_add_test(random, long_paths_and_many_transfers);
     suite_add_tcase(suite, random);

@@ -1,0 +1,210 @@
+#include "sim/fabric/flows_internal.h"
+
+/* ---- lists of transfers, in blocks of a pool */
+
+void books_create(struct flows *flows)
+{
+    for (int k = 0; k < BOOK_SIZES; k++)
+        flows->free_blocks[k] = NO_BLOCK;
+}
+
+static uint32_t block_new(struct flows *flows, uint8_t size)
+{
+    uint32_t block = flows->free_blocks[size];
+
+    if (block != NO_BLOCK) {
+        flows->free_blocks[size] = flows->entries[block].flow;
+        return block;
+    }
+    size_t n = (size_t)1 << size;
+    if (flows->n_entries + n > flows->entry_capacity)
+        flows->entries = memory_grow(flows->entries, &flows->entry_capacity, flows->n_entries + n, sizeof *flows->entries);
+    block = (uint32_t)flows->n_entries;
+    flows->n_entries += n;
+    return block;
+}
+
+static void block_free(struct flows *flows, uint32_t block, uint8_t size)
+{
+    flows->entries[block].flow = flows->free_blocks[size];
+    flows->free_blocks[size] = block;
+}
+
+static void entry_add(struct flows *flows, struct flow_link *link, uint32_t hop)
+{
+    if (link->n_entries >> link->size != 0) {
+        uint32_t block = block_new(flows, link->size + 1);
+        for (uint32_t e = 0; e < link->n_entries; e++)
+            flows->entries[block + e] = flows->entries[link->block + e];
+        block_free(flows, link->block, link->size++);
+        link->block = block;
+    }
+    uint32_t flow = flows->listings[hop].flow;
+    flows->listings[hop].place = link->n_entries;
+    flows->entries[link->block + link->n_entries++] =
+        (struct book_entry){.level = flows->items[flow].level, .flow = flow, .share = flows->hops[hop].share};
+}
+
+/* The hop by which a transfer crosses a link. */
+static uint32_t hop_over(const struct flows *flows, uint32_t flow, uint32_t link)
+{
+    uint32_t hop = flows->items[flow].first_hop;
+
+    while (flows->hops[hop].link != link)
+        hop++;
+    return hop;
+}
+
+static void entry_remove(struct flows *flows, uint32_t which, uint32_t place)
+{
+    struct flow_link *link = &flows->links[which];
+    struct book_entry *entries = flows->entries + link->block;
+
+    link->n_entries--;
+    if (place == link->n_entries)
+        return;
+    entries[place] = entries[link->n_entries];
+    flows->listings[hop_over(flows, entries[place].flow, which)].place = place;
+}
+
+/* ---- sums */
+
+static void sums_add(struct flow_link *link, int64_t level, int64_t share)
+{
+    if (level >= link->pivot) {
+        link->sharing += share;
+        return;
+    }
+    link->left -= (wide)level * share;
+    if (level > link->below)
+        link->below = level;
+}
+
+static void sums_subtract(struct flow_link *link, int64_t level, int64_t share)
+{
+    if (level >= link->pivot)
+        link->sharing -= share;
+    else
+        link->left += (wide)level * share;
+}
+
+static void sums_make(struct flows *flows, struct flow_link *link, int64_t pivot)
+{
+    link->pivot = pivot;
+    link->left = link->capacity;
+    link->sharing = 0;
+    link->below = -1;
+    for (uint32_t e = 0; e < link->n_entries; e++)
+        sums_add(link, flows->entries[link->block + e].level, flows->entries[link->block + e].share);
+}
+
+void link_book(struct flows *flows, uint32_t which)
+{
+    struct flow_link *link = &flows->links[which];
+
+    link->size = 2;
+    link->n_entries = 0;
+    link->shares = 0;
+    link->block = block_new(flows, link->size);
+    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
+        if (!flows->hops[h].active)
+            continue;
+        entry_add(flows, link, h);
+        link->shares += flows->hops[h].share;
+    }
+    sums_make(flows, link, flows->loads[which].level);
+    flows->loads[which].booked = 1;
+}
+
+void link_unbook(struct flows *flows, uint32_t which)
+{
+    struct flow_link *link = &flows->links[which];
+
+    block_free(flows, link->block, link->size);
+    flows->loads[which].booked = 0;
+    flows->loads[which].level = LEVEL_NONE;
+}
+
+void book_join(struct flows *flows, uint32_t hop)
+{
+    struct flow_link *link = &flows->links[flows->hops[hop].link];
+
+    entry_add(flows, link, hop);
+    link->shares += flows->hops[hop].share;
+    sums_add(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
+}
+
+void book_leave(struct flows *flows, uint32_t hop)
+{
+    uint32_t which = flows->hops[hop].link;
+    struct flow_link *link = &flows->links[which];
+
+    sums_subtract(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
+    link->shares -= flows->hops[hop].share;
+    entry_remove(flows, which, flows->listings[hop].place);
+}
+
+void book_move(struct flows *flows, uint32_t hop, int64_t before, int64_t level)
+{
+    struct flow_link *link = &flows->links[flows->hops[hop].link];
+
+    flows->entries[link->block + flows->listings[hop].place].level = level;
+    sums_subtract(link, before, flows->hops[hop].share);
+    sums_add(link, level, flows->hops[hop].share);
+}
+
+/* ---- the water level */
+
+/* floor(left / sharing); mostly in 64 bits. */
+static int64_t quotient(wide left, int64_t sharing)
+{
+    if (left == (int64_t)left && left >= 0)
+        return (int64_t)left / sharing;
+    return left < 0 ? -1 : (int64_t)(left / sharing);
+}
+
+struct outlook link_outlook(struct flows *flows, uint32_t which)
+{
+    const struct flow_link *link = &flows->links[which];
+    int64_t lowest = flows->sweep_key;
+
+    if (!link_tight(flows, which))
+        return (struct outlook){WATER_IS, LEVEL_NONE};
+    if (link->sharing == 0)
+        return link->left >= link->shares ? (struct outlook){WATER_IS, LEVEL_NONE} : (struct outlook){WATER_NOT_BELOW, lowest};
+    int64_t level = quotient(link->left, link->sharing);
+    if (level < link->pivot) {
+        level -= link->shares / link->sharing + 1;
+        return (struct outlook){WATER_NOT_BELOW, level > lowest ? level : lowest};
+    }
+    if ((wide)(link->pivot - link->below) * link->sharing < link->shares)
+        return (struct outlook){WATER_NOT_BELOW, lowest};
+    if (level == link->pivot)
+        return (struct outlook){WATER_IS, level};
+    if (link->pivot == flows->loads[which].level)
+        return (struct outlook){WATER_ABOVE, link->pivot};
+    return (struct outlook){WATER_NOT_BELOW, link->pivot > lowest ? link->pivot : lowest};
+}
+
+struct outlook link_survey(struct flows *flows, uint32_t which)
+{
+    struct flow_link *link = &flows->links[which];
+    int64_t own = flows->loads[which].level, level = flows->sweep_key;
+
+    flows->counts.evaluated++;
+    for (;;) {
+        sums_make(flows, link, level);
+        if (link->sharing == 0) {
+            sums_make(flows, link, own);
+            return (struct outlook){WATER_IS, LEVEL_NONE};
+        }
+        int64_t next = quotient(link->left, link->sharing);
+        if (next == level)
+            return (struct outlook){WATER_IS, level};
+        if (next > own) {
+            sums_make(flows, link, own);
+            return (struct outlook){WATER_ABOVE, own};
+        }
+        level = next;
+    }
+}
