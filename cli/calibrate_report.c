@@ -63,7 +63,7 @@ static void write_errors(const struct calibrating *c, const struct invocation *c
         error_rows(c, &table, g, false);
         error_rows(c, &table, g, true);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }
 

@@ -17,11 +17,11 @@ static void model_columns(struct table *t)
     table_column(t, "hidden", NULL, ALIGN_RIGHT);
     table_column(t, "ffn", NULL, ALIGN_RIGHT);
     table_column(t, "heads", NULL, ALIGN_RIGHT);
-    table_column(t, "kv_heads", NULL, ALIGN_RIGHT);
+    table_column(t, "kv heads", NULL, ALIGN_RIGHT);
     table_column(t, "vocab", NULL, ALIGN_RIGHT);
-    table_column(t, "seq_len", "tokens", ALIGN_RIGHT);
+    table_column(t, "seq len", "tokens", ALIGN_RIGHT);
     table_column(t, "experts", NULL, ALIGN_RIGHT);
-    table_column(t, "top_k", NULL, ALIGN_RIGHT);
+    table_column(t, "top k", NULL, ALIGN_RIGHT);
 }
 
 static void model_row(struct table *t, const struct transformer *m)
@@ -51,9 +51,9 @@ static void gpu_columns(struct table *t)
     table_column(t, "fp8", "TFLOPS", ALIGN_RIGHT);
     table_column(t, "nvfp4", "TFLOPS", ALIGN_RIGHT);
     table_column(t, "memory", "GiB", ALIGN_RIGHT);
-    table_column(t, "memory_rate", "GB/s", ALIGN_RIGHT);
+    table_column(t, "memory rate", "GB/s", ALIGN_RIGHT);
     table_column(t, "nvlink", "GB/s", ALIGN_RIGHT);
-    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
+    table_column(t, "nvlink domain", NULL, ALIGN_RIGHT);
     table_column(t, "sms", NULL, ALIGN_RIGHT);
     table_column(t, "power", "W", ALIGN_RIGHT);
 }
@@ -79,12 +79,12 @@ static void cluster_columns(struct table *t)
     table_column(t, "gpu", NULL, ALIGN_LEFT);
     table_column(t, "gpus", NULL, ALIGN_RIGHT);
     table_column(t, "nodes", NULL, ALIGN_RIGHT);
-    table_column(t, "gpus_per_node", NULL, ALIGN_RIGHT);
-    table_column(t, "nvlink_domain", NULL, ALIGN_RIGHT);
-    table_column(t, "nics_per_node", NULL, ALIGN_RIGHT);
+    table_column(t, "gpus per node", NULL, ALIGN_RIGHT);
+    table_column(t, "nvlink domain", NULL, ALIGN_RIGHT);
+    table_column(t, "nics per node", NULL, ALIGN_RIGHT);
     table_column(t, "nic", "Gbps", ALIGN_RIGHT);
-    table_column(t, "fabric_layers", NULL, ALIGN_RIGHT);
-    table_column(t, "leaf_nodes", NULL, ALIGN_RIGHT);
+    table_column(t, "fabric layers", NULL, ALIGN_RIGHT);
+    table_column(t, "leaf nodes", NULL, ALIGN_RIGHT);
     table_column(t, "oversubscription", NULL, ALIGN_RIGHT);
 }
 

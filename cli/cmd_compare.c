@@ -138,9 +138,9 @@ static enum status no_such_case(const struct comparing *comparing, const char *n
             names = memory_grow(names, &capacity, n + 1, sizeof *names);
             names[n++] = comparing->tables[t].items[i].name;
         }
-    const char *near = nearest_name(name, names, n);
-    diag_error(diags, (struct place){0}, "--explain: no usable row has the case '%.60s'%s%s%s", name,
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    char hint[128];
+    diag_error(diags, (struct place){0}, "--explain: no usable row has the case '%.60s'; %s", name,
+               name_hint(name, names, n, "--rows lists them", hint, sizeof hint));
     free(names);
     return STATUS_BAD_INPUT;
 }

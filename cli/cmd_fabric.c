@@ -13,32 +13,44 @@
 
 static const char *const pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
 
-static const struct option_row options[] = {
-    {.name = "cluster", .argument = "NAME", .type = OPTION_TEXT, .help = "a catalog entry, or a file; or --fabric"},
-    FABRIC_OPTION_ROWS,
-    {.name = "pattern",
-     .argument = "PATTERN",
-     .type = OPTION_CHOICE,
-     .choices = pattern_choices,
-     .initial = "permutation",
-     .help = "of a load"},
-    {.name = "bytes",
-     .argument = "SIZE",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_BYTES,
-     .low = 1,
-     .initial = "100MB",
-     .help = "each GPU sends under a load"},
-    {.name = "jitter",
-     .argument = "FRACTION",
-     .type = OPTION_QUANTITY,
-     .dimension = DIM_FRACTION,
-     .high = 1,
-     .initial = "0",
-     .help = "sizes of a load are spread by so much"},
-    {.name = "gpus", .argument = "N", .type = OPTION_COUNT, .low = 2, .high = 1 << 20, .help = "the first N take part in a load"},
-    FILE_ROW("link-map", NULL, "write what every link carried under a load as CSV"),
-    {0}};
+static const struct option_row options[] = {{.name = "cluster",
+                                             .argument = "NAME|FILE",
+                                             .type = OPTION_TEXT,
+                                             .group = FABRIC_GROUP,
+                                             .help = "the cluster whose fabric it is; or --fabric"},
+                                            FABRIC_OPTION_ROWS,
+                                            {.name = "pattern",
+                                             .argument = "PATTERN",
+                                             .type = OPTION_CHOICE,
+                                             .choices = pattern_choices,
+                                             .initial = "permutation",
+                                             .group = "Load",
+                                             .help = "load: who sends to whom"},
+                                            {.name = "bytes",
+                                             .argument = "SIZE",
+                                             .type = OPTION_QUANTITY,
+                                             .dimension = DIM_BYTES,
+                                             .low = 1,
+                                             .initial = "100MB",
+                                             .group = "Load",
+                                             .help = "load: what each GPU sends"},
+                                            {.name = "jitter",
+                                             .argument = "FRACTION",
+                                             .type = OPTION_QUANTITY,
+                                             .dimension = DIM_FRACTION,
+                                             .high = 1,
+                                             .initial = "0",
+                                             .group = "Load",
+                                             .help = "load: sizes are spread by so much"},
+                                            {.name = "gpus",
+                                             .argument = "N",
+                                             .type = OPTION_COUNT,
+                                             .low = 2,
+                                             .high = 1 << 20,
+                                             .group = "Load",
+                                             .help = "load: the first N take part; all otherwise"},
+                                            FILE_ROW("link-map", "Load", "load: write what every link carried as CSV"),
+                                            {0}};
 
 /* ---- show, check */
 
@@ -58,35 +70,34 @@ static json_t *counts_json(const struct fabric *fabric, const struct fabric_coun
 
 static void count_row(struct table *table, const char *what, int count, int cables, double bandwidth, double over)
 {
-    char text[32];
-
     table_cell(table, "%s", what);
     table_cell(table, "%d", count);
     if (cables > 0) {
         table_cell(table, "%d", cables);
-        table_cell(table, "%s", quantity_format(bandwidth, DIM_RATE, text, sizeof text));
+        table_cell(table, "%.6g", bandwidth / 1e12);
     } else {
         table_cell(table, "%s", "");
         table_cell(table, "%s", "");
     }
     if (over > 0)
-        table_cell(table, "%.3g : 1", over);
+        table_cell(table, "%.3g", over);
     else
         table_cell(table, "%s", "");
 }
 
-static void show_text(struct invocation *call, const struct fabric *fabric)
+static void show_table(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts c = fabric_counts(fabric);
     struct table table = {0};
     char text[FABRIC_TEXT_MAX];
 
-    fprintf(call->out, "%s\n\n", fabric_format(fabric, text, sizeof text));
+    if (call->format == FORMAT_TEXT)
+        fprintf(call->out, "%s\n\n", fabric_format(fabric, text, sizeof text));
     table_column(&table, "tier", NULL, ALIGN_LEFT);
     table_column(&table, "number", NULL, ALIGN_RIGHT);
     table_column(&table, "cables up", NULL, ALIGN_RIGHT);
-    table_column(&table, "one way", NULL, ALIGN_RIGHT);
-    table_column(&table, "down : up", NULL, ALIGN_RIGHT);
+    table_column(&table, "one way", "TB/s", ALIGN_RIGHT);
+    table_column(&table, "oversubscription", NULL, ALIGN_RIGHT);
     count_row(&table, "GPUs", c.gpus, 0, 0, 0);
     count_row(&table, "hosts", c.hosts, c.nic_cables, c.nic_bandwidth, 0);
     count_row(&table, "ToR sets", c.sets, 0, 0, 0);
@@ -96,23 +107,32 @@ static void show_text(struct invocation *call, const struct fabric *fabric)
                   c.agg_oversubscription);
     if (fabric->layers > 2)
         count_row(&table, "core switches", c.cores, 0, 0, 0);
-    table_write_text(&table, call->out, call->colour);
+    table_write(&table, call);
     table_free(&table);
-    fprintf(call->out, "\n%u directed links, %d down; bisection %s\n", c.links, fabric->n_down,
-            quantity_format(c.bisection, DIM_RATE, text, sizeof text));
+    if (call->format == FORMAT_TEXT)
+        fprintf(call->out, "\n%u directed links, %d down; bisection %s\n", c.links, fabric->n_down,
+                quantity_format(c.bisection, DIM_RATE, text, sizeof text));
+}
+
+/* A result with the fabric it is of. */
+static json_t *fabric_result(const struct invocation *call, const struct fabric *fabric)
+{
+    char text[FABRIC_TEXT_MAX];
+    json_t *result = result_create(call, NULL);
+
+    json_object_set_new(result, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
+    return result;
 }
 
 static enum status show(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts counts = fabric_counts(fabric);
-    char text[FABRIC_TEXT_MAX];
 
     if (call->format != FORMAT_JSON) {
-        show_text(call, fabric);
+        show_table(call, fabric);
         return STATUS_OK;
     }
-    json_t *result = result_create(call, NULL);
-    json_object_set_new(result, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
+    json_t *result = fabric_result(call, fabric);
     json_object_set_new(result, "counts", counts_json(fabric, &counts));
     return result_write(call, result);
 }
@@ -121,9 +141,15 @@ static enum status check(struct invocation *call, const struct fabric *fabric)
 {
     enum status status = fabric_check(fabric, &call->diags);
 
-    if (status == STATUS_OK)
-        fputs("the fabric holds together: ports, cables and counts agree\n", call->out);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    if (call->format == FORMAT_JSON) {
+        json_t *result = fabric_result(call, fabric);
+        json_object_set_new(result, "holds", json_true());
+        return result_write(call, result);
+    }
+    fputs(call->format == FORMAT_CSV ? "holds\n1\n" : "the fabric holds together: ports, cables and counts agree\n", call->out);
+    return STATUS_OK;
 }
 
 /* ---- route */
@@ -141,8 +167,7 @@ static bool gpu_parse(struct invocation *call, const char *text, int limit, int 
     return true;
 }
 
-static void path_table(struct invocation *call, const struct fabric *fabric, const struct path *path, int queue_pair,
-                       struct table *table)
+static void path_rows(const struct fabric *fabric, const struct path *path, int queue_pair, struct table *table)
 {
     char text[96];
 
@@ -150,9 +175,35 @@ static void path_table(struct invocation *call, const struct fabric *fabric, con
         table_cell(table, "%d", queue_pair);
         table_cell(table, "%s", fabric_layer_name(fabric_layer_of(fabric, path->links[h])));
         table_cell(table, "%s", fabric_link_name(fabric, path->links[h], text, sizeof text));
-        table_cell(table, "%s", quantity_format(fabric_rate(fabric, path->links[h]), DIM_RATE, text, sizeof text));
+        table_cell(table, "%.6g", fabric_rate(fabric, path->links[h]) / 1e9);
     }
-    (void)call;
+}
+
+static json_t *path_json(const struct fabric *fabric, const struct path *path, int queue_pair)
+{
+    char text[96];
+    json_t *links = json_array();
+
+    for (int h = 0; h < path->n; h++)
+        json_array_append_new(links,
+                              json_pack("{s:s, s:s, s:f}", "layer", fabric_layer_name(fabric_layer_of(fabric, path->links[h])),
+                                        "link", fabric_link_name(fabric, path->links[h], text, sizeof text), "rate_Bps",
+                                        fabric_rate(fabric, path->links[h])));
+    return json_pack("{s:i, s:o}", "queue_pair", queue_pair, "links", links);
+}
+
+static enum status write_ways(struct invocation *call, const struct fabric *fabric, int from, int to, const struct table *table,
+                              json_t *ways)
+{
+    if (call->format != FORMAT_JSON) {
+        table_write(table, call);
+        return STATUS_OK;
+    }
+    json_t *result = fabric_result(call, fabric);
+    json_object_set_new(result, "from", json_integer(from));
+    json_object_set_new(result, "to", json_integer(to));
+    json_object_set(result, "ways", ways);
+    return result_write(call, result);
 }
 
 static enum status route(struct invocation *call, const struct fabric *fabric)
@@ -160,6 +211,7 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
     struct router router = fabric_options_router(call, fabric);
     uint32_t *loads = memory_new(fabric_links(fabric), sizeof *loads);
     struct table table = {0};
+    json_t *ways = json_array();
     enum status status = STATUS_OK;
     struct path path;
     int from, to;
@@ -168,12 +220,13 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
     table_column(&table, "queue pair", NULL, ALIGN_RIGHT);
     table_column(&table, "layer", NULL, ALIGN_LEFT);
     table_column(&table, "link", NULL, ALIGN_LEFT);
-    table_column(&table, "rate", NULL, ALIGN_RIGHT);
+    table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
     if (!gpu_parse(call, call->operands[1], fabric->n_gpus, &from) || !gpu_parse(call, call->operands[2], fabric->n_gpus, &to))
         status = STATUS_USAGE;
     for (int q = 0; q < (int)option_count(call, "queue-pairs") && status == STATUS_OK; q++) {
         if (route_gpus(&router, from, to, (uint32_t)q, &path)) {
-            path_table(call, fabric, &path, q, &table);
+            path_rows(fabric, &path, q, &table);
+            json_array_append_new(ways, path_json(fabric, &path, q));
             for (int h = 0; h < path.n; h++)
                 loads[path.links[h]]++;
         } else {
@@ -182,8 +235,9 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
         }
     }
     if (status == STATUS_OK)
-        table_write(&table, call);
+        status = write_ways(call, fabric, from, to, &table, ways);
     table_free(&table);
+    json_decref(ways);
     free(loads);
     return status;
 }
@@ -203,38 +257,37 @@ static double mean_rate(const struct load_result *result)
     return result->n_connections > 0 ? sum / (double)result->n_connections : 0;
 }
 
-static void load_text(struct invocation *call, const struct load_result *result)
+static void load_table(struct invocation *call, const struct load_result *result)
 {
     char text[32], demand[32];
     struct table table = {0};
 
-    fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n\n", result->n_transfers,
-            result->n_connections, quantity_format(result->seconds, DIM_TIME, text, sizeof text),
-            quantity_format(result->demand, DIM_RATE, demand, sizeof demand));
-    table_column(&table, "rate while all send", NULL, ALIGN_LEFT);
-    table_column(&table, "rate", NULL, ALIGN_RIGHT);
+    if (call->format == FORMAT_TEXT)
+        fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n\n", result->n_transfers,
+                result->n_connections, quantity_format(result->seconds, DIM_TIME, text, sizeof text),
+                quantity_format(result->demand, DIM_RATE, demand, sizeof demand));
+    table_column(&table, "while all send", NULL, ALIGN_LEFT);
+    table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
     table_column(&table, "of demand", "%", ALIGN_RIGHT);
     for (int i = 0; i <= N_QUANTILES; i++) {
         double rate = i < N_QUANTILES ? load_quantile(result->rates, result->n_connections, quantiles[i]) : mean_rate(result);
         table_cell(&table, "%s", i < N_QUANTILES ? quantile_names[i] : "mean");
-        table_cell(&table, "%s", quantity_format(rate, DIM_RATE, text, sizeof text));
+        table_cell(&table, "%.2f", rate / 1e9);
         table_cell(&table, "%.1f", 100 * rate / result->demand);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write(&table, call);
     table_free(&table);
 }
 
 static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
                              const struct load_result *result)
 {
-    json_t *object = result_create(call, NULL), *rates = json_object();
-    char text[FABRIC_TEXT_MAX];
+    json_t *object = fabric_result(call, fabric), *rates = json_object();
     static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best"};
 
     for (int i = 0; i < N_QUANTILES; i++)
         json_object_set_new(rates, keys[i], json_real(load_quantile(result->rates, result->n_connections, quantiles[i])));
     json_object_set_new(rates, "mean", json_real(mean_rate(result)));
-    json_object_set_new(object, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
     json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
     json_object_set_new(object, "transfers", json_integer((json_int_t)result->n_transfers));
     json_object_set_new(object, "seconds", json_real(result->seconds));
@@ -280,7 +333,7 @@ static enum status load(struct invocation *call, const struct fabric *fabric)
     if (call->format == FORMAT_JSON)
         status = load_json(call, fabric, &what, &result);
     else
-        load_text(call, &result);
+        load_table(call, &result);
     load_result_free(&result);
     return status;
 }
@@ -308,9 +361,9 @@ static const struct verb *verb_find(struct invocation *call)
                    verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000" : "no operands");
         return NULL;
     }
-    const char *near = nearest_name(call->operands[0], names, N_VERBS);
-    diag_error(&call->diags, (struct place){0}, "msim fabric: there is no '%.40s'; %s%s", call->operands[0],
-               near != NULL ? "did you mean " : "it is show, check, route or load", near != NULL ? near : "");
+    char hint[96];
+    diag_error(&call->diags, (struct place){0}, "msim fabric: there is no '%.40s'; %s", call->operands[0],
+               name_hint(call->operands[0], names, N_VERBS, "it is show, check, route or load", hint, sizeof hint));
     return NULL;
 }
 

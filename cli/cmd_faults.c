@@ -21,30 +21,21 @@ static const struct place nowhere = {0};
 /* --- generate ----------------------------------------------------------------------------------------------------------------
  */
 
-/* A model of msim's or a file. */
-static enum status load_model(struct invocation *call, const char *name, struct fault_model *model)
-{
-    size_t n;
-    char **names = fault_model_names(&n);
-    const char *near = nearest_name(name, (const char *const *)names, n);
-    bool slip = near && strcmp(near, name) != 0 && !strchr(name, '/') && !strchr(name, '.');
-    if (slip)
-        diag_error(&call->diags, nowhere, "unknown preset '%s'; did you mean %s", name, near);
-    fault_model_names_free(names);
-    return slip ? STATUS_USAGE : fault_model_load(name, model, &call->diags);
-}
-
 static enum status write_trace(struct invocation *call, struct fault_trace *trace)
 {
-    fault_trace_write(trace, call->out);
+    enum status status = STATUS_OK;
+    if (call->format == FORMAT_JSON)
+        status = faults_report_trace(call, trace);
+    else
+        fault_trace_write(trace, call->out);
     fault_trace_free(trace);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status generate(struct invocation *call)
 {
     struct fault_model model;
-    enum status status = load_model(call, option_text(call, "preset"), &model);
+    enum status status = fault_model_load(option_text(call, "preset"), &model, &call->diags);
     if (status != STATUS_OK)
         return status;
     if (option_given(call, "rate"))
@@ -237,9 +228,9 @@ static enum status run(struct invocation *call)
         diag_error(&call->diags, nowhere, "msim faults %s takes %s", actions[i].name, actions[i].needs);
         return STATUS_USAGE;
     }
-    const char *near = nearest_name(call->operands[0], names, N_ACTIONS);
-    diag_error(&call->diags, nowhere, "msim faults does not know '%s'; %s%s", call->operands[0],
-               near ? "did you mean " : "it generates, summarises (summary) or converts (convert)", near ? near : "");
+    char hint[96];
+    diag_error(&call->diags, nowhere, "msim faults: there is no '%.40s'; %s", call->operands[0],
+               name_hint(call->operands[0], names, N_ACTIONS, "it is generate, summary, fit or convert", hint, sizeof hint));
     return STATUS_USAGE;
 }
 
@@ -282,8 +273,8 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = sources,
      .initial = "lanl",
-     .help = "convert: what the file is: lanl (LA-UR-05-7318 outage records), titan (GPU events), jobs (a table of jobs, such as "
-             "Philly's or Acme's), xid (dmesg, syslog or DCGM), smi (nvidia-smi's CSV)"},
+     .help = "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs (such as "
+             "Philly's or Acme's), Xids in dmesg, syslog or DCGM, nvidia-smi's CSV"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,

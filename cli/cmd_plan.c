@@ -55,7 +55,7 @@ static const struct option_row options[] = {
      .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
      .group = "Search"},
     THREADS_ROW("Search"),
-    NETWORK_ROW("network", NULL,
+    NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",
      .argument = "N",
@@ -63,12 +63,14 @@ static const struct option_row options[] = {
      .low = 1,
      .high = 1000,
      .initial = "3",
+     .group = FABRIC_GROUP,
      .help = "so many plans, with --network flow"},
     {.name = "placement",
      .argument = "HOW",
      .type = OPTION_CHOICE,
      .choices = placement_choices_all,
      .initial = "all",
+     .group = FABRIC_GROUP,
      .help = "which hosts the ranks sit on, with --network flow; all: each way, and the best counts"},
     FABRIC_OPTION_ROWS,
     {0},
@@ -156,7 +158,7 @@ static enum status run(struct invocation *call)
     struct experiment experiment;
     struct space_limits limits;
     struct space *space;
-    enum status status = experiment_load(&flags, &experiment, &call->diags);
+    enum status status = experiment_read(call, &flags, &experiment);
     if (status != STATUS_OK)
         return status;
     struct setting setting = {&experiment.model, &experiment.cluster, &experiment.job, experiment.gpus};

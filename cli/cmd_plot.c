@@ -102,6 +102,10 @@ static enum status draw(struct invocation *call, const struct figure_input *inpu
 
 static enum status run(struct invocation *call)
 {
+    if (option_given(call, "format")) {
+        diag_error(&call->diags, (struct place){0}, "a figure has no --format; -o FILE.png, .svg, .pdf or .txt says what it is");
+        return STATUS_USAGE;
+    }
     struct figure_input *inputs = memory_new((size_t)call->n_operands, sizeof *inputs);
     size_t n_inputs = 0;
     enum status status = STATUS_OK;

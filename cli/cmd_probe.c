@@ -16,11 +16,12 @@ static const struct option_row options[] = {
      .low = 1,
      .high = 64,
      .initial = "2",
-     .help = "ranks that compute at the same time and exchange with each other; on GPUs "
-             "and as processes: those that were started"},
-    DEVICE_OPTION_ROWS,
+     .help =
+         "ranks that compute at the same time and exchange with each other; on GPUs and as processes: those that were started"},
     {.name = "time", TIME_FIELDS, .low = 0.001, .high = 60, .initial = "20ms", .help = "per kernel and size"},
-    {0}};
+    DEVICE_OPTION_ROWS,
+    {0},
+};
 
 /* ---- what was measured */
 
@@ -91,7 +92,7 @@ static void write_text(struct invocation *call, const struct probe_result *resul
             table_cell(&table, "%.2f GB/s", r->bytes / r->seconds * 1e-9);
         table_cell(&table, "%.0f", 100 * r->spread);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }
 

@@ -144,6 +144,7 @@ static const struct option_row options[] = {
      .low = 60,
      .help = "width of the time series; a day, or an hour for horizons up to 4 days",
      .group = "Run"},
+    FILE_ROW("incidents", "Run", "also write every fault as CSV"),
     {.name = "fault-model",
      .argument = "NAME|FILE",
      .type = OPTION_TEXT,
@@ -174,14 +175,14 @@ static const struct option_row options[] = {
      .type = OPTION_CHOICE,
      .choices = loads,
      .initial = "broadcast",
-     .help = "everybody reads a checkpoint (all), or one of each group does and broadcasts it",
+     .help = "who reads a checkpoint: everybody, or one of each group, who sends it to the others",
      .group = "Recovery"},
     {.name = "store",
      .argument = "NAME",
      .type = OPTION_CHOICE,
      .choices = stores,
      .initial = "ordered",
-     .help = "how communicators are made: tcp, redis or ordered (groups without global barriers)",
+     .help = "how communicators are made; ordered: groups without global barriers",
      .group = "Recovery"},
     {.name = "scheduling",
      TIME_OPTION,
@@ -229,9 +230,9 @@ static const struct option_row options[] = {
      .argument = "WHAT,...",
      .type = OPTION_LIST,
      .choices = optimised,
-     .help = "what makes a trained token cheapest, on the same luck, and which change helps most: checkpoint (its kind), "
-             "checkpoint-interval, spares, and of the policy hot-spares, heartbeat-timeout, traffic-window, attempts, tests; or "
-             "all",
+     .help =
+         "what makes a trained token cheapest, on the same luck, and which change helps most; checkpoint is its kind, hot-spares "
+         "to tests are of the policy",
      .group = "Many runs"},
     {.name = "sweep",
      .argument = "KEY=A:B:N",
@@ -247,7 +248,6 @@ static const struct option_row options[] = {
      .help = "money per GPU and hour, such as 2.5: adds the cost per token, spares included",
      .group = "Many runs"},
     FABRIC_OPTION_ROWS,
-    FILE_ROW("incidents", "Run", "also write every fault as CSV"),
     {0},
 };
 

@@ -110,9 +110,9 @@ static const struct option_row options[] = {
      .high = 1e9,
      .help = "execute this rank only, at full shape, on one device; the messages of the others become copies of the same size"},
     DEVICE_OPTION_ROWS,
-    FILE_ROW("trace", NULL, "write both timelines as a Chrome trace (opens in ui.perfetto.dev)"),
-    FILE_ROW("timeline", NULL, "write both timelines as CSV; msim plot draws it"),
-    FILE_ROW("figure", NULL, "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"),
+    FILE_ROW("trace", "Files", "write both timelines as a Chrome trace (opens in ui.perfetto.dev)"),
+    FILE_ROW("timeline", "Files", "write both timelines as CSV; msim plot draws it"),
+    FILE_ROW("figure", "Files", "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"),
     {0}};
 
 /* ---- options */

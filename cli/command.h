@@ -101,13 +101,14 @@ struct invocation {
     enum format format;
     int verbosity; /* -1 quiet, 0, 1 and more: -v */
     bool colour;   /* of call->out */
+    int width;     /* columns of the terminal that call->out is; 0 unknown (terminal.h) */
     bool talk_colour;
     bool progress; /* stderr is a terminal and nobody said no */
-    uint64_t seed; /* --seed, or 1 */
+    uint64_t seed; /* --seed, or the experiment's, or 1 */
 
     FILE *out; /* data goes here: standard output, or aside of -o FILE */
     struct diags diags;
-    bool help;               /* --help was there: nothing else counts */
+    bool help, usage;        /* --help or -h was there: nothing else counts */
     struct outputs *outputs; /* see result.h */
     const char **overrides;  /* of the experiment, from rows with a key and from --set */
     int n_overrides;

@@ -66,7 +66,7 @@ static void write_memory(const struct compared *row, const struct invocation *ca
         table_cell(&table, "%s", parts[i].name);
         table_cell(&table, "%.2f", parts[i].bytes / GIB);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }
 

@@ -80,7 +80,7 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
         struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
         accuracy_row(&table, "all", &total);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
     free(groups);
 }
@@ -171,7 +171,7 @@ static void write_rows(const struct comparing *comparing, const struct invocatio
             row_cells(&table, &comparing->rows[row], &comparing->items[row]);
         }
         fprintf(call->out, "\n%s\n", order ? "Largest errors" : "Rows");
-        table_write_text(&table, call->out, call->colour);
+        table_write_text(&table, call);
     }
     table_free(&table);
     free(order);

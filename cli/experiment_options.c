@@ -107,3 +107,11 @@ struct experiment_flags experiment_flags_of(const struct invocation *call)
         .n_overrides = call->n_overrides,
     };
 }
+
+enum status experiment_read(struct invocation *call, const struct experiment_flags *flags, struct experiment *experiment)
+{
+    enum status status = experiment_load(flags, experiment, &call->diags);
+    if (status == STATUS_OK)
+        call->seed = experiment->seed;
+    return status;
+}

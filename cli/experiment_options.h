@@ -12,5 +12,8 @@ extern const struct option_row experiment_options[];
 /* The flags of this call: the experiment file (the first operand, when command->experiment), names, and every override. Points
  * into the call. */
 struct experiment_flags experiment_flags_of(const struct invocation *call);
+/* experiment_load; the call's seed is the experiment's from then on. */
+MUST_CHECK enum status experiment_read(struct invocation *call, const struct experiment_flags *flags,
+                                       struct experiment *experiment);
 
 #endif

@@ -132,7 +132,7 @@ void explain_works_text(const struct layout *layout, const struct setting *setti
     table_column(&table, "TFLOP/s", NULL, ALIGN_RIGHT);
     for (size_t i = 0; i < leaves.n; i++)
         leaf_row(&table, &leaves.items[i]);
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
     leaves_free(&leaves);
 }
@@ -179,6 +179,6 @@ void explain_breakdown_text(const struct cost_by_class *by, const struct invocat
     table_cell(&table, "%.4g", total);
     table_cell(&table, "100.0");
     table_cell(&table, "%s", "");
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }

@@ -9,28 +9,35 @@
 
 extern const char *const routing_choices[];
 
+#define FABRIC_GROUP "Fabric"
 #define FABRIC_OPTION_ROWS                                                                                                       \
     {.name = "fabric",                                                                                                           \
      .argument = "TEXT",                                                                                                         \
      .type = OPTION_TEXT,                                                                                                        \
+     .group = FABRIC_GROUP,                                                                                                      \
      .help = "the fabric in one line, 'clos hosts:... tor:...'; otherwise what the cluster entry says"},                         \
         {.name = "routing",                                                                                                      \
          .argument = "HOW",                                                                                                      \
          .type = OPTION_CHOICE,                                                                                                  \
          .choices = routing_choices,                                                                                             \
+         .group = FABRIC_GROUP,                                                                                                  \
          .initial = "ecmp",                                                                                                      \
          .help = "by a hash of the connection, by destination, or least loaded"},                                                \
         {.name = "queue-pairs",                                                                                                  \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
          .low = 1,                                                                                                               \
+         .group = FABRIC_GROUP,                                                                                                  \
          .high = 64,                                                                                                             \
          .initial = "1",                                                                                                         \
          .help = "queue pairs of a connection, each with its own hash"},                                                         \
-        {.name = "polarised", .type = OPTION_FLAG, .help = "every switch hashes alike"},                                         \
-        {.name = "rail-aware", .type = OPTION_FLAG, .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},    \
+        {.name = "polarised", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "every switch hashes alike"},                  \
+        {.name = "rail-aware",                                                                                                   \
+         .type = OPTION_FLAG,                                                                                                    \
+         .group = FABRIC_GROUP,                                                                                                  \
+         .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},                                               \
     {                                                                                                                            \
-        .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT,                                                         \
+        .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT, .group = FABRIC_GROUP,                                  \
         .help =                                                                                                                  \
             "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, gpu and pcie (PCIe lanes of GPUs and of NICs), root "   \
             "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg"                                                       \

@@ -17,6 +17,9 @@ struct faults_report {
 /* To call->out: text, JSON, or the quantities as CSV. */
 MUST_CHECK enum status faults_report_write(struct invocation *call, const struct faults_report *report);
 
+/* A trace as JSON; its own form is CSV (fault_trace_write). */
+MUST_CHECK enum status faults_report_trace(struct invocation *call, const struct fault_trace *trace);
+
 /* A model fitted to a trace (faults_fit_report.c). */
 MUST_CHECK enum status faults_report_fit(struct invocation *call, const struct fault_fit *fit);
 

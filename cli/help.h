@@ -8,6 +8,7 @@
 
 void help_program(FILE *out);                                /* msim --help */
 void help_command(const struct command *command, FILE *out); /* msim COMMAND --help */
+void help_usage(const struct command *command, FILE *out);   /* msim COMMAND -h: names only */
 void help_manual(FILE *out);                                 /* msim help --man: msim.1 in man(7) macros */
 void help_completion(FILE *out);                             /* msim help --completion: for bash */
 void help_dictionary(FILE *out);                             /* msim help --dictionary: for fuzzers */

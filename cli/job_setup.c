@@ -6,7 +6,7 @@
 enum status job_setup_load(struct invocation *call, struct job_setup *setup)
 {
     struct experiment_flags flags = experiment_flags_of(call);
-    enum status status = experiment_load(&flags, &setup->experiment, &call->diags);
+    enum status status = experiment_read(call, &flags, &setup->experiment);
 
     if (status != STATUS_OK)
         return status;

@@ -46,9 +46,9 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
     struct invocation call;
     enum status status = invocation_parse(command, argc, argv, &call);
-    if (call.help) {
+    if (call.help || call.usage) {
+        (call.help ? help_command : help_usage)(command, stdout);
         invocation_free(&call);
-        help_command(command, stdout);
         return flushed();
     }
     if (status == STATUS_OK)

@@ -35,7 +35,7 @@ static enum status check_choice(const struct option_row *row, const char *text, 
 static const char *bound_text(const struct option_row *row, double bound, char *buffer, size_t size)
 {
     if (row->type == OPTION_QUANTITY)
-        return quantity_format(bound, row->dimension, buffer, size);
+        return quantity_write(bound, row->dimension, buffer, size);
     snprintf(buffer, size, "%.0f", bound);
     return buffer;
 }
@@ -46,7 +46,7 @@ static enum status check_number(const struct option_row *row, const char *text, 
     double value;
     if (quantity_parse(text, whole ? DIM_COUNT : row->dimension, &value, why, size) != STATUS_OK)
         return STATUS_BAD_INPUT;
-    char bound[32];
+    char bound[48];
     if (whole && (value != floor(value) || fabs(value) > 0x1p53)) {
         snprintf(why, size, "'%.40s' is not a whole number", text);
     } else if (value < row->low) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/experiment_options.h"
+#include "cli/terminal.h"
 #include "model/base/memory.h"
 
 static const char *const formats[] = {"text", "json", "csv", NULL};
@@ -30,7 +31,7 @@ const struct option_row common_options[] = {
      .argument = "N",
      .type = OPTION_COUNT,
      .high = 0x1p53,
-     .help = "start of every random stream; the same seed gives the same bytes",
+     .help = "start of every random stream, 1 when left out; the same seed gives the same bytes",
      .group = "Output",
      .key = "seed"},
     {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .help = "errors only", .group = "Output"},
@@ -41,9 +42,10 @@ const struct option_row common_options[] = {
      .type = OPTION_CHOICE,
      .choices = colour_modes,
      .initial = "auto",
-     .help = "colour; auto means on a terminal, unless NO_COLOR is set",
+     .help = "auto: on a terminal, unless NO_COLOR is set",
      .group = "Output"},
-    {.name = "help", .letter = 'h', .type = OPTION_FLAG, .help = "this text", .group = "Output"},
+    {.name = "usage", .letter = 'h', .type = OPTION_FLAG, .help = "the options at a glance", .group = "Output"},
+    {.name = "help", .type = OPTION_FLAG, .help = "this text", .group = "Output"},
     {0},
 };
 
@@ -152,25 +154,39 @@ static size_t row_names(const struct invocation *call, const char *names[MAX_OPT
     return (size_t)call->n_values;
 }
 
+/* "--checkpoint-block, --checkpoint-steps": the options that begin with a name. */
+static int list_begun(const struct invocation *call, const char *name, char *list, size_t size)
+{
+    int n = 0;
+    size_t used = 0;
+    list[0] = '\0';
+    for (int i = 0; i < call->n_values; i++) {
+        const char *other = call->values[i].row->name;
+        if (strncmp(other, name, strlen(name)) == 0 && used < size)
+            used += (size_t)snprintf(list + used, size - used, "%s--%s", n++ ? ", " : "", other);
+    }
+    return n;
+}
+
 /* Why getopt refused this long option: its name without value. */
 static void explain_long(struct invocation *call, const char *name, bool has_value)
 {
     const char *names[MAX_OPTIONS] = {0};
     size_t n = row_names(call, names);
     const struct option_row *row = NULL;
-    int n_prefixed = 0;
+    char begun[512];
+    int n_begun = list_begun(call, name, begun, sizeof begun);
     for (int i = 0; i < call->n_values; i++) {
-        if (strcmp(names[i], name) == 0)
+        if (strcmp(names[i], name) == 0 || (n_begun == 1 && strncmp(names[i], name, strlen(name)) == 0))
             row = call->values[i].row;
-        n_prefixed += strncmp(names[i], name, strlen(name)) == 0;
     }
     const char *near = nearest_name(name, names, n);
     if (row && row->argument && !has_value)
-        diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", name, name, row->argument);
+        diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
     else if (row && has_value)
-        diag_error(&call->diags, (struct place){0}, "--%s takes no value", name);
-    else if (n_prefixed > 1)
-        diag_error(&call->diags, (struct place){0}, "'--%s' can mean several options; write it out", name);
+        diag_error(&call->diags, (struct place){0}, "--%s takes no value", row->name);
+    else if (n_begun > 1)
+        diag_error(&call->diags, (struct place){0}, "'--%s' can mean %s; write it out", name, begun);
     else if (near)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
     else
@@ -299,6 +315,7 @@ static void settle(struct invocation *call)
             call->verbosity = call->values[i].n_texts;
     }
     call->colour = wants_colour(call, stdout) && (option_choice(call, "colour") == 1 || strcmp(output, "-") == 0);
+    call->width = strcmp(output, "-") == 0 ? terminal_width(stdout) : 0;
     call->talk_colour = wants_colour(call, stderr);
     call->progress = isatty(STDERR_FILENO) && !option_flag(call, "no-progress") && call->verbosity >= 0;
     call->seed = option_given(call, "seed") ? (uint64_t)option_count(call, "seed") : 1;
@@ -328,7 +345,8 @@ enum status invocation_parse(const struct command *command, int argc, char **arg
             accept(call, &call->values[i], rows[i]->initial, false);
     }
     call->help = option_flag(call, "help");
-    if (!call->help)
+    call->usage = option_flag(call, "usage");
+    if (!call->help && !call->usage)
         check_operands(call);
     if (call->diags.n_errors)
         return STATUS_USAGE;

@@ -116,8 +116,16 @@ static void optimum_row(struct table *table, const char *what, const char *befor
 
 static void gain_cells(struct table *table, struct estimate gain, double cheaper)
 {
-    table_cell(table, "%+.3f +- %.3f", gain.mean, gain.half_width);
+    table_cell(table, "%+.3f", gain.mean);
+    table_cell(table, "%.3f", gain.half_width);
     table_cell(table, "%+.3f", cheaper);
+}
+
+/* The cells of a row that a quantity does not fill. */
+static void no_cells(struct table *table, int n)
+{
+    for (; n > 0; n--)
+        table_cell(table, "%s", "");
 }
 
 static void plain_row(struct table *table, const char *what, double seconds)
@@ -125,8 +133,14 @@ static void plain_row(struct table *table, const char *what, double seconds)
     char text[64];
     quantity_format(seconds, DIM_TIME, text, sizeof text);
     optimum_row(table, what, "", text);
-    table_cell(table, "%s", "");
-    table_cell(table, "%s", "");
+    no_cells(table, 3);
+}
+
+/* A mean with its interval, which a program would have to take apart again. */
+static char *format_mean(const struct invocation *call, struct estimate estimate, char *text, size_t size)
+{
+    snprintf(text, size, call->format == FORMAT_CSV ? "%.3f" : "%.3f +- %.3f", estimate.mean, estimate.half_width);
+    return text;
 }
 
 /* A suite by the places that its tests had before. */
@@ -178,7 +192,7 @@ static void write_cost(struct table *table, const struct search *search, const s
     snprintf(before, sizeof before, "%.4g", best * o->price_start / o->price_end);
     snprintf(after, sizeof after, "%.4g", best);
     optimum_row(table, "cost per M tokens", before, after);
-    table_cell(table, "%s", "");
+    no_cells(table, 2);
     table_cell(table, "%+.3f", cheaper_pct(o, o->price_end));
 }
 
@@ -186,6 +200,7 @@ static void write_cost(struct table *table, const struct search *search, const s
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
     int most = most_helpful(o);
+    fputs("(a lever's gain is what it brings alone; goodput's is of all together; +- and ci95: half of a 95 % interval)\n", out);
     for (int i = 0; i < N_LEVERS; i++)
         for (int j = 0; o->used[i] && levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
@@ -202,12 +217,12 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     table_column(&table, "quantity", NULL, ALIGN_LEFT);
     table_column(&table, "before", NULL, ALIGN_RIGHT);
     table_column(&table, "best", NULL, ALIGN_RIGHT);
-    table_column(&table, "alone: goodput", "points", ALIGN_RIGHT);
-    table_column(&table, "a token cheaper by", "%", ALIGN_RIGHT);
+    table_column(&table, "goodput gain", "points", ALIGN_RIGHT);
+    table_column(&table, "ci95", "points", ALIGN_RIGHT);
+    table_column(&table, "token cheaper", "%", ALIGN_RIGHT);
     lever_rows(&table, o);
-    snprintf(before, sizeof before, "%.3f +- %.3f", o->start.mean, o->start.half_width);
-    snprintf(after, sizeof after, "%.3f +- %.3f", o->end.mean, o->end.half_width);
-    optimum_row(&table, "goodput [%]", before, after);
+    optimum_row(&table, "goodput [%]", format_mean(call, o->start, before, sizeof before),
+                format_mean(call, o->end, after, sizeof after));
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
     write_cost(&table, search, o);
     plain_row(&table, "Young's interval", o->young_s);

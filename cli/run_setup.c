@@ -234,9 +234,10 @@ static int checkpoint_parse(struct invocation *call, const char *name)
     for (int i = 0; i < N_CHECKPOINT_NAMES; i++)
         if (strcmp(name, checkpoint_names[i]) == 0)
             return i;
-    const char *near = nearest_name(name, checkpoint_names, N_CHECKPOINT_NAMES);
-    diag_error(&call->diags, nowhere, "unknown kind of checkpoint '%s'; %s%s", name,
-               near ? "did you mean " : "known are blocking, two-stage, memory and step", near ? near : "");
+    char hint[96];
+    diag_error(&call->diags, nowhere, "unknown kind of checkpoint '%s'; %s", name,
+               name_hint(name, checkpoint_names, N_CHECKPOINT_NAMES, "known are blocking, two-stage, memory and step", hint,
+                         sizeof hint));
     return -1;
 }
 
@@ -378,7 +379,7 @@ enum status run_session_load(struct invocation *call, struct run_session *s)
 {
     struct experiment_flags flags = experiment_flags_of(call);
     s->report.gpu_price = option_text(call, "gpu-price") ? strtod(option_text(call, "gpu-price"), NULL) : 0;
-    enum status status = experiment_load(&flags, &s->experiment, &call->diags);
+    enum status status = experiment_read(call, &flags, &s->experiment);
     if (status == STATUS_OK)
         status = apply_flags(call, &s->experiment.faults);
     if (status == STATUS_OK)

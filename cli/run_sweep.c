@@ -46,10 +46,10 @@ static int sweep_key_parse(struct invocation *call, const char *name)
     for (int i = 0; i < N_SWEEP_KEYS; i++)
         if (strcmp(name, sweep_names[i]) == 0)
             return i;
-    const char *near = nearest_name(name, sweep_names, N_SWEEP_KEYS);
-    diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s%s", name,
-               near ? "did you mean " : "known are gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block and spares",
-               near ? near : "");
+    static const char known[] = "known are gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block and spares";
+    char hint[128];
+    diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s", name,
+               name_hint(name, sweep_names, N_SWEEP_KEYS, known, hint, sizeof hint));
     return -1;
 }
 
@@ -230,7 +230,7 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
     struct table table = {0};
     table_column(&table, sweep_names[sweep->key], is_time(sweep->key) ? "s" : NULL, ALIGN_RIGHT);
     table_column(&table, "goodput", "%", ALIGN_RIGHT);
-    table_column(&table, "+- 95", "%", ALIGN_RIGHT);
+    table_column(&table, "ci95", "%", ALIGN_RIGHT);
     table_column(&table, "ETTR", "%", ALIGN_RIGHT);
     table_column(&table, "memoryless", "%", ALIGN_RIGHT);
     table_column(&table, "MFU", "%", ALIGN_RIGHT);

@@ -26,9 +26,9 @@ extern const char *const network_choices[];
         .group = GROUP, .help = HELP                                                                                             \
     }
 
-/* The fields of a row whose value is a time; how long a horizon may be. */
+/* The fields of a row whose value is a time; how long a horizon may be: 5,220 weeks. */
 #define TIME_FIELDS   .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME
-#define LONGEST_RUN_S (100 * 365.25 * 86400)
+#define LONGEST_RUN_S (5220 * 7 * 86400.0)
 
 /* Another file to write; output_option of result.h opens it. */
 #define FILE_ROW(NAME, GROUP, HELP)                                                                                              \

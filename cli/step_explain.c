@@ -115,7 +115,7 @@ static void explain_exchanges(const struct program *program, const struct machin
     for (size_t k = 0; k < n; k++)
         exchange_row(machine, &found[k], &table);
     if (n > 0)
-        table_write_text(&table, call->out, call->colour);
+        table_write_text(&table, call);
     else
         fputs("no exchanges between ranks outside the passes\n", call->out);
     fputc('\n', call->out);

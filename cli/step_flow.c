@@ -184,7 +184,7 @@ static void write_layers(const struct step_flow *flow, const struct invocation *
         table_cell(&table, "%.2f", 100 * flow->layers[layer].mean);
         table_cell(&table, "%.2f", 100 * flow->layers[layer].most);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }
 
@@ -209,7 +209,7 @@ static void write_hot(const struct step_flow *flow, const struct invocation *cal
         users_text(hot, text, sizeof text);
         table_cell(&table, "%s", text);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
 }
 

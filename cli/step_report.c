@@ -167,7 +167,7 @@ static void write_breakdown(const struct step_report *report, const struct invoc
     table_cell(&table, "%.4f", r->step_time_s);
     table_cell(&table, "%.2f", 100.0);
     table_cell(&table, "%s", "");
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
     fputs("(mean over ranks; communication is the part that nothing hides)\n\n", call->out);
 }
@@ -192,7 +192,7 @@ static void write_stages(const struct step_report *report, const struct invocati
                 table_cell(&table, "%.4f", mean.s[c]);
         table_cell(&table, "%.2f", memory.total / GIB);
     }
-    table_write_text(&table, call->out, call->colour);
+    table_write_text(&table, call);
     table_free(&table);
     fputc('\n', call->out);
 }

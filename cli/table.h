@@ -9,13 +9,15 @@
  *     table_write(&table, call);         text or CSV, as call->format says
  *     table_free(&table);
  *
- * Cells come row by row. Text: columns two blanks apart, units under the titles' names in brackets, widths counted in characters
- * of UTF-8, colour only where the call has it. CSV: a title and its unit become the column name "step_s" (RFC 4180 quoting).
+ * Cells come row by row. Text: columns two blanks apart, units behind the titles in brackets, widths counted in characters of
+ * UTF-8, colour only where the call has it, no wider than the terminal where that can be (table_text.c). CSV: a title and its
+ * unit become the column name "step_s" (RFC 4180 quoting).
  */
 #ifndef MSIM_CLI_TABLE_H
 #define MSIM_CLI_TABLE_H
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 
 enum align { ALIGN_LEFT, ALIGN_RIGHT };
 enum tint { TINT_NONE, TINT_GOOD, TINT_WARN, TINT_BAD, TINT_DIM, TINT_STRONG };
@@ -40,12 +42,10 @@ void table_column(struct table *table, const char *title, const char *unit, enum
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 void table_tint(struct table *table, enum tint tint); /* of the next cell */
 void table_write(const struct table *table, const struct invocation *call);
-void table_write_text(const struct table *table, FILE *out, bool colour);
+void table_write_text(const struct table *table, const struct invocation *call);
 void table_write_csv(const struct table *table, FILE *out);
 void table_free(struct table *table);
 
-/* Columns a text takes on a terminal. */
-int text_width(const char *utf8);
 /* ANSI code that starts a tint ("" when !colour), and the one that ends it. */
 const char *tint_start(enum tint tint, bool colour);
 const char *tint_end(enum tint tint, bool colour);

@@ -96,13 +96,13 @@ static void text_report(const struct invocation *call, const struct validation *
         write_losses(v, out);
     fprintf(out, "\n");
     classes_table(v, &classes);
-    table_write_text(&classes, out, call->colour);
+    table_write_text(&classes, call);
     table_free(&classes);
     if (call->verbosity < 1)
         return;
     fprintf(out, "\n");
     ranks_table(v, &ranks);
-    table_write_text(&ranks, out, call->colour);
+    table_write_text(&ranks, call);
     table_free(&ranks);
 }
 

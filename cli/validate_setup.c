@@ -47,7 +47,7 @@ static enum status load(struct invocation *call, const struct devices *devices, 
         overrides[n++] = alone ? "cluster.nodes=16384" : "cluster.nodes=8";
     flags.overrides = overrides;
     flags.n_overrides = n;
-    return experiment_load(&flags, experiment, &call->diags);
+    return experiment_read(call, &flags, experiment);
 }
 
 /* Ranks that execute must be there: threads as many as will run, processes as many as were started. */

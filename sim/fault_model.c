@@ -229,16 +229,15 @@ static void report_unknown(const char *name, struct diags *diags)
 {
     size_t n;
     char **names = fault_model_names(&n);
-    const char *near = nearest_name(name, (const char *const *)names, n);
-    char known[512] = "";
-    for (size_t i = 0, used = 0; i < n && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
+    char known[512] = "known are files", hint[512];
+    size_t used = strlen(known);
+    for (size_t i = 0; i < n && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i + 1 < n ? ", " : " and ", names[i]);
     if (n == 0)
         diag_error(diags, (struct place){.file = FOLDER}, "cannot find the fault models; MSIM_DATA can name their place");
-    else if (near)
-        diag_error(diags, (struct place){0}, "unknown fault model '%s'; did you mean %s?", name, near);
     else
-        diag_error(diags, (struct place){0}, "unknown fault model '%s'; known are %s, and files", name, known);
+        diag_error(diags, (struct place){0}, "unknown fault model '%s'; %s", name,
+                   name_hint(name, (const char *const *)names, n, known, hint, sizeof hint));
     fault_model_names_free(names);
 }
 

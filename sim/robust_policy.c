@@ -23,13 +23,13 @@ static void read_finds(const struct field *row, const struct yaml_node *value, v
         int i = 0;
         while (i < N_COMPONENTS && strcmp(names[i], child->key) != 0)
             i++;
-        const char *near = i < N_COMPONENTS ? NULL : nearest_name(child->key, names, N_COMPONENTS);
+        char hint[96];
         struct field probability = {.key = child->key, .type = FIELD_QUANTITY, .dimension = DIM_FRACTION, .max = 1};
         if (i < N_COMPONENTS)
             field_read(&probability, child, &finds[i], diags);
         else
-            diag_error(diags, child->key_at, "unknown component '%s'%s%s", child->key, near ? "; did you mean " : "",
-                       near ? near : "");
+            diag_error(diags, child->key_at, "unknown component '%s'; %s", child->key,
+                       name_hint(child->key, names, N_COMPONENTS, "it is left out", hint, sizeof hint));
     }
     if (value->kind != YAML_MAPPING)
         diag_error(diags, value->at, "%s: a mapping of components to probabilities is expected", row->key);
@@ -145,9 +145,10 @@ enum status robust_policy_load(const char *name, struct robust_policy *policy, s
     snprintf(relative, sizeof relative, "sim/policies/%.200s.yaml", name);
     char *path = file ? memory_copy_text(name) : data_path(relative);
     if (!path) {
-        const char *near = nearest_name(name, shipped, 3);
-        diag_error(diags, (struct place){0}, "unknown policy '%s'; %s%s", name,
-                   near ? "did you mean " : "known are replay, megascale, byterobust and manual, and files", near ? near : "");
+        char hint[96];
+        diag_error(
+            diags, (struct place){0}, "unknown policy '%s'; %s", name,
+            name_hint(name, shipped, 3, "known are replay, megascale, byterobust and manual, and files", hint, sizeof hint));
         return STATUS_BAD_INPUT;
     }
     struct arena arena = {0};

@@ -163,9 +163,9 @@ static bool cell_kind(const struct reading *reading, size_t row, enum fault_kind
     const char *text = csv_cell(&reading->table, row, reading->columns[KIND]);
     int parsed = *text ? fault_kind_parse(text) : FAULT_NODE;
     if (parsed < 0) {
-        const char *near = nearest_name(text, kind_names, N_FAULT_KINDS);
-        diag_error(reading->diags, cell_place(reading, row, KIND), "unknown kind '%s'; %s%s", text,
-                   near ? "did you mean " : "known are node, straggler and link", near ? near : "");
+        char hint[64];
+        diag_error(reading->diags, cell_place(reading, row, KIND), "unknown kind '%s'; %s", text,
+                   name_hint(text, kind_names, N_FAULT_KINDS, "known are node, straggler and link", hint, sizeof hint));
         return false;
     }
     *kind = (enum fault_kind)parsed;

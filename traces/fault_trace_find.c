@@ -64,25 +64,21 @@ static void names_free(struct names *names)
     free(names->items);
 }
 
+/* "known are a, b" */
 static void join_names(const struct names *names, char *text, size_t size)
 {
-    text[0] = '\0';
-    for (size_t i = 0, used = 0; i < names->n && used < size; i++)
+    size_t used = (size_t)snprintf(text, size, "known are ");
+    for (size_t i = 0; i < names->n && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names->items[i]);
 }
 
 static void report_unknown(const char *name, struct diags *diags)
 {
     struct names names = shipped_names();
-    const char *near = nearest_name(name, (const char *const *)names.items, names.n);
-    char known[512];
+    char known[512], hint[512];
     join_names(&names, known, sizeof known);
-    if (near)
-        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; did you mean %s?", name,
-                   near);
-    else
-        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; known are: %s", name,
-                   known);
+    diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; %s", name,
+               name_hint(name, (const char *const *)names.items, names.n, known, hint, sizeof hint));
     names_free(&names);
 }
 

@@ -223,30 +223,38 @@ char *quantity_format(double value, enum dimension dimension, char *buffer, size
     return buffer;
 }
 
-/* Edit distance (Levenshtein) by rows, without regard to case; gives up beyond 63 characters. */
-static size_t edit_distance(const char *a, const char *b)
+enum { NAME_MAX_COMPARED = 63 };
+
+static bool same_letter(char a, char b)
 {
-    size_t row[64];
-    size_t n = strlen(b);
-    if (n >= 64 || strlen(a) >= 64)
-        return 64;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-            size_t best = diagonal + !same;
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
+ * case; gives up beyond NAME_MAX_COMPARED characters. */
+static int edit_distance(const char *a, const char *b)
+{
+    uint8_t d[NAME_MAX_COMPARED + 1][NAME_MAX_COMPARED + 1]; /* [i][j]: of the first i letters of a and the first j of b */
+    int n_a = (int)strnlen(a, NAME_MAX_COMPARED + 1), n_b = (int)strnlen(b, NAME_MAX_COMPARED + 1);
+    if (n_a > NAME_MAX_COMPARED || n_b > NAME_MAX_COMPARED)
+        return NAME_MAX_COMPARED + 1;
+    for (int i = 0; i <= n_a; i++) {
+        for (int j = 0; j <= n_b; j++) {
+            int best = i + j; /* where one of them is empty */
+            if (i > 0 && j > 0) {
+                best = least(d[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]), least(d[i - 1][j], d[i][j - 1]) + 1);
+                if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
+                    best = least(best, d[i - 2][j - 2] + 1);
+            }
+            d[i][j] = (uint8_t)best;
         }
     }
-    return row[n];
+    return d[n_a][n_b];
 }
 
 static size_t common_prefix(const char *a, const char *b)
@@ -257,14 +265,23 @@ static size_t common_prefix(const char *a, const char *b)
     return n;
 }
 
+/* The shortest of the names that begin with `text`; NULL: none does, or the text is too short to mean one. */
+static const char *name_begun(const char *text, const char *const *names, size_t n_names)
+{
+    const char *best = NULL;
+    size_t length = strlen(text);
+    for (size_t i = 0; i < n_names && length >= 3; i++)
+        if (common_prefix(text, names[i]) == length && (!best || strlen(names[i]) < strlen(best)))
+            best = names[i];
+    return best;
+}
+
 const char *nearest_name(const char *text, const char *const *names, size_t n_names)
 {
     const char *best = NULL;
-    size_t best_distance = strlen(text) / 3 + 2;
-    if (best_distance > 64) /* what edit_distance says of texts it does not compare */
-        best_distance = 64;
+    int best_distance = (int)strnlen(text, NAME_MAX_COMPARED) / 4 + 2;
     for (size_t i = 0; i < n_names; i++) {
-        size_t distance = edit_distance(text, names[i]);
+        int distance = edit_distance(text, names[i]);
         bool closer = distance < best_distance;
         if (!closer && best && distance == best_distance) /* slips are rarer in the first letters */
             closer = common_prefix(text, names[i]) > common_prefix(text, best);
@@ -273,5 +290,13 @@ const char *nearest_name(const char *text, const char *const *names, size_t n_na
             best = names[i];
         }
     }
-    return best;
+    return best ? best : name_begun(text, names, n_names);
+}
+
+const char *name_hint(const char *text, const char *const *names, size_t n_names, const char *otherwise, char *buffer,
+                      size_t size)
+{
+    const char *near = nearest_name(text, names, n_names);
+    snprintf(buffer, size, near ? "did you mean '%s'?" : "%s", near ? near : otherwise);
+    return buffer;
 }

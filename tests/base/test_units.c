@@ -124,10 +124,18 @@ START_TEST(the_nearest_name_is_a_likely_slip)
     ck_assert_str_eq(nearest_name("globl_batch", names, 4), "global_batch");
     ck_assert_str_eq(nearest_name("seqlen", names, 4), "seq_len");
     ck_assert_str_eq(nearest_name("PRECISION", names, 4), "precision");
+    ck_assert_str_eq(nearest_name("toknes", names, 4), "tokens"); /* neighbours exchanged are one slip */
+    ck_assert_str_eq(nearest_name("seq", names, 4), "seq_len");   /* begun */
     ck_assert_ptr_null(nearest_name("wombat", names, 4));
     ck_assert_ptr_null(nearest_name("", names, 4));
     static const char *const degrees[] = {"tp", "cp", "pp", "vpp"};
     ck_assert_str_eq(nearest_name("vp", degrees, 4), "vpp"); /* of the equally near, what begins alike */
+    static const char *const short_ones[] = {"job", "run"};
+    ck_assert_ptr_null(nearest_name("foo", short_ones, 2)); /* two letters of three are no slip ... */
+    ck_assert_str_eq(nearest_name("rnu", short_ones, 2), "run");
+    char hint[64];
+    ck_assert_str_eq(name_hint("jbo", short_ones, 2, "no", hint, sizeof hint), "did you mean 'job'?");
+    ck_assert_str_eq(name_hint("foo", short_ones, 2, "known are job and run", hint, sizeof hint), "known are job and run");
     char longest[200];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';

@@ -27,6 +27,11 @@ START_TEST(every_default_parses)
 }
 END_TEST
 
+static bool same_group(const struct option_row *a, const struct option_row *b)
+{
+    return a->group == b->group || (a->group && b->group && strcmp(a->group, b->group) == 0);
+}
+
 START_TEST(every_row_is_complete)
 {
     const struct option_row *rows[MAX_OPTIONS];
@@ -40,6 +45,7 @@ START_TEST(every_row_is_complete)
         for (int k = 0; k < i; k++) {
             ck_assert_msg(strcmp(row->name, rows[k]->name) != 0, "--%s twice in %s", row->name, commands[_i]->name);
             ck_assert_msg(!row->letter || row->letter != rows[k]->letter, "-%c twice in %s", row->letter, commands[_i]->name);
+            ck_assert_msg(!same_group(row, rows[k]) || same_group(row, rows[i - 1]), "--%s: its group begins twice", row->name);
         }
     }
 }
@@ -187,8 +193,8 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"--interval 30", 1, "has no unit"},
     {"--interval 30GiB", 1, "not a unit of a time"},
-    {"--interval 2h", 1, "at most 60.0 min"},
-    {"--interval 1ms", 1, "at least 1.00 s"},
+    {"--interval 2h", 1, "at most 1h"},
+    {"--interval 1ms", 1, "at least 1s"},
     {"--spares 1.5", 1, "not a whole number"},
     {"--spares many", 1, "is not a number"},
     {"--spares -3", 1, "too small"},
@@ -198,7 +204,7 @@ static const struct refusal refusals[] = {
     {"--sparse 3", 1, "unknown option '--sparse'; did you mean '--spares'?"},
     {"--spares", 1, "--spares needs a value: --spares N"},
     {"--fast=3", 1, "--fast takes no value"},
-    {"--s 3", 1, "can mean several"},
+    {"--s 3", 1, "can mean --spares, --seq-len, --set, --seed; write it out"},
     {"-fz", 1, "unknown option '-z'"},
     {"--set nothing", 1, "is not KEY=VALUE"},
     {"a b", 1, "unexpected operand 'b'"},

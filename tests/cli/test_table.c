@@ -22,15 +22,21 @@ static struct table sample(void)
     return table;
 }
 
-static char *written(const struct table *table, enum format format, bool colour)
+/* As on a terminal of so many columns; 0: not on one. */
+static char *written_on(const struct table *table, enum format format, bool colour, int width)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    struct invocation call = {.out = out, .format = format, .colour = colour};
+    struct invocation call = {.out = out, .format = format, .colour = colour, .width = width};
     table_write(table, &call);
     fclose(out);
     return text;
+}
+
+static char *written(const struct table *table, enum format format, bool colour)
+{
+    return written_on(table, format, colour, 0);
 }
 
 START_TEST(text_is_aligned)
@@ -42,6 +48,77 @@ START_TEST(text_is_aligned)
                            "größer             16.00      5.0\n");
     free(text);
     table_free(&table);
+}
+END_TEST
+
+static struct table wide_sample(void)
+{
+    struct table table = {0};
+    table_column(&table, "rank", NULL, ALIGN_RIGHT);
+    table_column(&table, "pp", NULL, ALIGN_RIGHT);
+    table_column(&table, "closed form", "s", ALIGN_RIGHT);
+    table_column(&table, "why", NULL, ALIGN_LEFT);
+    static const char *const cells[] = {"1", "8", "6.1", "fits", "2", "8", "6.25", "too large by four GiB, or so"};
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+        table_cell(&table, "%s", cells[i]);
+    return table;
+}
+
+/* Only as much is given up as the width asks for: first headings, then columns that say the same, then the longest texts. */
+START_TEST(a_table_is_no_wider_than_the_terminal)
+{
+    static const struct {
+        int width;
+        const char *text;
+    } views[] = {
+        {60, "rank  pp  closed form [s]  why\n"
+             "   1   8              6.1  fits\n"
+             "   2   8             6.25  too large by four GiB, or so\n"},
+        {50, "          closed\n"
+             "            form\n"
+             "rank  pp     [s]  why\n"
+             "   1   8     6.1  fits\n"
+             "   2   8    6.25  too large by four GiB, or so\n"},
+        {44, "      closed\n"
+             "        form\n"
+             "rank     [s]  why\n"
+             "   1     6.1  fits\n"
+             "   2    6.25  too large by four GiB, or so\n"
+             "in every row: pp 8\n"},
+        {30, "      closed\n"
+             "        form\n"
+             "rank     [s]  why\n"
+             "   1     6.1  fits\n"
+             "   2    6.25  too large by\n"
+             "              four GiB, or so\n"
+             "in every row: pp 8\n"},
+    };
+    struct table table = wide_sample();
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        char *text = written_on(&table, FORMAT_TEXT, false, views[i].width);
+        ck_assert_str_eq(text, views[i].text);
+        free(text);
+    }
+    table_free(&table);
+}
+END_TEST
+
+/* What cannot be narrower stays as it is; no width is too small. */
+START_TEST(any_width_is_taken)
+{
+    struct table table = wide_sample(), bare = {0};
+    for (int width = 1; width < 80; width++) {
+        char *text = written_on(&table, FORMAT_TEXT, false, width);
+        ck_assert_ptr_nonnull(strstr(text, "6.25"));
+        free(text);
+    }
+    table_column(&bare, "unbreakable", NULL, ALIGN_LEFT);
+    table_cell(&bare, "a-text-without-a-blank");
+    char *text = written_on(&bare, FORMAT_TEXT, false, 10);
+    ck_assert_str_eq(text, "unbreakable\na-text-without-a-blank\n");
+    free(text);
+    table_free(&table);
+    table_free(&bare);
 }
 END_TEST
 
@@ -152,6 +229,8 @@ int main(void)
     Suite *suite = suite_create("table");
     TCase *all = tcase_create("all");
     tcase_add_test(all, text_is_aligned);
+    tcase_add_test(all, a_table_is_no_wider_than_the_terminal);
+    tcase_add_test(all, any_width_is_taken);
     tcase_add_test(all, no_blanks_at_the_end_of_a_line);
     tcase_add_test(all, csv_names_units_and_quotes);
     tcase_add_test(all, colour_does_not_move_columns);

@@ -20,7 +20,7 @@ PATH=$scratch/bin:$PATH
 LC_ALL=C
 TERM=dumb
 export PATH LC_ALL TERM
-unset NO_COLOR MSIM_CHECK
+unset NO_COLOR MSIM_CHECK COLUMNS
 
 : >"$scratch/happened"
 while IFS= read -r line || [ -n "$line" ]; do

@@ -1,0 +1,16 @@
+/*
+ * terminal.h - what is known of the place where a text will be read.
+ */
+#ifndef MSIM_CLI_TERMINAL_H
+#define MSIM_CLI_TERMINAL_H
+
+#include <stdio.h>
+
+/* Columns of the terminal behind a stream: COLUMNS of the environment, or what the terminal says; 0: unknown, as of a file or a
+ * pipe. At least 20 otherwise. */
+int terminal_width(FILE *stream);
+
+/* Columns that a text takes on a terminal. */
+int text_width(const char *utf8);
+
+#endif
