@@ -1,5 +1,5 @@
 # Where time goes. One result: a bar for each class. Several: stacked columns with one legend.
-set label 1 titled('where the time goes') at graph 0, graph 1.05 left font title_font textcolor rgb ink
+set label 1 titled('where the time goes') @as_title
 array class_title[n_classes]
 array class_colour[n_classes]
 stats $bars using (class_title[int($2) + 1] = stringcolumn(7), class_colour[int($2) + 1] = $3, $2) nooutput
@@ -62,9 +62,10 @@ if (is_text) {
     set border 2
     set yrange [0:tallest * 1.08]
     set key invert
+    set rmargin 24
     # Long names lean.
-    if (n_columns > 5) { set xtics rotate by -25; set rmargin 22; set bmargin 6 }
-    total(v) = sprintf('%.4g', v)
+    if (n_columns > 5) { set xtics rotate by -25; set bmargin 6 }
+    total(v) = sprintf('%#.4g', v)
     plot for [i = 1:n_classes] $bars using ($2 == i - 1 && $5 > 0 ? $1 : NaN):($4 + $5 / 2):($1 - 0.32):($1 + 0.32):4:($4 + $5) with boxxyerror \
              fs solid noborder fc rgb class_colour[i] title class_title[i], \
          $names using 1:3:(total($3)) with labels offset 0,0.8 textcolor rgb ink notitle, \

@@ -1,16 +1,16 @@
 # Mean absolute error of each table (bars), with median and 90th percentile, and the bias.
-set label 1 titled(sprintf('error of predictions: mean %.1f %%, mean over tables %.1f %%', mape, macro_mape)) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+set label 1 titled(sprintf('error of predictions: mean %.1f %%, mean over tables %.1f %%', mape, macro_mape)) @as_title
 stats $errors using 4 nooutput
 widest = STATS_max
 set yrange [n_rows - 0.4:-0.6]
 set ytics scale 0
 set grid noytics
 set border 1
-set xrange [0:widest * 1.12 + 1]
+set xrange [0:widest * 1.14 + 1]
 set xlabel 'absolute error [%]'
 set lmargin 26
 named(name, n) = sprintf('%s (%d)', name, n)
-bias(b) = sprintf('bias %+.1f', b)
+bias(b) = sprintf('bias %+.1f %%', b)
 set key outside bottom center horizontal samplen 1.5 width -4
 set bmargin 5.5
 if (is_text) {

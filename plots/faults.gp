@@ -22,7 +22,7 @@ if (is_text) {
     plot $causes using (0):1:(strip($2, $3)) with labels left offset 1,0 notitle, \
          $causes using (NaN):1:ytic(4) with points notitle
 } else {
-    set label 1 titled(summary) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+    set label 1 titled(summary) @as_title
     plot $causes using (0):1:(0):2:($1 - 0.3):($1 + 0.3) with boxxyerror fs solid noborder fc rgb '#7FB8D8' notitle, \
          $causes using 2:1:(away($3)) with labels left offset 1,0 textcolor rgb muted notitle, \
          $causes using (NaN):1:ytic(4) with points notitle

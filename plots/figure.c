@@ -76,6 +76,8 @@ enum status figure_input_parse(const char *name, const char *text, size_t n, str
         text[first] == '{' ? parse_json(name, text, n, &read.result, diags) : csv_table_parse(name, text, n, &read.csv, diags);
     if (status == STATUS_OK)
         *input = read;
+    else if (text[first] != '{')
+        diag_note(diags, (struct place){.file = name}, "taken for a timeline as CSV; a JSON result begins with {");
     return status;
 }
 

@@ -9,7 +9,7 @@
  *              predicted_time, measured_time                       only where the file has both: lanes are then pairs
  *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
  *              $names  column file                                 n_columns
- *   run        $shares time goodput mfu uses...                    percent; steps; uses add up from the first
+ *   run        $shares time goodput mfu uses...                    percent; steps; uses besides training add up from the first
  *              $uses   colour text
  *              $incidents time lost_h
  *   scatter    $points measured predicted group                    $groups group colour point-type text

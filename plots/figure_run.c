@@ -18,7 +18,7 @@ static size_t stride_of(const json_t *series)
     return (json_array_size(series) + SHOWN_BINS - 1) / SHOWN_BINS;
 }
 
-/* Uses of time that occur, in the order of the result. */
+/* Uses of time besides training that occur, in the order of the result. */
 static size_t uses_of(const json_t *total, const char *uses[MAX_USES])
 {
     const char *key;
@@ -26,7 +26,7 @@ static size_t uses_of(const json_t *total, const char *uses[MAX_USES])
     size_t n = 0;
     json_object_foreach((json_t *)total, key, value)
     {
-        if (n < MAX_USES && json_number_value(value) > 0)
+        if (n < MAX_USES && json_number_value(value) > 0 && strcmp(key, "training") != 0)
             uses[n++] = key;
     }
     return n;

@@ -350,7 +350,7 @@ static void write_variables(const struct bars *bars, double scale, const char *u
                 bars->ends_s[MEASURED] * scale, lane_height(bars, bars->n_lanes - 1) + 1);
     else
         fprintf(out, "n_lanes = %d\n", bars->n_lanes);
-    fprintf(out, "n_bars = %zu\ntext_lines = %d\n", bars->n, bars->n_lanes + TEXT_FRAME);
+    fprintf(out, "n_bars = %zu\nn_chunks = %d\ntext_lines = %d\n", bars->n, bars->n_chunks, bars->n_lanes + TEXT_FRAME);
 }
 
 enum status figure_data_timeline(const struct figure_options *options, const struct figure_input *input, int text_columns,

@@ -8,8 +8,8 @@ if (is_text) {
     set title titled(summary)
     plot $bins using 1:2 with boxes notitle
 } else {
-    set label 1 titled(summary) at graph 0, graph 1.05 left font title_font textcolor rgb ink
-    set object 1 rectangle from ci_low, graph 0 to ci_high, graph 1 fc rgb '#D55E00' fs transparent solid 0.25 noborder front
+    set label 1 titled(summary) @as_title
+    set object 1 rectangle from ci_low, graph 0 to ci_high, graph 1 fc rgb '#D55E00' fs transparent solid 0.25 noborder behind
     set arrow 1 from mean, graph 0 to mean, graph 1 nohead lw 1.8 lc rgb '#D55E00' front
     set arrow 2 from p05, graph 0 to p05, graph 1 nohead lw 1.4 dt (8, 5) lc rgb ink front
     set arrow 3 from p95, graph 0 to p95, graph 1 nohead lw 1.4 dt (8, 5) lc rgb ink front

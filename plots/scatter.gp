@@ -1,5 +1,5 @@
-# Predicted against measured step times, both logarithmic, with a band of +-10 %.
-set label 1 titled(sprintf('predicted against measured, %d runs, mean absolute error %.1f %%', n_points, mape)) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+# Predicted against measured step times, both logarithmic, with a band of +-10 %; beside it the errors, which four decades hide.
+set label 1 titled(sprintf('predicted against measured, %d runs, mean absolute error %.1f %%', n_points, mape)) @as_title
 array group_colour[n_groups]
 array group_marker[n_groups]
 array group_title[n_groups]
@@ -20,9 +20,28 @@ if (is_text) {
     plot x with lines title 'equal', \
          for [i = 1:n_groups] $points using ($3 == i - 1 ? $1 : NaN):2 with points title group_title[i]
 } else {
-    set size ratio -1
-    set key outside right top Left reverse spacing 1.35 title 'table (runs, mean error)' left
+    set multiplot
+    set lmargin at screen 0.08
+    set rmargin at screen 0.63
+    set tmargin at screen 0.905
+    set bmargin at screen 0.08
+    set key at screen 0.66, screen 0.91 left top Left reverse spacing 1.25 title 'table (runs, mean error)' left
     plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves fs solid 1.0 noborder fc rgb '#E9E9E9' title 'within 10 %', \
          x with lines lw 1.0 lc rgb '#777777' title 'equal', \
          for [i = 1:n_groups] $points using ($3 == i - 1 ? $1 : NaN):2 with points pt group_marker[i] ps 0.8 lc rgb group_colour[i] title group_title[i]
+    unset label 1
+    unset key
+    unset logscale y
+    set lmargin at screen 0.73
+    set rmargin at screen 0.985
+    set tmargin at screen 0.44
+    error(measured, predicted) = 100 * (predicted / measured - 1)
+    set yrange [*:*]
+    stats $points using (error($1, $2)) nooutput
+    set yrange [1.1 * (STATS_min < -15 ? STATS_min : -15):1.1 * (STATS_max > 15 ? STATS_max : 15)]
+    set ylabel 'error of a run [%]'
+    plot '+' using 1:(-10):(10) with filledcurves fs solid 1.0 noborder fc rgb '#E9E9E9', \
+         0 with lines lw 1.0 lc rgb '#777777', \
+         for [i = 1:n_groups] $points using ($3 == i - 1 ? $1 : NaN):(error($1, $2)) with points pt group_marker[i] ps 0.5 lc rgb group_colour[i]
+    unset multiplot
 }

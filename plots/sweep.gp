@@ -21,7 +21,7 @@ if (is_text) {
     set rmargin at screen 0.80
     set tmargin at screen 0.92
     set bmargin at screen (n_uses > 0 ? 0.50 : 0.10)
-    set label 1 titled(summary) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+    set label 1 titled(summary) @as_title
     if (n_uses > 0) {
         set format x ''
         unset xlabel

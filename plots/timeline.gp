@@ -10,7 +10,8 @@ array legend_colour[n_legend]
 array legend_text[n_legend]
 array legend_letter[n_legend]
 stats $legend using (legend_colour[int($0) + 1] = $1, legend_text[int($0) + 1] = stringcolumn(2), legend_letter[int($0) + 1] = stringcolumn(3), $1) nooutput
-set label 1 titled(lasts) at graph 0, graph 1.05 left font title_font textcolor rgb ink
+set label 1 titled(lasts) @as_title
+if (n_chunks > 1) { set label 2 'later model chunks are lighter' @as_remark }
 set xlabel 'time ['.time_unit.']'
 set xrange [start_time:end_time]
 set yrange [n_lanes - 0.4:-0.6]
@@ -21,6 +22,7 @@ unset key
 if (is_text) {
     # Each lane on a line of its own.
     unset label 1
+    unset label 2
     set tmargin 3
     set bmargin 4
     if (both) { set lmargin 21 } else { set lmargin 10 }
