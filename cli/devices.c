@@ -88,6 +88,7 @@ enum status devices_open(struct invocation *call, struct devices *devices)
     devices->kind = cuda ? DEVICE_CUDA : DEVICE_CPU;
     devices->rank = cuda ? place.rank : world_rank();
     devices->n_processes = cuda ? place.n_ranks : world_size();
+    devices->n_local = devices->n_processes == 1 ? 1 : place.n_local;
     if (cuda)
         status = choose_gpu(call, &place, devices);
     return status == STATUS_OK ? choose_folder(call, devices) : status;
@@ -246,10 +247,7 @@ enum status devices_probe(struct invocation *call, struct devices *devices, stru
     if (status != STATUS_OK)
         return status;
     if (devices->kind == DEVICE_CUDA)
-        what = (struct probe_device){
-            .name = devices->facts.name, .at_once = n_ranks, .memory_bytes = (double)devices->facts.memory_bytes};
-    if (!are_threads(devices))
-        what.at_once = n_ranks; /* all were probed together, or there are no others */
+        what = (struct probe_device){.name = devices->facts.name, .memory_bytes = (double)devices->facts.memory_bytes};
     probe_fit(options, result, &what, n_ranks, cluster);
     return STATUS_OK;
 }

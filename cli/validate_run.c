@@ -35,13 +35,23 @@ static enum status predict_all(struct invocation *call, struct validation *v)
     return status;
 }
 
+/* Ranks on GPUs have one each, or were probed as they share it. */
+static bool shares_cores(const struct validation *v)
+{
+    return v->devices.kind == DEVICE_CPU && v->devices.n_local == v->devices.n_processes &&
+           v->setup->setting.gpus > probe_cores();
+}
+
 static enum status predict(struct invocation *call, struct validation *v)
 {
-    if (v->devices.alone < 0)
+    bool alone = v->devices.alone >= 0;
+    if (!alone && !shares_cores(v))
         return predict_all(call, v);
     enum status status = program_build(&v->setup->layout, &v->setup->setting, DETAIL_KERNEL, false, &v->program, &call->diags);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && alone)
         validate_predict_alone(v);
+    else if (status == STATUS_OK)
+        status = validate_predict_shared(v, probe_cores(), &call->diags);
     return status;
 }
 

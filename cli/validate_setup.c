@@ -136,16 +136,17 @@ static enum status measure(struct invocation *call, struct validation *v)
 {
     struct job_setup *setup = v->setup;
     int ranks = setup->experiment.gpus, cores = probe_cores(), at_once = cores > 2 ? cores : 2;
-    struct probe_options options = {.ranks = ranks < at_once ? ranks : at_once,
+    int probed = ranks < at_once ? ranks : at_once, here = v->devices.n_processes == 1 ? probed : v->devices.n_local;
+    struct probe_options options = {.ranks = probed,
                                     .seconds = PROBE_SECONDS,
                                     .layout = &setup->layout,
                                     .setting = &setup->setting,
-                                    .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0};
+                                    .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0,
+                                    .turns = v->devices.kind == DEVICE_CPU ? (double)here / cores : 1};
     struct probe_result result;
     talk(call, 0, "probing: kernels and exchanges of this job");
     if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)
-        talk(call, 0, "%d ranks share %d cores and take turns: the prediction is rough, above all of single operations", ranks,
-             cores);
+        talk(call, 0, "%d ranks share %d cores: operations wait for one another, and for whatever else runs here", ranks, cores);
     enum status status = devices_probe(call, &v->devices, &options, ranks, &result, &setup->experiment.cluster);
     if (status != STATUS_OK)
         return status;

@@ -51,6 +51,8 @@ MUST_CHECK enum status validate_setup(struct invocation *call, struct validation
 /* What one rank does when the others' messages are copies: the operations of its script, each when its stream and what it waits
  * for are ready. Fills in v->predicted and v->predicted_s; the program is there. */
 void validate_predict_alone(struct validation *v);
+/* What ranks do that share `n_cores` cores. Fills in v->predicted and v->predicted_s; the program is there. */
+MUST_CHECK enum status validate_predict_shared(struct validation *v, int n_cores, struct diags *diags);
 /* Bytes that the ranks of one machine are predicted to need, all together. The layout is there. */
 double validate_memory_of_all(const struct validation *v);
 /* Predict, execute, compare. Free it with validation_free. */

@@ -41,6 +41,7 @@ struct probe_options {
     const struct setting *setting; /* with layout */
     int shape_rank;                /* whose shapes, of the layout's ranks */
     size_t flush_bytes;            /* 0: caches stay warm */
+    double turns;                  /* ranks for each core there is: a fitted rate is that of a core alone; 0 or 1: each has one */
 };
 
 struct probe_result {
@@ -60,13 +61,11 @@ void probe_result_free(struct probe_result *result);
 /* What was probed. */
 struct probe_device {
     const char *name; /* of a GPU, NULL: the CPU */
-    int at_once;      /* ranks that the machine executes without taking turns: cores; all of them on GPUs, which were probed so */
     double memory_bytes; /* of one rank */
 };
 struct probe_device probe_this_cpu(int ranks);
 
-/* A cluster of one node with `ranks` such devices, at least those probed. More ranks than cores take turns: computations are then
- * expected to last ranks / cores times as long. Fitted to the fastest batches. */
+/* A cluster of one node with `ranks` such devices, at least those probed. Fitted to the fastest batches. */
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device,
                int ranks, struct cluster *cluster);
 /* Bytes per second that a copy on the device moves (each read and written once), and the time of an empty one. */

@@ -179,7 +179,7 @@ static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
 static void fit_compute(const struct probe_result *result, double turns, struct gpu *gpu)
 {
     double products = flop_rate(result, "gemm");
-    gpu->peak_flops[PRECISION_FP32] = gpu->peak_flops[PRECISION_BF16] = products / turns;
+    gpu->peak_flops[PRECISION_FP32] = gpu->peak_flops[PRECISION_BF16] = products * turns;
     for (int p = PRECISION_FP32; p <= PRECISION_BF16; p++)
         gpu->gemm[p] = (struct gemm_parameters){
             .peak_fraction = 1, .small_tile_fraction = 1, .smallest_tile_fraction = 1, .memory_fraction = NO_LIMIT};
@@ -201,7 +201,7 @@ int probe_cores(void)
 struct probe_device probe_this_cpu(int ranks)
 {
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return (struct probe_device){.at_once = probe_cores(), .memory_bytes = memory / ranks};
+    return (struct probe_device){.memory_bytes = memory / ranks};
 }
 
 static void name_entry(const struct probe_options *options, const struct probe_device *device, int n, struct gpu *gpu)
@@ -221,11 +221,11 @@ static void name_entry(const struct probe_options *options, const struct probe_d
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,
                struct cluster *cluster)
 {
-    double turns = n > device->at_once ? (double)n / device->at_once : 1;
+    double turns = fmax(1, options->turns);
     struct gpu gpu = {.gpus_per_node = n, .nvlink_domain = n, .nic_rate = 1e9, .nvlink_rate = 1e9, .pcie_rate = 1e9};
     name_entry(options, device, n, &gpu);
     fit_compute(result, turns, &gpu);
-    gpu.hbm_rate = (options->layout ? memory_rate_of_job(options, result) : memory_rate_of_ladder(result)) / turns;
+    gpu.hbm_rate = (options->layout ? memory_rate_of_job(options, result) : memory_rate_of_ladder(result)) * turns;
     gpu.hbm_bytes = device->memory_bytes;
     fit_exchanges(result, &gpu);
     snprintf(gpu.gemm_source, sizeof gpu.gemm_source, "%s", gpu.source);

@@ -209,7 +209,7 @@ START_TEST(a_probe_of_a_job)
     toy_of(&toy, TOY_LLAMA, "mb=1");
     struct probe_options options = {
         .ranks = 1, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting, .flush_bytes = 1 << 12};
-    struct probe_device what = {.name = "emulated", .at_once = 1, .memory_bytes = 1e9};
+    struct probe_device what = {.name = "emulated", .memory_bytes = 1e9};
     open_gpu(0, &device);
     ck_assert(cuda_comm_open(&alone, device, &world, &diags) == STATUS_OK);
     ck_assert_msg(probe_rank(&options, device, world, &result, &diags) == STATUS_OK, "%s",
