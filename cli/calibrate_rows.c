@@ -28,7 +28,7 @@ static size_t kernel_group(struct calibrating *c, const struct kernel_measuremen
     char label[64];
     switch (kernel->op) {
     case KERNEL_GEMM:
-        snprintf(label, sizeof label, "gemm %s", precision_name(kernel->gemm.precision));
+        snprintf(label, sizeof label, "%sgemm %s", kernel->gemm.apart ? "grouped " : "", precision_name(kernel->gemm.precision));
         return group_of(c, label, "gemm");
     case KERNEL_ATTENTION:
     case KERNEL_ATTENTION_BACKWARD:

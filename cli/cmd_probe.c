@@ -32,12 +32,13 @@ static bool is_attention(const struct probe_row *row)
 
 static void write_csv(FILE *out, const char *gpu, const struct probe_result *result)
 {
-    static const char *const header[] = {"gpu",   "op",       "dtype",    "m",     "n",     "k",     "batch",   "seq_len",
-                                         "heads", "kv_heads", "head_dim", "ranks", "nodes", "bytes", "time_us", "spread"};
+    static const char *const header[] = {"gpu",   "op",    "dtype",   "m",       "n",        "k",
+                                         "count", "batch", "seq_len", "heads",   "kv_heads", "head_dim",
+                                         "ranks", "nodes", "bytes",   "time_us", "spread"};
     csv_write_row(out, header, sizeof header / sizeof header[0]);
     for (int i = 0; i < result->n_rows; i++) {
         const struct probe_row *r = &result->rows[i];
-        const int64_t sizes[] = {r->m, r->n, r->k, r->batch, r->seq_len, r->heads, r->kv_heads, r->head_dim, r->ranks};
+        const int64_t sizes[] = {r->m, r->n, r->k, r->count, r->batch, r->seq_len, r->heads, r->kv_heads, r->head_dim, r->ranks};
         csv_write_cell(out, true, gpu);
         csv_write_cell(out, false, r->op);
         csv_write_cell(out, false, result->element_bytes == sizeof(float) ? "fp32" : "bf16");
@@ -60,7 +61,10 @@ static void write_csv(FILE *out, const char *gpu, const struct probe_result *res
 
 static void shape_text(const struct probe_row *r, char *text, size_t size)
 {
-    if (r->m)
+    if (r->count)
+        snprintf(text, size, "%lld of %lld x %lld x %lld", (long long)r->count, (long long)r->m, (long long)r->n,
+                 (long long)r->k);
+    else if (r->m)
         snprintf(text, size, "%lld x %lld x %lld", (long long)r->m, (long long)r->n, (long long)r->k);
     else if (is_attention(r))
         snprintf(text, size, "batch %lld, %lld tokens, %d heads of %d", (long long)r->batch, (long long)r->seq_len, r->heads,
@@ -98,11 +102,11 @@ static void write_text(struct invocation *call, const struct probe_result *resul
 
 static json_t *row_json(const struct probe_row *r)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "op", r->op, "m",
-                     (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "batch", (json_int_t)r->batch, "seq_len",
-                     (json_int_t)r->seq_len, "heads", r->heads, "kv_heads", r->kv_heads, "head_dim", r->head_dim, "ranks",
-                     r->ranks, "bytes", r->bytes, "flops", r->flops, "time_s", r->seconds, "fastest_s", r->fastest, "spread",
-                     r->spread);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "op", r->op, "m",
+                     (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "count", (json_int_t)r->count, "batch",
+                     (json_int_t)r->batch, "seq_len", (json_int_t)r->seq_len, "heads", r->heads, "kv_heads", r->kv_heads,
+                     "head_dim", r->head_dim, "ranks", r->ranks, "bytes", r->bytes, "flops", r->flops, "time_s", r->seconds,
+                     "fastest_s", r->fastest, "spread", r->spread);
 }
 
 static enum status write_json(struct invocation *call, const struct probe_result *result, const struct cluster *cluster)

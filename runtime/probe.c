@@ -35,8 +35,7 @@ struct prober {
 
 static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 {
-    struct kernel_call call = c->call;
-    probe_case_place(&call, p->buffers, device_element_bytes(p->device));
+    struct kernel_call call = probe_case_place(c, p->buffers, device_element_bytes(p->device));
     bool backward = call.kernel == KERNEL_ATTENTION_BACKWARD;
     if ((backward || call.kernel == KERNEL_ATTENTION_FORWARD) &&
         p->device->api->attention_workspace(p->device, &call.attention, backward))
@@ -120,12 +119,29 @@ static int repeats_of(const struct prober *p, const struct probe_case *c, double
     return n > most ? most : n < least ? least : (int)n;
 }
 
+/* What the case goes by, or zeros, to where integers are looked for. */
+static void place_integers(struct prober *p, const struct probe_case *c, bool back)
+{
+    size_t bytes = (size_t)probe_routing_integers(&c->routing) * sizeof(int32_t);
+    if (!c->routing.copies || p->status != STATUS_OK)
+        return;
+    int32_t *integers = memory_new(bytes / sizeof *integers, sizeof *integers);
+    if (!back)
+        probe_routing_fill(&c->routing, integers);
+    p->status = p->device->api->copy_in(p->stream, p->buffers[0], integers, bytes, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
+    free(integers);
+}
+
 static void run_case(struct prober *p, const struct probe_case *c, double *times)
 {
+    place_integers(p, c, false);
     double once = timed(p, c, 1);
     int repeats = repeats_of(p, c, once);
     for (int b = 0; b < BATCHES && p->status == STATUS_OK; b++)
         times[b] = timed(p, c, repeats);
+    place_integers(p, c, true);
 }
 
 /* --- one rank */

@@ -23,12 +23,14 @@
 enum { PROBE_OP_SIZE = 24 };
 struct probe_row {
     char op[PROBE_OP_SIZE];
-    int64_t m, n, k;               /* gemm, 0 otherwise */
+    int64_t m, n, k;               /* gemm, grouped_gemm; 0 otherwise */
+    int64_t count;                 /* grouped_gemm: equal ones, of m rows each, in one call */
     int64_t batch, seq_len;        /* attention */
     int heads, kv_heads, head_dim; /* attention */
     int ranks;                     /* of an exchange */
     double bytes;                  /* of an exchange (full buffer), or moved by a memory-bound kernel */
     double flops;
+    double times;   /* that a micro-batch of the job executes it here, on average over stages; 1 without a job */
     double seconds; /* median of one call */
     double fastest; /* what the machine does when nobody else disturbs it */
     double spread;  /* (largest - smallest) / median */
@@ -60,7 +62,7 @@ void probe_result_free(struct probe_result *result);
 
 /* What was probed. */
 struct probe_device {
-    const char *name; /* of a GPU, NULL: the CPU */
+    const char *name;    /* of a GPU, NULL: the CPU */
     double memory_bytes; /* of one rank */
 };
 struct probe_device probe_this_cpu(int ranks);

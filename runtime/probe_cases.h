@@ -10,11 +10,18 @@
 
 enum { PROBE_BUFFERS = 8 };
 
+/* An even spread of copies over experts, as integers in device memory (probe_routing_fill). */
+struct probe_routing {
+    int64_t copies; /* 0: the case needs none */
+    int experts;
+};
+
 struct probe_case {
     struct probe_row row;
     bool is_exchange;
     struct kernel_call call; /* without buffers */
     struct exchange_call exchange;
+    struct probe_routing routing;
 };
 
 struct probe_cases {
@@ -31,7 +38,10 @@ double probe_adam_bytes(size_t element_bytes);
 void probe_cases_free(struct probe_cases *cases);
 /* Numbers in [-0.5, 0.5) of 4 bytes, or of 2 (bf16); positive ones in the buffer of second moments, zeros in that of tokens. */
 void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which);
-/* Point the operands of a call to buffers. */
-void probe_case_place(struct kernel_call *call, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
+/* integers[probe_routing_integers]: what the first buffer holds while such a case runs; zeros otherwise. */
+int64_t probe_routing_integers(const struct probe_routing *routing);
+void probe_routing_fill(const struct probe_routing *routing, int32_t *integers);
+/* Point the operands of a case's call to buffers. */
+struct kernel_call probe_case_place(const struct probe_case *c, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
 
 #endif

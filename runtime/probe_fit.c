@@ -32,17 +32,44 @@ static bool is_op(const struct probe_row *row, const char *op)
     return strcmp(row->op, op) == 0;
 }
 
+struct sums {
+    double work, seconds;
+};
+
+static double rate_of(struct sums sums)
+{
+    return sums.seconds > 0 ? sums.work / sums.seconds : 0;
+}
+
+/* FLOPs of all rows of an operation, each as often as the job executes it. */
+static struct sums sum_flops(const struct probe_result *result, const char *op)
+{
+    struct sums sums = {0};
+    for (int i = 0; i < result->n_rows; i++) {
+        const struct probe_row *row = &result->rows[i];
+        if (!is_op(row, op))
+            continue;
+        sums.work += row->times * row->flops;
+        sums.seconds += row->times * net(result, row);
+    }
+    return sums;
+}
+
 /* FLOP/s over all rows of an operation; 0 when there are none. */
 static double flop_rate(const struct probe_result *result, const char *op)
 {
-    double flops = 0, seconds = 0;
-    for (int i = 0; i < result->n_rows; i++) {
-        if (!is_op(&result->rows[i], op))
-            continue;
-        flops += result->rows[i].flops;
-        seconds += net(result, &result->rows[i]);
+    return rate_of(sum_flops(result, op));
+}
+
+/* Experts' products are counted as products: a job's total comes out right. Without a job they are left alone. */
+static double product_rate(const struct probe_options *options, const struct probe_result *result)
+{
+    struct sums sums = sum_flops(result, "gemm"), experts = sum_flops(result, "grouped_gemm");
+    if (options->layout) {
+        sums.work += experts.work;
+        sums.seconds += experts.seconds;
     }
-    return seconds > 0 ? flops / seconds : 0;
+    return rate_of(sums);
 }
 
 static double seconds_of(const struct probe_result *result, const char *op)
@@ -63,14 +90,10 @@ static double bytes_of(const struct probe_result *result, const char *op)
 
 /* --- memory-bound kernels */
 
-struct sums {
-    double bytes, seconds;
-};
-
 /* `times` calls of which the cost model counts `bytes` each. */
 static void count(struct sums *sums, const struct probe_result *result, const char *op, double times, double bytes)
 {
-    sums->bytes += times * bytes;
+    sums->work += times * bytes;
     sums->seconds += times * seconds_of(result, op);
 }
 
@@ -97,7 +120,7 @@ static double memory_rate_of_job(const struct probe_options *options, const stru
     double probed = bytes_of(result, "adam") / probe_adam_bytes(result->element_bytes);
     if (probed > 0)
         count(&sums, result, "adam", own / probed, 38 * probed);
-    return sums.seconds > 0 ? sums.bytes / sums.seconds : 1e9;
+    return sums.seconds > 0 ? rate_of(sums) : 1e9;
 }
 
 static double memory_rate_of_ladder(const struct probe_result *result)
@@ -176,9 +199,9 @@ static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
 
 /* --- the entry */
 
-static void fit_compute(const struct probe_result *result, double turns, struct gpu *gpu)
+static void fit_compute(const struct probe_options *options, const struct probe_result *result, double turns, struct gpu *gpu)
 {
-    double products = flop_rate(result, "gemm");
+    double products = product_rate(options, result);
     gpu->peak_flops[PRECISION_FP32] = gpu->peak_flops[PRECISION_BF16] = products * turns;
     for (int p = PRECISION_FP32; p <= PRECISION_BF16; p++)
         gpu->gemm[p] = (struct gemm_parameters){
@@ -224,7 +247,7 @@ void probe_fit(const struct probe_options *options, const struct probe_result *r
     double turns = fmax(1, options->turns);
     struct gpu gpu = {.gpus_per_node = n, .nvlink_domain = n, .nic_rate = 1e9, .nvlink_rate = 1e9, .pcie_rate = 1e9};
     name_entry(options, device, n, &gpu);
-    fit_compute(result, turns, &gpu);
+    fit_compute(options, result, turns, &gpu);
     gpu.hbm_rate = (options->layout ? memory_rate_of_job(options, result) : memory_rate_of_ladder(result)) * turns;
     gpu.hbm_bytes = device->memory_bytes;
     fit_exchanges(result, &gpu);

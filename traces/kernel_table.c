@@ -145,9 +145,11 @@ static bool read_collective(struct reading *r, struct kernel_measurement *kernel
 static bool read_op(struct reading *r, struct kernel_measurement *kernel)
 {
     const char *op = text_of(r, KERNEL_OP_COLUMN);
-    if (strcmp(op, "gemm") == 0) {
+    if (strcmp(op, "gemm") == 0 || strcmp(op, "grouped_gemm") == 0) {
         kernel->op = KERNEL_GEMM;
-        return read_gemm(r, kernel);
+        bool read = read_gemm(r, kernel);
+        kernel->gemm.apart = strcmp(op, "grouped_gemm") == 0;
+        return read;
     }
     if (strcmp(op, "attention_forward") == 0 || strcmp(op, "attention_backward") == 0) {
         kernel->op = strcmp(op, "attention_forward") == 0 ? KERNEL_ATTENTION : KERNEL_ATTENTION_BACKWARD;
@@ -238,6 +240,8 @@ uint64_t kernel_case(const struct kernel_measurement *kernel)
     uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), (uint64_t)kernel->op);
     if (kernel->op == KERNEL_GEMM) {
         const struct work_gemm *g = &kernel->gemm;
+        if (g->apart)
+            hash = mix(hash, 1);
         return mix_all(hash, (double[]){g->precision, (double)g->m, (double)g->n, (double)g->k, g->count}, 5);
     }
     if (kernel->op == KERNEL_COLLECTIVE) {

@@ -5,6 +5,7 @@
  *
  *     gpu op dtype time_us                       of every row
  *     m n k [count]                              op gemm: C[m,n] = A[m,k] B[k,n], FLOPs 2mnk; count equal ones in one launch
+ *     m n k count                                op grouped_gemm: count of them, experts' products, as the cost model has these
  *     batch seq_len heads kv_heads head_dim      op attention_forward, attention_backward; window 0 or empty: full;
  *       [window] [causal]                          causal 1 or empty: the lower triangle
  *     ranks [nodes] bytes                        op all_reduce, all_gather, reduce_scatter, all_to_all, broadcast: bytes of the

@@ -206,7 +206,7 @@ START_TEST(a_probe_of_a_job)
     struct probe_result result;
     struct cluster cluster;
     struct cuda_comm_options alone = {.n_ranks = 1};
-    toy_of(&toy, TOY_LLAMA, "mb=1");
+    toy_of(&toy, _i ? TOY_MIXTURE : TOY_LLAMA, "mb=1");
     struct probe_options options = {
         .ranks = 1, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting, .flush_bytes = 1 << 12};
     struct probe_device what = {.name = "emulated", .memory_bytes = 1e9};
@@ -232,7 +232,7 @@ int main(void)
         {one_rank_equals_the_cpu, 6},
         {ranks_equal_the_cpu, N_CASES_OF_RANKS},
         {a_rank_alone, 4},
-        {a_probe_of_a_job, 1},
+        {a_probe_of_a_job, 2},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }

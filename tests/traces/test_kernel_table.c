@@ -35,6 +35,21 @@ START_TEST(rows_of_all_kinds_are_read)
 }
 END_TEST
 
+START_TEST(experts_products_are_launched_apart)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(
+        parse("gpu,op,dtype,m,n,k,count,time_us\ng,grouped_gemm,bf16,64,128,256,8,2\ng,gemm,bf16,64,128,256,8,2\n", &t, &diags),
+        STATUS_OK);
+    ck_assert_int_eq(t.items[0].gemm.count, 8);
+    ck_assert(t.items[0].gemm.apart && !t.items[1].gemm.apart);
+    ck_assert(kernel_case(&t.items[0]) != kernel_case(&t.items[1]));
+    kernel_table_free(&t);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(a_shape_that_is_missing_is_an_error)
 {
     struct diags diags = {0};
@@ -79,6 +94,7 @@ int main(void)
     Suite *suite = suite_create("kernel_table");
     TCase *tests = tcase_create("kernel_table");
     tcase_add_test(tests, rows_of_all_kinds_are_read);
+    tcase_add_test(tests, experts_products_are_launched_apart);
     tcase_add_test(tests, a_shape_that_is_missing_is_an_error);
     tcase_add_test(tests, unknown_words_skip_their_rows);
     tcase_add_test(tests, cases_differ_when_shapes_do);
