@@ -3,15 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fabric_load.h"
 #include "cli/fabric_options.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
-#include "sim/fabric/load.h"
-
-static const char *const pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
+#include "sim/fabric/route.h"
 
 static const struct option_row options[] = {{.name = "cluster",
                                              .argument = "NAME|FILE",
@@ -19,37 +18,7 @@ static const struct option_row options[] = {{.name = "cluster",
                                              .group = FABRIC_GROUP,
                                              .help = "the cluster whose fabric it is; or --fabric"},
                                             FABRIC_OPTION_ROWS,
-                                            {.name = "pattern",
-                                             .argument = "PATTERN",
-                                             .type = OPTION_CHOICE,
-                                             .choices = pattern_choices,
-                                             .initial = "permutation",
-                                             .group = "Load",
-                                             .help = "load: who sends to whom"},
-                                            {.name = "bytes",
-                                             .argument = "SIZE",
-                                             .type = OPTION_QUANTITY,
-                                             .dimension = DIM_BYTES,
-                                             .low = 1,
-                                             .initial = "100MB",
-                                             .group = "Load",
-                                             .help = "load: what each GPU sends"},
-                                            {.name = "jitter",
-                                             .argument = "FRACTION",
-                                             .type = OPTION_QUANTITY,
-                                             .dimension = DIM_FRACTION,
-                                             .high = 1,
-                                             .initial = "0",
-                                             .group = "Load",
-                                             .help = "load: sizes are spread by so much"},
-                                            {.name = "gpus",
-                                             .argument = "N",
-                                             .type = OPTION_COUNT,
-                                             .low = 2,
-                                             .high = 1 << 20,
-                                             .group = "Load",
-                                             .help = "load: the first N take part; all otherwise"},
-                                            FILE_ROW("link-map", "Load", "load: write what every link carried as CSV"),
+                                            FABRIC_LOAD_OPTION_ROWS,
                                             {0}};
 
 /* ---- show, check */
@@ -114,16 +83,6 @@ static void show_table(struct invocation *call, const struct fabric *fabric)
                 quantity_format(c.bisection, DIM_RATE, text, sizeof text));
 }
 
-/* A result with the fabric it is of. */
-static json_t *fabric_result(const struct invocation *call, const struct fabric *fabric)
-{
-    char text[FABRIC_TEXT_MAX];
-    json_t *result = result_create(call, NULL);
-
-    json_object_set_new(result, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
-    return result;
-}
-
 static enum status show(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts counts = fabric_counts(fabric);
@@ -141,6 +100,8 @@ static enum status check(struct invocation *call, const struct fabric *fabric)
 {
     enum status status = fabric_check(fabric, &call->diags);
 
+    if (status == STATUS_OK)
+        status = route_check(fabric, &call->diags);
     if (status != STATUS_OK)
         return status;
     if (call->format == FORMAT_JSON) {
@@ -148,7 +109,11 @@ static enum status check(struct invocation *call, const struct fabric *fabric)
         json_object_set_new(result, "holds", json_true());
         return result_write(call, result);
     }
-    fputs(call->format == FORMAT_CSV ? "holds\n1\n" : "the fabric holds together: ports, cables and counts agree\n", call->out);
+    if (call->format == FORMAT_CSV)
+        fputs("holds\n1\n", call->out);
+    else
+        fprintf(call->out, "the fabric holds together: ports, cables and counts agree%s\n",
+                fabric->n_down > 0 ? ", and there is a way around what is down" : "");
     return STATUS_OK;
 }
 
@@ -242,109 +207,13 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
     return status;
 }
 
-/* ---- load */
-
-static const double quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
-static const char *const quantile_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best"};
-enum { N_QUANTILES = sizeof quantiles / sizeof quantiles[0] };
-
-static double mean_rate(const struct load_result *result)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < result->n_connections; i++)
-        sum += result->rates[i];
-    return result->n_connections > 0 ? sum / (double)result->n_connections : 0;
-}
-
-static void load_table(struct invocation *call, const struct load_result *result)
-{
-    char text[32], demand[32];
-    struct table table = {0};
-
-    if (call->format == FORMAT_TEXT)
-        fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n\n", result->n_transfers,
-                result->n_connections, quantity_format(result->seconds, DIM_TIME, text, sizeof text),
-                quantity_format(result->demand, DIM_RATE, demand, sizeof demand));
-    table_column(&table, "while all send", NULL, ALIGN_LEFT);
-    table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
-    table_column(&table, "of demand", "%", ALIGN_RIGHT);
-    for (int i = 0; i <= N_QUANTILES; i++) {
-        double rate = i < N_QUANTILES ? load_quantile(result->rates, result->n_connections, quantiles[i]) : mean_rate(result);
-        table_cell(&table, "%s", i < N_QUANTILES ? quantile_names[i] : "mean");
-        table_cell(&table, "%.2f", rate / 1e9);
-        table_cell(&table, "%.1f", 100 * rate / result->demand);
-    }
-    table_write(&table, call);
-    table_free(&table);
-}
-
-static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
-                             const struct load_result *result)
-{
-    json_t *object = fabric_result(call, fabric), *rates = json_object();
-    static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best"};
-
-    for (int i = 0; i < N_QUANTILES; i++)
-        json_object_set_new(rates, keys[i], json_real(load_quantile(result->rates, result->n_connections, quantiles[i])));
-    json_object_set_new(rates, "mean", json_real(mean_rate(result)));
-    json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
-    json_object_set_new(object, "transfers", json_integer((json_int_t)result->n_transfers));
-    json_object_set_new(object, "seconds", json_real(result->seconds));
-    json_object_set_new(object, "demand_Bps", json_real(result->demand));
-    json_object_set_new(object, "rates_Bps", rates);
-    json_object_set_new(object, "solves", json_integer((json_int_t)result->counts.solves));
-    return result_write(call, object);
-}
-
-static void map_write(FILE *out, const struct fabric *fabric, const struct load_result *result)
-{
-    char name[96];
-
-    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", out);
-    for (uint32_t l = 0; l < fabric_links(fabric); l++) {
-        enum fabric_layer layer = fabric_layer_of(fabric, l);
-        fprintf(out, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
-                flows_carried(result->flows, l) / (fabric->rates[l] * result->seconds),
-                (double)flows_contended(result->flows, l) * 1e-9, flows_most(result->flows, l),
-                fabric_link_name(fabric, l, name, sizeof name));
-    }
-}
-
-static enum status load(struct invocation *call, const struct fabric *fabric)
-{
-    struct router router = fabric_options_router(call, fabric);
-    struct load what = {.pattern = (enum load_pattern)option_choice(call, "pattern"),
-                        .gpus = (int)option_count(call, "gpus"),
-                        .bytes = option_quantity(call, "bytes"),
-                        .jitter = option_quantity(call, "jitter"),
-                        .queue_pairs = (int)option_count(call, "queue-pairs"),
-                        .seed = call->seed};
-    struct load_result result;
-    FILE *map;
-    enum status status = output_option(call, "link-map", &map);
-
-    if (status == STATUS_OK)
-        status = load_run(&router, &what, &result, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    if (map != NULL)
-        map_write(map, fabric, &result);
-    if (call->format == FORMAT_JSON)
-        status = load_json(call, fabric, &what, &result);
-    else
-        load_table(call, &result);
-    load_result_free(&result);
-    return status;
-}
-
 /* ---- the command */
 
 static const struct verb {
     const char *name;
     int operands;
     enum status (*run)(struct invocation *call, const struct fabric *fabric);
-} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, load}};
+} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, fabric_load}};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static const struct verb *verb_find(struct invocation *call)

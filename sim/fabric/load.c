@@ -54,6 +54,8 @@ static struct pairs pairs_of(const struct load *load, int n)
     }
     if (load->stride > 0)
         pairs.stride = load->stride % n;
+    if (load->senders > 0 && load->senders < n)
+        pairs.count = (size_t)load->senders;
     if (load->pattern == LOAD_INCAST)
         pairs.count = (size_t)n - 1;
     if (load->pattern == LOAD_ALL_TO_ALL)
@@ -121,6 +123,20 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Rates of the connections that leave their NVLink domain, moved to the front; how many there are. All, where none does. */
+static size_t network_only(const struct run *run, struct load_result *result)
+{
+    int domain = run->router.fabric->shape.nvlink_domain, from, to;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < run->pairs.count; i++) {
+        pair_get(&run->pairs, i, &from, &to);
+        if (domain < 2 || from / domain != to / domain)
+            result->rates[kept++] = result->rates[i];
+    }
+    return kept > 0 ? kept : run->pairs.count;
+}
+
 static void transfers_run(struct run *run, struct load_result *result)
 {
     size_t n = run->pairs.count;
@@ -130,12 +146,14 @@ static void transfers_run(struct run *run, struct load_result *result)
     result->ends = memory_new(n, sizeof *result->ends);
     for (size_t f = 0; f < result->n_transfers; f++)
         result->rates[flows_what(run->flows, (uint32_t)f)] += flows_rate(run->flows, (uint32_t)f);
+    result->n_connections = network_only(run, result);
+    result->n_inside = n - result->n_connections;
     while ((time = flows_next(run->flows)) != NEVER_ENDS) {
         flows_advance(run->flows, time);
         for (uint32_t flow; (flow = flows_take(run->flows)) != NO_FLOW;)
             result->ends[flows_what(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
     }
-    qsort(result->rates, n, sizeof *result->rates, ascending);
+    qsort(result->rates, result->n_connections, sizeof *result->rates, ascending);
     qsort(result->ends, n, sizeof *result->ends, ascending);
     result->seconds = n > 0 ? result->ends[n - 1] : 0;
     result->counts = flows_counts(run->flows);

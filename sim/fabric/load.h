@@ -11,6 +11,9 @@
  *   incast        everybody to GPU 0
  *   all_to_all    everybody to everybody else: GPUs (GPUs - 1) transfers of bytes / (GPUs - 1)
  *
+ * Connections that stay inside an NVLink domain take part, but their rates are not those of the network and are left out of the
+ * result, unless all do.
+ *
  * Rates are compared with `demand`, what a GPU's share of its NICs could carry: NICs * NIC rate / GPUs of a host.
  */
 #ifndef MSIM_SIM_FABRIC_LOAD_H
@@ -27,6 +30,7 @@ enum { LOAD_TRANSFERS_MAX = 1 << 23 };
 struct load {
     enum load_pattern pattern;
     int gpus;        /* the first so many of the fabric take part; 0: all */
+    int senders;     /* the first so many of them send, except to one and all to all; 0: all */
     int stride;      /* of a shift; 0: half of the GPUs */
     double bytes;    /* each GPU sends */
     double jitter;   /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
@@ -37,10 +41,11 @@ struct load {
 struct load_result {
     size_t n_transfers; /* queue pairs of a connection are transfers of their own */
     double demand;      /* B/s */
-    /* Of connections (all queue pairs together): */
+    size_t n_inside;    /* connections that stay inside an NVLink domain, where there are others */
+    /* Of the other connections (all queue pairs together): */
     size_t n_connections;
     double *rates;       /* [n_connections] B/s while all are under way, ascending */
-    double *ends;        /* [n_connections] s, ascending */
+    double *ends;        /* [n_connections + n_inside] s, ascending */
     double seconds;      /* until the last has ended */
     struct flows *flows; /* as the run left it: what each link carried */
     struct flows_counts counts;

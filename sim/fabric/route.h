@@ -54,6 +54,10 @@ MUST_CHECK bool route_ports(const struct router *router, int from, int to, uint3
 /* From GPU to GPU. From a GPU to itself: an empty path. */
 MUST_CHECK bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
 
+/* With the links that are down now: does every GPU reach the next host's and is reached, and every ToR every other of its plane?
+ * Names the first who do not; STATUS_CHECK then. O(ToRs^2) routes, none where all links are up. */
+MUST_CHECK enum status route_check(const struct fabric *fabric, struct diags *diags);
+
 /* Latency of a path without load: the fabric's latency over the first switch, and per further one. */
 double path_latency(const struct fabric *fabric, const struct path *path);
 

@@ -113,6 +113,30 @@ START_TEST(routes_around_failures_until_none_is_left)
 }
 END_TEST
 
+/* Who is cut off: nobody by an uplink of several; a GPU by its NIC's port, one way by one direction; a ToR by all its uplinks. */
+START_TEST(what_is_cut_off_is_said)
+{
+    struct fabric fabric = parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
+    struct diags diags = {0};
+    ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
+    fabric_set_speed(&fabric, fabric.first[LAYER_TOR_UP] + 1, 0);
+    ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
+    fabric_set_speed(&fabric, fabric.first[LAYER_NIC_DOWN] + 9, 0);
+    ck_assert_int_eq(route_check(&fabric, &diags), STATUS_CHECK);
+    ck_assert_uint_eq(diags.n_items, 1);
+    ck_assert_str_eq(diags.items[0].text, "there is no way from GPU 8 to GPU 9");
+    diags_free(&diags);
+    fabric_set_speed(&fabric, fabric.first[LAYER_NIC_DOWN] + 9, 1);
+    for (uint32_t u = 0; u < 4; u++)
+        fabric_set_speed(&fabric, fabric.first[LAYER_TOR_UP] + u, 0);
+    diags = (struct diags){0};
+    ck_assert_int_eq(route_check(&fabric, &diags), STATUS_CHECK);
+    ck_assert_uint_eq(diags.n_items, 1 + 7); /* the GPU at the edge of its ToR, and the ToR against seven others */
+    diags_free(&diags);
+    fabric_free(&fabric);
+}
+END_TEST
+
 /* The other NIC port of a host in another plane is out of reach; NVLink joins the planes. */
 START_TEST(planes_are_joined_by_hosts)
 {
@@ -347,6 +371,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, paths_hang_together, 0, (int)(sizeof fabrics / sizeof fabrics[0]));
     tcase_add_test(all, routes_around_failures_until_none_is_left);
+    tcase_add_test(all, what_is_cut_off_is_said);
     tcase_add_test(all, planes_are_joined_by_hosts);
     tcase_add_test(all, ways_inside_hosts);
     tcase_add_test(all, shares_inside_hosts);

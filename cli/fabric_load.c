@@ -1,0 +1,184 @@
+#include "cli/fabric_load.h"
+
+#include <math.h>
+
+#include "cli/fabric_options.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "sim/fabric/load.h"
+
+/* ---- results */
+
+json_t *fabric_result(const struct invocation *call, const struct fabric *fabric)
+{
+    char text[FABRIC_TEXT_MAX];
+    json_t *result = result_create(call, NULL);
+
+    json_object_set_new(result, "fabric", json_string(fabric_format(fabric, text, sizeof text)));
+    return result;
+}
+
+const char *const load_pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
+
+/* What is told of the rates: quantiles, and the mean last. */
+static const double quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
+static const char *const names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
+static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
+enum { N_QUANTILES = sizeof quantiles / sizeof quantiles[0], N_TOLD = N_QUANTILES + 1 };
+
+/* Means over the seeds, and the sums of squares from which their spread follows. */
+struct summary {
+    int repeats;
+    size_t transfers, connections, inside;
+    double demand, seconds;
+    double rates[N_TOLD], squares[N_TOLD];
+    uint64_t solves; /* of all seeds */
+};
+
+static double mean_rate(const struct load_result *result)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < result->n_connections; i++)
+        sum += result->rates[i];
+    return result->n_connections > 0 ? sum / (double)result->n_connections : 0;
+}
+
+static void summary_add(struct summary *summary, const struct load_result *result)
+{
+    summary->transfers = result->n_transfers;
+    summary->connections = result->n_connections;
+    summary->inside = result->n_inside;
+    summary->demand = result->demand;
+    summary->seconds += result->seconds / summary->repeats;
+    summary->solves += result->counts.solves;
+    for (int i = 0; i < N_TOLD; i++) {
+        double rate = i < N_QUANTILES ? load_quantile(result->rates, result->n_connections, quantiles[i]) : mean_rate(result);
+        summary->rates[i] += rate / summary->repeats;
+        summary->squares[i] += rate * rate / summary->repeats;
+    }
+}
+
+/* Standard deviation over the seeds. */
+static double spread_of(const struct summary *summary, int i)
+{
+    double variance = summary->squares[i] - summary->rates[i] * summary->rates[i];
+    int n = summary->repeats;
+
+    return n > 1 && variance > 0 ? sqrt(variance * n / (n - 1)) : 0;
+}
+
+static void heading_write(struct invocation *call, const struct summary *summary)
+{
+    char time[32], demand[32];
+
+    fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n", summary->transfers,
+            summary->connections + summary->inside, quantity_format(summary->seconds, DIM_TIME, time, sizeof time),
+            quantity_format(summary->demand, DIM_RATE, demand, sizeof demand));
+    if (summary->inside > 0)
+        fprintf(call->out, "%zu of them inside NVLink domains, left out below\n", summary->inside);
+    if (summary->repeats > 1)
+        fprintf(call->out, "means over %d seeds\n", summary->repeats);
+    fputc('\n', call->out);
+}
+
+static void load_table(struct invocation *call, const struct summary *summary)
+{
+    struct table table = {0};
+
+    table_column(&table, "while all send", NULL, ALIGN_LEFT);
+    table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
+    table_column(&table, "of demand", "%", ALIGN_RIGHT);
+    if (summary->repeats > 1)
+        table_column(&table, "spread over seeds", "%", ALIGN_RIGHT);
+    for (int i = 0; i < N_TOLD; i++) {
+        table_cell(&table, "%s", names[i]);
+        table_cell(&table, "%.2f", summary->rates[i] / 1e9);
+        table_cell(&table, "%.1f", 100 * summary->rates[i] / summary->demand);
+        if (summary->repeats > 1)
+            table_cell(&table, "%.1f", 100 * spread_of(summary, i) / summary->demand);
+    }
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
+                             const struct summary *summary)
+{
+    json_t *object = fabric_result(call, fabric), *rates = json_object(), *spread = json_object();
+
+    for (int i = 0; i < N_TOLD; i++) {
+        json_object_set_new(rates, keys[i], json_real(summary->rates[i]));
+        json_object_set_new(spread, keys[i], json_real(spread_of(summary, i)));
+    }
+    json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
+    json_object_set_new(object, "repeats", json_integer(summary->repeats));
+    json_object_set_new(object, "transfers", json_integer((json_int_t)summary->transfers));
+    json_object_set_new(object, "connections", json_integer((json_int_t)summary->connections));
+    json_object_set_new(object, "connections_inside_nvlink", json_integer((json_int_t)summary->inside));
+    json_object_set_new(object, "seconds", json_real(summary->seconds));
+    json_object_set_new(object, "demand_Bps", json_real(summary->demand));
+    json_object_set_new(object, "rates_Bps", rates);
+    json_object_set_new(object, "spread_Bps", spread);
+    json_object_set_new(object, "solves", json_integer((json_int_t)summary->solves));
+    return result_write(call, object);
+}
+
+static void map_write(FILE *out, const struct fabric *fabric, const struct load_result *result)
+{
+    char name[96];
+
+    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", out);
+    for (uint32_t l = 0; l < fabric_links(fabric); l++) {
+        enum fabric_layer layer = fabric_layer_of(fabric, l);
+        fprintf(out, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
+                flows_carried(result->flows, l) / (fabric->rates[l] * result->seconds),
+                (double)flows_contended(result->flows, l) * 1e-9, flows_most(result->flows, l),
+                fabric_link_name(fabric, l, name, sizeof name));
+    }
+}
+
+/* Seeds count up from the call's, for the hash and for the pattern. */
+static enum status repeats_run(struct invocation *call, const struct fabric *fabric, struct load *what, FILE *map,
+                               struct summary *summary)
+{
+    struct router router = fabric_options_router(call, fabric);
+
+    for (int i = 0; i < summary->repeats; i++) {
+        struct load_result result;
+        router.seed = what->seed = call->seed + (uint64_t)i;
+        enum status status = load_run(&router, what, &result, &call->diags);
+        if (status != STATUS_OK)
+            return status;
+        summary_add(summary, &result);
+        if (map != NULL && i == summary->repeats - 1)
+            map_write(map, fabric, &result);
+        load_result_free(&result);
+    }
+    return STATUS_OK;
+}
+
+enum status fabric_load(struct invocation *call, const struct fabric *fabric)
+{
+    struct load what = {.pattern = (enum load_pattern)option_choice(call, "pattern"),
+                        .gpus = (int)option_count(call, "gpus"),
+                        .senders = (int)option_count(call, "senders"),
+                        .stride = (int)option_count(call, "stride"),
+                        .bytes = option_quantity(call, "bytes"),
+                        .jitter = option_quantity(call, "jitter"),
+                        .queue_pairs = (int)option_count(call, "queue-pairs")};
+    struct summary summary = {.repeats = (int)option_count(call, "repeats")};
+    FILE *map;
+    enum status status = output_option(call, "link-map", &map);
+
+    if (status == STATUS_OK)
+        status = repeats_run(call, fabric, &what, map, &summary);
+    if (status != STATUS_OK)
+        return status;
+    if (call->format == FORMAT_JSON)
+        return load_json(call, fabric, &what, &summary);
+    if (call->format == FORMAT_TEXT)
+        heading_write(call, &summary);
+    load_table(call, &summary);
+    return STATUS_OK;
+}
