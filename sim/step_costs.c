@@ -87,6 +87,54 @@ static nanos transfer_time(const struct op *op, const struct network *network, s
     return time;
 }
 
+/* ---- crowding */
+
+static bool crowds_compute(const struct op *op)
+{
+    return op->kind == OP_COLLECTIVE && op->stream == STREAM_DP && op->class == CLASS_DP_COMM;
+}
+
+static double crowding_of(const struct machine *machine, const struct op *op)
+{
+    struct group_span span = machine->spans[op->role];
+    double alone = cost_seconds(collective_cost(machine, op->collective, span, op->bytes));
+    return crowding_seconds(machine->cluster, op->collective, span, op->bytes, alone);
+}
+
+/* The last exchange between replicas that an operation waits for, or `before`. */
+static uint32_t awaited_exchange(const struct op *ops, const struct op *op, uint32_t before)
+{
+    for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++)
+        if (ops[op->deps[d]].stream == STREAM_DP && (before == NO_OP || op->deps[d] > before))
+            before = op->deps[d];
+    return before;
+}
+
+/* A kernel whose pair is timed as a whole: what makes the kernel longer would be hidden by the exchange that follows. */
+static bool has_exchange_beside(const struct op *ops, uint32_t n, uint32_t i)
+{
+    return i + 1 < n && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0;
+}
+
+static void script_crowd(const struct program *program, const struct machine *machine, const struct script *script, nanos *costs)
+{
+    const struct op *ops = &program->ops[script->first_op];
+    uint32_t issued = 0, awaited = NO_OP; /* since the last computation */
+
+    for (uint32_t i = 0; i < script->n_ops; i++) {
+        if (ops[i].stream != STREAM_COMPUTE)
+            continue;
+        awaited = awaited_exchange(ops, &ops[i], awaited);
+        if (ops[i].kind != OP_COMPUTE || ops[i].work < 0 || has_exchange_beside(ops, script->n_ops, i))
+            continue;
+        double seconds = 0;
+        for (; issued < i; issued++)
+            if (crowds_compute(&ops[issued]) && (awaited == NO_OP || issued > awaited))
+                seconds += crowding_of(machine, &ops[issued]);
+        costs[i] += nanos_from_seconds(seconds);
+    }
+}
+
 void step_costs_create(const struct program *program, const struct machine *machine, const struct network *network,
                        struct step_costs *costs)
 {
@@ -106,6 +154,8 @@ void step_costs_create(const struct program *program, const struct machine *mach
         else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform)
             costs->ops[i] = transfer_time(op, network, transfers);
     }
+    for (int32_t s = 0; s < program->n_scripts; s++)
+        script_crowd(program, machine, &program->scripts[s], &costs->ops[program->scripts[s].first_op]);
     free(works.total);
     free(works.timed);
 }

@@ -19,8 +19,12 @@ static void breakdown_add_work(struct executor *x, const struct step_costs *cost
                 scripts[s].ns[op->class] += script->ops[i].duration;
                 continue;
             }
-            for (int c = 0; c < N_WORK_CLASSES; c++)
+            nanos crowded = script->ops[i].duration;
+            for (int c = 0; c < N_WORK_CLASSES; c++) {
                 scripts[s].ns[c] += costs->works[op->work].ns[c];
+                crowded -= costs->works[op->work].ns[c];
+            }
+            scripts[s].ns[CLASS_DP_COMM] += crowded;
         }
     }
     for (int32_t r = 0; r < program->n_ranks; r++) {

@@ -11,9 +11,10 @@
 #define FEW_TILES         0.8  /* per SM: below, keys are divided (FlashAttention's heuristic for the number of splits) */
 
 /* What a kernel reaches relative to the one the GPU's parameters were fitted to. */
-static double generation_factor(const struct work_attention *a)
+static double generation_factor(const struct gpu *gpu, const struct work_attention *a)
 {
-    return (a->fused <= 1 ? FIRST_GENERATION : 1) * (a->alibi ? WITH_ALIBI : 1);
+    double second = a->fused <= 2 && gpu->flash_attention2 > 0 ? gpu->flash_attention2 : 1;
+    return second * (a->fused <= 1 ? FIRST_GENERATION : 1) * (a->alibi ? WITH_ALIBI : 1);
 }
 
 static const struct attention_parameters *parameters_of(const struct gpu *gpu, const struct work_attention *a)
@@ -80,7 +81,7 @@ static double score_seconds(const struct gpu *gpu, const struct attention_parame
     enum precision precision = p == &gpu->attention_fp8 ? PRECISION_FP8 : precision_there(gpu, PRECISION_BF16);
     double per_dim = 4.0 * (backward ? BACKWARD_PRODUCTS : 1) / gpu->peak_flops[precision];
     double d = 0.5 * (a->head_dim + a->value_dim);
-    double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(a);
+    double fraction = (backward ? p->backward_fraction : p->forward_fraction) * generation_factor(gpu, a);
     return gpu->sms * per_dim * HEAD_DIM / fraction * score_shape(gpu, p, per_dim * d) / score_shape(gpu, p, per_dim * HEAD_DIM);
 }
 

@@ -27,8 +27,9 @@
  *
  * Sources: FlashAttention-2 (Dao 2023, arXiv:2307.08691), -3 (Shah et al. 2024, arXiv:2407.08608: products hide under softmax of
  * the other warpgroup, 3.9 TFLOPS of exponentials against 989 of products on H100). Generations of kernels differ by their
- * published speeds: a GPU's parameters are of the fastest kernel it has; the first FlashAttention reached about 0.45 of the
- * second (Dao 2023, figures 4-6).
+ * published speeds: a GPU's parameters are of the fastest kernel it has. The second FlashAttention does not know Hopper's
+ * asynchronous tensor cores: the third is 1.5 to 2 times as fast there (Shah et al. 2024), `flash_attention2` = 0.57. The first
+ * reached about 0.45 of the second (Dao 2023, figures 4-6).
  *
  * Biases of distance (ALiBi) were no part of these kernels until FlashAttention 2.4 (January 2024); models trained with them used
  * slower ones. What is left of the speed, 0.65, is that of 139 FSDP runs of MPT models on A100 (llm-foundry's tables).

@@ -273,6 +273,7 @@ static double exposed_p2p(const struct closed_form *form, const struct layout *l
 
 struct exchange {
     double reduce_s, gather_s;
+    double reduce_crowding_s, gather_crowding_s; /* that they take from computations beside them */
 };
 
 /* Gradient reduction and parameter gathering over the data-parallel group. */
@@ -283,12 +284,21 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
     if (l->dp * l->cp == 1)
         return (struct exchange){0};
     struct group_span span = replica_span(l, cluster, GROUP_DP);
-    if (l->zero == 0)
-        return (struct exchange){.reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_REDUCE, span, gradient))};
-    return (struct exchange){
-        .reduce_s = cost_seconds(collective_time(cluster, COLLECTIVE_REDUCE_SCATTER, span, gradient)),
-        .gather_s = cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, parameters * 2)),
+    enum collective reduction = l->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    double gathered = l->zero ? parameters * 2 : 0;
+    struct exchange e = {
+        .reduce_s = cost_seconds(collective_time(cluster, reduction, span, gradient)),
+        .gather_s = l->zero ? cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)) : 0,
     };
+    e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
+    e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
+    return e;
+}
+
+/* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
+static double beyond(double passes_s, double exchange_s, double crowding_s)
+{
+    return fmax(exchange_s - passes_s, crowding_s);
 }
 
 /* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
@@ -304,8 +314,9 @@ static double exposed_sharded(const struct closed_form *form, const struct layou
         double waited = fmax(0, e.gather_s - c->forward_s) + fmax(0, gathers - backward) + e.reduce_s;
         return m * (layers * waited + e.gather_s);
     }
-    double exposed = fmax(0, e.gather_s - c->forward_s) + fmax(0, e.gather_s + e.reduce_s - backward);
-    return m * (layers * exposed + e.gather_s) + e.reduce_s;
+    double longer = beyond(c->forward_s, e.gather_s, e.gather_crowding_s) +
+                    beyond(backward, e.gather_s + e.reduce_s, e.gather_crowding_s + e.reduce_crowding_s);
+    return m * (layers * longer + e.gather_s) + e.reduce_s;
 }
 
 /* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
@@ -327,8 +338,9 @@ static double exposed_dp(const struct closed_form *form, const struct layout *l,
      * backward and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
     double pieces = l->vpp > 1 ? l->vpp : buckets_of(l, parameters), passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
     double hidden = (pieces - 1) / pieces;
-    return e.reduce_s / pieces + fmax(0, e.reduce_s - passes * stage_backward) * hidden + e.gather_s / pieces +
-           fmax(0, e.gather_s - passes * stage_forward) * hidden;
+    return (e.reduce_s + e.gather_s) / pieces + (beyond(passes * stage_backward, e.reduce_s, e.reduce_crowding_s) +
+                                                 beyond(passes * stage_forward, e.gather_s, e.gather_crowding_s)) *
+                                                    hidden;
 }
 
 static double optimizer_seconds(const struct closed_form *form, const struct layout *l, double parameters)

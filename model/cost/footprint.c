@@ -128,8 +128,23 @@ static double layer_bytes_full(const struct layout *layout, const struct setting
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
 }
 
+/* By the policy that keeps every second product of a dense layer: its input, what attention and the products q, v, gate and down
+ * (of the GPT line: qkv and up) give. */
+static double layer_bytes_selected(const struct layout *layout, const struct setting *setting)
+{
+    const struct transformer *m = setting->model;
+    bool latent = m->attention == ATTENTION_LATENT;
+    double v = latent ? m->latent.v_dim : m->head_dim, q = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
+    double kv = fmax(m->kv_heads, layout->tp) * v, h = 2 * (double)m->hidden;
+    double split = 2 * (m->heads * (q + v) + kv * (m->gated_mlp ? 1 : 2) + (double)m->ffn_hidden) + 4.0 * m->heads;
+    double local = (m->gated_mlp ? 2 * h : h) / (layout->sequence_parallel ? layout->tp : 1);
+    return tokens_per_micro_batch(layout, setting) * (split / layout->tp + local);
+}
+
 static double layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
 {
+    if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout) && !mixture)
+        return layer_bytes_selected(layout, setting);
     if (layout->recompute != RECOMPUTE_FULL)
         return layer_bytes_full(layout, setting, mixture, layout->recompute == RECOMPUTE_NONE);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;

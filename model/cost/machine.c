@@ -10,9 +10,13 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 
-/* SMs that NCCL's kernels occupy while they run beside compute (16 CTAs: NCCL's default ceiling over NVLink is 16 to 24, one SM
- * each). */
-#define NCCL_SMS 16.0
+/* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
+ * engines leave most to the product (assumption: 16 CTAs). */
+#define PIPELINED_SMS 16.0
+/* NCCL's own kernels: a channel is a CTA that has an SM for itself; it makes 24 on nodes of A100 and H100, 16 where those have
+ * eight NICs. */
+#define NCCL_CHANNELS  24.0
+#define CHANNELS_A_NIC 2.0
 
 double slowest_of(int n, double spread)
 {
@@ -150,6 +154,26 @@ static double pieces_exchange(const struct machine *machine, const struct work *
     return pieces * cost_seconds(collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes / pieces));
 }
 
+/* Bytes of memory traffic a byte on the bus: fitted to the FSDP runs of llm_foundry on A100; three without a cache. */
+#define NCCL_TRAFFIC 1.7
+
+static double channels_of(const struct cluster *cluster, struct group_span span)
+{
+    if (span.domains <= 1)
+        return NCCL_CHANNELS;
+    int nics = cluster_domain_nics(cluster);
+    double used = fmin(span.ranks_per_domain, nics) / span.sharing;
+    return fmin(NCCL_CHANNELS, CHANNELS_A_NIC * fmax(1, used));
+}
+
+double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                        double seconds)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    double passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1, on_bus = passes * bytes * (span.ranks - 1) / span.ranks;
+    return channels_of(cluster, span) / gpu->sms * seconds + NCCL_TRAFFIC * on_bus / gpu->hbm_rate;
+}
+
 /* Side by side the exchange takes SMs from the compute kernel while both run. */
 static double side_by_side(double compute, double exchange, double share)
 {
@@ -162,7 +186,7 @@ static double side_by_side(double compute, double exchange, double share)
 static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange,
                                  int max_pieces)
 {
-    double share = NCCL_SMS / machine->cluster->gpu.sms;
+    double share = PIPELINED_SMS / machine->cluster->gpu.sms;
     double g = cost_seconds(leaf_cost(machine, compute)), c = cost_seconds(leaf_cost(machine, exchange));
     if (max_pieces == 0)
         return side_by_side(g, c, share);

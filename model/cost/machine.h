@@ -34,6 +34,17 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
  * 1 + spread times the expected maximum of n standard normals (Blom 1958: the quantile of (n - 3/8) / (n + 1/4)). */
 double slowest_of(int n, double spread);
 
+/*
+ * Crowding. While an exchange of t seconds (alone) runs beside a computation its kernels occupy SMs, one a channel, and the bytes
+ * that pass through the GPU (on the bus) are written where they arrive, read, and written or read once more: up to three bytes of
+ * memory traffic each, less what the cache keeps. Inside an NVLink domain NCCL makes all its channels, between domains two for
+ * each NIC that the group has there. What the computations beside an exchange lose, in seconds, is
+ *
+ *     crowding = channels / SMs t + traffic bytes / HBM rate.
+ */
+double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                        double seconds);
+
 /* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PAIRED; the two passes' shares add up
  * to the pair: max(c1 + c2, e1 + e2, c1 + e1, c2 + e2) of what they compute and exchange). */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);

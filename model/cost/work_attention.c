@@ -13,6 +13,17 @@ static double window_of(const struct layer_builder *b, bool windowed)
     return sliding_window_width(&setting, b->layout->features, layer);
 }
 
+/* Stacks with fused operators (Transformer Engine) call the vendor's best kernel by the name of FlashAttention-2; others mean it.
+ */
+static int generation_of(const struct layer_builder *b)
+{
+    if (builder_has(b, FEATURE_BIT(FLASH_ATTENTION3)))
+        return 3;
+    if (builder_has(b, FEATURE_BIT(FLASH_ATTENTION2)))
+        return builder_has(b, FEATURE_BIT(FUSED_OPS)) ? 3 : 2;
+    return builder_has(b, FEATURE_BIT(FLASH_ATTENTION)) ? 1 : 0;
+}
+
 static struct work_attention attention_shape(const struct layer_builder *b, bool windowed)
 {
     const struct transformer *m = b->model;
@@ -30,10 +41,7 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
         .value_dim = latent ? m->latent.v_dim : m->head_dim,
         .precision = PRECISION_BF16,
         .alibi = m->position == POSITION_ALIBI,
-        .fused = builder_has(b, FEATURE_BIT(FLASH_ATTENTION3))   ? 3
-                 : builder_has(b, FEATURE_BIT(FLASH_ATTENTION2)) ? 2
-                 : builder_has(b, FEATURE_BIT(FLASH_ATTENTION))  ? 1
-                                                                 : 0,
+        .fused = generation_of(b),
     };
 }
 

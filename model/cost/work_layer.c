@@ -69,17 +69,29 @@ struct linear {
     int64_t in, out; /* per rank */
 };
 
-/* Forward of a column-parallel layer: its input is gathered first. A row-parallel one: its output is reduced. */
+/* Whether the next product's output was kept: the first, third, ... when every second one is. */
+static bool product_kept(struct layer_builder *b)
+{
+    return b->keeps_products && b->products++ % 2 == 0;
+}
+
+/* Forward of a column-parallel layer: its input is gathered first. A row-parallel one: its output is reduced; the reduced output
+ * is kept with the products. */
 static void column_forward(struct layer_builder *b, struct linear l, int32_t gather)
 {
     builder_cast(b, "cast", b->tokens * (double)l.in);
+    if (product_kept(b))
+        return;
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
 }
 
 static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
 {
     builder_cast(b, "cast", b->tokens * (double)l.in);
-    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), reduce, false);
+    if (product_kept(b))
+        return;
+    int32_t exchange = b->keeps_products ? -1 : reduce;
+    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), exchange, false);
 }
 
 /* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input
@@ -113,18 +125,26 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
 }
 
 /*
- * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; eager LLaMA-style code has wq, wk,
- * wv and the gate and up matrices apart, each a column-parallel layer that exchanges its input gradient for itself.
+ * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; LLaMA-style code has wq, wk, wv and
+ * the gate and up matrices apart, in eager stacks each a column-parallel layer that exchanges its input gradient for itself.
  */
 struct linear_group {
     struct linear items[4];
     int n;
-    bool apart; /* each member exchanges */
+    bool apart;          /* not columns of one matrix: what they give for the input's gradient is added up */
+    bool each_exchanges; /* its own part of it */
 };
 
 static bool keeps_matrices_apart(const struct layer_builder *b)
 {
-    return b->model->gated_mlp && !fused_elementwise(b);
+    return b->model->gated_mlp && !builder_has(b, FEATURE_BIT(FUSED_OPS));
+}
+
+static struct linear_group apart(const struct layer_builder *b, struct linear_group group)
+{
+    group.apart = true;
+    group.each_exchanges = !fused_elementwise(b);
+    return group;
 }
 
 static void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
@@ -136,8 +156,8 @@ static void group_forward(struct layer_builder *b, const struct linear_group *g,
 static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
 {
     for (int i = g->n - 1; i >= 0; i--)
-        column_backward(b, g->items[i], exchanges && (g->apart || i == 0), input, weight);
-    if (input && g->apart) /* the members' input gradients are added up */
+        column_backward(b, g->items[i], exchanges && (g->each_exchanges || i == 0), input, weight);
+    if (input && g->apart)
         builder_memory(b, CLASS_MEMORY_BOUND, "input_gradients", (g->n - 1) * b->tokens * (double)b->model->hidden * 3 * BF16,
                        g->n - 1);
 }
@@ -151,7 +171,7 @@ static struct linear_group qkv_of(const struct layer_builder *b)
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
     int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp, kv_out = m->head_dim * kv;
     if (keeps_matrices_apart(b))
-        return (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3, .apart = true};
+        return apart(b, (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3});
     return (struct linear_group){.items = {{"qkv", h, q_out + 2 * kv_out}}, .n = 1};
 }
 
@@ -220,7 +240,7 @@ static struct linear_group mlp_up_of(const struct layer_builder *b)
 {
     int64_t f = dense_width(b), h = b->model->hidden;
     if (keeps_matrices_apart(b))
-        return (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2, .apart = true};
+        return apart(b, (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2});
     return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
 }
 
@@ -234,7 +254,8 @@ static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduc
     struct linear_group up = mlp_up_of(b);
     group_forward(b, &up, gather);
     activation(b, b->model->ffn_hidden, false);
-    row_forward(b, mlp_down_of(b), reduce);
+    if (!b->stops_early)
+        row_forward(b, mlp_down_of(b), reduce);
 }
 
 /* `gathers`: the output gradient is gathered here; `reduces`: the input gradient is exchanged here (parallel block: by the
@@ -256,8 +277,15 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     group_forward(b, &inputs, gather);
     query_key_norm(b, false);
     rotary(b);
-    attention_core(b, windowed, false);
+    if (!b->keeps_products)
+        attention_core(b, windowed, false);
     row_forward(b, projection_of(b), reduce);
+}
+
+static void last_residual(struct layer_builder *b)
+{
+    if (!b->stops_early)
+        residual(b, false);
 }
 
 void layer_forward(struct layer_builder *b, struct layer_kind kind)
@@ -267,7 +295,7 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
         /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
         attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), -1);
         dense_forward(b, -1, builder_tp_reduce(b, "reduce"));
-        residual(b, false);
+        last_residual(b);
         return;
     }
     attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
@@ -277,7 +305,7 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
         mixture_forward(b);
     else
         dense_forward(b, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
-    residual(b, false);
+    last_residual(b);
 }
 
 static void attention_backward_branch(struct layer_builder *b, bool windowed, bool exchanges_out, bool input, bool weight)

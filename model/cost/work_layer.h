@@ -24,6 +24,9 @@ struct layer_builder {
     double tokens;       /* T */
     double local_tokens; /* T / tp with sequence parallelism, T otherwise */
     bool recomputing;    /* compute belongs to CLASS_RECOMPUTE */
+    bool stops_early;    /* recomputing: ends with what the down-projection reads */
+    bool keeps_products; /* recomputing: attention and every second product were kept */
+    int products;        /* recomputing: met so far */
     int32_t ids[LAYER_WORKS_MAX];
     int32_t n;
 };

@@ -22,12 +22,16 @@ static int32_t builder_close(struct layer_builder *b, const char *label, int32_t
 
 static void layer_recompute(struct layer_builder *b, struct layer_kind kind)
 {
+    bool by_need = layout_recomputes_by_need(b->layout), selective = b->layout->recompute == RECOMPUTE_SELECTIVE;
     b->recomputing = true;
-    if (b->layout->recompute == RECOMPUTE_FULL)
+    b->stops_early = by_need;
+    b->keeps_products = by_need && selective;
+    b->products = 0;
+    if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
         layer_forward(b, kind);
-    else if (b->layout->recompute == RECOMPUTE_SELECTIVE)
+    else if (selective)
         attention_core(b, kind.windowed, false);
-    b->recomputing = false;
+    b->recomputing = b->stops_early = b->keeps_products = false;
 }
 
 /* A run of `repeat` equal layers. */

@@ -100,6 +100,15 @@ struct setting {
  * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */
 enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
 
+/*
+ * What is recomputed depends on who does it. Megatron's own checkpointing repeats a whole layer (full) or the core of attention
+ * (selective). PyTorch's (torch.utils.checkpoint, not reentrant), which stacks that shard by module (FSDP) use, repeats a layer
+ * until the last tensor that the backward pass needs is there again: the down-projection's product, from which only the next
+ * layer reads, is not repeated. Its selective policy (torchtitan's) keeps what attention and every second product give and
+ * repeats the rest.
+ */
+bool layout_recomputes_by_need(const struct layout *layout);
+
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
 {
     return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);

@@ -84,3 +84,9 @@ const char *layout_reason_key(enum layout_reason reason)
     };
     return keys[reason];
 }
+
+bool layout_recomputes_by_need(const struct layout *layout)
+{
+    bool by_module = layout->zero == 3 || (layout->features & FEATURE_BIT(COMPILE));
+    return by_module && !(layout->features & FEATURE_BIT(FUSED_OPS));
+}

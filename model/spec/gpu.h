@@ -70,6 +70,7 @@ struct gpu {
     struct gemm_parameters gemm[N_PRECISIONS];
     struct attention_parameters attention;     /* operands of 16 bits, and of more */
     struct attention_parameters attention_fp8; /* forward_fraction 0: no such kernels */
+    double flash_attention2; /* relative speed of FlashAttention-2 proper where these are of a later kernel; 0: as 1 */
     struct memory_parameters memory;
     /* Collectives inside the NVLink domain; see model/cost/collective.h. */
     double nccl_rate;        /* B/s of bus bandwidth that all channels together sustain on long messages */

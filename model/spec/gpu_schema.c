@@ -54,6 +54,8 @@ static const struct schema attention_fp8_schema = SCHEMA("attention in fp8", att
 static const struct field attention_rows[] = {
     TEXT("source", struct gpu, attention_source, REQUIRED, "what the parameters were fitted to"),
     ATTENTION_ROWS(struct gpu, attention., REQUIRED),
+    QUANTITY("flash_attention2", struct gpu, flash_attention2, DIM_FRACTION, 0.01, 1, "1",
+             "speed of FlashAttention-2 proper, where the parameters are of a later kernel"),
     GROUP("fp8", struct gpu, attention_fp8, attention_fp8_schema, UNSET, "operands in fp8"),
 };
 static const struct schema attention_schema = SCHEMA("attention", attention_rows);
