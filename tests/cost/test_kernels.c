@@ -215,6 +215,21 @@ START_TEST(narrow_attention_has_parameters_of_its_own)
 }
 END_TEST
 
+/* Parameters of a later kernel: the second generation is as much slower as the entry says, the first slower still. */
+START_TEST(generations_of_attention_differ)
+{
+    struct gpu gpu = block_gpu(1);
+    struct work_attention third = causal(8192, 0, 1), second = third, first = third;
+    third.fused = 3, second.fused = 2, first.fused = 1;
+    double best = cost_seconds(attention_cost(&gpu, &third, false));
+    ck_assert_double_eq(cost_seconds(attention_cost(&gpu, &second, false)), best);
+    gpu.flash_attention2 = 0.5;
+    ck_assert_double_eq(cost_seconds(attention_cost(&gpu, &third, false)), best);
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &second, false)) / best, 2, 1e-12);
+    ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &first, false)) / best, 2 / 0.45, 1e-12);
+}
+END_TEST
+
 START_TEST(attention_cannot_outrun_memory)
 {
     struct gpu gpu = block_gpu(1);
@@ -266,6 +281,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, few_tiles_divide_their_keys);
     tcase_add_test(all, exponentials_limit_short_heads);
     tcase_add_test(all, narrow_attention_has_parameters_of_its_own);
+    tcase_add_test(all, generations_of_attention_differ);
     tcase_add_test(all, attention_cannot_outrun_memory);
     tcase_add_test(all, memory_bound_is_bytes_over_bandwidth);
     tcase_add_test(all, data_waits_for_samples_and_bytes);

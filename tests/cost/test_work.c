@@ -35,6 +35,24 @@ START_TEST(recomputation_adds_a_forward)
 }
 END_TEST
 
+/* Of PyTorch's: the down-projection's 8 s h^2 are not repeated; of the products of the GPT line (qkv, projection, up, down) every
+ * second one is kept, and attention. A stack with fused operators recomputes as Megatron does. */
+START_TEST(pytorch_repeats_what_is_needed)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double h = 12288, q = 2048, forward = pass_flops(&s, PASS_FORWARD, 1), backward = pass_flops(&s, PASS_BACKWARD, 1);
+    s.layout.zero = 3;
+    s.layout.recompute = RECOMPUTE_FULL;
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward - 8 * q * h * h / 8 + backward, forward * 1e-12);
+    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), 2 * q * h * h / 8 + backward, forward * 1e-12);
+    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.features |= FEATURE_BIT(FUSED_OPS);
+    ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, forward * 1e-12);
+}
+END_TEST
+
 START_TEST(split_backward_is_the_whole)
 {
     struct shape s;
@@ -130,6 +148,7 @@ Suite *suite_work(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, layer_flops_are_the_published_count);
     tcase_add_test(all, recomputation_adds_a_forward);
+    tcase_add_test(all, pytorch_repeats_what_is_needed);
     tcase_add_test(all, split_backward_is_the_whole);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
