@@ -178,8 +178,8 @@ END_TEST
 START_TEST(run)
 {
     static const char *const parts[] = {
-        "$shares << EOD\n0\t100\t40\t0\n1\t50\t20\t50\n2\t50\t20\t50\nEOD\n",
-        "$uses << EOD\n13983232\tlost\nEOD\n", "$incidents << EOD\n0.5\t1\nEOD\n",
+        "$shares << EOD\n0\t100\t40\t0\n1\t50\t20\t50\n2\t50\t20\t50\nEOD\n", "$uses << EOD\n13983232\tlost\nEOD\n",
+        "$incidents << EOD\n0.5\t1\nEOD\n",
         "n_uses = 1\nhas_mfu = 1\nhorizon = 2\ngoodput = 75\nettr = 75\nmfu = 30\ninterruptions = 1\n", NULL};
     expect_script(&(struct figure_options){.kind = FIGURE_RUN}, "run.json", run_json, parts);
 }
