@@ -9,150 +9,84 @@
 
 enum { TILE = 32, GROUPED_THREADS = 256, OUTPUTS = TILE * TILE / GROUPED_THREADS, ROW_BLOCKS = 8 };
 
-/* c[m, n] = a[m, k] b[k, n] of one group. */
-struct group_size {
-    int64_t first, rows;
+/* Element (i, j) of a matrix stands at at[i row + j column]; one of the two is 1. */
+struct operand {
+    const bf16 *at;
+    int64_t row, column;
 };
 
-__device__ static inline group_size size_of(const grouped_call &call, int group)
+/* Of one group: the product a[m, k] b[k, n] goes to y, with a row `bias` beside, or is added to `sum`. */
+struct grouped_product {
+    int64_t m, n, k;
+    operand a, b;
+    bf16 *y;
+    const bf16 *bias;
+    float *sum;
+};
+
+enum grouped_kind { GROUPED_FORWARD, GROUPED_INPUT, GROUPED_WEIGHT };
+
+__device__ static inline grouped_product product_of(const grouped_call &call, grouped_kind kind, int group)
 {
-    return {call.offsets[group], call.offsets[group + 1] - call.offsets[group]};
+    const int64_t first = call.offsets[group], rows = call.offsets[group + 1] - first, in = call.in, out = call.out;
+    const bf16 *x = (const bf16 *)call.x + first * in, *dy = (const bf16 *)call.dy + first * out;
+    const bf16 *w = (const bf16 *)call.w + group * out * in;
+    if (kind == GROUPED_FORWARD) /* x w^T */
+        return {rows,
+                out,
+                in,
+                {x, in, 1},
+                {w, 1, in},
+                (bf16 *)call.y + first * out,
+                call.bias ? (const bf16 *)call.bias + group * out : NULL,
+                NULL};
+    if (kind == GROUPED_INPUT) /* dy w */
+        return {rows, in, out, {dy, out, 1}, {w, in, 1}, (bf16 *)call.dx + first * in, NULL, NULL};
+    return {out, in, rows, {dy, 1, out}, {x, in, 1}, NULL, NULL, call.dw + group * out * in}; /* dy^T x */
 }
 
-/* y = x w^T + bias */
-struct forward_product {
-    grouped_call call;
-    group_size size;
-    const bf16 *w;
-    __device__ forward_product(const grouped_call &c, int group)
-        : call(c), size(size_of(c, group)), w((const bf16 *)c.w + group * c.out * c.in), bias(NULL)
-    {
-        if (c.bias)
-            bias = (const bf16 *)c.bias + group * c.out;
+/* The tile at (i0, j0) of a matrix of m by n, zeros beyond; neighbouring threads read neighbouring elements. */
+__device__ static inline void fill_tile(float tile[TILE][TILE + 1], const operand &o, int64_t i0, int64_t j0, int64_t m,
+                                        int64_t n)
+{
+    const int fast = threadIdx.x % TILE;
+    const bool down = o.row == 1;
+    for (int slow = threadIdx.x / TILE; slow < TILE; slow += GROUPED_THREADS / TILE) {
+        const int i = down ? fast : slow, j = down ? slow : fast;
+        const bool inside = i0 + i < m && j0 + j < n;
+        tile[i][j] = inside ? bf16_to_float(o.at[(i0 + i) * o.row + (j0 + j) * o.column]) : 0;
     }
-    const bf16 *bias;
-    __device__ int64_t m() const
-    {
-        return size.rows;
-    }
-    __device__ int64_t n() const
-    {
-        return call.out;
-    }
-    __device__ int64_t k() const
-    {
-        return call.in;
-    }
-    __device__ float a(int64_t i, int64_t k) const
-    {
-        return bf16_to_float(((const bf16 *)call.x)[(size.first + i) * call.in + k]);
-    }
-    __device__ float b(int64_t k, int64_t j) const
-    {
-        return bf16_to_float(w[j * call.in + k]);
-    }
-    __device__ void put(int64_t i, int64_t j, float sum) const
-    {
-        ((bf16 *)call.y)[(size.first + i) * call.out + j] = bf16_from_float(sum + (bias ? bf16_to_float(bias[j]) : 0));
-    }
-};
+}
 
-/* dx = dy w */
-struct input_product {
-    grouped_call call;
-    group_size size;
-    const bf16 *w;
-    __device__ input_product(const grouped_call &c, int group)
-        : call(c), size(size_of(c, group)), w((const bf16 *)c.w + group * c.out * c.in)
-    {
-    }
-    __device__ int64_t m() const
-    {
-        return size.rows;
-    }
-    __device__ int64_t n() const
-    {
-        return call.in;
-    }
-    __device__ int64_t k() const
-    {
-        return call.out;
-    }
-    __device__ float a(int64_t i, int64_t k) const
-    {
-        return bf16_to_float(((const bf16 *)call.dy)[(size.first + i) * call.out + k]);
-    }
-    __device__ float b(int64_t k, int64_t j) const
-    {
-        return bf16_to_float(w[k * call.in + j]);
-    }
-    __device__ void put(int64_t i, int64_t j, float sum) const
-    {
-        ((bf16 *)call.dx)[(size.first + i) * call.in + j] = bf16_from_float(sum);
-    }
-};
+__device__ static inline void put(const grouped_product &p, int64_t i, int64_t j, float sum)
+{
+    if (i >= p.m || j >= p.n)
+        return;
+    if (p.sum)
+        p.sum[i * p.n + j] += sum;
+    else
+        p.y[i * p.n + j] = bf16_from_float(sum + (p.bias ? bf16_to_float(p.bias[j]) : 0));
+}
 
-/* dw += dy^T x */
-struct weight_product {
-    grouped_call call;
-    group_size size;
-    float *dw;
-    __device__ weight_product(const grouped_call &c, int group)
-        : call(c), size(size_of(c, group)), dw(c.dw + group * c.out * c.in)
-    {
-    }
-    __device__ int64_t m() const
-    {
-        return call.out;
-    }
-    __device__ int64_t n() const
-    {
-        return call.in;
-    }
-    __device__ int64_t k() const
-    {
-        return size.rows;
-    }
-    __device__ float a(int64_t i, int64_t k) const
-    {
-        return bf16_to_float(((const bf16 *)call.dy)[(size.first + k) * call.out + i]);
-    }
-    __device__ float b(int64_t k, int64_t j) const
-    {
-        return bf16_to_float(((const bf16 *)call.x)[(size.first + k) * call.in + j]);
-    }
-    __device__ void put(int64_t i, int64_t j, float sum) const
-    {
-        dw[i * call.in + j] += sum;
-    }
-};
-
-template <class Product> __global__ void __launch_bounds__(GROUPED_THREADS) grouped_kernel(grouped_call call)
+__global__ void __launch_bounds__(GROUPED_THREADS) grouped_kernel(grouped_call call, grouped_kind kind)
 {
     __shared__ float a[TILE][TILE + 1], b[TILE][TILE + 1];
-    const Product product(call, (int)blockIdx.y);
+    const grouped_product p = product_of(call, kind, (int)blockIdx.y);
     const int64_t j0 = (int64_t)blockIdx.x * TILE;
     const int row = threadIdx.x / TILE, column = threadIdx.x % TILE;
-    for (int64_t i0 = (int64_t)blockIdx.z * TILE; i0 < product.m(); i0 += (int64_t)gridDim.z * TILE) {
+    for (int64_t i0 = (int64_t)blockIdx.z * TILE; i0 < p.m; i0 += (int64_t)gridDim.z * TILE) {
         float sum[OUTPUTS] = {};
-        for (int64_t k0 = 0; k0 < product.k(); k0 += TILE) {
+        for (int64_t k0 = 0; k0 < p.k; k0 += TILE) {
             __syncthreads();
-            for (int r = row; r < TILE; r += TILE / OUTPUTS) {
-                const bool inside_a = i0 + r < product.m() && k0 + column < product.k();
-                const bool inside_b = k0 + r < product.k() && j0 + column < product.n();
-                a[r][column] = inside_a ? product.a(i0 + r, k0 + column) : 0;
-                b[r][column] = inside_b ? product.b(k0 + r, j0 + column) : 0;
-            }
+            fill_tile(a, p.a, i0, k0, p.m, p.k);
+            fill_tile(b, p.b, k0, j0, p.k, p.n);
             __syncthreads();
             for (int k = 0; k < TILE; k++)
                 for (int o = 0; o < OUTPUTS; o++)
                     sum[o] += a[row + o * (TILE / OUTPUTS)][k] * b[k][column];
         }
-        for (int o = 0; o < OUTPUTS; o++) {
-            const int64_t i = i0 + row + o * (TILE / OUTPUTS), j = j0 + column;
-            if (i < product.m() && j < product.n())
-                product.put(i, j, sum[o]);
-        }
+        for (int o = 0; o < OUTPUTS; o++)
+            put(p, i0 + row + o * (TILE / OUTPUTS), j0 + column, sum[o]);
     }
 }
 
@@ -168,28 +102,28 @@ struct grouped_bias {
     }
 };
 
-template <class Product>
-static cudaError_t launch_grouped(const struct cuda_launch *launch, const struct grouped_call *call, int64_t n)
+/* `n` columns of the result. */
+static cudaError_t launch_grouped(const struct cuda_launch *launch, const struct grouped_call *call, grouped_kind kind, int64_t n)
 {
     if (call->most <= 0 || call->groups <= 0)
         return cudaSuccess;
-    return launch_kernel(grouped_kernel<Product>, dim3((unsigned)((n + TILE - 1) / TILE), (unsigned)call->groups, ROW_BLOCKS),
-                         dim3(GROUPED_THREADS), 0, launch->stream, *call);
+    return launch_kernel(grouped_kernel, dim3((unsigned)((n + TILE - 1) / TILE), (unsigned)call->groups, ROW_BLOCKS),
+                         dim3(GROUPED_THREADS), 0, launch->stream, *call, kind);
 }
 
 int grouped_forward_cuda(const struct cuda_launch *launch, const struct grouped_call *call)
 {
-    return launch_grouped<forward_product>(launch, call, call->out);
+    return launch_grouped(launch, call, GROUPED_FORWARD, call->out);
 }
 
 int grouped_backward_input_cuda(const struct cuda_launch *launch, const struct grouped_call *call)
 {
-    return launch_grouped<input_product>(launch, call, call->in);
+    return launch_grouped(launch, call, GROUPED_INPUT, call->in);
 }
 
 int grouped_backward_weight_cuda(const struct cuda_launch *launch, const struct grouped_call *call)
 {
-    cudaError_t error = launch_grouped<weight_product>(launch, call, call->in);
+    cudaError_t error = launch_grouped(launch, call, GROUPED_WEIGHT, call->in);
     if (error != cudaSuccess || !call->dbias || call->most <= 0)
         return error;
     return launch_each(launch, call->groups * call->out, false, grouped_bias{*call});

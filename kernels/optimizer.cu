@@ -57,16 +57,21 @@ struct adam_elements {
     }
 };
 
+template <class Call> static adam_rates rates_of(const Call &call, float gradient_scale, struct clipping clip)
+{
+    return {call.beta1,
+            call.beta2,
+            inverse_correction(call.beta1, call.step),
+            inverse_correction(call.beta2, call.step),
+            call.epsilon,
+            call.decay,
+            gradient_scale,
+            clip};
+}
+
 int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call)
 {
-    adam_rates rates = {call->beta1,
-                        call->beta2,
-                        inverse_correction(call->beta1, call->step),
-                        inverse_correction(call->beta2, call->step),
-                        call->epsilon,
-                        call->decay,
-                        call->gradient_scale,
-                        call->clip};
+    adam_rates rates = rates_of(*call, call->gradient_scale, call->clip);
     adam_elements op = {call->p, call->m, call->v, call->g, (bf16 *)call->compute, call->rate, rates};
     bool vector = aligned(op.p) && aligned(op.m) && aligned(op.v) && aligned(op.g) && aligned(op.compute);
     return launch_each(launch, call->n, vector, op);
@@ -206,14 +211,7 @@ static cudaError_t launch_update(const struct cuda_launch *launch, const Call *c
 
 int lamb_update_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call)
 {
-    adam_rates rates = {call->beta1,
-                        call->beta2,
-                        inverse_correction(call->beta1, call->step),
-                        inverse_correction(call->beta2, call->step),
-                        call->epsilon,
-                        call->decay,
-                        1,
-                        call->clip};
+    adam_rates rates = rates_of(*call, 1, call->clip);
     const bool vector = aligned(call->p) && aligned(call->m) && aligned(call->v) && aligned(call->g) && aligned(call->update);
     return call->n <= 0 ? cudaSuccess : launch_update(launch, call, rates, vector, true);
 }
@@ -227,14 +225,7 @@ int lamb_apply_cuda(const struct cuda_launch *launch, const struct lamb_part_cal
 
 int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
 {
-    adam_rates rates = {call->beta1,
-                        call->beta2,
-                        inverse_correction(call->beta1, call->step),
-                        inverse_correction(call->beta2, call->step),
-                        call->epsilon,
-                        call->decay,
-                        call->gradient_scale,
-                        {}};
+    adam_rates rates = rates_of(*call, call->gradient_scale, {});
     const bool vector = aligned(call->p) && aligned(call->m) && aligned(call->v) && aligned(call->g) && aligned(call->update) &&
                         aligned(call->compute);
     if (call->n <= 0)

@@ -140,26 +140,11 @@ static struct final_norm final_norm_of(const struct step_context *c, int ahead)
 
 static void final_norm_step(struct step_context *c, struct head_state *h, int ahead)
 {
-    const struct shape *s = &c->rank->shape;
     const struct final_norm norm = final_norm_of(c, ahead);
     h->x = c->pass->x;
     c->pass->x = NULL;
-    h->n = activation_new(c, s->local_tokens, s->hidden);
-    h->mean = tensor_new(c->rank, (size_t)s->local_tokens * sizeof(float));
-    h->rstd = tensor_new(c->rank, (size_t)s->local_tokens * sizeof(float));
-    struct kernel_call call = {.kernel = KERNEL_NORM_FORWARD,
-                               .norm_forward = {.t = s->local_tokens,
-                                                .h = s->hidden,
-                                                .rms = s->rms,
-                                                .epsilon = NORM_EPSILON,
-                                                .x = h->x->data,
-                                                .gain = unit_weights(c->rank, norm.unit, norm.gain),
-                                                .bias = s->rms ? NULL : unit_weights(c->rank, norm.unit, norm.gain + 1),
-                                                .y = h->n->data,
-                                                .mean = h->mean->data,
-                                                .rstd = h->rstd->data}};
-    rank_launch(c->rank, c->stream, &call);
-    if (!s->sequence_parallel)
+    step_norm_forward(c, norm.unit, (struct norm_tensors){norm.gain, h->x, &h->mean, &h->rstd, &h->n});
+    if (!c->rank->shape.sequence_parallel)
         h->n_full = tensor_share(h->n);
 }
 
@@ -260,23 +245,10 @@ static void logits_weight_step(struct step_context *c, struct head_state *h)
 
 static void final_norm_backward_step(struct step_context *c, struct head_state *h, int ahead)
 {
-    const struct shape *s = &c->rank->shape;
     const struct final_norm norm = final_norm_of(c, ahead);
     c->pass->d = output_new(c, false, !ahead && c->chunk->range.count == 0 && !c->chunk->embedding);
-    struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
-                               .norm_backward = {.t = s->local_tokens,
-                                                 .h = s->hidden,
-                                                 .rms = s->rms,
-                                                 .dy = h->d_n->data,
-                                                 .x = h->x->data,
-                                                 .gain = unit_weights(c->rank, norm.unit, norm.gain),
-                                                 .mean = h->mean->data,
-                                                 .rstd = h->rstd->data,
-                                                 .add = tensor_data(c->pass->d_state),
-                                                 .dx = c->pass->d->data,
-                                                 .dgain = unit_gradients(norm.unit, norm.gain),
-                                                 .dbias = s->rms ? NULL : unit_gradients(norm.unit, norm.gain + 1)}};
-    rank_launch(c->rank, c->stream, &call);
+    step_norm_backward(c, norm.unit,
+                       (struct norm_gradients){norm.gain, h->d_n, h->x, h->mean, h->rstd, c->pass->d_state, c->pass->d});
     drop(c, &c->pass->d_state);
     drop(c, &h->d_n);
     drop(c, &h->x);

@@ -80,43 +80,44 @@ void product_weight(const struct layer_context *c, struct product p, const void 
 
 /* --- kernels beside them */
 
-void layer_norm_forward(const struct layer_context *c, struct norm_tensors n)
+void step_norm_forward(struct step_context *c, const struct unit_state *unit, struct norm_tensors n)
 {
-    const struct shape *s = c->shape;
-    *n.mean = layer_floats(c, s->local_tokens);
-    *n.rstd = layer_floats(c, s->local_tokens);
-    *n.y = layer_tensor(c, s->local_tokens, s->hidden);
+    const struct shape *s = &c->rank->shape;
+    size_t floats = (size_t)s->local_tokens * sizeof(float);
+    *n.mean = tensor_new(c->rank, floats);
+    *n.rstd = tensor_new(c->rank, floats);
+    *n.y = tensor_new(c->rank, (size_t)(s->local_tokens * s->hidden) * device_element_bytes(c->rank->device));
     struct kernel_call call = {.kernel = KERNEL_NORM_FORWARD,
                                .norm_forward = {.t = s->local_tokens,
                                                 .h = s->hidden,
                                                 .rms = s->rms,
                                                 .epsilon = NORM_EPSILON,
                                                 .x = n.x->data,
-                                                .gain = layer_weights(c, n.gain),
-                                                .bias = s->rms ? NULL : layer_weights(c, n.gain + 1),
+                                                .gain = unit_weights(c->rank, unit, n.gain),
+                                                .bias = s->rms ? NULL : unit_weights(c->rank, unit, n.gain + 1),
                                                 .y = (*n.y)->data,
                                                 .mean = (*n.mean)->data,
                                                 .rstd = (*n.rstd)->data}};
-    layer_launch(c, &call);
+    rank_launch(c->rank, c->stream, &call);
 }
 
-void layer_norm_backward(const struct layer_context *c, struct norm_gradients n)
+void step_norm_backward(struct step_context *c, const struct unit_state *unit, struct norm_gradients n)
 {
-    const struct shape *s = c->shape;
+    const struct shape *s = &c->rank->shape;
     struct kernel_call call = {.kernel = KERNEL_NORM_BACKWARD,
                                .norm_backward = {.t = s->local_tokens,
                                                  .h = s->hidden,
                                                  .rms = s->rms,
                                                  .dy = n.dy->data,
                                                  .x = n.x->data,
-                                                 .gain = layer_weights(c, n.gain),
+                                                 .gain = unit_weights(c->rank, unit, n.gain),
                                                  .mean = n.mean->data,
                                                  .rstd = n.rstd->data,
                                                  .add = tensor_data(n.add),
                                                  .dx = n.dx->data,
-                                                 .dgain = unit_gradients(c->unit, n.gain),
-                                                 .dbias = s->rms ? NULL : unit_gradients(c->unit, n.gain + 1)}};
-    layer_launch(c, &call);
+                                                 .dgain = unit_gradients(unit, n.gain),
+                                                 .dbias = s->rms ? NULL : unit_gradients(unit, n.gain + 1)}};
+    rank_launch(c->rank, c->stream, &call);
 }
 
 void layer_activation(const struct layer_context *c, struct activation_call activation, bool backward)
@@ -125,6 +126,20 @@ void layer_activation(const struct layer_context *c, struct activation_call acti
                                .activation = activation};
     call.activation.gated = c->shape->gated;
     layer_launch(c, &call);
+}
+
+void layer_add(const struct layer_context *c, struct tensor *a, struct tensor *b, const void *bias, struct tensor *y)
+{
+    const struct shape *s = c->shape;
+    struct kernel_call call = {.kernel = KERNEL_ADD,
+                               .add = {.n = s->local_tokens * s->hidden,
+                                       .h = s->hidden,
+                                       .a = tensor_data(a),
+                                       .b = tensor_data(b),
+                                       .bias = bias,
+                                       .y = tensor_data(y)}};
+    if (b)
+        layer_launch(c, &call);
 }
 
 void layer_rows(const struct layer_context *c, struct rows_call rows)

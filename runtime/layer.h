@@ -43,19 +43,9 @@ void product_forward(const struct layer_context *c, struct product p, const void
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
 
-/* A norm of rows of this rank's tokens; its results are made. */
-struct norm_tensors {
-    enum parameter_kind gain;
-    struct tensor *x, **mean, **rstd, **y;
-};
-void layer_norm_forward(const struct layer_context *c, struct norm_tensors n);
-struct norm_gradients {
-    enum parameter_kind gain;
-    struct tensor *dy, *x, *mean, *rstd, *add, *dx; /* add: another gradient of x, NULL: none */
-};
-void layer_norm_backward(const struct layer_context *c, struct norm_gradients n);
-
 void layer_activation(const struct layer_context *c, struct activation_call call, bool backward);
+/* y = a + b, with a row `bias` (NULL: none) beside; [L, h]. Nothing where there is no b. */
+void layer_add(const struct layer_context *c, struct tensor *a, struct tensor *b, const void *bias, struct tensor *y);
 /* Rows of activations from one place to another; see rows_call. */
 void layer_rows(const struct layer_context *c, struct rows_call call);
 /* sum += column sums of d [L, h]: the gradient of a bias that is added to a branch. */

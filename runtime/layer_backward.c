@@ -99,7 +99,8 @@ static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     l->d_x2 = layer_tensor(c, c->shape->local_tokens, c->shape->hidden);
-    layer_norm_backward(c, (struct norm_gradients){PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, l->d_x2});
+    step_norm_backward(c->step, c->unit,
+                       (struct norm_gradients){PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, l->d_x2});
     layer_drop(c, &l->d_n2);
     layer_drop(c, &l->x2);
     layer_drop(c, &l->mean2);
@@ -111,10 +112,7 @@ static void residual1_step(const struct layer_context *c)
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     l->d2 = layer_tensor(c, s->local_tokens, s->hidden);
-    struct kernel_call call = {
-        .kernel = KERNEL_ADD,
-        .add = {.n = s->local_tokens * s->hidden, .h = s->hidden, .a = l->d->data, .b = l->d_x2->data, .y = l->d2->data}};
-    layer_launch(c, &call);
+    layer_add(c, l->d, l->d_x2, NULL, l->d2);
     layer_drop(c, &l->d);
     layer_drop(c, &l->d_x2);
     l->d_branch = residual_backward(c, 0, l->d2);
@@ -166,7 +164,8 @@ static void norm1_step(const struct layer_context *c, const struct step *step)
     struct pass_state *pass = c->step->pass;
     bool first = step->layer == 0 && c->step->chunk->range.count > 0; /* and not a prediction module's */
     pass->d = output_new(c->step, false, first && !c->step->chunk->embedding);
-    layer_norm_backward(c, (struct norm_gradients){PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, *around, pass->d});
+    step_norm_backward(c->step, c->unit,
+                       (struct norm_gradients){PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, *around, pass->d});
     layer_drop(c, &l->d_n1);
     layer_drop(c, around);
     layer_drop(c, &l->x);

@@ -69,7 +69,7 @@ static void norm1_step(const struct layer_context *c, bool recompute)
         l->x = pass->x;
         pass->x = NULL;
     }
-    layer_norm_forward(c, (struct norm_tensors){PARAMETER_NORM1_GAIN, l->x, &l->mean1, &l->rstd1, &l->n1});
+    step_norm_forward(c->step, c->unit, (struct norm_tensors){PARAMETER_NORM1_GAIN, l->x, &l->mean1, &l->rstd1, &l->n1});
     if (!c->shape->sequence_parallel)
         l->n1_full = tensor_share(l->n1);
 }
@@ -77,7 +77,7 @@ static void norm1_step(const struct layer_context *c, bool recompute)
 static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    layer_norm_forward(c, (struct norm_tensors){PARAMETER_NORM2_GAIN, l->x2, &l->mean2, &l->rstd2, &l->n2});
+    step_norm_forward(c->step, c->unit, (struct norm_tensors){PARAMETER_NORM2_GAIN, l->x2, &l->mean2, &l->rstd2, &l->n2});
     if (!c->shape->sequence_parallel)
         l->n2_full = tensor_share(l->n2);
 }

@@ -374,15 +374,8 @@ static void add_shared(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    struct kernel_call call = {.kernel = KERNEL_ADD,
-                               .add = {.n = s->local_tokens * s->hidden,
-                                       .h = s->hidden,
-                                       .a = tensor_data(l->branch),
-                                       .b = tensor_data(l->mixture.shared),
-                                       .bias = s->linear_bias ? layer_weights(c, PARAMETER_SHARED_DOWN_BIAS) : NULL,
-                                       .y = tensor_data(l->branch)}};
-    if (l->mixture.shared)
-        layer_launch(c, &call);
+    const void *bias = s->linear_bias ? layer_weights(c, PARAMETER_SHARED_DOWN_BIAS) : NULL;
+    layer_add(c, l->branch, l->mixture.shared, bias, l->branch);
     layer_drop(c, &l->mixture.shared);
     layer_forget(c, &l->n2_full);
     layer_forget(c, &l->n2);

@@ -134,16 +134,8 @@ static void router_step(const struct layer_context *c)
 /* Before the norm's backward pass: the gradient that came through the shared experts. */
 static void add_shared(const struct layer_context *c)
 {
-    const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    struct kernel_call call = {.kernel = KERNEL_ADD,
-                               .add = {.n = s->local_tokens * s->hidden,
-                                       .h = s->hidden,
-                                       .a = tensor_data(l->d_n2),
-                                       .b = tensor_data(l->mixture.d_shared),
-                                       .y = tensor_data(l->d_n2)}};
-    if (l->mixture.d_shared)
-        layer_launch(c, &call);
+    layer_add(c, l->d_n2, l->mixture.d_shared, NULL, l->d_n2);
     layer_drop(c, &l->mixture.d_shared);
 }
 

@@ -54,7 +54,6 @@ static void drop_out(const struct layer_context *c, struct kernel_call *call, in
 void residual_forward(const struct layer_context *c, int branch_number, struct tensor *x, struct tensor *branch, const void *bias,
                       struct tensor *y)
 {
-    const struct shape *s = c->shape;
     if (c->rank->dropout > 0) {
         struct kernel_call call = {
             .kernel = KERNEL_DROPOUT_FORWARD,
@@ -62,14 +61,7 @@ void residual_forward(const struct layer_context *c, int branch_number, struct t
         drop_out(c, &call, branch_number);
         return;
     }
-    struct kernel_call call = {.kernel = KERNEL_ADD,
-                               .add = {.n = s->local_tokens * s->hidden,
-                                       .h = s->hidden,
-                                       .a = tensor_data(x),
-                                       .b = tensor_data(branch),
-                                       .bias = bias,
-                                       .y = tensor_data(y)}};
-    layer_launch(c, &call);
+    layer_add(c, x, branch, bias, y);
 }
 
 struct tensor *residual_backward(const struct layer_context *c, int branch_number, struct tensor *d)

@@ -49,7 +49,7 @@ static void norms_step(const struct layer_context *c)
     p->n = layer_tensor(c, s->local_tokens, 2 * s->hidden);
     for (int i = 0; i < 2; i++) {
         struct tensor *y = NULL;
-        layer_norm_forward(c, (struct norm_tensors){gains[i], p->x[i], &p->mean[i], &p->rstd[i], &y});
+        step_norm_forward(c->step, c->unit, (struct norm_tensors){gains[i], p->x[i], &p->mean[i], &p->rstd[i], &y});
         move_half(c, i, p->n, y, false);
         layer_drop(c, &y);
     }
@@ -145,7 +145,7 @@ static void norms_backward_step(const struct layer_context *c)
         struct tensor *dy = layer_tensor(c, s->local_tokens, s->hidden);
         move_half(c, i, p->d_n, dy, true);
         *d[i] = layer_tensor(c, s->local_tokens, s->hidden);
-        layer_norm_backward(c, (struct norm_gradients){gains[i], dy, p->x[i], p->mean[i], p->rstd[i], NULL, *d[i]});
+        step_norm_backward(c->step, c->unit, (struct norm_gradients){gains[i], dy, p->x[i], p->mean[i], p->rstd[i], NULL, *d[i]});
         layer_drop(c, &dy);
         layer_drop(c, &p->x[i]);
         layer_drop(c, &p->mean[i]);

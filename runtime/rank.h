@@ -229,6 +229,17 @@ void tp_gather_rows(struct step_context *context, struct tensor *in, struct tens
 /* Sum over the group: *tensor becomes what this rank keeps of it. */
 void tp_reduce(struct step_context *context, struct tensor **tensor, const char *what);
 void tp_reduce_rows(struct step_context *context, struct tensor **tensor, int64_t width, const char *what);
+/* A norm of rows of this rank's tokens; its results are made. */
+struct norm_tensors {
+    enum parameter_kind gain;
+    struct tensor *x, **mean, **rstd, **y;
+};
+void step_norm_forward(struct step_context *c, const struct unit_state *unit, struct norm_tensors n);
+struct norm_gradients {
+    enum parameter_kind gain;
+    struct tensor *dy, *x, *mean, *rstd, *add, *dx; /* add: another gradient of x, NULL: none */
+};
+void step_norm_backward(struct step_context *c, const struct unit_state *unit, struct norm_gradients n);
 /* The output of a chunk, when it is sent, travels. */
 struct tensor *output_new(struct step_context *context, bool forward, bool last_of_chunk);
 
