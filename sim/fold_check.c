@@ -11,6 +11,22 @@ static int colour_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sort the classes of a list. Most are short. */
+static void colours_sort(uint32_t *colours, size_t n)
+{
+    if (n > 32) {
+        qsort(colours, n, sizeof *colours, colour_compare);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        uint32_t colour = colours[i];
+        size_t at = i;
+        for (; at > 0 && colours[at - 1] > colour; at--)
+            colours[at] = colours[at - 1];
+        colours[at] = colour;
+    }
+}
+
 static bool lists_agree(const struct refinement *r, enum part part, const struct colour_lists *lists)
 {
     uint32_t *example = memory_new(r->n_colours[part], sizeof *example);
@@ -19,8 +35,7 @@ static bool lists_agree(const struct refinement *r, enum part part, const struct
     for (size_t i = r->n[part]; i-- > 0;)
         example[r->colour[part][i]] = (uint32_t)i;
     for (size_t i = 0; i < r->n[part] && !lists->ordered; i++)
-        if (lists->first[i + 1] - lists->first[i] > 1)
-            qsort(lists->items + lists->first[i], lists->first[i + 1] - lists->first[i], sizeof *lists->items, colour_compare);
+        colours_sort(lists->items + lists->first[i], lists->first[i + 1] - lists->first[i]);
     for (size_t i = 0; i < r->n[part] && agree; i++) {
         uint32_t e = example[r->colour[part][i]], n = lists->first[i + 1] - lists->first[i];
         agree = n == lists->first[e + 1] - lists->first[e] &&
@@ -100,7 +115,7 @@ static struct colour_lists ranks_list(const struct refinement *r)
         uint32_t *block = lists.items + filled;
         for (int32_t m = 0; m < block_size; m++)
             lists.items[filled++] = r->colour[PART_RANKS][r->blocks.members[r->blocks.first[r->blocks.block[i]] + m]];
-        qsort(block, (size_t)block_size, sizeof *block, colour_compare);
+        colours_sort(block, (size_t)block_size);
         lists.first[i + 1] = filled;
     }
     return lists;

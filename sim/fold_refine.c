@@ -13,12 +13,15 @@ static void colours_number(struct refinement *r, enum part part)
     const uint64_t *seen = r->seen[part];
     uint32_t *colour = r->colour[part], *first = r->table, n_colours = 0;
     uint64_t *keys = (uint64_t *)(void *)(r->table + r->table_size);
+    size_t size = 16;
 
-    memset(first, 0xff, r->table_size * sizeof *first);
+    while (size < 2 * r->n[part])
+        size *= 2;
+    memset(first, 0xff, size * sizeof *first);
     for (size_t i = 0; i < r->n[part]; i++) {
-        size_t slot = (size_t)(fold_mix(seen[i]) & (r->table_size - 1));
+        size_t slot = (size_t)(fold_mix(seen[i]) & (size - 1));
         while (first[slot] != UINT32_MAX && keys[slot] != seen[i])
-            slot = (slot + 1) & (r->table_size - 1);
+            slot = (slot + 1) & (size - 1);
         if (first[slot] == UINT32_MAX) {
             first[slot] = n_colours++;
             keys[slot] = seen[i];
@@ -250,23 +253,35 @@ static void look_links(struct refinement *r)
     }
 }
 
-bool fold_refine(struct refinement *r)
+/* One part looks at the others and splits; true: it did. */
+static bool part_refine(struct refinement *r, enum part part)
 {
     static void (*const look[N_PARTS])(struct refinement *) = {look_ranks, look_groups, look_connections, look_links};
-    uint64_t before, after = 0;
+    uint32_t before = r->n_colours[part];
+
+    look[part](r);
+    colours_number(r, part);
+    return r->n_colours[part] != before;
+}
+
+/* A part looks again only when one that it sees has split since it looked. */
+bool fold_refine(struct refinement *r)
+{
+    enum { RANKS = 1u << PART_RANKS, GROUPS = 1u << PART_GROUPS, CONNECTIONS = 1u << PART_CONNECTIONS, LINKS = 1u << PART_LINKS };
+    static const unsigned seen_by[N_PARTS] = {RANKS | GROUPS | CONNECTIONS, RANKS | CONNECTIONS, RANKS | GROUPS | LINKS,
+                                              CONNECTIONS};
+    static const enum part order[N_PARTS] = {PART_CONNECTIONS, PART_LINKS, PART_GROUPS, PART_RANKS};
+    unsigned stale = RANKS | GROUPS | CONNECTIONS | LINKS;
 
     refinement_begin(r);
-    do {
-        before = after;
-        after = 0;
-        for (int k = 0; k < N_PARTS; k++) {
-            static const enum part order[N_PARTS] = {PART_CONNECTIONS, PART_LINKS, PART_GROUPS, PART_RANKS};
-            look[order[k]](r);
-            colours_number(r, order[k]);
-            after += r->n_colours[order[k]];
-        }
+    for (int k = 0; stale != 0; k = (k + 1) % N_PARTS) {
+        if (!(stale >> order[k] & 1u))
+            continue;
+        stale &= ~(1u << order[k]);
+        if (part_refine(r, order[k]))
+            stale |= seen_by[order[k]];
         if (2 * (size_t)r->n_colours[PART_RANKS] > r->n[PART_RANKS])
             return false;
-    } while (after != before);
+    }
     return true;
 }
