@@ -127,15 +127,17 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
 static void map_write(FILE *out, const struct fabric *fabric, const struct load_result *result)
 {
     char name[96];
+    double *carried = memory_new(fabric_links(fabric), sizeof *carried);
 
+    flows_carried(result->flows, carried);
     fputs("layer,link,utilisation,contended_s,most_transfers,name\n", out);
     for (uint32_t l = 0; l < fabric_links(fabric); l++) {
         enum fabric_layer layer = fabric_layer_of(fabric, l);
         fprintf(out, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
-                flows_carried(result->flows, l) / (fabric->rates[l] * result->seconds),
-                (double)flows_contended(result->flows, l) * 1e-9, flows_most(result->flows, l),
-                fabric_link_name(fabric, l, name, sizeof name));
+                carried[l] / (fabric->rates[l] * result->seconds), (double)flows_contended(result->flows, l) * 1e-9,
+                flows_most(result->flows, l), fabric_link_name(fabric, l, name, sizeof name));
     }
+    free(carried);
 }
 
 /* Seeds count up from the call's, for the hash and for the pattern. */

@@ -35,9 +35,12 @@ void network_flow_usage(const struct network_flow *n, struct link_usage *usage)
         usage_unfold(n, n_links, usage);
         return;
     }
+    double *carried = memory_new(n_links, sizeof *carried);
+    flows_carried(n->flows, carried);
     for (uint32_t l = 0; l < n_links; l++)
         usage[l] = (struct link_usage){
-            .carried = flows_carried(n->flows, l), .contended = flows_contended(n->flows, l), .most = flows_most(n->flows, l)};
+            .carried = carried[l], .contended = flows_contended(n->flows, l), .most = flows_most(n->flows, l)};
+    free(carried);
 }
 
 /* A link with its layer, for sorting. */
@@ -90,10 +93,14 @@ static void owners_count_folded(const struct fold *fold, size_t n_links, int n, 
 /* Who is routed over the links that are reported. */
 static void owners_count(const struct network_flow *n, int n_links, struct hot_link *links)
 {
-    for (int i = 0; i < n_links; i++)
-        for (uint32_t f = 0; f < n->n_flows; f++)
-            if (flows_crosses(n->flows, f, links[i].link))
-                owner_count(&links[i], flows_what(n->flows, f));
+    uint32_t *routed = memory_new(n->n_flows, sizeof *routed);
+
+    for (int i = 0; i < n_links; i++) {
+        size_t n_routed = flows_routed(n->flows, links[i].link, routed, n->n_flows);
+        for (size_t r = 0; r < n_routed; r++)
+            owner_count(&links[i], flows_what(n->flows, routed[r]));
+    }
+    free(routed);
 }
 
 static size_t candidates_list(const struct network_flow *n, const struct link_usage *usage, struct hot_candidate *all)

@@ -302,13 +302,15 @@ static void flow_detach(struct flows *flows, uint32_t which)
         struct link_load *load = &flows->loads[hop->link];
         if (load->room < 0)
             link_touch(flows, hop->link);
-        if (load->booked)
-            book_leave(flows, h);
         hop->active = 0;
         load->room += (wide)flow->ceiling * hop->share;
         load->n_flows -= hop_crossings(flow, hop);
-        if (load->n_flows == 0 && load->booked)
+        if (!load->booked)
+            continue;
+        if (load->n_flows == 0)
             link_unbook(flows, hop->link);
+        else
+            book_leave(flows, h);
     }
     flow->attached = false;
 }

@@ -114,9 +114,10 @@ uint64_t flows_what(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
 /* The connections now using a link, up to `size` of them in order; returns how many there are. */
 size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
-bool flows_crosses(const struct flows *flows, uint32_t flow, uint32_t link);
-/* Bytes of the transfers that have begun over a link so far. Looks at all connections over it. */
-double flows_carried(const struct flows *flows, uint32_t link);
+/* The open connections that are routed over a link, up to `size` of them; returns how many there are. */
+size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
+/* Bytes of the transfers that have begun over each link so far: bytes[links]. */
+void flows_carried(const struct flows *flows, double *bytes);
 /* Bytes of the transfers that a connection has begun. */
 double flows_sent(const struct flows *flows, uint32_t flow);
 /* Nanoseconds for which a link held back a transfer of at least two, up to now: time in which more of it would have helped. */

@@ -86,25 +86,26 @@ size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, 
     return n;
 }
 
-bool flows_crosses(const struct flows *flows, uint32_t which, uint32_t link)
+size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
 {
-    const struct flow *flow = &flows->items[which];
+    size_t n = 0;
 
-    for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++)
-        if (flows->hops[h].link == link)
-            return true;
-    return false;
+    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next, n++)
+        if (n < size)
+            which[n] = flows->listings[h].flow;
+    return n;
 }
 
-double flows_carried(const struct flows *flows, uint32_t link)
+/* Connection by connection, as their hops stand together; the latest first. */
+void flows_carried(const struct flows *flows, double *bytes)
 {
-    double sum = flows->uses[link].closed;
-
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next) {
-        const struct flow *flow = &flows->items[flows->listings[h].flow];
-        sum += flow->carried * hop_crossings(flow, &flows->hops[h]);
+    for (size_t l = 0; l < flows->n_links; l++)
+        bytes[l] = flows->uses[l].closed;
+    for (size_t f = flows->n_items; f-- > 0;) {
+        const struct flow *flow = &flows->items[f];
+        for (uint32_t h = flow->first_hop; flow->carried > 0 && h < flow->first_hop + flow->n_hops; h++)
+            bytes[flows->hops[h].link] += flow->carried * hop_crossings(flow, &flows->hops[h]);
     }
-    return sum;
 }
 
 double flows_sent(const struct flows *flows, uint32_t flow)

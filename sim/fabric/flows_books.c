@@ -69,25 +69,6 @@ static void entry_remove(struct flows *flows, uint32_t which, uint32_t place)
 
 /* ---- sums */
 
-static void sums_add(struct flow_link *link, int64_t level, int64_t share)
-{
-    if (level >= link->pivot) {
-        link->sharing += share;
-        return;
-    }
-    link->left -= (wide)level * share;
-    if (level > link->below)
-        link->below = level;
-}
-
-static void sums_subtract(struct flow_link *link, int64_t level, int64_t share)
-{
-    if (level >= link->pivot)
-        link->sharing -= share;
-    else
-        link->left += (wide)level * share;
-}
-
 static void sums_make(struct flows *flows, struct flow_link *link, int64_t pivot)
 {
     link->pivot = pivot;
@@ -95,7 +76,7 @@ static void sums_make(struct flows *flows, struct flow_link *link, int64_t pivot
     link->sharing = 0;
     link->below = -1;
     for (uint32_t e = 0; e < link->n_entries; e++)
-        sums_add(link, flows->entries[link->block + e].level, flows->entries[link->block + e].share);
+        book_sums_add(link, flows->entries[link->block + e].level, flows->entries[link->block + e].share);
 }
 
 void link_book(struct flows *flows, uint32_t which)
@@ -106,11 +87,13 @@ void link_book(struct flows *flows, uint32_t which)
     link->n_entries = 0;
     link->shares = 0;
     link->block = block_new(flows, link->size);
-    for (uint32_t h = link->first; h != NO_HOP; h = flows->listings[h].next) {
+    uint32_t missing = flows->loads[which].n_flows; /* connections without a transfer are many more */
+    for (uint32_t h = link->first; missing > 0; h = flows->listings[h].next) {
         if (!flows->hops[h].active)
             continue;
         entry_add(flows, link, h);
         link->shares += flows->hops[h].share;
+        missing -= hop_crossings(&flows->items[flows->listings[h].flow], &flows->hops[h]);
     }
     sums_make(flows, link, flows->loads[which].level);
     flows->loads[which].booked = 1;
@@ -131,7 +114,7 @@ void book_join(struct flows *flows, uint32_t hop)
 
     entry_add(flows, link, hop);
     link->shares += flows->hops[hop].share;
-    sums_add(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
+    book_sums_add(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
 }
 
 void book_leave(struct flows *flows, uint32_t hop)
@@ -139,18 +122,9 @@ void book_leave(struct flows *flows, uint32_t hop)
     uint32_t which = flows->hops[hop].link;
     struct flow_link *link = &flows->links[which];
 
-    sums_subtract(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
+    book_sums_subtract(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
     link->shares -= flows->hops[hop].share;
     entry_remove(flows, which, flows->listings[hop].place);
-}
-
-void book_move(struct flows *flows, uint32_t hop, int64_t before, int64_t level)
-{
-    struct flow_link *link = &flows->links[flows->hops[hop].link];
-
-    flows->entries[link->block + flows->listings[hop].place].level = level;
-    sums_subtract(link, before, flows->hops[hop].share);
-    sums_add(link, level, flows->hops[hop].share);
 }
 
 /* ---- the water level */

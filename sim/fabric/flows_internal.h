@@ -185,8 +185,36 @@ void link_unbook(struct flows *flows, uint32_t link);
 /* A transfer comes to or leaves a link with books, at its present level. */
 void book_join(struct flows *flows, uint32_t hop);
 void book_leave(struct flows *flows, uint32_t hop);
+
+static inline void book_sums_add(struct flow_link *link, int64_t level, int64_t share)
+{
+    if (level >= link->pivot) {
+        link->sharing += share;
+        return;
+    }
+    link->left -= (wide)level * share;
+    if (level > link->below)
+        link->below = level;
+}
+
+static inline void book_sums_subtract(struct flow_link *link, int64_t level, int64_t share)
+{
+    if (level >= link->pivot)
+        link->sharing -= share;
+    else
+        link->left += (wide)level * share;
+}
+
 /* A transfer's level changes. */
-void book_move(struct flows *flows, uint32_t hop, int64_t before, int64_t level);
+static inline void book_move(struct flows *flows, uint32_t hop, int64_t before, int64_t level)
+{
+    struct flow_link *link = &flows->links[flows->hops[hop].link];
+
+    flows->entries[link->block + flows->listings[hop].place].level = level;
+    book_sums_subtract(link, before, flows->hops[hop].share);
+    book_sums_add(link, level, flows->hops[hop].share);
+}
+
 /* From the sums alone; WATER_NOT_BELOW where they do not tell. */
 struct outlook link_outlook(struct flows *flows, uint32_t link);
 /* From the list; tells, and moves the pivot to the water level or the link's, whichever is lower. */
@@ -201,7 +229,7 @@ static inline bool link_tight(const struct flows *flows, uint32_t link)
 /* How many transfers a hop stands for. */
 static inline uint32_t hop_crossings(const struct flow *flow, const struct flow_hop *hop)
 {
-    return hop->share == flow->weight ? 1 : hop->share / flow->weight;
+    return flow->weight == 1 ? hop->share : hop->share / flow->weight;
 }
 
 /* The level that a transfer has with the link of a hop to itself. */

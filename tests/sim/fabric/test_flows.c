@@ -110,7 +110,9 @@ START_TEST(times_by_hand)
     flows_advance(flows, 4 * NANOS_PER_SECOND);
     ck_assert_uint_eq(flows_take(flows), longer);
     ck_assert_int_eq(flows_next(flows), NEVER_ENDS);
-    ck_assert_double_eq(flows_carried(flows, 0), 4e9);
+    double carried;
+    flows_carried(flows, &carried);
+    ck_assert_double_eq(carried, 4e9);
     ck_assert_int_eq(flows_contended(flows, 0), 2 * NANOS_PER_SECOND);
     ck_assert_uint_eq(flows_most(flows, 0), 2);
     flows_destroy(flows);
