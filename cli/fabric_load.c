@@ -1,10 +1,12 @@
 #include "cli/fabric_load.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/fabric_options.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "model/base/memory.h"
 #include "sim/fabric/load.h"
 
 /* ---- results */
