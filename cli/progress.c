@@ -17,14 +17,30 @@ struct progress progress_begin(const struct invocation *call, const char *what)
     return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = seconds_now()};
 }
 
+/* "  40 s left": no more digits than such a guess is worth; nothing at the end. */
+static void format_left(double seconds, char *text, size_t size)
+{
+    if (seconds < 0.5)
+        snprintf(text, size, "%s", "");
+    else if (seconds < 90)
+        snprintf(text, size, "  %.0f s left", seconds);
+    else if (seconds < 90 * 60)
+        snprintf(text, size, "  %.0f min left", seconds / 60);
+    else
+        snprintf(text, size, "  %.1f h left", seconds / 3600);
+}
+
 char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size)
 {
     double fraction = total > 0 ? done / total : 0;
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
     char left[32] = "";
     if (fraction > 0)
-        quantity_format(elapsed_s * (1 - fraction) / fraction, DIM_TIME, left, sizeof left);
-    snprintf(buffer, size, "%s  %.0f %%%s%s%s", what, fraction * 100, *left ? "  " : "", left, *left ? " left" : "");
+        format_left(elapsed_s * (1 - fraction) / fraction, left, sizeof left);
+    if (total > 0)
+        snprintf(buffer, size, "%s  %.0f %%%s", what, fraction * 100, left);
+    else
+        snprintf(buffer, size, "%s  %.0f", what, done);
     return buffer;
 }
 

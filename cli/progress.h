@@ -29,7 +29,8 @@ void progress_end(struct progress *progress);
 /* Seconds of the monotonic clock, from some time on. */
 double seconds_now(void);
 
-/* The line, without escape codes: "layouts  42 %  3 s left". Returns buffer. */
+/* The line, without escape codes: "layouts  42 %  3 s left"; where the total is not known (0): "layouts  4200". Returns buffer.
+ */
 char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size);
 
 #endif

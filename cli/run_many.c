@@ -4,25 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "cli/world.h"
 #include "model/base/memory.h"
 
 /* What the workers share with this file. */
 struct batch {
-    struct journal *journal;
+    struct campaign *campaign;
     uint64_t state;
-    struct progress progress;
-    int64_t n, done;
-    int failed; /* errno of the journal */
+    int64_t n, done; /* of this rank */
+    int failed;      /* errno of the journal */
 };
+
+enum status campaign_open(struct invocation *call, const struct run_session *s, const char *what, int64_t total,
+                          struct campaign *campaign)
+{
+    *campaign = (struct campaign){.progress = progress_begin(call, "replicas"), .total = total};
+    return journal_open(call, s, what, &campaign->journal);
+}
+
+void campaign_close(struct campaign *campaign)
+{
+    progress_end(&campaign->progress);
+    journal_close(&campaign->journal);
+}
 
 static bool finished(void *context, int64_t replica, const struct replica_outcome *outcome)
 {
     struct batch *batch = context;
-    progress_update(&batch->progress, (double)++batch->done * world_size(), (double)batch->n);
-    if (batch->journal->fd < 0 || journal_append(batch->journal, batch->state, replica, outcome))
+    struct campaign *campaign = batch->campaign;
+    batch->done++;
+    progress_update(&campaign->progress, (double)(campaign->done + batch->done * world_size()), (double)campaign->total);
+    if (campaign->journal.fd < 0 || journal_append(&campaign->journal, batch->state, replica, outcome))
         return true;
     batch->failed = errno;
     return false;
@@ -71,24 +84,23 @@ static enum status work(struct invocation *call, const struct run_session *s, st
     return status;
 }
 
-enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
+enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
                           struct replica_outcome *outcomes)
 {
-    struct batch batch = {.journal = journal, .n = n};
-    if (journal->fd >= 0) {
+    struct batch batch = {.campaign = campaign, .n = n};
+    if (campaign->journal.fd >= 0) {
         batch.state = journal_fingerprint(call, s, NULL);
-        journal_recall(journal, batch.state, outcomes, n);
+        journal_recall(&campaign->journal, batch.state, outcomes, n);
     }
-    batch.progress = progress_begin(call, "replicas");
     enum status status = work(call, s, &batch, outcomes);
-    progress_end(&batch.progress);
+    campaign->done += n;
     return status;
 }
 
-enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
+enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
                       struct replica_outcome *outcomes)
 {
-    enum status status = run_own_share(call, s, n, journal, outcomes);
+    enum status status = run_own_share(call, s, n, campaign, outcomes);
     return run_share(outcomes, n, 1, status);
 }
 
@@ -133,12 +145,12 @@ enum status run_replicas(struct invocation *call, struct run_session *s)
         return STATUS_USAGE;
     }
     struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
-    struct journal journal;
-    enum status status = journal_open(call, s, NULL, &journal);
-    status = status == STATUS_OK ? run_batch(call, s, n, &journal, outcomes) : run_share(outcomes, n, 1, status);
+    struct campaign campaign;
+    enum status status = campaign_open(call, s, NULL, n, &campaign);
+    status = status == STATUS_OK ? run_batch(call, s, n, &campaign, outcomes) : run_share(outcomes, n, 1, status);
     if (status == STATUS_OK)
         status = run_replicas_report(call, s, outcomes, n);
-    journal_close(&journal);
+    campaign_close(&campaign);
     free(outcomes);
     return status;
 }

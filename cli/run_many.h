@@ -4,6 +4,7 @@
 #ifndef MSIM_CLI_RUN_MANY_H
 #define MSIM_CLI_RUN_MANY_H
 
+#include "cli/progress.h"
 #include "cli/run_setup.h"
 #include "sim/run_replicas.h"
 
@@ -11,34 +12,6 @@
 MUST_CHECK enum status run_replicas(struct invocation *call, struct run_session *s);
 MUST_CHECK enum status run_optimise(struct invocation *call, struct run_session *s);
 MUST_CHECK enum status run_sweep(struct invocation *call, struct run_session *s);
-
-struct journal;
-
-/* n replicas of the session as it is now, over threads and ranks; outcomes [n] are whole on every rank. Those that the journal
- * has are taken from it, the others go into it. */
-MUST_CHECK enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
-                                 struct replica_outcome *outcomes);
-/* Its two halves: this rank's share of n; then every rank gets all. Between them a rank waits for no other, so several batches
- * may be shared at once. `status` of the first half; a rank that failed takes the others with it. */
-MUST_CHECK enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
-                                     struct replica_outcome *outcomes);
-MUST_CHECK enum status run_share(struct replica_outcome *outcomes, int64_t n, int64_t batches, enum status status);
-
-/* One number of every outcome, estimated: by a function of the outcome. */
-typedef double outcome_function(const struct run_session *s, const struct replica_outcome *outcome);
-struct estimate run_estimate(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n, outcome_function *f);
-double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome);
-/* Money per million tokens at a mean goodput (percent), spares included; 0 without a price. */
-double run_token_cost(const struct run_session *s, double goodput_pct);
-double outcome_ettr_pct(const struct run_session *s, const struct replica_outcome *outcome);
-
-/* Replicas for a search when the user does not say. */
-enum { SEARCH_REPLICAS = 64 };
-int64_t run_replica_count(const struct invocation *call, int64_t otherwise);
-
-/* run_many_report.c */
-MUST_CHECK enum status run_replicas_report(struct invocation *call, const struct run_session *s,
-                                           const struct replica_outcome *outcomes, int64_t n);
 
 /*
  * run_journal.c: finished replicas in a file, one line each,
@@ -75,5 +48,42 @@ void journal_close(struct journal *journal);
 enum { JOURNAL_LINE_MAX = 72 + 24 * (OUTCOME_WORDS + 4) };
 void journal_parse(struct journal *journal, const char *bytes, size_t n, size_t *torn, size_t *foreign);
 size_t journal_format(char *line, uint64_t command, const struct journal_entry *entry);
+
+/* What the batches of one command share. */
+struct campaign {
+    struct journal journal;
+    struct progress progress;
+    int64_t done, total; /* replicas, of all ranks; total 0: nobody knows how many it will be */
+};
+/* Opens the journal, as journal_open, and the progress line. campaign_close always. */
+MUST_CHECK enum status campaign_open(struct invocation *call, const struct run_session *s, const char *what, int64_t total,
+                                     struct campaign *campaign);
+void campaign_close(struct campaign *campaign);
+
+/* n replicas of the session as it is now, over threads and ranks; outcomes [n] are whole on every rank. Those that the journal
+ * has are taken from it, the others go into it. */
+MUST_CHECK enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
+                                 struct replica_outcome *outcomes);
+/* Its two halves: this rank's share of n; then every rank gets all. Between them a rank waits for no other, so several batches
+ * may be shared at once. `status` of the first half; a rank that failed takes the others with it. */
+MUST_CHECK enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
+                                     struct replica_outcome *outcomes);
+MUST_CHECK enum status run_share(struct replica_outcome *outcomes, int64_t n, int64_t batches, enum status status);
+
+/* One number of every outcome, estimated: by a function of the outcome. */
+typedef double outcome_function(const struct run_session *s, const struct replica_outcome *outcome);
+struct estimate run_estimate(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n, outcome_function *f);
+double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome);
+/* Money per million tokens at a mean goodput (percent), spares included; 0 without a price. */
+double run_token_cost(const struct run_session *s, double goodput_pct);
+double outcome_ettr_pct(const struct run_session *s, const struct replica_outcome *outcome);
+
+/* Replicas for a search when the user does not say. */
+enum { SEARCH_REPLICAS = 64 };
+int64_t run_replica_count(const struct invocation *call, int64_t otherwise);
+
+/* run_many_report.c */
+MUST_CHECK enum status run_replicas_report(struct invocation *call, const struct run_session *s,
+                                           const struct replica_outcome *outcomes, int64_t n);
 
 #endif

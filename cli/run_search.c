@@ -12,13 +12,13 @@ enum status search_open(struct search *search, struct invocation *call, struct r
     *search = (struct search){.call = call, .s = s, .n = lucky ? run_replica_count(call, SEARCH_REPLICAS) : 1};
     search->outcomes = memory_new((size_t)search->n, sizeof *search->outcomes);
     search->base = memory_new((size_t)search->n, sizeof *search->base);
-    enum status status = journal_open(call, s, what, &search->journal);
+    enum status status = campaign_open(call, s, what, 0, &search->campaign);
     return run_share(NULL, 1, 0, status);
 }
 
 void search_close(struct search *search)
 {
-    journal_close(&search->journal);
+    campaign_close(&search->campaign);
     free(search->outcomes);
     free(search->base);
 }
@@ -29,7 +29,7 @@ void search_evaluate(struct search *search)
         return;
     memset(search->outcomes, 0, (size_t)search->n * sizeof *search->outcomes);
     search->evaluations++;
-    search->status = run_batch(search->call, search->s, search->n, &search->journal, search->outcomes);
+    search->status = run_batch(search->call, search->s, search->n, &search->campaign, search->outcomes);
 }
 
 struct estimate search_goodput(const struct search *search)

@@ -16,7 +16,7 @@ struct search {
     int64_t n;             /* replicas; 1 where there is no luck */
     struct replica_outcome *outcomes;
     double *base; /* [n] goodput of the start, percent */
-    struct journal journal;
+    struct campaign campaign;
     int evaluations;
     enum status status; /* the first failure: nothing that follows counts */
 };

@@ -138,7 +138,7 @@ static void set_point(struct run_session *s, enum sweep_key key, double value)
 }
 
 /* This rank's share of one value's replicas. */
-static enum status run_point(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
+static enum status run_point(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
                              struct replica_outcome *outcomes, struct point *point)
 {
     point->options = s->options;
@@ -146,17 +146,17 @@ static enum status run_point(struct invocation *call, const struct run_session *
     point->step_mfu = s->report.step_mfu;
     point->full_cost = run_token_cost(s, 100);
     enum status status = run_check_faults(call, s);
-    return status == STATUS_OK ? run_own_share(call, s, n, journal, outcomes) : status;
+    return status == STATUS_OK ? run_own_share(call, s, n, campaign, outcomes) : status;
 }
 
-static enum status run_resized(struct invocation *call, const struct run_session *s, int64_t n, struct journal *journal,
+static enum status run_resized(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
                                struct replica_outcome *outcomes, struct point *point)
 {
     struct run_session *resized = memory_new(1, sizeof *resized);
     enum status status = resize(call, s, point->value, resized);
     point->value = resized->experiment.gpus;
     if (status == STATUS_OK)
-        status = run_point(call, resized, n, journal, outcomes, point);
+        status = run_point(call, resized, n, campaign, outcomes, point);
     run_session_free(resized);
     free(resized);
     return status;
@@ -188,7 +188,7 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
 
 /* Values [begin, end). */
 static enum status run_block(struct invocation *call, struct run_session *s, const struct sweep *sweep, int64_t n,
-                             struct journal *journal, int begin, int end, struct point *points)
+                             struct campaign *campaign, int begin, int end, struct point *points)
 {
     struct replica_outcome *outcomes = memory_new((size_t)(end - begin) * (size_t)n, sizeof *outcomes);
     enum status status = STATUS_OK;
@@ -196,8 +196,8 @@ static enum status run_block(struct invocation *call, struct run_session *s, con
         struct replica_outcome *own = outcomes + (int64_t)(i - begin) * n;
         points[i].value = sweep_value(sweep, i);
         set_point(s, sweep->key, points[i].value);
-        status = sweep->key == SWEEP_GPUS ? run_resized(call, s, n, journal, own, &points[i])
-                                          : run_point(call, s, n, journal, own, &points[i]);
+        status = sweep->key == SWEEP_GPUS ? run_resized(call, s, n, campaign, own, &points[i])
+                                          : run_point(call, s, n, campaign, own, &points[i]);
     }
     status = run_share(outcomes, n, end - begin, status);
     for (int i = begin; i < end && status == STATUS_OK; i++)
@@ -208,14 +208,14 @@ static enum status run_block(struct invocation *call, struct run_session *s, con
 
 /* All values, in blocks whose outcomes take some 100 MB at most. */
 static enum status run_points(struct invocation *call, struct run_session *s, const struct sweep *sweep, int64_t n,
-                              struct journal *journal, struct point *points)
+                              struct campaign *campaign, struct point *points)
 {
     enum { AT_ONCE = 800000 };
     int64_t block = n < AT_ONCE ? AT_ONCE / n : 1;
     enum status status = STATUS_OK;
     for (int64_t begin = 0; begin < sweep->n && status == STATUS_OK; begin += block) {
         int64_t end = begin + block < sweep->n ? begin + block : sweep->n;
-        status = run_block(call, s, sweep, n, journal, (int)begin, (int)end, points);
+        status = run_block(call, s, sweep, n, campaign, (int)begin, (int)end, points);
     }
     return status;
 }
@@ -290,14 +290,14 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
     }
     int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
     struct point *points = memory_new((size_t)sweep.n, sizeof *points);
-    struct journal journal;
-    enum status status = journal_open(call, s, option_text(call, "sweep"), &journal);
-    status = status == STATUS_OK ? run_points(call, s, &sweep, n, &journal, points) : run_share(NULL, 1, 0, status);
+    struct campaign campaign;
+    enum status status = campaign_open(call, s, option_text(call, "sweep"), n * sweep.n, &campaign);
+    status = status == STATUS_OK ? run_points(call, s, &sweep, n, &campaign, points) : run_share(NULL, 1, 0, status);
     if (status == STATUS_OK && call->format == FORMAT_JSON)
         status = write_points_json(call, s, &sweep, points, n);
     else if (status == STATUS_OK)
         write_points(call, &sweep, points);
-    journal_close(&journal);
+    campaign_close(&campaign);
     free(points);
     return status;
 }
