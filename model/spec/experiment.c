@@ -169,6 +169,11 @@ static bool read_cluster(const struct yaml_node *part, struct experiment *e, str
     if (gpus && !yaml_is_null(gpus))
         field_read(gpus_row, gpus, &e->gpus, l->diags);
     const struct yaml_node *rest = gpus ? yaml_without(part, "gpus", &l->arena) : part;
+    if (rest && rest->kind == YAML_MAPPING && !rest->first) {
+        diag_error(l->diags, rest->at,
+                   "of which cluster? --cluster NAME, --gpu NAME, or `base: NAME` in the experiment's cluster");
+        return false;
+    }
     if (read_entry(CATALOG_CLUSTERS, rest, &e->cluster, l) != STATUS_OK)
         return false;
     if (!e->gpus)

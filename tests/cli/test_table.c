@@ -222,7 +222,7 @@ START_TEST(progress_shows_after_a_second_and_is_erased)
     progress_update(&progress, 1, 2); /* too soon after the first */
     progress_end(&progress);
     fclose(progress.stream);
-    ck_assert_str_eq(text, "\rlayouts  50 %  10.0 s left\033[K\r\033[K");
+    ck_assert_str_eq(text, "\rlayouts  50 %  10 s left\033[K\r\033[K");
     free(text);
 }
 END_TEST
