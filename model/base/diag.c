@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 
@@ -73,6 +74,24 @@ void diag_note(struct diags *diags, struct place at, const char *format, ...)
 enum status diags_status(const struct diags *diags)
 {
     return diags->n_errors ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+/* Whether b stands before a in the same file. */
+static bool is_before(const struct diag *b, const struct diag *a)
+{
+    bool placed = a->file && b->file && a->line > 0 && b->line > 0 && strcmp(a->file, b->file) == 0;
+    return placed && (b->line < a->line || (b->line == a->line && b->column < a->column));
+}
+
+void diags_sort(struct diags *diags)
+{
+    for (size_t i = 1; i < diags->n_items; i++) {
+        struct diag item = diags->items[i];
+        size_t j = i;
+        for (; j > 0 && is_before(&item, &diags->items[j - 1]); j--)
+            diags->items[j] = diags->items[j - 1];
+        diags->items[j] = item;
+    }
 }
 
 void diags_print(const struct diags *diags, FILE *out, bool colour)

@@ -52,6 +52,9 @@ void diag_note(struct diags *diags, struct place at, const char *format, ...) PR
 /* STATUS_BAD_INPUT when the list holds an error, STATUS_OK otherwise. */
 enum status diags_status(const struct diags *diags);
 
+/* What follows one another about one file in the order of its lines. */
+void diags_sort(struct diags *diags);
+
 /* One line per diagnostic, and a last line for those dropped; `colour` adds ANSI codes. */
 void diags_print(const struct diags *diags, FILE *out, bool colour);
 

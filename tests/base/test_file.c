@@ -204,6 +204,22 @@ START_TEST(growing_keeps_the_items)
 }
 END_TEST
 
+/* About one file in the order of its lines; what has no line, and other files, stay where they are. */
+START_TEST(diagnostics_follow_the_lines)
+{
+    struct diags diags = {0};
+    static const struct place places[] = {{"a", 5, 1}, {"a", 2, 9},  {"a", 2, 3}, {"b", 1, 1},
+                                          {"a", 1, 1}, {NULL, 0, 0}, {"a", 0, 0}};
+    static const char *const order[] = {"2", "1", "0", "3", "4", "5", "6"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        diag_error(&diags, places[i], "%zu", i);
+    diags_sort(&diags);
+    for (size_t i = 0; i < diags.n_items; i++)
+        ck_assert_str_eq(diags.items[i].text, order[i]);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("file");
@@ -220,6 +236,7 @@ int main(void)
     tcase_add_test(others, diagnostics_beyond_the_limit_are_counted);
     tcase_add_test(others, an_arena_keeps_what_it_gave);
     tcase_add_test(others, growing_keeps_the_items);
+    tcase_add_test(others, diagnostics_follow_the_lines);
     suite_add_tcase(suite, others);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
