@@ -120,7 +120,7 @@ static void take(struct measurement_table *table, const struct measurement *shap
                  like.layers, (long long)like.hidden, (long long)like.vocab, (long long)vocabulary);
 }
 
-/* --- kernels before their time */
+/* --- before their time */
 
 /* Year and month of the arXiv number in a text, as 2201; 0: none. */
 static int arxiv_month(const char *text)
@@ -131,36 +131,49 @@ static int arxiv_month(const char *text)
     return (int)strtol(at + 6, NULL, 10);
 }
 
-static void take_back_kernels(struct measurement_table *table, struct diags *diags)
+/* What came later than a row of that month is taken back; whether there was any. */
+static bool take_back(struct measurement *row, int month)
 {
     static const struct {
         feature_set feature, before; /* what a stack had before it */
         int month;
-    } kernels[] = {
+    } published[] = {
         {FEATURE_BIT(FLASH_ATTENTION3), FEATURE_BIT(FLASH_ATTENTION2), 2407},
+        {FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP), 0, 2402},
         {FEATURE_BIT(FLASH_ATTENTION2), FEATURE_BIT(FLASH_ATTENTION), 2307},
         {FEATURE_BIT(FLASH_ATTENTION), FEATURE_BIT(FUSED_SOFTMAX), 2205},
     };
+    enum { SEQUENCE_PARALLELISM = 2205 };
+    feature_set had = row->layout.features;
+    bool sharded = row->layout.sequence_parallel && month < SEQUENCE_PARALLELISM;
+
+    for (size_t k = 0; k < sizeof published / sizeof published[0]; k++)
+        if (month < published[k].month && row->layout.features & published[k].feature)
+            row->layout.features = (row->layout.features & ~published[k].feature) | published[k].before;
+    row->job.features = (row->job.features & ~(had & ~row->layout.features)) | row->layout.features;
+    if (sharded)
+        row->layout.sequence_parallel = false;
+    return sharded || had != row->layout.features;
+}
+
+static void take_back_later(struct measurement_table *table, struct diags *diags)
+{
     size_t n = 0, first = 0;
     for (size_t i = 0; i < table->n_items; i++) {
-        struct measurement *row = &table->items[i];
-        int month = arxiv_month(row->source);
-        feature_set had = row->layout.features;
-        for (size_t k = 0; month && k < sizeof kernels / sizeof kernels[0]; k++)
-            if (month < kernels[k].month && row->layout.features & kernels[k].feature)
-                row->layout.features = (row->layout.features & ~kernels[k].feature) | kernels[k].before;
-        row->job.features = (row->job.features & ~FEATURES_FLASH) | row->layout.features;
-        if (had != row->layout.features && n++ == 0)
+        int month = arxiv_month(table->items[i].source);
+        if (month && take_back(&table->items[i], month) && n++ == 0)
             first = i;
     }
     if (n)
         diag_warning(diags, table->items[first].at,
-                     "%zu rows name attention kernels that were published after their source; the ones before are taken", n);
+                     "%zu rows name what was published after their source (attention kernels, sequence parallelism, overlap); "
+                     "what was there before is taken",
+                     n);
 }
 
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
-    take_back_kernels(table, diags);
+    take_back_later(table, diags);
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         bool known = !assumes(row, "vocab") || row->model.moe.experts > 0;

@@ -17,8 +17,9 @@
  * disagree by more than half a percent of F, or when V is no sensible vocabulary. Otherwise all rows of that shape, those without
  * an MFU too, take V in steps of 256, with a warning. The time itself is never looked at: only its product with the MFU.
  *
- * A row that names its source by arXiv number cannot have used a kernel that was published later: the FlashAttentions (numbers
- * 2205.14135, 2307.08691, 2407.08608) are taken away from rows of earlier months, a later generation gives way to the one before.
+ * A row that names its source by arXiv number cannot have used what was published later. Taken away from rows of earlier months
+ * are the FlashAttentions (numbers 2205.14135, 2307.08691, 2407.08608), of which a later generation gives way to the one before;
+ * sequence parallelism (2205.05198); and the overlap of tensor and pipeline parallel exchanges in training stacks (2402.15627).
  */
 #ifndef MSIM_TRACES_RECONCILE_H
 #define MSIM_TRACES_RECONCILE_H

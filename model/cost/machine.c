@@ -211,6 +211,16 @@ static struct cost overlapped_cost(const struct machine *machine, const struct w
  * cost a kernel. */
 #define PYTHON_FACTOR 2.0
 
+/* A launch inside a loop of the framework's own code, beside a kernel that Python asks for: cudaLaunchKernel and the choice of an
+ * algorithm, 5 us of 36 (assumption). */
+#define LOOP_LAUNCH 0.15
+
+/* Products launched apart: one for each expert. */
+static double gemm_launches(const struct work_gemm *gemm)
+{
+    return 1 + (gemm->apart ? LOOP_LAUNCH * (gemm->count - 1) : 0);
+}
+
 /* Kernels the host has to enqueue, in units of the engine's. */
 static double launches(const struct work_table *table, const struct work *work)
 {
@@ -218,7 +228,7 @@ static double launches(const struct work_table *table, const struct work *work)
     switch (work->kind) {
     case WORK_MEMORY_BOUND: return weight * work->memory.count;
     case WORK_ATTENTION_BACKWARD: return 3;
-    case WORK_GEMM:
+    case WORK_GEMM: return weight * gemm_launches(&work->gemm);
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return 1 + weight;

@@ -90,6 +90,14 @@ static void permute(struct layer_builder *b, const struct experts_shape *e, cons
     builder_memory(b, CLASS_EXPERTS, label, 2.0 * e->sent + 2.0 * (double)e->rows * (double)b->model->hidden * 2, 3);
 }
 
+/* Products of narrow operands want multiples of 16 or 32 rows an expert: Megatron-Core copies the tokens between rows filled up
+ * with zeros and without (Fp8Padding; read, write). */
+static void pad(struct layer_builder *b, const struct experts_shape *e, const char *label)
+{
+    if (precision_is_narrow(b->job->precision))
+        builder_memory(b, CLASS_EXPERTS, label, (double)e->rows * (double)b->model->hidden * 2 * 2, 1);
+}
+
 static void expert_activation(struct layer_builder *b, const struct experts_shape *e, bool backward)
 {
     double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2);
@@ -136,11 +144,13 @@ void mixture_forward(struct layer_builder *b)
     router(b, false);
     permute(b, &e, "permute");
     to_experts(b, &e, "dispatch");
+    pad(b, &e, "pad");
     builder_cast(b, "cast", (double)e.rows * (double)h);
     experts_gemm(b, &e, "expert_up", h, up * e.width, PASS_FORWARD);
     expert_activation(b, &e, false);
     builder_cast(b, "cast", (double)e.rows * (double)e.width);
     experts_gemm(b, &e, "expert_down", e.width, h, PASS_FORWARD);
+    pad(b, &e, "unpad");
     from_experts(b, &e, "combine");
     permute(b, &e, "unpermute");
     gather_shares(b);
@@ -180,8 +190,10 @@ void mixture_backward(struct layer_builder *b, bool input, bool weight)
     if (input) {
         permute(b, &e, "unpermute");
         to_experts(b, &e, "combine");
+        pad(b, &e, "unpad");
         builder_cast(b, "cast_gradient", (double)e.rows * (double)b->model->hidden);
         experts_backward(b, &e, PASS_BACKWARD_INPUT);
+        pad(b, &e, "pad");
         from_experts(b, &e, "dispatch");
         permute(b, &e, "permute");
         router(b, true);

@@ -226,28 +226,34 @@ START_TEST(vocabulary_stays)
 }
 END_TEST
 
-/* FlashAttention-2 (July 2023) in a paper of January 2022 becomes what there was, in one of 2023 the first one; a later paper and
- * a source without a number keep it. */
-START_TEST(kernels_before_their_time)
+/* FlashAttention-2 (July 2023) in a paper of January 2022 becomes what there was, in one of 2023 the first one; sequence
+ * parallelism (May 2022) and the overlap of tensor parallel exchanges (February 2024) go; a later paper and a source without a
+ * number keep all. */
+START_TEST(before_their_time)
 {
-    static const struct {
+    const feature_set second = FEATURE_BIT(FLASH_ATTENTION2), overlap = FEATURE_BIT(TP_OVERLAP);
+    const struct {
         const char *source;
         feature_set kept;
-    } cases[] = {{"arXiv:2201.11990", FEATURE_BIT(FUSED_SOFTMAX)},
-                 {"Table 2, arXiv:2305.01234", FEATURE_BIT(FLASH_ATTENTION)},
-                 {"arXiv:2307.08691", FEATURE_BIT(FLASH_ATTENTION2)},
-                 {"our own cluster", FEATURE_BIT(FLASH_ATTENTION2)}};
+        bool sequence_parallel;
+    } cases[] = {{"arXiv:2201.11990", FEATURE_BIT(FUSED_SOFTMAX), false},
+                 {"Table 2, arXiv:2305.01234", FEATURE_BIT(FLASH_ATTENTION), true},
+                 {"arXiv:2307.08691", second, true},
+                 {"arXiv:2402.15627", second | overlap, true},
+                 {"our own cluster", second | overlap, true}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char text[4096];
         struct measurement_table table;
         struct diags diags = {0};
         snprintf(text, sizeof text,
-                 HEADER "f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,1,64,none,bf16,none,"
-                        "flash_attention2;dp_overlap,ok,1.0,,,\"%s\"\n",
+                 HEADER "f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
+                        "flash_attention2;tp_overlap;dp_overlap,ok,1.0,,,\"%s\"\n",
                  cases[c].source);
         ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
         ck_assert_uint_eq(table.items[0].layout.features, cases[c].kept | FEATURE_BIT(DP_OVERLAP));
-        ck_assert_uint_eq(diags.n_items, cases[c].kept != FEATURE_BIT(FLASH_ATTENTION2));
+        ck_assert_uint_eq(table.items[0].job.features, cases[c].kept | FEATURE_BIT(DP_OVERLAP));
+        ck_assert_int_eq(table.items[0].layout.sequence_parallel, cases[c].sequence_parallel);
+        ck_assert_uint_eq(diags.n_items, cases[c].kept != (second | overlap));
         measurement_table_free(&table);
         diags_free(&diags);
     }
@@ -397,7 +403,7 @@ int main(void)
     tcase_add_test(rows, bad_cells);
     tcase_add_test(rows, assumed_vocabulary);
     tcase_add_test(rows, vocabulary_stays);
-    tcase_add_test(rows, kernels_before_their_time);
+    tcase_add_test(rows, before_their_time);
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);
