@@ -198,6 +198,20 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
     return status;
 }
 
+/* Options that need another one. */
+static enum status check_modes(struct invocation *call, bool flows)
+{
+    if (option_flag(call, "explain") && call->format == FORMAT_CSV)
+        diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
+    if (flows)
+        return STATUS_OK;
+    fabric_options_note_idle(call, "network");
+    if (!option_given(call, "link-map"))
+        return STATUS_OK;
+    diag_error(&call->diags, NOWHERE, "--link-map: only --network flow knows what links carry");
+    return STATUS_USAGE;
+}
+
 static enum status run(struct invocation *call)
 {
     struct job_setup setup;
@@ -205,10 +219,10 @@ static enum status run(struct invocation *call)
     int *ranks, n_ranks;
     bool flows = option_choice(call, "network") == NETWORK_FLOW;
     bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
-    if (!flows)
-        fabric_options_note_idle(call, "--network flow");
+    enum status status = check_modes(call, flows);
 
-    enum status status = job_setup_load(call, &setup);
+    if (status == STATUS_OK)
+        status = job_setup_load(call, &setup);
     if (status != STATUS_OK)
         return status;
     if (!trace_ranks(call, &setup, !all, &ranks, &n_ranks))

@@ -83,12 +83,13 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
     return status;
 }
 
-void fabric_options_note_idle(struct invocation *call, const char *needed)
+void fabric_options_note_idle(struct invocation *call, const char *option)
 {
-    static const char *const names[] = {"fabric", "routing", "queue-pairs", "polarised", "rail-aware", "link"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (option_given(call, names[i]))
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without %s", names[i], needed);
+    for (int i = 0; i < call->n_values; i++) {
+        const struct option_row *row = call->values[i].row;
+        if (call->values[i].given && row->group && strcmp(row->group, FABRIC_GROUP) == 0 && strcmp(row->name, option) != 0)
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s flow", row->name, option);
+    }
 }
 
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric)

@@ -104,8 +104,10 @@ enum status plan_flow_run(struct invocation *call, const struct setting *setting
     struct fabric fabric;
 
     *flow = (struct plan_flow){0};
-    if (option_choice(call, "network") != NETWORK_FLOW)
+    if (option_choice(call, "network") != NETWORK_FLOW) {
+        fabric_options_note_idle(call, "network");
         return STATUS_OK;
+    }
     enum status status = fabric_options_load(call, setting->cluster, &fabric);
     if (status != STATUS_OK)
         return status;
@@ -194,6 +196,27 @@ void plan_flow_write(const struct plan_flow *flow, const struct invocation *call
         row_write(flow, i, &table);
     table_write(&table, call);
     table_free(&table);
+}
+
+void plan_flow_columns(const struct plan_flow *flow, struct table *table)
+{
+    if (flow->n_rows == 0)
+        return;
+    table_column(table, "flow step time", "s", ALIGN_RIGHT);
+    table_column(table, "placement", NULL, ALIGN_LEFT);
+}
+
+void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table)
+{
+    int best = i < flow->n_rows ? flow->rows[i].best : -1;
+
+    if (flow->n_rows == 0)
+        return;
+    if (best >= 0)
+        table_cell(table, "%.12g", flow->rows[i].placements[best].step.step_time_s);
+    else
+        table_cell(table, "%s", "");
+    table_cell(table, "%s", best >= 0 ? placement_name((enum placement)best) : "");
 }
 
 void plan_flow_json(const struct plan_flow *flow, json_t *result)

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/plan_rank.h"
+#include "cli/table.h"
 #include "sim/placement.h"
 
 struct flow_outcome {
@@ -42,6 +43,10 @@ MUST_CHECK enum status plan_flow_run(struct invocation *call, const struct setti
 void plan_flow_free(struct plan_flow *flow);
 
 void plan_flow_write(const struct plan_flow *flow, const struct invocation *call);
+/* Columns and cells for plan i (from 0) of a table of plans: the step in its best placement, and that; none when not asked for.
+ */
+void plan_flow_columns(const struct plan_flow *flow, struct table *table);
+void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table);
 /* The keys `fabric`, `routing` and `flow` of a result: in order of rank, with the seconds of each placement. */
 void plan_flow_json(const struct plan_flow *flow, json_t *result);
 

@@ -96,6 +96,7 @@ static void csv_row(struct table *table, const struct ranked_plan *ranked, int r
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
+    plan_flow_cells(&outcome->flow, rank - 1, table);
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -111,6 +112,7 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
     struct table table = {0};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+    plan_flow_columns(&outcome->flow, &table);
     for (int i = 0; i < outcome->n_shown; i++)
         csv_row(&table, &outcome->plans[i], i + 1, outcome);
     table_write(&table, call);

@@ -78,7 +78,8 @@ FILE *output_open(struct invocation *call, const char *path)
         return NULL;
     }
     if (is_taken(outputs, path)) {
-        diag_error(&call->diags, (struct place){.file = path}, "two results cannot go to the same place; name another file");
+        diag_error(&call->diags, (struct place){.file = strcmp(path, "-") == 0 ? "standard output" : path},
+                   "two results cannot go to the same place; name another file");
         return NULL;
     }
     struct file_output *file = &outputs->files[outputs->n_files];

@@ -418,7 +418,7 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
         return faults != STATUS_OK ? faults : stepped;
     set_options(call, s);
     if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
-        fabric_options_note_idle(call, "--checkpoint-network flow");
+        fabric_options_note_idle(call, "checkpoint-network");
     enum status status = set_checkpoint(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);

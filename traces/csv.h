@@ -80,7 +80,9 @@ MUST_CHECK enum status csv_cell_number(const struct csv_table *table, size_t row
 
 /* Writing: cells of one line one after the other, quoted where they need it. Errors stay in the stream (ferror). */
 void csv_write_cell(FILE *out, bool first, const char *text);
-void csv_write_number(FILE *out, bool first, double value); /* shortest of %.6g .. %.17g that reads back equal; nan: empty */
+void csv_write_number(
+    FILE *out, bool first,
+    double value); /* a whole number as one, or the shortest of %.6g .. %.17g that reads back equal; nan: empty */
 void csv_write_integer(FILE *out, bool first, int64_t value);
 void csv_write_row(FILE *out, const char *const *cells, size_t n);
 

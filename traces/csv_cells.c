@@ -158,7 +158,10 @@ void csv_write_cell(FILE *out, bool first, const char *text)
 void csv_write_number(FILE *out, bool first, double value)
 {
     char text[40] = "";
-    for (int digits = 6; !isnan(value) && digits <= 17; digits++) {
+    bool whole = fabs(value) < 1e15 && value == trunc(value); /* for people too: 2566120, not 2.56612e+06 */
+    if (whole)
+        snprintf(text, sizeof text, "%.0f", value);
+    for (int digits = 6; !whole && !isnan(value) && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             break;

@@ -224,7 +224,7 @@ START_TEST(round_trip)
     csv_write_row(out, cells, N);
     csv_write_number(out, true, 0.1);
     csv_write_number(out, false, 1.0 / 3);
-    csv_write_number(out, false, 12345678);
+    csv_write_number(out, false, 2566120);
     csv_write_number(out, false, (double)0 / 0.0 * 0);
     csv_write_integer(out, false, -5);
     fputs(",,\n", out);
@@ -236,7 +236,7 @@ START_TEST(round_trip)
         ck_assert_str_eq(csv_cell(&table, 0, i), cells[i]);
     ck_assert_str_eq(csv_cell(&table, 1, 0), "0.1");
     ck_assert_double_eq(strtod(csv_cell(&table, 1, 1), NULL), 1.0 / 3);
-    ck_assert_str_eq(csv_cell(&table, 1, 2), "12345678");
+    ck_assert_str_eq(csv_cell(&table, 1, 2), "2566120");
     ck_assert_str_eq(csv_cell(&table, 1, 3), "");
     ck_assert_str_eq(csv_cell(&table, 1, 4), "-5");
     csv_table_free(&table);
