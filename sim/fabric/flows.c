@@ -49,6 +49,7 @@ void flows_destroy(struct flows *flows)
     free(flows->places);
     free(flows->hops);
     free(flows->listings);
+    free(flows->book_places);
     free(flows->closed);
     free(flows->ends);
     free(flows->groups);
@@ -61,6 +62,12 @@ void flows_destroy(struct flows *flows)
     free(flows->noted);
     free(flows->entries);
     free(flows);
+}
+
+static void list_reserve(uint32_t **list, size_t *capacity, size_t n)
+{
+    if (n > *capacity)
+        *list = memory_grow(*list, capacity, n, sizeof **list);
 }
 
 static void items_reserve(struct flows *flows, size_t n)
@@ -79,12 +86,7 @@ static void hops_reserve(struct flows *flows, size_t n)
         flows->hops = memory_grow(flows->hops, &flows->hop_capacity, n, sizeof *flows->hops);
     if (n > flows->listing_capacity)
         flows->listings = memory_grow(flows->listings, &flows->listing_capacity, n, sizeof *flows->listings);
-}
-
-static void list_reserve(uint32_t **list, size_t *capacity, size_t n)
-{
-    if (n > *capacity)
-        *list = memory_grow(*list, capacity, n, sizeof **list);
+    list_reserve(&flows->book_places, &flows->book_place_capacity, n);
 }
 
 void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops)
@@ -307,6 +309,7 @@ static void flow_detach(struct flows *flows, uint32_t which)
         load->n_flows -= hop_crossings(flow, hop);
         if (!load->booked)
             continue;
+        hop->booked = 0;
         if (load->n_flows == 0)
             link_unbook(flows, hop->link);
         else

@@ -28,10 +28,10 @@
  * Where the ceilings on a link just fit, the last unit that rounding would withhold is given out.
  *
  * What changes. y_l depends only on levels below it, so a change is followed upwards in the order of levels, like an incremental
- * shortest-path search: a link whose transfers changed is worked out anew when the sweep comes to the smaller of its old and its
- * new level; if both are equal nothing spreads from it; otherwise the links that its transfers share are looked at. A link is
- * settled at most twice in a sweep: a link that rises first lets its transfers go, at its old level, and holds them again at its
- * new one.
+ * shortest-path search: a link whose water level is no longer its level is moved there when the sweep comes to the smaller of the
+ * two; then the links that its transfers share are looked at. A link that falls has its final level. One that rises goes to where
+ * the present levels of the others put it: a guess, as these may still move, which the sweep corrects when it comes there. In the
+ * end every link has its water level, and as the equations have one solution, which does not depend on the guesses.
  *
  * Books. To look at a link does not mean to go through its transfers. Each link that may be full keeps, for a pivot p,
  *

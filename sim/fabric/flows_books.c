@@ -40,7 +40,8 @@ static void entry_add(struct flows *flows, struct flow_link *link, uint32_t hop)
         link->block = block;
     }
     uint32_t flow = flows->listings[hop].flow;
-    flows->listings[hop].place = link->n_entries;
+    flows->hops[hop].booked = 1;
+    flows->book_places[hop] = link->n_entries;
     flows->entries[link->block + link->n_entries++] =
         (struct book_entry){.level = flows->items[flow].level, .flow = flow, .share = flows->hops[hop].share};
 }
@@ -64,7 +65,7 @@ static void entry_remove(struct flows *flows, uint32_t which, uint32_t place)
     if (place == link->n_entries)
         return;
     entries[place] = entries[link->n_entries];
-    flows->listings[hop_over(flows, entries[place].flow, which)].place = place;
+    flows->book_places[hop_over(flows, entries[place].flow, which)] = place;
 }
 
 /* ---- sums */
@@ -124,7 +125,7 @@ void book_leave(struct flows *flows, uint32_t hop)
 
     book_sums_subtract(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
     link->shares -= flows->hops[hop].share;
-    entry_remove(flows, which, flows->listings[hop].place);
+    entry_remove(flows, which, flows->book_places[hop]);
 }
 
 /* ---- the water level */
@@ -179,6 +180,23 @@ struct outlook link_survey(struct flows *flows, uint32_t which)
             sums_make(flows, link, own);
             return (struct outlook){WATER_ABOVE, own};
         }
+        level = next;
+    }
+}
+
+int64_t link_fill(struct flows *flows, uint32_t which, int64_t from)
+{
+    struct flow_link *link = &flows->links[which];
+    int64_t level = link_tight(flows, which) ? from : LEVEL_NONE;
+
+    flows->counts.evaluated++;
+    for (;;) {
+        sums_make(flows, link, level);
+        if (level == LEVEL_NONE)
+            return level;
+        int64_t next = link->sharing == 0 ? LEVEL_NONE : quotient(link->left, link->sharing);
+        if (next == level)
+            return level;
         level = next;
     }
 }

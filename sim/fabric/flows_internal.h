@@ -18,15 +18,15 @@ __extension__ typedef __int128 wide; /* for sums of shares times ceilings, which
 /* Where a connection crosses a link. Hops of one connection stand together. What every transfer needs ... */
 struct flow_hop {
     uint32_t link;
-    uint32_t share : 31; /* of the link per unit of level: weight times crossings */
+    uint32_t share : 30; /* of the link per unit of level: weight times crossings */
     uint32_t active : 1; /* its transfer is on the link */
+    uint32_t booked : 1; /* and in the link's books */
 };
 
 /* ... and what only links that may be full need. */
 struct flow_listing {
     uint32_t next, previous; /* hops of open connections on the same link */
     uint32_t flow;
-    uint32_t place; /* of an active hop of a link with books: in its list */
 };
 
 /* A transfer in the list of a link with books. */
@@ -65,16 +65,16 @@ struct link_load {
 struct flow_link {
     wide left;        /* capacity less shares times levels of the transfers below the pivot */
     int64_t sharing;  /* shares of the transfers at the pivot or above */
-    int64_t shares;   /* of all transfers on it */
     int64_t pivot;    /* not above the link's level */
     int64_t below;    /* no transfer below the pivot has a larger level */
+    uint32_t block;   /* of its list, in the pool */
+    uint32_t mark;    /* sweep step in which it was last listed */
+    int64_t shares;   /* of all transfers on it */
     int64_t key;      /* of its entry in the sweep, LEVEL_NONE: it has none */
     int64_t capacity; /* units */
-    uint32_t block;   /* of its list, in the pool */
     uint32_t n_entries;
     uint32_t first;   /* hop */
     uint32_t version; /* of its entry in the sweep */
-    uint32_t mark;    /* sweep step in which it was last listed */
     uint8_t size;     /* of its list: room for 2^size entries */
     bool dirty;       /* to be settled: in the sweep's queue, or in the list for the next solve */
     bool noted;       /* in the list of links whose use may have changed */
@@ -128,7 +128,8 @@ struct flows {
     struct flow_place *places; /* [n_items] among the ends */
     struct flow_hop *hops;
     struct flow_listing *listings; /* [n_hops] */
-    size_t n_hops, hop_capacity, listing_capacity;
+    uint32_t *book_places;         /* [n_hops] of booked ones: in the link's list */
+    size_t n_hops, hop_capacity, listing_capacity, book_place_capacity;
     uint32_t *closed; /* numbers to give again */
     size_t n_closed, closed_capacity;
 
@@ -210,7 +211,7 @@ static inline void book_move(struct flows *flows, uint32_t hop, int64_t before, 
 {
     struct flow_link *link = &flows->links[flows->hops[hop].link];
 
-    flows->entries[link->block + flows->listings[hop].place].level = level;
+    flows->entries[link->block + flows->book_places[hop]].level = level;
     book_sums_subtract(link, before, flows->hops[hop].share);
     book_sums_add(link, level, flows->hops[hop].share);
 }
@@ -219,6 +220,9 @@ static inline void book_move(struct flows *flows, uint32_t hop, int64_t before, 
 struct outlook link_outlook(struct flows *flows, uint32_t link);
 /* From the list; tells, and moves the pivot to the water level or the link's, whichever is lower. */
 struct outlook link_survey(struct flows *flows, uint32_t link);
+/* The water level, not below `from`, if the list has all transfers at the levels that the other links leave them; the pivot is
+ * there then. */
+int64_t link_fill(struct flows *flows, uint32_t link, int64_t from);
 
 /* Can the link hold anybody back? */
 static inline bool link_tight(const struct flows *flows, uint32_t link)

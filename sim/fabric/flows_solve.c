@@ -104,18 +104,19 @@ static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
 }
 
 /* The smallest of a transfer's ceiling and the levels of its links other than `except`. */
-static int64_t level_elsewhere(const struct flows *flows, const struct flow *flow, uint32_t except)
+static int64_t level_elsewhere(const struct flows *flows, uint32_t which, uint32_t except)
 {
+    const struct flow *flow = &flows->items[which];
     const struct flow_hop *hops = flows->hops + flow->first_hop;
     int64_t level = flow->ceiling;
 
     for (uint32_t h = 0; h < flow->n_hops; h++)
-        if (hops[h].link != except && flows->loads[hops[h].link].level < level)
+        if (hops[h].booked && hops[h].link != except && flows->loads[hops[h].link].level < level)
             level = flows->loads[hops[h].link].level;
     return level;
 }
 
-/* A transfer goes to another level; of its links with books those that may be full are to be looked at, but for `except`. */
+/* A transfer goes to another level; its links with books are to be looked at, but for `except`, where the caller keeps them. */
 static void flow_move(struct flows *flows, uint32_t which, int64_t level, uint32_t except)
 {
     const struct flow *flow = &flows->items[which];
@@ -124,10 +125,10 @@ static void flow_move(struct flows *flows, uint32_t which, int64_t level, uint32
     flow_set_level(flows, which, level);
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
         uint32_t link = flows->hops[h].link;
-        if (!flows->loads[link].booked)
+        if (!flows->hops[h].booked || link == except)
             continue;
         book_move(flows, h, before, level);
-        if (link == except || flows->links[link].mark == flows->step || !link_tight(flows, link))
+        if (flows->links[link].mark == flows->step)
             continue;
         flows->links[link].mark = flows->step;
         list_push(&flows->touched, &flows->n_touched, &flows->touched_capacity, link);
@@ -168,33 +169,38 @@ static void link_reconsider(struct flows *flows, uint32_t which)
     sweep_push(flows, key, which);
 }
 
-/* The link's level is going to rise: the transfers that it held back are free until another link holds them. */
-static void link_release(struct flows *flows, uint32_t which)
-{
-    struct flow_link *link = &flows->links[which];
-    int64_t old = flows->loads[which].level;
-
-    for (uint32_t e = 0; e < link->n_entries; e++) {
-        const struct book_entry *entry = &flows->entries[link->block + e];
-        if (entry->level != old)
-            continue;
-        int64_t elsewhere = level_elsewhere(flows, &flows->items[entry->flow], which);
-        if (elsewhere != old)
-            flow_move(flows, entry->flow, elsewhere, which);
-    }
-    flows->loads[which].level = LEVEL_NONE;
-    link_clean(flows, which);
-    link_reconsider(flows, which);
-}
-
-static void link_settle(struct flows *flows, uint32_t which, int64_t level)
+/* The link rises from its level: the transfers that it holds back go to where the others or its new level hold them. */
+static void link_raise(struct flows *flows, uint32_t which)
 {
     const struct flow_link *link = &flows->links[which];
+    struct book_entry *entries = flows->entries + link->block;
+    int64_t old = flows->loads[which].level;
+
+    for (uint32_t e = 0; e < link->n_entries; e++)
+        if (entries[e].level == old)
+            entries[e].level = level_elsewhere(flows, entries[e].flow, which);
+    int64_t level = link_fill(flows, which, old);
+    for (uint32_t e = 0; e < link->n_entries; e++) {
+        if (entries[e].level > level)
+            entries[e].level = level;
+        if (entries[e].level != flows->items[entries[e].flow].level)
+            flow_move(flows, entries[e].flow, entries[e].level, which);
+    }
+    flows->loads[which].level = level;
+    link_clean(flows, which);
+}
+
+/* The link falls to its water level. */
+static void link_lower(struct flows *flows, uint32_t which, int64_t level)
+{
+    const struct flow_link *link = &flows->links[which];
+    struct book_entry *entries = flows->entries + link->block;
 
     for (uint32_t e = 0; e < link->n_entries; e++) {
-        const struct book_entry *entry = &flows->entries[link->block + e];
-        if (entry->level > level)
-            flow_move(flows, entry->flow, level, which);
+        if (entries[e].level <= level)
+            continue;
+        entries[e].level = level;
+        flow_move(flows, entries[e].flow, level, which);
     }
     flows->loads[which].level = level;
     link_clean(flows, which);
@@ -272,9 +278,9 @@ static void link_turn(struct flows *flows, uint32_t which)
     link_note(flows, which);
     step_begin(flows);
     if (rises)
-        link_release(flows, which);
+        link_raise(flows, which);
     else
-        link_settle(flows, which, outlook.level);
+        link_lower(flows, which, outlook.level);
     touched_reconsider(flows);
 }
 
