@@ -102,6 +102,8 @@ static enum status cuda_memory_new(struct device *device, size_t bytes, void **m
     if (error != cudaSuccess)
         return report(device, "cudaMalloc", error, diags);
     error = cudaMemset(block, 0, bytes);
+    if (error == cudaSuccess) /* it is on the default stream, which ours do not wait for */
+        error = cudaStreamSynchronize(NULL);
     if (error != cudaSuccess) {
         cudaFree(block);
         return report(device, "cudaMemset", error, diags);
@@ -148,13 +150,6 @@ static enum status cuda_copy_in(struct device_stream *stream, void *to, const vo
                     cudaMemcpyAsync((char *)to + at, staging->memory, part, cudaMemcpyHostToDevice, stream_of(stream)));
         CUDA_RETURN(stream->device, cudaEventRecord(staging->passed, stream_of(stream)));
     }
-    return STATUS_OK;
-}
-
-/* To pageable memory this may wait for the stream; it is used after a step, for losses and gradients. */
-static enum status cuda_copy_out(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags)
-{
-    CUDA_RETURN(stream->device, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream_of(stream)));
     return STATUS_OK;
 }
 
@@ -222,6 +217,25 @@ static enum status cuda_stream_synchronise(struct device_stream *stream, struct 
     if (diags->n_errors == 0)
         diag_error(diags, nowhere, "rank %d: an earlier failure ended the work on this device", stream->device->rank);
     return STATUS_FAILED;
+}
+
+/* Through page-locked memory: to any other the driver would wait for the stream itself, and nobody would watch over that. */
+static enum status cuda_copy_out(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags)
+{
+    for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
+        size_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+        struct staging *staging = NULL;
+        enum status status = staging_take(cuda_of(stream->device), &staging, diags);
+        if (status != STATUS_OK)
+            return status;
+        CUDA_RETURN(stream->device,
+                    cudaMemcpyAsync(staging->memory, (const char *)from + at, part, cudaMemcpyDeviceToHost, stream_of(stream)));
+        status = cuda_stream_synchronise(stream, diags);
+        if (status != STATUS_OK)
+            return status;
+        memcpy((char *)host + at, staging->memory, part);
+    }
+    return STATUS_OK;
 }
 
 /* --- events */

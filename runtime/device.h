@@ -32,7 +32,7 @@ struct device_api {
     /* Memory, zeroed. STATUS_FAILED when there is not enough, with the bytes asked for and free. */
     enum status (*memory_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
     void (*memory_free)(struct device *device, void *memory, size_t bytes);
-    /* Between host and device; host memory must stay as it is until the stream has passed. */
+    /* Between host and device; host memory must stay as it is until the stream has passed. copy_out may wait for that. */
     enum status (*copy_in)(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags);
     enum status (*copy_out)(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags);
 
