@@ -22,6 +22,7 @@ static const struct place nowhere = {0};
     X(ncclCommSplit)                                                                                                             \
     X(ncclCommGetAsyncError)                                                                                                     \
     X(ncclCommAbort)                                                                                                             \
+    X(ncclCommFinalize)                                                                                                          \
     X(ncclCommDestroy)                                                                                                           \
     X(ncclGroupStart)                                                                                                            \
     X(ncclGroupEnd)                                                                                                              \
@@ -75,7 +76,7 @@ struct cuda_world {
     uint64_t completed; /* exchanges, of all communicators, when last looked */
     nanos quiet_since;  /* of the wait under way */
     nanos looked;
-    bool joined, broken;
+    bool joined, broken, abandoned;
 };
 
 /* --- NCCL's answers */
@@ -235,20 +236,6 @@ static bool goes_on(ncclResult_t result)
     return result == ncclSuccess || result == ncclInProgress;
 }
 
-static ncclResult_t all_to_all(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
-                               cudaStream_t stream)
-{
-    const size_t part = (size_t)call->count * element_bytes(call->element);
-    ncclResult_t result = nccl->ncclGroupStart();
-    for (int peer = 0; peer < c->base.n && goes_on(result); peer++) {
-        result = nccl->ncclSend((const char *)call->in + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
-        if (goes_on(result))
-            result = nccl->ncclRecv((char *)call->out + (size_t)peer * part, part, ncclInt8, peer, c->comm, stream);
-    }
-    ncclResult_t ended = nccl->ncclGroupEnd();
-    return goes_on(result) ? ended : result;
-}
-
 enum { RAGGED_MOST = 1024 }; /* members of an exchange with parts of different sizes */
 
 struct part_rows {
@@ -268,6 +255,7 @@ static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_commu
     return goes_on(result) ? nccl->ncclRecv(out, received, type, peer, c->comm, stream) : result;
 }
 
+/* Without `rows`: one to everybody, one from everybody. */
 static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
                            const struct part_rows *rows, cudaStream_t stream)
 {
@@ -276,7 +264,7 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
     char *out = call->out;
     ncclResult_t result = nccl->ncclGroupStart();
     for (int peer = 0; peer < c->base.n && goes_on(result); peer++) {
-        const size_t s = (size_t)rows->sent[peer], r = (size_t)rows->received[peer];
+        const size_t s = rows ? (size_t)rows->sent[peer] : 1, r = rows ? (size_t)rows->received[peer] : 1;
         if (s || r)
             result = ragged_part(nccl, c, call, peer, in, out, s * width, r * width, stream);
         in += s * bytes;
@@ -298,7 +286,7 @@ static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communic
     case EXCHANGE_ALL_REDUCE: return nccl->ncclAllReduce(call->in, call->out, count, type, op, c->comm, stream);
     case EXCHANGE_ALL_GATHER: return nccl->ncclAllGather(call->in, call->out, count, type, c->comm, stream);
     case EXCHANGE_REDUCE_SCATTER: return nccl->ncclReduceScatter(call->in, call->out, count, type, op, c->comm, stream);
-    case EXCHANGE_ALL_TO_ALL: return all_to_all(nccl, c, call, stream);
+    case EXCHANGE_ALL_TO_ALL: return ragged(nccl, c, call, NULL, stream);
     case EXCHANGE_BROADCAST: return nccl->ncclBroadcast(call->in, call->out, count, type, call->peer, c->comm, stream);
     case N_EXCHANGES: break;
     }
@@ -468,7 +456,9 @@ static enum status cuda_communicator_new(struct world *base, const int *members,
 
 static void cuda_abandon(struct world *base, const char *why)
 {
-    meeting_abandon(&((struct cuda_world *)base)->meeting, why);
+    struct cuda_world *world = (struct cuda_world *)base;
+    world->abandoned = true;
+    meeting_abandon(&world->meeting, why);
 }
 
 /* An all-reduce of one number ends everywhere within microseconds; the epoch is right behind it on the device. */
@@ -490,21 +480,30 @@ static enum status cuda_barrier(struct world *base, bool clock, struct diags *di
     return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
 }
 
+/* Who never met the others, or left them, would wait for them in vain. A communicator that does not block ends in two steps. */
+static void communicator_end(struct cuda_world *world, struct cuda_communicator *c)
+{
+    struct diags nobody = {0};
+    bool together = world->joined && !world->abandoned;
+    if (c->comm && together)
+        together = settle(world, c->comm, world->nccl.ncclCommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
+    if (c->comm)
+        (void)(together ? world->nccl.ncclCommDestroy(c->comm) : world->nccl.ncclCommAbort(c->comm));
+    for (int j = 0; j < PENDING; j++)
+        if (c->pending[j].behind)
+            (void)cudaEventDestroy(c->pending[j].behind);
+    diags_free(&nobody);
+    free(c);
+}
+
 static void cuda_close(struct world *base)
 {
     struct cuda_world *world = (struct cuda_world *)base;
     if (!world)
         return;
     cuda_device_set_watch(world->device, (struct cuda_device_watch){0});
-    for (size_t i = world->n_communicators; i-- > 0;) { /* those that were split off first */
-        struct cuda_communicator *c = world->communicators[i];
-        if (c->comm) /* who never met the others would wait for them */
-            (void)(world->joined ? world->nccl.ncclCommDestroy(c->comm) : world->nccl.ncclCommAbort(c->comm));
-        for (int j = 0; j < PENDING; j++)
-            if (c->pending[j].behind)
-                (void)cudaEventDestroy(c->pending[j].behind);
-        free(c);
-    }
+    for (size_t i = world->n_communicators; i-- > 0;) /* those that were split off first */
+        communicator_end(world, world->communicators[i]);
     free(world->communicators);
     world->device->api->stream_free(world->stream);
     world->device->api->memory_free(world->device, world->scratch, world->scratch_bytes);

@@ -55,7 +55,7 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
         diags_free(&diags);
         return false;
     }
-    must(cudaStreamCreateWithFlags(&made.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    must(cudaStreamCreate(&made.stream), "cudaStreamCreate"); /* in one order with cudaMemcpy, which may return early */
     made.workspace = gpu_new(made.workspace_bytes);
     snprintf(name, name_size, "%s (sm_%d%d, cuBLASLt %zu)", properties.name, properties.major, properties.minor,
              gemm_library_version(made.gemm));
