@@ -121,7 +121,8 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-static const char *const kinds[] = {"timeline", "breakdown", "run", "scatter", "errors", "sweep", "replicas", "faults", NULL};
+static const char *const kinds[] = {"timeline", "breakdown", "run",    "scatter", "errors",
+                                    "sweep",    "replicas",  "faults", "links",   NULL};
 
 static const struct option_row options[] = {
     {.name = "kind",
@@ -147,6 +148,7 @@ static const struct example examples[] = {
     {"msim plot -o scatter.png compare.json", "predicted against measured, as PNG"},
     {"msim plot --kind errors -o errors.svg compare.json", "mean error of every table"},
     {"msim plot -o where.png before.json after.json", "breakdowns side by side"},
+    {"msim plot -o links.png links.csv", "the heat map of a fabric, from --link-map of msim step or msim fabric load"},
     {0},
 };
 
@@ -154,11 +156,12 @@ const struct command command_plot = {
     .name = "plot",
     .summary = "draw a figure from a result file",
     .description =
-        "Draws results that other commands wrote with --format json, and timelines as CSV, with gnuplot: in the terminal, or as "
+        "Draws results that other commands wrote with --format json, and timelines and link maps as CSV, with gnuplot: in the "
+        "terminal, or as "
         "PNG, SVG or PDF when -o names such a file.\n\n"
         "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over "
         "time. scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of "
-        "many runs. faults: what a trace is made of.",
+        "many runs. faults: what a trace is made of. links: what every link of a fabric carried.",
     .operands = "RESULT...",
     .min_operands = 1,
     .max_operands = -1,

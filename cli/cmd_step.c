@@ -66,7 +66,7 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP,
      .help = "NICs send again after 4.096 us x 2^T, up to 7 times"},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "NICs send again sooner at first"},
-    FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow"),
+    FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow; msim plot draws it"),
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
     {.name = "trace-ranks",

@@ -65,7 +65,7 @@ extern const char *const load_pattern_choices[];
          .initial = "1",                                                                                                         \
          .group = "Load",                                                                                                        \
          .help = "load: so many seeds, one after the other; results are means over them"},                                       \
-        FILE_ROW("link-map", "Load", "load: write what every link carried, under the last seed, as CSV")
+        FILE_ROW("link-map", "Load", "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
 
 /* A result with the fabric it is of. */
 json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);

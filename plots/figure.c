@@ -22,6 +22,7 @@ static const struct {
     [FIGURE_RUN] = {"run", 1600, 1000, 100, 40},          [FIGURE_SCATTER] = {"scatter", 1500, 1000, 100, 40},
     [FIGURE_ERRORS] = {"errors", 1400, 900, 100, 34},     [FIGURE_SWEEP] = {"sweep", 1400, 900, 100, 34},
     [FIGURE_REPLICAS] = {"replicas", 1400, 900, 100, 34}, [FIGURE_FAULTS] = {"faults", 1400, 900, 100, 34},
+    [FIGURE_LINKS] = {"links", 1500, 1100, 100, 24},
 };
 
 const char *figure_name(enum figure_kind kind)
@@ -103,6 +104,8 @@ void figure_input_free(struct figure_input *input)
 enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *diags)
 {
     const json_t *result = input->result;
+    if (figure_is_links(input))
+        return FIGURE_LINKS;
     if (!result || json_is_array(json_object_get(result, "timeline")))
         return FIGURE_TIMELINE;
     if (json_object_get(result, "sweep"))
@@ -207,7 +210,7 @@ static void write_title(const struct figure_options *options, const struct figur
 static enum status write_data(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out,
                               struct diags *diags)
 {
-    bool wants_result = options->kind != FIGURE_TIMELINE && options->kind != FIGURE_BREAKDOWN;
+    bool wants_result = options->kind != FIGURE_TIMELINE && options->kind != FIGURE_BREAKDOWN && options->kind != FIGURE_LINKS;
     if (n_inputs > 1 && options->kind != FIGURE_BREAKDOWN) {
         diag_error(diags, (struct place){.file = inputs[1].name}, "a figure of kind %s takes one file",
                    figure_name(options->kind));
@@ -229,6 +232,7 @@ static enum status write_data(const struct figure_options *options, const struct
     case FIGURE_SWEEP: return figure_data_sweep(&inputs[0], out, diags);
     case FIGURE_REPLICAS: return figure_data_replicas(&inputs[0], out, diags);
     case FIGURE_FAULTS: return figure_data_faults(&inputs[0], out, diags);
+    case FIGURE_LINKS: return figure_data_links(&inputs[0], out, diags);
     case N_FIGURE_KINDS: break;
     }
     return STATUS_USAGE;

@@ -10,6 +10,7 @@
  *   sweep      goodput against what was swept, with the closed form       run --sweep results
  *   replicas   how goodput is distributed                                 run --replicas results
  *   faults     causes of failures and their repair times                  faults summary results
+ *   links      what every link of a fabric carried, layer by layer        step and fabric load --link-map
  *
  * A figure is a gnuplot file (NAME.gp beside this header, or share/msim/plots) that draws named blocks of data; figure_data.h
  * says what the blocks hold. Colours are told apart by colour-blind readers too (after Okabe and Ito).
@@ -31,6 +32,7 @@ enum figure_kind {
     FIGURE_SWEEP,
     FIGURE_REPLICAS,
     FIGURE_FAULTS,
+    FIGURE_LINKS,
     N_FIGURE_KINDS
 };
 const char *figure_name(enum figure_kind kind);
@@ -39,7 +41,7 @@ enum figure_terminal { TERMINAL_TEXT, TERMINAL_PNG, TERMINAL_SVG, TERMINAL_PDF }
 /* What a file's ending asks for; text for "-". STATUS_USAGE when it is none of those. */
 MUST_CHECK enum status figure_terminal_of(const char *path, enum figure_terminal *terminal, struct diags *diags);
 
-/* What is drawn: a JSON result, or a timeline as CSV. */
+/* What is drawn: a JSON result, or as CSV a timeline or a map of links. */
 struct figure_input {
     const char *name; /* of the file */
     json_t *result;   /* NULL for a CSV */

@@ -17,6 +17,9 @@
  *   sweep      $points value goodput low high memoryless           percent
  *   replicas   $bins   goodput count                               a histogram
  *   faults     $causes row faults mean-repair-hours text
+ *   links      $layers row mean most links text                    percent; n_rows
+ *              $map1 to $map6  across down utilisation             links up and down, by host or switch and its port;
+ *              links1, ports1, mean1, most1, ...                   how many, how many of a host or switch; percent
  */
 #ifndef MSIM_PLOTS_FIGURE_DATA_H
 #define MSIM_PLOTS_FIGURE_DATA_H
@@ -33,6 +36,9 @@ MUST_CHECK enum status figure_data_errors(const struct figure_input *input, FILE
 MUST_CHECK enum status figure_data_sweep(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_links(const struct figure_input *input, FILE *out, struct diags *diags);
+/* Is this the table of --link-map? */
+bool figure_is_links(const struct figure_input *input);
 
 /* A text as one cell: no tabs, quotes or line ends. */
 void figure_write_text(FILE *out, const char *text);

@@ -288,10 +288,39 @@ START_TEST(weeks)
 }
 END_TEST
 
+static const char links_csv[] = "layer,link,utilisation,contended_s,most_transfers,name\n"
+                                "nic_up,0,0.5,0,1,host 0 nic 0 port 0 -> tor 0\n"
+                                "nic_up,1,0.25,0,1,host 0 nic 1 port 0 -> tor 0\n"
+                                "nic_up,2,0,0,1,host 1 nic 0 port 0 -> tor 0\n"
+                                "nic_up,3,0.125,0,1,host 1 nic 1 port 0 -> tor 0\n"
+                                "nic_down,0,0.5,0,1,tor 0 -> host 0 nic 0 port 0\n";
+
+/* The second NIC of the second host is across 1, down 1; what goes down has the place of what goes up. */
+START_TEST(links)
+{
+    static const char *const parts[] = {
+        "$layers << EOD\n0\t21.875\t50\t4\tnic_up\n1\t50\t50\t1\tnic_down\nEOD\n",
+        "$map1 << EOD\n0\t0\t50\n1\t0\t25\n0\t1\t0\n1\t1\t12.5\nEOD\nlinks1 = 4\nports1 = 2\nmean1 = 21.875\nmost1 = 50\n",
+        "$map2 << EOD\nEOD\nlinks2 = 0\n", "$map4 << EOD\n0\t0\t50\nEOD\nlinks4 = 1\nports4 = 2\n"};
+    struct diags diags = {0};
+    struct figure_input input = input_of("x.csv", links_csv);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_int_eq(figure_kind_of(&input, &diags), FIGURE_LINKS);
+    ck_assert_int_eq(figure_script(&(struct figure_options){.kind = FIGURE_LINKS}, &input, 1, out, &diags), STATUS_OK);
+    fclose(out);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ck_assert_msg(strstr(text, parts[i]), "%s", text);
+    free(text);
+    figure_input_free(&input);
+}
+END_TEST
+
 static const char *const drawn[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
     [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
-    [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json};
+    [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json,  [FIGURE_LINKS] = links_csv};
 
 /* Every kind in every format: the first and last bytes are those of the format, and it is not a blank. */
 START_TEST(drawing)
@@ -354,6 +383,7 @@ int main(void)
     tcase_add_test(data, scatter);
     tcase_add_test(data, errors);
     tcase_add_test(data, weeks);
+    tcase_add_test(data, links);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, wrong_result);
     tcase_add_test(data, palette);
