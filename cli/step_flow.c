@@ -106,6 +106,22 @@ static enum status flaps_load(struct invocation *call, struct step_flow *flow)
     return STATUS_OK;
 }
 
+/* Faults of NVLink reach only what the fabric carries of it. */
+static void nvlink_note(struct invocation *call)
+{
+    static const char *const names[] = {"link", "flap"};
+    int n;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const *texts = option_list(call, names[i], &n);
+        for (int t = 0; t < n; t++)
+            if (strncmp(texts[t], "nvlink:", 7) == 0)
+                diag_note(&call->diags, (struct place){0},
+                          "--%s %s: messages inside an NVLink domain slow down; collectives there keep their closed-form time",
+                          names[i], texts[t]);
+    }
+}
+
 enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
                            struct step_options *how)
 {
@@ -126,6 +142,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
         fabric_free(&flow->fabric);
         return status;
     }
+    nvlink_note(call);
     flow->placement = memory_new((size_t)setup->setting.gpus, sizeof *flow->placement);
     placement_fill(placement, &setup->layout, &flow->fabric, call->seed, flow->placement);
     struct router router = fabric_options_router(call, &flow->fabric);
