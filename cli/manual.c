@@ -108,22 +108,49 @@ void help_manual(FILE *out)
     fputs(environment, out);
 }
 
+/* What may stand behind an option: its choices, or names of the catalog. */
+static void write_values(FILE *out, const struct option_row *row)
+{
+    static const char *const kinds[][2] = {{"model", "models"}, {"cluster", "clusters"}, {"gpu", "gpus"}};
+    const char *names = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(row->name, kinds[i][0]) == 0 && strcmp(row->argument, "NAME|FILE") == 0)
+            names = kinds[i][1];
+    if (!row->choices && !names)
+        return;
+    fprintf(out, "        --%s) values=\"", row->name);
+    for (size_t i = 0; row->choices && row->choices[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", row->choices[i]);
+    if (names)
+        fprintf(out, "$(msim catalog %s --format csv 2>/dev/null | sed -e 1d -e 's/,.*//')", names);
+    fputs("\" ;;\n", out);
+}
+
+static void complete_command(FILE *out, const struct command *command)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    int n = command_rows(command, rows);
+    fprintf(out, "    %s)\n        words=\"", command->name);
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s--%s", i ? " " : "", rows[i]->name);
+    fputs("\"\n        case $before in\n", out);
+    for (int i = 0; i < n; i++)
+        write_values(out, rows[i]);
+    fputs("        esac ;;\n", out);
+}
+
 void help_completion(FILE *out)
 {
     fputs("# bash completion for msim; made from its option tables\n_msim()\n{\n", out);
-    fputs("    local word=${COMP_WORDS[COMP_CWORD]} words=\n    case ${COMP_WORDS[1]} in\n", out);
-    for (const struct command *const *c = commands; *c; c++) {
-        const struct option_row *rows[MAX_OPTIONS];
-        int n = command_rows(*c, rows);
-        fprintf(out, "    %s) words=\"", (*c)->name);
-        for (int i = 0; i < n; i++)
-            fprintf(out, "%s--%s", i ? " " : "", rows[i]->name);
-        fputs("\" ;;\n", out);
-    }
+    fputs("    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= values=\n", out);
+    fputs("    case ${COMP_WORDS[1]} in\n", out);
+    for (const struct command *const *c = commands; *c; c++)
+        complete_command(out, *c);
     fputs("    esac\n    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"help --version --help", out);
     for (const struct command *const *c = commands; *c; c++)
         fprintf(out, " %s", (*c)->name);
     fputs("\"\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n", out);
+    fputs("    elif [ -n \"$values\" ]; then\n        COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n", out);
     fputs("    elif [ \"${word#-}\" != \"$word\" ]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n", out);
     fputs("    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\ncomplete -F _msim msim\n", out);
 }
