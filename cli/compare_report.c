@@ -95,6 +95,7 @@ static void row_columns(struct table *table)
     table_column(table, "predicted", "s", ALIGN_RIGHT);
     table_column(table, "error", "%", ALIGN_RIGHT);
     table_column(table, "memory", "GiB", ALIGN_RIGHT);
+    table_column(table, "", NULL, ALIGN_LEFT);
 }
 
 /* The dimensions that differ from one, short. */
@@ -117,16 +118,19 @@ static void layout_brief(const struct measurement *run, char *buffer, size_t siz
                                                        : "");
 }
 
-static void memory_cell(struct table *table, const struct compared *row)
+static void memory_cells(struct table *table, const struct compared *row)
 {
     if (!row->legal) {
         table_cell(table, "-");
+        table_cell(table, "%s", "");
         return;
     }
     bool over = row->memory.total > row->capacity;
-    if (over != row->run->oom)
-        table_tint(table, TINT_BAD);
-    table_cell(table, "%.1f%s", row->memory.total / GIB, over ? " !" : "  ");
+    enum tint tint = over != row->run->oom ? TINT_BAD : TINT_NONE;
+    table_tint(table, tint);
+    table_cell(table, "%.1f", row->memory.total / GIB);
+    table_tint(table, tint);
+    table_cell(table, "%s", over ? "over" : "");
 }
 
 static void row_cells(struct table *table, const struct compared *row, const struct comparison *item)
@@ -151,7 +155,7 @@ static void row_cells(struct table *table, const struct compared *row, const str
     } else {
         table_cell(table, "-");
     }
-    memory_cell(table, row);
+    memory_cells(table, row);
 }
 
 static void write_rows(const struct comparing *comparing, const struct invocation *call)

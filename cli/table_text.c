@@ -1,6 +1,6 @@
 /*
  * A table for people. One that is wider than the terminal is made narrower, as far as it needs to be, in this order: headings go
- * over several lines; columns that say the same in every row are said once, below; the widest column of texts is wrapped.
+ * over several lines; columns that say the same in every row are said once, below; columns of texts are wrapped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -110,26 +110,45 @@ static bool says_the_same(const struct table *table, size_t column)
     return same;
 }
 
-/* The widest column of texts takes what the others leave. */
-static void squeeze_texts(struct view *view)
-{
-    size_t widest = SIZE_MAX;
-    for (size_t c = 0; c < view->table->n_columns; c++)
-        if (!view->hidden[c] && view->table->columns[c].align == ALIGN_LEFT &&
-            (widest == SIZE_MAX || view->widths[c] > view->widths[widest]))
-            widest = c;
-    if (widest == SIZE_MAX)
-        return;
-    int left = view->width - (total_width(view) - view->widths[widest]);
-    if (left < NARROWEST_TEXT)
-        left = NARROWEST_TEXT;
-    if (left < view->widths[widest])
-        view->widths[widest] = left;
-}
-
 static bool too_wide(const struct view *view)
 {
     return view->width > 0 && total_width(view) > view->width;
+}
+
+/* The narrowest that a column of texts may be: no word is taken apart. */
+static int least_width(const struct view *view, size_t column)
+{
+    int least = longest_piece(view->titles[column]);
+    for (size_t row = 0; row < count_rows(view->table); row++) {
+        int width = longest_piece(cell_text(view->table, row, column));
+        least = width > least ? width : least;
+    }
+    return least > NARROWEST_TEXT ? least : NARROWEST_TEXT;
+}
+
+/* The column of texts that can give most; SIZE_MAX: none can give any. */
+static size_t most_generous(const struct view *view)
+{
+    size_t best = SIZE_MAX;
+    int most = 0;
+    for (size_t c = 0; c < view->table->n_columns; c++) {
+        bool texts = !view->hidden[c] && view->table->columns[c].align == ALIGN_LEFT;
+        int spare = texts ? view->widths[c] - least_width(view, c) : 0;
+        if (spare > most) {
+            most = spare;
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* One column of texts after another gives what is too much, as far as it can. */
+static void squeeze_texts(struct view *view)
+{
+    for (size_t c; too_wide(view) && (c = most_generous(view)) != SIZE_MAX;) {
+        int least = least_width(view, c), wanted = view->widths[c] - (total_width(view) - view->width);
+        view->widths[c] = wanted > least ? wanted : least;
+    }
 }
 
 static void fit(struct view *view)
@@ -141,8 +160,7 @@ static void fit(struct view *view)
     }
     for (size_t c = 1; c < table->n_columns && too_wide(view); c++)
         view->hidden[c] = says_the_same(table, c);
-    if (too_wide(view))
-        squeeze_texts(view);
+    squeeze_texts(view);
 }
 
 static char *title_with_unit(const struct table_column *column)
