@@ -202,9 +202,10 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
         write_csv(call, s, outcomes, n);
         return STATUS_OK;
     }
-    fprintf(call->out, "%s on %d x %s, %.6g d of %s, policy %s, %" PRId64 " replicas\n\n", e->model.name, e->gpus,
-            e->cluster.gpu.name, seconds(s->options.horizon) / 86400, s->has_model ? s->model.name : e->faults.trace,
-            s->has_policy ? s->policy.name : "replay", n);
+    char horizon[32];
+    fprintf(call->out, "%s on %d x %s, %s of %s, policy %s, %" PRId64 " replicas\n\n", e->model.name, e->gpus,
+            e->cluster.gpu.name, horizon_text(s->options.horizon, horizon, sizeof horizon),
+            s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay", n);
     write_table(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     for (int i = 0; i < s->report.n_assumptions; i++)

@@ -132,7 +132,7 @@ static void plain_row(struct table *table, const char *what, double seconds)
 {
     char text[64];
     quantity_format(seconds, DIM_TIME, text, sizeof text);
-    optimum_row(table, what, "", text);
+    optimum_row(table, what, "", seconds > 0 && isfinite(seconds) ? text : "-");
     no_cells(table, 3);
 }
 

@@ -98,12 +98,21 @@ static char *duration_text(nanos time, char *buffer, size_t size)
     return buffer;
 }
 
+char *horizon_text(nanos horizon, char *buffer, size_t size)
+{
+    double days = seconds(horizon) / 86400;
+    if (days < 1)
+        return quantity_format(seconds(horizon), DIM_TIME, buffer, size);
+    snprintf(buffer, size, "%.6g d", days);
+    return buffer;
+}
+
 static void write_head(const struct invocation *call, const struct run_report *report)
 {
     const struct experiment *e = report->experiment;
-    char step[32], interval[32], block[32], restart[32], detect[32];
-    fprintf(call->out, "%s on %d x %s (%" PRId32 " nodes of %s), %.6g d of %s\n", e->model.name, e->gpus, e->cluster.gpu.name,
-            report->options->nodes, e->cluster.name, seconds(report->result->horizon) / 86400,
+    char step[32], interval[32], block[32], restart[32], detect[32], horizon[32];
+    fprintf(call->out, "%s on %d x %s (%" PRId32 " nodes of %s), %s of %s\n", e->model.name, e->gpus, e->cluster.gpu.name,
+            report->options->nodes, e->cluster.name, horizon_text(report->result->horizon, horizon, sizeof horizon),
             e->faults.model[0] ? e->faults.model : e->faults.trace);
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);

@@ -47,6 +47,9 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out);
 /* Why: the fault's cause, or that there was none. */
 const char *incident_cause(const struct run_report *report, const struct incident *incident);
 
+/* "54 d", or what suits less than a day. Returns buffer. */
+char *horizon_text(nanos horizon, char *buffer, size_t size);
+
 /* Parts that stand alone for tests: a bar of `width` characters, one per stretch of the series, 0 to 100 % of goodput. */
 char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size);
 
