@@ -198,6 +198,7 @@ if ! command -v nvidia-smi >/dev/null && [ -z "${MSIM_CAMPAIGN_DRY:-}" ]; then
     exit 77
 fi
 : >"$out/summary.txt"
+export PATH=$PATH:/usr/local/cuda/bin # compute-sanitizer and nvcc, where nobody put them there
 find_libraries
 export MSIM_DATA=${MSIM_DATA:-$PWD/model/spec}
 stage machine 20 bash -c "$(declare -f machine); machine"
@@ -229,6 +230,7 @@ stage validate_tp2 60 bash -c 'validate 2 validate_tp2 --layout tp=2,sp=1,mb=1'
 stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,schedule=interleaved,mb=1'
 stage validate_zero3 60 bash -c 'validate 2 validate_zero3 --layout dp=2,zero=3,mb=1'
 stage validate_experts 60 bash -c "validate 2 validate_experts $experts --layout dp=2,ep=2,mb=1 --global-batch 4"
+stage validate_predict 60 bash -c 'validate 2 validate_predict --set model.mtp_layers=1 --dropout 0.1 --clip 1 --layout tp=2,sp=1,mb=1'
 stage validate_tp2_pp2 70 bash -c 'validate 4 validate_tp2_pp2 --layout tp=2,pp=2,mb=1'
 stage program_tp2 40 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
 stage nccl_4_ranks 50 bash -c "exchanges 4 $meeting/four 40"
@@ -236,7 +238,7 @@ stage nccl_rank_leaves 40 bash -c "exchanges 2 $meeting/leaves 10 1"
 stage memcheck 70 bash -c 'sanitize memcheck "$bin/kernel_check" 2 60'
 stage racecheck 70 bash -c 'sanitize racecheck "$bin/kernel_check" 1 40'
 stage synccheck 30 bash -c 'sanitize synccheck "$bin/kernel_check" 1 40'
-stage validate_cpu 40 bash -c 'device=cpu validate 1 validate_cpu'
+stage validate_cpu 60 bash -c 'device=cpu validate 1 validate_cpu --set model.layers=2 --steps 2' # carried binaries have a slow BLAS
 
 if [ -s "$out/kernel_time.csv" ]; then
     echo
