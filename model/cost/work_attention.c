@@ -67,6 +67,7 @@ static void score_gemm(struct layer_builder *b, const struct work_attention *a, 
         gemm.k = a->key_tokens;
     }
     gemm.count = (int32_t)(a->batch * a->heads);
+    gemm.sliced = true;
     double flops = 2.0 * gemm.count * (double)gemm.m * (double)gemm.n * (double)gemm.k;
     struct work work = {.kind = WORK_GEMM,
                         .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_ATTENTION,

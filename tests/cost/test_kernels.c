@@ -50,6 +50,22 @@ START_TEST(gemm_reaches_the_peak_fraction_when_large)
 }
 END_TEST
 
+/* A head of 108 in 16 bits is no multiple of 16 bytes: 312 TFLOP/s become 19.5. */
+START_TEST(slices_that_are_not_aligned_miss_the_tensor_cores)
+{
+    struct gpu gpu = plain_gpu();
+    gpu.peak_flops[PRECISION_FP32] = gpu.peak_flops[PRECISION_BF16] / 16;
+    struct work_gemm g = {.m = 8192, .n = 8192, .k = 108 * 64, .count = 1, .precision = PRECISION_BF16, .output_bytes = 2};
+    double filled = gemm_cost(&gpu, &g).compute_s;
+    g.sliced = true;
+    ck_assert_double_eq(gemm_cost(&gpu, &g).compute_s, filled);
+    g.k -= 4;
+    ck_assert_double_gt(gemm_cost(&gpu, &g).compute_s, 15 * filled);
+    g.sliced = false;
+    ck_assert_double_eq(gemm_cost(&gpu, &g).compute_s, filled); /* frameworks pad what a layer multiplies */
+}
+END_TEST
+
 START_TEST(thin_gemm_is_limited_by_memory)
 {
     struct gpu gpu = plain_gpu();
@@ -272,6 +288,7 @@ Suite *suite_kernels(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, gemm_pays_for_whole_waves);
     tcase_add_test(all, gemm_reaches_the_peak_fraction_when_large);
+    tcase_add_test(all, slices_that_are_not_aligned_miss_the_tensor_cores);
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
     tcase_add_test(all, gemm_grows_with_every_dimension);
     tcase_add_test(all, a_gpu_without_bf16_takes_fp16);
