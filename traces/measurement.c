@@ -156,6 +156,16 @@ static void assume_line(const struct measurement_reading *reading, struct measur
     row->model.linear_bias = row->model.qkv_bias = false;
 }
 
+/* Megatron-LM (since 2021) and DeepSpeed cut what a stage sends among its tensor-parallel ranks unasked; tables rarely say so. */
+static void assume_messages(struct measurement *row)
+{
+    const feature_set cut = FEATURE_BIT(SCATTER_GATHER_P2P);
+    if (row->layout.tp == 1 || row->layout.pp == 1 || !(row->layout.features & FEATURE_BIT(FUSED_OPS)))
+        return;
+    row->layout.features |= cut;
+    row->job.features |= cut;
+}
+
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
 static void read_outcome(struct measurement_reading *reading, struct measurement *row)
@@ -233,6 +243,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     assume_window(row);
     read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
     assume_line(reading, row);
+    assume_messages(row);
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     read_outcome(reading, row);
