@@ -210,6 +210,45 @@ static struct yaml_node *resolve_gpu(struct yaml_node *cluster, struct arena *ar
     return tree ? yaml_with(yaml_without(cluster, "gpu", arena), "gpu", tree, arena) : NULL;
 }
 
+static bool rate_of(const struct yaml_node *node, double *rate)
+{
+    char why[128];
+    return node->kind == YAML_SCALAR && quantity_parse(node->text, DIM_RATE, rate, why, sizeof why) == STATUS_OK && *rate > 0;
+}
+
+/*
+ * Collectives inside an NVLink domain run at the fitted rates of `nccl`, which are of the links they were measured over. A GPU
+ * that takes them from its base but has links of its own gets the same share of those.
+ */
+static struct yaml_node *rates_follow_links(const struct yaml_node *under, struct yaml_node *over, struct arena *arena,
+                                            struct diags *diags)
+{
+    static const char *const rates[] = {"rate", "nvls_rate"};
+    const struct yaml_node *was = yaml_find(under, "nvlink_rate"), *is = yaml_find(over, "nvlink_rate");
+    const struct yaml_node *fitted = yaml_find(under, "nccl");
+    double before, now, rate;
+    char text[64];
+    if (!was || !is || !fitted || yaml_find(yaml_find(over, "nccl"), "rate") || !rate_of(was, &before) || !rate_of(is, &now) ||
+        before == now)
+        return over;
+    const char *place = is->at.file;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        const struct yaml_node *node = yaml_find(fitted, rates[i]);
+        char path[32];
+        if (!node || !rate_of(node, &rate))
+            continue;
+        snprintf(text, sizeof text, "%.4gGB/s", rate * now / before / 1e9);
+        snprintf(path, sizeof path, "nccl.%s", rates[i]);
+        over = yaml_with(over, path, yaml_scalar(place, text, arena), arena);
+    }
+    const struct yaml_node *source = yaml_find(fitted, "source");
+    char words[SOURCE_SIZE];
+    snprintf(words, sizeof words, "%.*s; rates scaled with nvlink_rate", SOURCE_SIZE - 48, source ? source->text : "of the base");
+    over = yaml_with(over, "nccl.source", yaml_scalar(place, words, arena), arena);
+    diag_note(diags, is->at, "nvlink_rate: the fitted rates of collectives (nccl) follow it, %.3g of the base's", now / before);
+    return over;
+}
+
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *layers[BASES_MAX];
@@ -236,8 +275,11 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
         }
     }
     struct yaml_node *tree = layers[n - 1];
-    for (int i = n - 2; i >= 0; i--)
+    for (int i = n - 2; i >= 0; i--) {
+        if (kind == CATALOG_GPUS)
+            layers[i] = rates_follow_links(tree, layers[i], arena, diags);
         tree = yaml_overlay(tree, layers[i], arena);
+    }
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
 }
 
@@ -260,6 +302,13 @@ static enum status read_transformer(const struct yaml_node *tree, struct transfo
     return STATUS_OK;
 }
 
+/* Nobody writes a GPU's fitted groups from nothing. */
+static void hint_at_base(const struct yaml_node *gpu, struct diags *diags)
+{
+    if (gpu && gpu->kind == YAML_MAPPING && !(yaml_find(gpu, "gemm") && yaml_find(gpu, "attention") && yaml_find(gpu, "nccl")))
+        diag_note(diags, gpu->at, "`base: NAME` takes what is left out from another GPU, such as h100-sxm");
+}
+
 static enum status read_gpu(const struct yaml_node *tree, struct gpu *object, struct diags *diags)
 {
     struct gpu gpu = {0};
@@ -267,6 +316,8 @@ static enum status read_gpu(const struct yaml_node *tree, struct gpu *object, st
     schema_read(&gpu_schema, tree, &gpu, diags);
     if (diags->n_errors == before)
         gpu_complete(&gpu, tree, diags);
+    else
+        hint_at_base(tree, diags);
     if (diags->n_errors > before)
         return STATUS_BAD_INPUT;
     *object = gpu;
@@ -278,6 +329,8 @@ static enum status read_cluster(const struct yaml_node *tree, struct cluster *ob
     struct cluster cluster = {0};
     size_t before = diags->n_errors;
     schema_read(&cluster_schema, tree, &cluster, diags);
+    if (diags->n_errors > before)
+        hint_at_base(yaml_find(tree, "gpu"), diags);
     if (diags->n_errors == before)
         gpu_complete(&cluster.gpu, yaml_find(tree, "gpu"), diags);
     if (diags->n_errors == before)

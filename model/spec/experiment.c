@@ -151,9 +151,8 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
 {
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     if (e->gpus > all)
-        diag_error(diags, at, "gpus: %d are more than the cluster has: %d (%d node%s of %d)%s", e->gpus, all, e->cluster.nodes,
-                   e->cluster.nodes == 1 ? "" : "s", gpn,
-                   e->cluster.nodes == 1 ? "; cluster.nodes makes more of a single node" : "");
+        diag_error(diags, at, "gpus: %d are more than the cluster has: %d (%d node%s of %d); cluster.nodes=%d would hold them",
+                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, e->gpus / gpn + (e->gpus % gpn != 0));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)

@@ -104,6 +104,31 @@ START_TEST(an_entry_without_a_source_is_refused)
 }
 END_TEST
 
+/* Collectives cannot be faster than the links that the entry gives itself: 200 of 450 GB/s leave 4/9 of 382.9 GB/s. */
+START_TEST(rates_of_collectives_follow_the_links)
+{
+    static const char slower[] = "source: x\nbase: h100-sxm\nnvlink_rate: 200GB/s\n";
+    static const char measured[] = "source: x\nbase: h100-sxm\nnvlink_rate: 200GB/s\nnccl: {rate: 150GB/s}\n";
+    struct diags diags = {0};
+    struct gpu base, gpu;
+    ck_assert_int_eq(catalog_gpu("h100-sxm", &base, &diags), STATUS_OK);
+    ck_assert_int_eq(catalog_gpu(temporary_file("g.yaml", slower, strlen(slower)), &gpu, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(gpu.nccl_rate, base.nccl_rate * 200 / 450, 1e-3 * base.nccl_rate);
+    ck_assert_double_eq_tol(gpu.nvls_rate, base.nvls_rate * 200 / 450, 1e-3 * base.nvls_rate);
+    ck_assert_ptr_nonnull(strstr(gpu.nccl_source, "rates scaled with nvlink_rate"));
+    ck_assert_int_eq(catalog_gpu(temporary_file("g.yaml", measured, strlen(measured)), &gpu, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(gpu.nccl_rate, 150e9, 1);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(a_gpu_that_leaves_out_what_is_fitted)
+{
+    static const char text[] = "source: x\npeak: {bf16: 200TFLOPS}\n";
+    assert_contains(said_of_gpu(temporary_file("g.yaml", text, strlen(text))), "note: `base: NAME` takes what is left out");
+}
+END_TEST
+
 START_TEST(bases_that_go_round)
 {
     static const char text[] = "source: x\nbase: ./loop.yaml\n";
@@ -246,6 +271,8 @@ int main(void)
     tcase_add_test(tests, every_truncation_is_explained);
     tcase_add_test(tests, a_file_named_in_a_file);
     tcase_add_test(tests, an_entry_without_a_source_is_refused);
+    tcase_add_test(tests, rates_of_collectives_follow_the_links);
+    tcase_add_test(tests, a_gpu_that_leaves_out_what_is_fitted);
     tcase_add_test(tests, bases_that_go_round);
     tcase_add_test(tests, names_that_are_none);
     tcase_add_test(tests, kinds_are_told_apart);
