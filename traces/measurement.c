@@ -29,9 +29,12 @@ static void warn_unknown_feature(struct measurement_reading *reading, const char
     reading->unknown_features[reading->n_unknown++] = memory_copy_text(name);
 }
 
+/* An empty cell names no feature; a table without the column says nothing of them, as a job that names none. */
 static feature_set read_features(struct measurement_reading *reading)
 {
     feature_set set = 0;
+    if (reading->columns[COLUMN_FEATURES] < 0)
+        return FEATURES_USUAL;
     const char *p = reading_text(reading, COLUMN_FEATURES);
     while (*p) {
         char name[64];
@@ -250,6 +253,16 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     return !reading->unusable;
 }
 
+/* Whether the catalog says what the shape columns of a row leave open. */
+static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
+{
+    const char *name = csv_cell(reading->csv, row, reading->columns[COLUMN_MODEL]);
+    for (size_t i = 0; i < reading->n_models; i++)
+        if (strcmp(reading->models[i].name, name) == 0)
+            return reading->models[i].found;
+    return false;
+}
+
 /* What is assumed for empty cells must be said: in one line a table. */
 static void note_defaults(const struct measurement_reading *reading)
 {
@@ -273,13 +286,17 @@ static void note_defaults(const struct measurement_reading *reading)
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults && used < sizeof text; i++) {
         size_t n_empty = 0;
         for (size_t row = 0; row < reading->csv->n_rows; row++)
-            n_empty += *csv_cell(reading->csv, row, reading->columns[defaults[i].column]) == '\0';
+            n_empty += *csv_cell(reading->csv, row, reading->columns[defaults[i].column]) == '\0' &&
+                       !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
         if (n_empty)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
                                      measurement_columns[defaults[i].column].name, defaults[i].taken);
     }
+    struct place table = {.file = reading->csv->name};
     if (used)
-        diag_note(reading->diags, (struct place){.file = reading->csv->name}, "assumed where cells are empty: %s", text);
+        diag_note(reading->diags, table, "assumed where cells are empty: %s", text);
+    if (reading->columns[COLUMN_FEATURES] < 0)
+        diag_note(reading->diags, table, "there is no column 'features': those of current training stacks are assumed");
 }
 
 static void reading_free(struct measurement_reading *reading)
@@ -291,12 +308,22 @@ static void reading_free(struct measurement_reading *reading)
     free(reading->clusters);
 }
 
+/* Where there is a column of models, the catalog can stand for the columns of their shape. */
+static enum status find_columns(struct measurement_reading *reading)
+{
+    struct csv_column expected[N_COLUMNS];
+    memcpy(expected, measurement_columns, sizeof expected);
+    if (csv_table_column(reading->csv, measurement_columns[COLUMN_MODEL].name) >= 0)
+        expected[COLUMN_LAYERS].required = expected[COLUMN_HIDDEN].required = expected[COLUMN_HEADS].required = false;
+    return csv_table_columns(reading->csv, expected, N_COLUMNS, reading->columns, reading->diags);
+}
+
 enum status measurement_table_build(struct csv_table *csv, struct measurement_table *table, struct diags *diags)
 {
     struct measurement_reading reading = {.csv = csv, .diags = diags};
     struct measurement_table built = {0};
     size_t errors_before = diags->n_errors, capacity = 0;
-    if (csv_table_columns(csv, measurement_columns, N_COLUMNS, reading.columns, diags) == STATUS_OK) {
+    if (find_columns(&reading) == STATUS_OK) {
         csv_table_note_unknown_columns(csv, measurement_columns, N_COLUMNS, diags);
         for (reading.row = 0; reading.row < csv->n_rows; reading.row++) {
             built.items = memory_grow(built.items, &capacity, built.n_items + 1, sizeof *built.items);

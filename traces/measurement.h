@@ -7,6 +7,8 @@
  *     tp pp [vpp] [cp] dp [ep] [zero] [sequence_parallel] micro_batch global_batch recompute precision [schedule] [features]
  *     [outcome] step_time_s [mfu_pct] [assumed] [source]
  *
+ * With a column `model` also `layers`, `hidden` and `heads` may be missing: then every row names a model of the catalog.
+ *
  * A row becomes the model, cluster, job and layout that the simulator takes:
  *
  *   model     A catalog name gives the details that columns cannot (norm, biases, experts); the shape columns that are there win
@@ -20,7 +22,8 @@
  *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
  *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
- *   features  between semicolons; a name nobody knows is warned of once and left out.
+ *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
+ *             the column is missing altogether rows have those of current training stacks, as a job that names none.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
  * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision

@@ -353,6 +353,25 @@ START_TEST(missing_columns)
 }
 END_TEST
 
+/* A catalog name stands for the columns of the shape, and no column of features for what stacks do unasked. */
+START_TEST(own_runs_need_few_columns)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,recompute,precision,step_time_s\n"
+                           "a,llama3-8b,h100-sxm,64,8192,2,1,32,1,128,none,bf16,3\n"
+                           "b,nobodys,h100-sxm,64,8192,2,1,32,1,128,none,bf16,3\n",
+                           &table, &diags),
+                     STATUS_OK);
+    ck_assert_uint_eq(table.n_items, 1);
+    ck_assert_uint_eq(table.n_skipped, 1);
+    ck_assert_int_eq(table.items[0].model.layers, 32);
+    ck_assert_uint_eq(table.items[0].job.features, FEATURES_USUAL);
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
 static void expect_all_usable(const char *pattern, size_t n_expected)
 {
     glob_t files = {0};
@@ -407,6 +426,7 @@ int main(void)
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);
+    tcase_add_test(rows, own_runs_need_few_columns);
     tcase_add_test(rows, published_tables);
     tcase_add_test(rows, shared_tables);
     suite_add_tcase(suite, rows);
