@@ -43,7 +43,7 @@ do for [i = 1:6] {
     set bmargin at screen 0.895 - line * 0.47 - 0.35
     if (i > 1) { unset label 1 }
     if (links[i] > 0) {
-        set title sprintf("%s\n%d links, mean %.2f %%, most %.1f %%", titles[i], links[i], means[i], tops[i]) font remark_font offset 0,-0.4
+        set title sprintf("%s\n%d links, mean %.2f %%, most %.2f %%", titles[i], links[i], means[i], tops[i]) font remark_font offset 0,-0.4
         set xlabel across[column + 1] font remark_font offset 0,0.5
         set ylabel below[column + 1] font remark_font offset 1.2,0
         n = ports[i]
