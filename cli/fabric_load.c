@@ -90,7 +90,7 @@ static void load_table(struct invocation *call, const struct summary *summary)
 
     table_column(&table, "while all send", NULL, ALIGN_LEFT);
     table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
-    table_column(&table, "of demand", "%", ALIGN_RIGHT);
+    table_column(&table, "of NIC share", "%", ALIGN_RIGHT);
     if (summary->repeats > 1)
         table_column(&table, "spread over seeds", "%", ALIGN_RIGHT);
     for (int i = 0; i < N_TOLD; i++) {

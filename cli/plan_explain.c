@@ -1,5 +1,6 @@
 #include "cli/plan_explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,12 @@ enum status explanation_make(const char *asked, const struct setting *setting, c
 
 /* --- text --- */
 
+/* What a plan is shown beside. */
+struct beside {
+    const char *name;
+    const struct ranked_plan *plan;
+};
+
 static void write_layout(const char *what, const struct layout *layout, FILE *out)
 {
     char text[160];
@@ -119,17 +126,23 @@ static void write_group(const struct layout *layout, const struct setting *setti
     if (span.domains == 1)
         fprintf(out, " in one NVLink domain\n");
     else
-        fprintf(out, " over %d NVLink domains, %d leaves, %d pods; %d such groups share a NIC\n", span.domains, span.leaves,
-                span.pods, span.sharing);
+        fprintf(out, " over %d NVLink domains, %d %s, %d pod%s; ", span.domains, span.leaves,
+                span.leaves == 1 ? "leaf" : "leaves", span.pods, span.pods == 1 ? "" : "s");
+    if (span.domains > 1 && span.sharing == 1)
+        fputs("no other such group on its NICs\n", out);
+    else if (span.domains > 1)
+        fprintf(out, "%d such groups share a NIC\n", span.sharing);
 }
 
 static void write_facts(const struct explanation *x, const struct setting *setting, FILE *out)
 {
     const struct layout *layout = &x->plan.plan.layout;
     double step_s = ranked_step_s(&x->plan);
-    fprintf(out, "        %lld micro-batches of %d per replica, %d model chunks of %.1f layers\n",
-            (long long)layout_micro_batches(layout, setting->job), layout->micro_batch, layout->pp * layout->vpp,
-            (double)setting->model->layers / (layout->pp * layout->vpp));
+    long long micro_batches = layout_micro_batches(layout, setting->job);
+    int chunks = layout->pp * layout->vpp;
+    fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
+            micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
+            (double)setting->model->layers / chunks);
     static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if ((kinds[i] != GROUP_EP && kinds[i] != GROUP_EXPERT_DP) || setting->model->moe.experts > 0)
@@ -139,6 +152,15 @@ static void write_facts(const struct explanation *x, const struct setting *setti
             100 * (x->plan.plan.estimate.step_s / step_s - 1));
 }
 
+/* "+1.25", and "0.00" for what the digits shown make none. */
+static void difference_cell(struct table *table, double value, int digits)
+{
+    if (fabs(value) < 0.5 * pow(10, -digits))
+        table_cell(table, "%.*f", digits, 0.0);
+    else
+        table_cell(table, "%+.*f", digits, value);
+}
+
 static void seconds_row(struct table *table, const char *name, double here, double step_s, double best, double closed)
 {
     table_cell(table, "%s", name);
@@ -146,26 +168,26 @@ static void seconds_row(struct table *table, const char *name, double here, doub
     table_cell(table, "%.1f", 100 * here / step_s);
     table_cell(table, "%.4f", best);
     table_tint(table, here - best > 0.005 * step_s ? TINT_BAD : best - here > 0.005 * step_s ? TINT_GOOD : TINT_NONE);
-    table_cell(table, "%+.4f", here - best);
+    difference_cell(table, here - best, 4);
     table_cell(table, "%.4f", closed);
 }
 
-static void write_seconds(const struct explanation *x, const struct ranked_plan *best, struct invocation *call)
+static void write_seconds(const struct explanation *x, const struct beside *beside, struct invocation *call)
 {
-    const struct cost_by_class *here = ranked_breakdown(&x->plan), *there = ranked_breakdown(best);
+    const struct cost_by_class *here = ranked_breakdown(&x->plan), *there = ranked_breakdown(beside->plan);
     const struct cost_by_class *closed = &x->plan.plan.estimate.by_class;
     double step_s = ranked_step_s(&x->plan);
     struct table table = {0};
     table_column(&table, "where the time goes", NULL, ALIGN_LEFT);
     table_column(&table, "this", "s", ALIGN_RIGHT);
     table_column(&table, "of step", "%", ALIGN_RIGHT);
-    table_column(&table, "best", "s", ALIGN_RIGHT);
+    table_column(&table, beside->name, "s", ALIGN_RIGHT);
     table_column(&table, "more", "s", ALIGN_RIGHT);
     table_column(&table, "closed form", "s", ALIGN_RIGHT);
     for (int i = 0; i < N_WORK_CLASSES; i++)
         if (here->s[i] > 0 || there->s[i] > 0 || closed->s[i] > 0)
             seconds_row(&table, work_class_name((enum work_class)i), here->s[i], step_s, there->s[i], closed->s[i]);
-    seconds_row(&table, "step", step_s, step_s, ranked_step_s(best), x->plan.plan.estimate.step_s);
+    seconds_row(&table, "step", step_s, step_s, ranked_step_s(beside->plan), x->plan.plan.estimate.step_s);
     table_write(&table, call);
     table_free(&table);
 }
@@ -175,19 +197,19 @@ static void memory_row(struct table *table, const char *name, double here, doubl
     table_cell(table, "%s", name);
     table_cell(table, "%.2f", here / GIB);
     table_cell(table, "%.2f", best / GIB);
-    table_cell(table, "%+.2f", (here - best) / GIB);
+    difference_cell(table, (here - best) / GIB, 2);
 }
 
-static void write_memory(const struct explanation *x, const struct ranked_plan *best, const struct setting *setting,
+static void write_memory(const struct explanation *x, const struct beside *beside, const struct setting *setting,
                          struct invocation *call)
 {
     const struct footprint *here = &x->memory;
     struct footprint there;
-    footprint_peak(&best->plan.layout, setting, &there, NULL);
+    footprint_peak(&beside->plan->plan.layout, setting, &there, NULL);
     struct table table = {0};
     table_column(&table, "where the memory goes", NULL, ALIGN_LEFT);
     table_column(&table, "this", "GiB", ALIGN_RIGHT);
-    table_column(&table, "best", "GiB", ALIGN_RIGHT);
+    table_column(&table, beside->name, "GiB", ALIGN_RIGHT);
     table_column(&table, "more", "GiB", ALIGN_RIGHT);
     memory_row(&table, "weights", here->weights, there.weights);
     memory_row(&table, "gradients", here->gradients, there.gradients);
@@ -221,9 +243,20 @@ static void write_hint(const struct layout *layout, const struct setting *settin
     fputs(" --explain shows each kernel and exchange\n", out);
 }
 
-void explanation_write(const struct explanation *explanation, const struct ranked_plan *best, const struct setting *setting,
-                       struct invocation *call)
+/* The best plan, or the next one where the best is what is explained. */
+static struct beside beside_of(const struct explanation *x, const struct ranked_plan *plans, int n_plans)
 {
+    const struct layout *this = &x->plan.plan.layout, *best = &plans[0].plan.layout;
+    char texts[2][160];
+    bool same = n_plans > 1 && this->features == best->features &&
+                strcmp(layout_format(this, texts[0], sizeof texts[0]), layout_format(best, texts[1], sizeof texts[1])) == 0;
+    return (struct beside){.name = same ? "next" : "best", .plan = &plans[same]};
+}
+
+void explanation_write(const struct explanation *explanation, const struct ranked_plan *plans, int n_plans,
+                       const struct setting *setting, struct invocation *call)
+{
+    struct beside beside = beside_of(explanation, plans, n_plans);
     bool text = call->format == FORMAT_TEXT;
     if (text) {
         write_layout("this", &explanation->plan.plan.layout, call->out);
@@ -231,15 +264,15 @@ void explanation_write(const struct explanation *explanation, const struct ranke
             fprintf(call->out, "        is not legal: %s\n", explanation->why);
         else
             write_facts(explanation, setting, call->out);
-        write_layout("best", &best->plan.layout, call->out);
+        write_layout(beside.name, &beside.plan->plan.layout, call->out);
         fputc('\n', call->out);
     }
     if (explanation->reason != LAYOUT_LEGAL)
         return;
-    write_seconds(explanation, best, call);
+    write_seconds(explanation, &beside, call);
     if (!text)
         return;
-    write_memory(explanation, best, setting, call);
+    write_memory(explanation, &beside, setting, call);
     write_hint(&explanation->plan.plan.layout, setting, call->out);
 }
 

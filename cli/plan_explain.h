@@ -25,8 +25,9 @@ struct explanation {
 MUST_CHECK enum status explanation_make(const char *asked, const struct setting *setting, const struct ranked_plan *plans,
                                         int n_plans, int threads, struct explanation *explanation, struct diags *diags);
 
-void explanation_write(const struct explanation *explanation, const struct ranked_plan *best, const struct setting *setting,
-                       struct invocation *call);
+/* A plan beside the best one; the best beside the next. */
+void explanation_write(const struct explanation *explanation, const struct ranked_plan *plans, int n_plans,
+                       const struct setting *setting, struct invocation *call);
 json_t *explanation_json(const struct explanation *explanation, const struct setting *setting);
 
 #endif

@@ -121,34 +121,20 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
 
 /* --- text --- */
 
-/* 1234567 as "1,234,567". */
-static const char *grouped(uint64_t number, char *buffer, size_t size)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
-    size_t at = 0;
-    for (int i = 0; i < n && at + 2 < size; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            buffer[at++] = ',';
-        buffer[at++] = digits[i];
-    }
-    buffer[at] = '\0';
-    return buffer;
-}
-
 static void write_heading(const struct plan_outcome *outcome, FILE *out)
 {
     const struct setting *s = outcome->setting;
     const struct search_counts *counts = &outcome->search.counts;
     char gpus[32], batch[32], examined[32], legal[32], fit[32], ruled_out[32];
-    fprintf(out, "%s on %s %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((uint64_t)s->gpus, gpus, sizeof gpus),
-            s->cluster->gpu.name, s->cluster->name, grouped((uint64_t)s->job->global_batch, batch, sizeof batch),
+    fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((int64_t)s->gpus, gpus, sizeof gpus),
+            s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
     fprintf(out, "%s layouts examined in %.2f s: %s legal, %s fit in %.1f GiB",
-            grouped(counts->examined, examined, sizeof examined), outcome->search_s, grouped(counts->legal, legal, sizeof legal),
-            grouped(counts->fit, fit, sizeof fit), outcome->search.capacity_bytes / GIB);
+            grouped((int64_t)counts->examined, examined, sizeof examined), outcome->search_s,
+            grouped((int64_t)counts->legal, legal, sizeof legal), grouped((int64_t)counts->fit, fit, sizeof fit),
+            outcome->search.capacity_bytes / GIB);
     if (counts->ruled_out > 0)
-        fprintf(out, "; %s more ruled out by tp", grouped(counts->ruled_out, ruled_out, sizeof ruled_out));
+        fprintf(out, "; %s more ruled out by tp", grouped((int64_t)counts->ruled_out, ruled_out, sizeof ruled_out));
     fputs("\n\n", out);
 }
 
@@ -247,12 +233,12 @@ static void write_rejected(const struct plan_outcome *outcome, const struct invo
     table_column(&table, "why they are out", NULL, ALIGN_LEFT);
     for (int i = 0; i < N_LAYOUT_REASONS; i++)
         if (counts->rejected[i] > 0) {
-            table_cell(&table, "%s", grouped(counts->rejected[i], number, sizeof number));
+            table_cell(&table, "%s", grouped((int64_t)counts->rejected[i], number, sizeof number));
             table_cell(&table, "%s", layout_reason_text((enum layout_reason)i));
         }
     for (int i = 0; i < N_OVERFLOW_CLASSES; i++)
         if (counts->over_memory[i] > 0) {
-            table_cell(&table, "%s", grouped(counts->over_memory[i], number, sizeof number));
+            table_cell(&table, "%s", grouped((int64_t)counts->over_memory[i], number, sizeof number));
             table_cell(&table, "memory: %s", overflow_class_text((enum overflow_class)i));
         }
     if (table.n_cells > 0) {
@@ -271,7 +257,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
         return STATUS_OK;
     }
     if (outcome->explained) {
-        explanation_write(&outcome->explanation, &outcome->plans[0], outcome->setting, call);
+        explanation_write(&outcome->explanation, outcome->plans, outcome->n_plans, outcome->setting, call);
         return STATUS_OK;
     }
     write_heading(outcome, call->out);

@@ -202,10 +202,11 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
         write_csv(call, s, outcomes, n);
         return STATUS_OK;
     }
-    char horizon[32];
-    fprintf(call->out, "%s on %d x %s, %s of %s, policy %s, %" PRId64 " replicas\n\n", e->model.name, e->gpus,
-            e->cluster.gpu.name, horizon_text(s->options.horizon, horizon, sizeof horizon),
-            s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay", n);
+    char horizon[32], gpus[32], replicas[32];
+    fprintf(call->out, "%s on %s x %s (%s), %s of %s, policy %s, %s replicas\n\n", e->model.name,
+            grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
+            horizon_text(s->options.horizon, horizon, sizeof horizon), s->has_model ? s->model.name : e->faults.trace,
+            s->has_policy ? s->policy.name : "replay", grouped(n, replicas, sizeof replicas));
     write_table(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     for (int i = 0; i < s->report.n_assumptions; i++)

@@ -143,6 +143,8 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "mfu_pct",
                         report->step_mfu > 0 ? json_real(100 * result->goodput * report->step_mfu) : json_null());
     json_object_set_new(root, "tokens", json_real(report_tokens(report)));
+    if (report_budget_days(report) > 0)
+        json_object_set_new(root, "budget_days", json_real(report_budget_days(report)));
     json_object_set_new(root, "failures", json_integer(result->failures));
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
     json_object_set_new(root, "interruptions", json_integer(result->interruptions));

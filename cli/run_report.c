@@ -20,6 +20,12 @@ double report_tokens(const struct run_report *report)
     return steps * (double)job->global_batch * (double)job->seq_len;
 }
 
+double report_budget_days(const struct run_report *report)
+{
+    double tokens = report_tokens(report);
+    return tokens > 0 ? report->experiment->job.tokens / tokens * seconds(report->result->horizon) / 86400 : 0;
+}
+
 double report_token_cost(const struct run_report *report)
 {
     const struct experiment *e = report->experiment;
@@ -110,9 +116,10 @@ char *horizon_text(nanos horizon, char *buffer, size_t size)
 static void write_head(const struct invocation *call, const struct run_report *report)
 {
     const struct experiment *e = report->experiment;
-    char step[32], interval[32], block[32], restart[32], detect[32], horizon[32];
-    fprintf(call->out, "%s on %d x %s (%" PRId32 " nodes of %s), %s of %s\n", e->model.name, e->gpus, e->cluster.gpu.name,
-            report->options->nodes, e->cluster.name, horizon_text(report->result->horizon, horizon, sizeof horizon),
+    char step[32], interval[32], block[32], restart[32], detect[32], horizon[32], gpus[32], nodes[32];
+    fprintf(call->out, "%s on %s x %s (%s nodes of %s), %s of %s\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus),
+            e->cluster.gpu.name, grouped(report->options->nodes, nodes, sizeof nodes), e->cluster.name,
+            horizon_text(report->result->horizon, horizon, sizeof horizon),
             e->faults.model[0] ? e->faults.model : e->faults.trace);
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);
@@ -168,6 +175,17 @@ static void write_robust_answers(struct table *table, const struct run_report *r
                        "faults noticed so", "%" PRId64, result->by_channel[i]);
 }
 
+/* The training budget at the pace of the horizon, failures included. */
+static void write_budget(struct table *table, const struct run_report *report)
+{
+    double days = report_budget_days(report);
+    char name[48], tokens[32];
+    if (days <= 0)
+        return;
+    snprintf(name, sizeof name, "%s tokens", quantity_format(report->experiment->job.tokens, DIM_COUNT, tokens, sizeof tokens));
+    answer_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
+}
+
 static void write_answers(struct invocation *call, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -182,7 +200,8 @@ static void write_answers(struct invocation *call, const struct run_report *repo
         answer_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%", 100 * result->goodput * report->step_mfu);
     if (report->step_mfu > 0)
         answer_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
-    answer_row(&table, "tokens", "trained", "%.4g B", report_tokens(report) / 1e9);
+    answer_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
+    write_budget(&table, report);
     answer_row(&table, "failures", "node outages", "%" PRId64, result->failures);
     answer_row(&table, "interruptions",
                report->policy ? "failures, relapses and false alarms that found the job training"

@@ -30,6 +30,8 @@ struct run_report {
 };
 
 double report_tokens(const struct run_report *report);
+/* Days that the job's token budget takes at the pace of this horizon; 0 without a budget or tokens. */
+double report_budget_days(const struct run_report *report);
 /* Money per million tokens, spares included; 0 without a price or tokens. */
 double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */

@@ -230,7 +230,7 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
     struct table table = {0};
     table_column(&table, sweep_names[sweep->key], is_time(sweep->key) ? "s" : NULL, ALIGN_RIGHT);
     table_column(&table, "goodput", "%", ALIGN_RIGHT);
-    table_column(&table, "ci95", "%", ALIGN_RIGHT);
+    table_column(&table, "ci95", "points", ALIGN_RIGHT);
     table_column(&table, "ETTR", "%", ALIGN_RIGHT);
     table_column(&table, "memoryless", "%", ALIGN_RIGHT);
     table_column(&table, "MFU", "%", ALIGN_RIGHT);

@@ -232,7 +232,7 @@ static void write_hot(const struct step_flow *flow, const struct invocation *cal
 
 void step_flow_write(const struct step_flow *flow, const struct invocation *call)
 {
-    fputs("\nfabric\n", call->out);
+    fputs("fabric\n", call->out);
     write_layers(flow, call);
     fputc('\n', call->out);
     if (flow->n_hot > 0)

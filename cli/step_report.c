@@ -13,22 +13,6 @@
 
 #define GIB 0x1p30
 
-/* 12288 -> "12,288" */
-static char *grouped(int64_t value, char *buffer, size_t size)
-{
-    char digits[32];
-    int n = snprintf(digits, sizeof digits, "%" PRId64, value);
-    size_t used = 0;
-
-    for (int i = 0; i < n && used + 2 < size; i++) {
-        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
-            buffer[used++] = ',';
-        buffer[used++] = digits[i];
-    }
-    buffer[used] = '\0';
-    return buffer;
-}
-
 struct memory_part {
     const char *name;
     double bytes;
@@ -102,7 +86,8 @@ static void write_header(const struct step_report *report, FILE *out)
     const struct layout *layout = &report->setup->layout;
     char gpus[32], batch[32], text[192];
 
-    fprintf(out, "%s on %s: %s x %s\n", e->model.name, e->cluster.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name);
+    fprintf(out, "%s on %s x %s (%s)\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name,
+            e->cluster.name);
     fprintf(out, "layout   %s%s\n", layout_format(layout, text, sizeof text), report->setup->chosen ? "  (chosen)" : "");
     fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batches of %d per replica\n",
             grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision),

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -91,4 +92,19 @@ void table_free(struct table *table)
     free(table->columns);
     free(table->cells);
     *table = (struct table){0};
+}
+
+char *grouped(int64_t number, char *buffer, size_t size)
+{
+    char digits[32];
+    int n = snprintf(digits, sizeof digits, "%" PRId64, number);
+    size_t used = 0;
+
+    for (int i = 0; i < n && used + 2 < size; i++) {
+        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+            buffer[used++] = ',';
+        buffer[used++] = digits[i];
+    }
+    buffer[used] = '\0';
+    return buffer;
 }

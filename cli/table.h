@@ -50,4 +50,7 @@ void table_free(struct table *table);
 const char *tint_start(enum tint tint, bool colour);
 const char *tint_end(enum tint tint, bool colour);
 
+/* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
+char *grouped(int64_t number, char *buffer, size_t size);
+
 #endif
