@@ -37,6 +37,7 @@ static void residual2_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     l->d = c->step->pass->d;
     c->step->pass->d = NULL;
+    layer_drop(c, &l->branch); /* computed again for what follows it in the layer, and added to nothing */
     l->d_branch = residual_backward(c, 1, l->d);
     if (!c->experts)
         layer_bias_gradient(c, PARAMETER_DOWN_BIAS, l->d_branch);

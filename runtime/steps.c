@@ -10,6 +10,7 @@ struct builder {
     struct layer_range range;
     int layer, ahead; /* of the chunk; of a prediction module's embedding and head */
     bool recompute, sequence_parallel, parallel_block, fused;
+    bool stops_early; /* recomputing: ends with what the down-projection reads */
 };
 
 static void add(struct builder *b, enum step_kind kind, const char *label)
@@ -171,6 +172,8 @@ static void dense_forward_steps(struct builder *b)
 {
     add(b, STEP_UP, "mlp_up");
     add(b, STEP_ACTIVATION, "activation");
+    if (b->stops_early)
+        return;
     add(b, STEP_DOWN, "mlp_down");
     reduce(b, STEP_REDUCE2);
 }
@@ -190,7 +193,8 @@ static void layer_forward_steps(struct builder *b)
             gather(b, STEP_GATHER2);
         dense_forward_steps(b);
     }
-    add(b, STEP_RESIDUAL2, "residual");
+    if (!b->stops_early)
+        add(b, STEP_RESIDUAL2, "residual");
 }
 
 /* A column-parallel product: the gathered input comes back beside the input's gradient, whose exchange runs beside the weights'.
@@ -313,11 +317,12 @@ static void layer_backward_steps(struct builder *b, bool input, bool weight)
 {
     if (input && b->layout->recompute != RECOMPUTE_NONE) {
         b->recompute = true;
+        b->stops_early = layout_recomputes_by_need(b->layout);
         if (b->layout->recompute == RECOMPUTE_FULL)
             layer_forward_steps(b);
         else
             attention(b);
-        b->recompute = false;
+        b->recompute = b->stops_early = false;
     }
     if (input)
         add(b, STEP_RESIDUAL2_BACKWARD, "residual");

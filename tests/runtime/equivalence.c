@@ -51,7 +51,8 @@ void check_variants(enum toy_model model, const struct variant *variants, size_t
         struct thread_run one, many;
         toy_make(&toy, model);
         ck_assert(layout_parse(variants[i].layout, &toy.layout, &diags) == STATUS_OK);
-        toy.layout.features |= variants[i].features;
+        toy.layout.features ^= variants[i].features;
+        toy.job.features |= toy.layout.features;
         toy_complete(&toy);
         run_one(model, toy.layout.features & FEATURE_BIT(PARALLEL_BLOCK), &one);
         for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {

@@ -9,13 +9,14 @@
 
 struct variant {
     const char *layout; /* as layout_parse reads it */
-    feature_set features;
+    feature_set features; /* turned over: those the toy has are taken away */
 };
 #define PP       FEATURE_BIT(PP_OVERLAP)
 #define DP       FEATURE_BIT(DP_OVERLAP)
 #define TP       FEATURE_BIT(TP_OVERLAP)
 #define PARALLEL FEATURE_BIT(PARALLEL_BLOCK)
 #define PAIRS    FEATURE_BIT(EP_OVERLAP)
+#define PYTORCH  (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)) /* compiled instead of fused by hand */
 
 /* Ends the test where a layout differs from one rank with the same model and batch. */
 void check_variants(enum toy_model model, const struct variant *variants, size_t n);

@@ -47,6 +47,20 @@ START_TEST(equals_one_rank_gpt)
 }
 END_TEST
 
+/* Recomputation that ends with what the down-projection reads: its product and what is added to it are not repeated. */
+START_TEST(equals_one_rank_by_need)
+{
+    static const struct variant some[] = {
+        {"mb=8,recompute=full", PYTORCH},
+        {"tp=2,sp=1,recompute=full", PYTORCH},
+        {"tp=2,sp=1,pp=2,schedule=zb-1p,recompute=full", PYTORCH},
+        {"dp=2,tp=2,sp=1,zero=3,recompute=full", PYTORCH | DP},
+        {"tp=2,sp=1,recompute=full", PYTORCH | PARALLEL},
+    };
+    check_variants(TOY_GPT, &some[_i], 1);
+}
+END_TEST
+
 START_TEST(equals_one_rank_llama)
 {
     check_variants(TOY_LLAMA, &variants[_i], 1);
@@ -64,6 +78,7 @@ int main(void)
 {
     const struct toy_test tests[] = {
         {equals_one_rank_gpt, COUNT(variants)},
+        {equals_one_rank_by_need, 5},
         {equals_one_rank_llama, COUNT(variants)},
         {equals_one_rank_window, 1},
     };
