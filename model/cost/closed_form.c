@@ -9,8 +9,8 @@
  * Where passes run in pairs (DualPipe; interleaved with ep_overlap) the micro-batches that neither fill nor drain the pipeline
  * take what a pair takes instead of T; see paired_micro_batches.
  *
- * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation, features) as the mean over the model's
- * layers.
+ * Passes are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one micro-batch or more,
+ * features) as the mean over the model's layers.
  */
 #include "model/cost/closed_form.h"
 
@@ -25,7 +25,8 @@
 #include "model/cost/machine.h"
 
 struct pass_key {
-    int tp, cp, ep, micro_batch, recompute, sequence_parallel, expert_tp;
+    int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
+    int accumulates; /* more than one micro-batch: gradients are added up */
     feature_set features;
 };
 
@@ -76,7 +77,7 @@ void closed_form_destroy(struct closed_form *form)
     (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA) |           \
        FEATURE_BIT(EP_OVERLAP)))
 
-static struct pass_key key_of(const struct layout *l)
+static struct pass_key key_of(const struct layout *l, const struct job *job)
 {
     return (struct pass_key){
         .tp = l->tp,
@@ -84,16 +85,19 @@ static struct pass_key key_of(const struct layout *l)
         .ep = l->ep,
         .micro_batch = l->micro_batch,
         .recompute = l->recompute,
+        .by_need = layout_recomputes_by_need(l),
         .sequence_parallel = l->sequence_parallel,
         .expert_tp = layout_expert_tp(l),
+        .accumulates = layout_micro_batches(l, job) > 1,
         .features = l->features & PASS_FEATURES,
     };
 }
 
 static size_t key_hash(const struct pass_key *k)
 {
-    const int fields[] = {k->tp,        k->cp,           k->ep, k->micro_batch, k->recompute, k->sequence_parallel,
-                          k->expert_tp, (int)k->features};
+    const int fields[] = {
+        k->tp,        k->cp,          k->ep,           k->micro_batch, k->recompute, k->by_need, k->sequence_parallel,
+        k->expert_tp, k->accumulates, (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -103,8 +107,8 @@ static size_t key_hash(const struct pass_key *k)
 static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
-           a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->expert_tp == b->expert_tp &&
-           a->features == b->features;
+           a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
+           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->features == b->features;
 }
 
 static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const struct pass_key *key)
@@ -195,7 +199,7 @@ static void costs_fill_pairs(struct pass_costs *costs, const struct setting *set
 
 static struct pass_costs *costs_of(struct closed_form *form, const struct layout *layout)
 {
-    struct pass_key key = key_of(layout);
+    struct pass_key key = key_of(layout, form->setting.job);
     struct pass_costs *slot = slot_of(form->slots, form->n_slots, &key);
     if (slot->used)
         return slot;
@@ -310,8 +314,9 @@ static double exposed_sharded(const struct closed_form *form, const struct layou
     struct exchange e = dp_exchange(form, l, parameters / layers);
     double backward = c->input_s + c->weight_s;
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
-        double gathers = l->recompute == RECOMPUTE_FULL ? 2 * e.gather_s : e.gather_s;
-        double waited = fmax(0, e.gather_s - c->forward_s) + fmax(0, gathers - backward) + e.reduce_s;
+        double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
+        double waited = beyond(c->forward_s, e.gather_s, e.gather_crowding_s) +
+                        beyond(backward, gathers * e.gather_s, gathers * e.gather_crowding_s) + e.reduce_s;
         return m * (layers * waited + e.gather_s);
     }
     double longer = beyond(c->forward_s, e.gather_s, e.gather_crowding_s) +

@@ -171,7 +171,8 @@ double crowding_seconds(const struct cluster *cluster, enum collective collectiv
 {
     const struct gpu *gpu = &cluster->gpu;
     double passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1, on_bus = passes * bytes * (span.ranks - 1) / span.ranks;
-    return channels_of(cluster, span) / gpu->sms * seconds + NCCL_TRAFFIC * on_bus / gpu->hbm_rate;
+    double occupied = gpu->sms > 1 ? channels_of(cluster, span) / gpu->sms : 0;
+    return fmin(seconds, occupied * seconds + NCCL_TRAFFIC * on_bus / gpu->hbm_rate);
 }
 
 /* Side by side the exchange takes SMs from the compute kernel while both run. */

@@ -40,7 +40,10 @@ double slowest_of(int n, double spread);
  * memory traffic each, less what the cache keeps. Inside an NVLink domain NCCL makes all its channels, between domains two for
  * each NIC that the group has there. What the computations beside an exchange lose, in seconds, is
  *
- *     crowding = channels / SMs t + traffic bytes / HBM rate.
+ *     crowding = channels / SMs t + traffic bytes / HBM rate,
+ *
+ * at most t: then they stand still meanwhile. An entry with one SM is of a device measured as a whole (msim probe), a CPU's cores
+ * among them: of it only the traffic is known.
  */
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds);

@@ -15,12 +15,14 @@ START_TEST(parts_sum_and_the_cache_is_exact)
 {
     struct shape s;
     shape_megascale(&s);
+    s.layout.sequence_parallel = false;
     struct closed_form *form = closed_form_create(&s.setting);
-    for (int i = 0; i < 200; i++) {
-        s.layout.micro_batch = 1 << (i % 3);
-        s.layout.recompute = (enum recompute)(i / 3 % N_RECOMPUTES);
-        s.layout.features = (feature_set)(i * 37) & ((1u << N_FEATURES) - 1);
-        s.layout.zero = i % 3;
+    for (int i = 0; i < 288; i++) {
+        s.layout.micro_batch = 1 + i % 2;
+        s.layout.recompute = (enum recompute)(i / 2 % N_RECOMPUTES);
+        s.layout.zero = i / 6 % 4;
+        s.layout.dp = (int)s.job.global_batch / s.layout.micro_batch / (1 + i / 24 % 2);
+        s.layout.features = ((feature_set)(i / 48) * 37) & ((1u << N_FEATURES) - 1);
         struct estimate cached, fresh = estimate_fresh(&s);
         closed_form_estimate(form, &s.layout, &cached);
         ck_assert_double_eq(cached.step_s, fresh.step_s);

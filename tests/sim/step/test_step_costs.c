@@ -87,7 +87,7 @@ START_TEST(what_is_waited_for_crowds_nothing)
 }
 END_TEST
 
-/* 24 channels inside a domain, two a NIC between domains; the traffic of what passes the bus. */
+/* 24 channels inside a domain, two a NIC between domains; the traffic of what passes the bus; never more than all of the time. */
 START_TEST(crowding_is_channels_and_traffic)
 {
     struct job_case c;
@@ -95,13 +95,17 @@ START_TEST(crowding_is_channels_and_traffic)
     struct cluster *cluster = &c.cluster;
     struct group_span node = {.ranks = 8, .ranks_per_domain = 8, .domains = 1, .sharing = 1}, nodes = node, alone = node;
     cluster->gpu.sms = 100, cluster->gpu.hbm_rate = 1e12;
-    double traffic = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 0);
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 1) - traffic, 0.24, 1e-12);
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_REDUCE, node, 8e12 / 7, 0), 2 * traffic, 1e-12);
+    double traffic = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100) - 24;
+    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 200) - traffic, 48, 1e-12);
+    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_REDUCE, node, 8e12 / 7, 100) - 24, 2 * traffic, 1e-12);
     nodes.ranks = 32, nodes.domains = 4;
     ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, nodes, 0, 1), 0.16, 1e-12);
     alone.ranks = alone.domains = 8, alone.ranks_per_domain = 1;
     ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, alone, 0, 1), 0.02, 1e-12);
+    cluster->gpu.sms = 12;
+    ck_assert_double_eq(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 0, 1), 1);
+    cluster->gpu.sms = 1; /* measured as a whole */
+    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100), traffic, 1e-12);
 }
 END_TEST
 
