@@ -128,23 +128,63 @@ static double layer_bytes_full(const struct layout *layout, const struct setting
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
 }
 
-/* By the policy that keeps every second product of a dense layer: its input, what attention and the products q, v, gate and down
- * (of the GPT line: qkv and up) give. */
-static double layer_bytes_selected(const struct layout *layout, const struct setting *setting)
+/* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert
+ * layer's feed-forward part are not among them. */
+enum { PRODUCTS_MAX = 8 };
+
+static int products_of_attention(const struct layout *layout, const struct transformer *m, struct kept *out)
+{
+    const struct latent_attention *l = &m->latent;
+    double kv = fmax(m->kv_heads, layout->tp) * m->head_dim, q = m->heads * (double)m->head_dim;
+    int n = 0;
+    if (m->attention == ATTENTION_LATENT) {
+        if (l->q_lora_rank)
+            out[n++].local = (double)l->q_lora_rank;
+        out[n++].split = m->heads * (double)(l->qk_nope_dim + l->qk_rope_dim);
+        out[n++].local = (double)(l->kv_lora_rank + l->qk_rope_dim);
+        out[n++].split = m->heads * (double)(l->qk_nope_dim + l->v_dim);
+    } else if (m->gated_mlp) { /* matrices apart */
+        out[n++].split = q;
+        out[n++].split = kv;
+        out[n++].split = kv;
+    } else {
+        out[n++].split = q + 2 * kv;
+    }
+    out[n++].local = (double)m->hidden;
+    return n;
+}
+
+static int products_of_mlp(const struct transformer *m, struct kept *out)
+{
+    int n = 0;
+    for (int i = 0; i <= m->gated_mlp; i++)
+        out[n++].split = (double)m->ffn_hidden;
+    out[n++].local = (double)m->hidden;
+    return n;
+}
+
+/* By the policy that keeps every second product: these, what attention gives, and the layer's input. */
+static double layer_bytes_selected(const struct layout *layout, const struct setting *setting, bool mixture)
 {
     const struct transformer *m = setting->model;
-    bool latent = m->attention == ATTENTION_LATENT;
-    double v = latent ? m->latent.v_dim : m->head_dim, q = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
-    double kv = fmax(m->kv_heads, layout->tp) * v, h = 2 * (double)m->hidden;
-    double split = 2 * (m->heads * (q + v) + kv * (m->gated_mlp ? 1 : 2) + (double)m->ffn_hidden) + 4.0 * m->heads;
-    double local = (m->gated_mlp ? 2 * h : h) / (layout->sequence_parallel ? layout->tp : 1);
-    return tokens_per_micro_batch(layout, setting) * (split / layout->tp + local);
+    struct kept products[PRODUCTS_MAX] = {{0}};
+    double value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
+    double split = m->heads * (value + 2), local = (double)m->hidden; /* words; log-sum-exp is in fp32 */
+    int n = products_of_attention(layout, m, products);
+    if (!mixture)
+        n += products_of_mlp(m, products + n);
+    for (int i = 0; i < n; i += 2) {
+        split += products[i].split;
+        local += products[i].local;
+    }
+    return tokens_per_micro_batch(layout, setting) * 2 *
+           (split / layout->tp + local / (layout->sequence_parallel ? layout->tp : 1));
 }
 
 static double layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
 {
-    if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout) && !mixture)
-        return layer_bytes_selected(layout, setting);
+    if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
+        return layer_bytes_selected(layout, setting, mixture);
     if (layout->recompute != RECOMPUTE_FULL)
         return layer_bytes_full(layout, setting, mixture, layout->recompute == RECOMPUTE_NONE);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;

@@ -75,16 +75,17 @@ static bool product_kept(struct layer_builder *b)
     return b->keeps_products && b->products++ % 2 == 0;
 }
 
-/* Forward of a column-parallel layer: its input is gathered first. A row-parallel one: its output is reduced; the reduced output
- * is kept with the products. */
-static void column_forward(struct layer_builder *b, struct linear l, int32_t gather)
+/* Forward of a column-parallel layer: its input is gathered first, unless it was (-1). Returns what is left to gather. */
+static int32_t column_forward(struct layer_builder *b, struct linear l, int32_t gather)
 {
     builder_cast(b, "cast", b->tokens * (double)l.in);
     if (product_kept(b))
-        return;
+        return gather;
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
+    return -1;
 }
 
+/* Of a row-parallel one: its output is reduced; the reduced output is kept with the products. */
 static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
 {
     builder_cast(b, "cast", b->tokens * (double)l.in);
@@ -150,7 +151,7 @@ static struct linear_group apart(const struct layer_builder *b, struct linear_gr
 static void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
 {
     for (int i = 0; i < g->n; i++)
-        column_forward(b, g->items[i], i == 0 ? gather : -1);
+        gather = column_forward(b, g->items[i], gather);
 }
 
 static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)

@@ -104,8 +104,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
  * What is recomputed depends on who does it. Megatron's own checkpointing repeats a whole layer (full) or the core of attention
  * (selective). PyTorch's (torch.utils.checkpoint, not reentrant), which stacks that shard by module (FSDP) use, repeats a layer
  * until the last tensor that the backward pass needs is there again: the down-projection's product, from which only the next
- * layer reads, is not repeated. Its selective policy (torchtitan's) keeps what attention and every second product give and
- * repeats the rest.
+ * layer reads, is not repeated. Its selective policy (torchtitan's) keeps what attention and every second product of a layer give
+ * and repeats the rest, experts whole.
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 

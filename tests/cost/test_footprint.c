@@ -95,6 +95,40 @@ START_TEST(gathered_experts_are_whole)
 }
 END_TEST
 
+/* Bytes that one layer more keeps, per token. */
+static double layer_bytes_a_token(struct shape *s)
+{
+    struct footprint one, two;
+    s->model.layers = 1;
+    footprint_of_stage(&s->layout, &s->setting, 0, &one);
+    s->model.layers = 2;
+    footprint_of_stage(&s->layout, &s->setting, 0, &two);
+    return (two.activations - one.activations) / ((double)s->layout.micro_batch * (double)s->job.seq_len);
+}
+
+/* PyTorch's policy: the input, attention's output and log-sum-exp, and every second product of those that the program counts. */
+START_TEST(every_second_product_is_kept)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double h = 12288, f = 4 * h, heads = 128, kv = 16 * 96, tp = 8;
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.zero = 3;
+    s.layout.recompute = RECOMPUTE_SELECTIVE, s.layout.sequence_parallel = false;
+    double context = 2 * h + 4 * heads;
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), (context + 2 * (3 * h + f)) / tp + 2 * h, 1e-6); /* qkv, up */
+    s.model.gated_mlp = true;
+    s.model.kv_heads = 16;
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), (context + 2 * (h + kv + f)) / tp + 4 * h, 1e-6); /* q, v, gate, down */
+    s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 4096, .every = 1};
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), (context + 2 * (h + kv)) / tp + 2 * h, 1e-6); /* q, v */
+    s.model.moe = (struct mixture){0};
+    s.model.attention = ATTENTION_LATENT; /* q_down, kv_down, projection, up */
+    s.model.latent =
+        (struct latent_attention){.q_lora_rank = 1536, .kv_lora_rank = 512, .qk_nope_dim = 64, .qk_rope_dim = 64, .v_dim = 96};
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), (context + 2 * f) / tp + 2 * (h + 1536 + 576 + h), 1e-6);
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -126,6 +160,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, states_cost_18_bytes_a_parameter);
     tcase_add_test(all, prediction_layers_are_kept_like_layers);
     tcase_add_test(all, gathered_experts_are_whole);
+    tcase_add_test(all, every_second_product_is_kept);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;

@@ -1,4 +1,6 @@
 /* Counts: the FLOPs of passes and of a step against the published closed forms; classes and totals agree. */
+#include <string.h>
+
 #include "model/cost/machine.h"
 #include "shapes.h"
 
@@ -50,6 +52,33 @@ START_TEST(pytorch_repeats_what_is_needed)
     s.layout.recompute = RECOMPUTE_FULL;
     s.layout.features |= FEATURE_BIT(FUSED_OPS);
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, forward * 1e-12);
+}
+END_TEST
+
+static int count_children(const struct work_table *table, const char *label)
+{
+    int n = 0;
+    for (int32_t i = 0; i < table->n_children; i++)
+        n += strcmp(table->items[table->children[i]].label, label) == 0;
+    return n;
+}
+
+/* Where the first of the products with one input was kept, the next one's needs the gathered sequence all the same: k beside q,
+ * up beside gate. One matrix that was kept needs none. */
+START_TEST(a_repeated_product_has_its_input_gathered)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.zero = 3;
+    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    s.layout.sequence_parallel = true;
+    for (int gated = 0; gated < 2; gated++) {
+        struct work_table table = {0};
+        s.model.gated_mlp = gated;
+        work_add_pass(&table, &s.layout, &s.setting, PASS_BACKWARD, (struct layer_range){0, 1}, false, false);
+        ck_assert_int_eq(count_children(&table, "gather"), gated ? 2 : 0);
+        work_table_free(&table);
+    }
 }
 END_TEST
 
@@ -149,6 +178,7 @@ Suite *suite_work(void)
     tcase_add_test(all, layer_flops_are_the_published_count);
     tcase_add_test(all, recomputation_adds_a_forward);
     tcase_add_test(all, pytorch_repeats_what_is_needed);
+    tcase_add_test(all, a_repeated_product_has_its_input_gathered);
     tcase_add_test(all, split_backward_is_the_whole);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
