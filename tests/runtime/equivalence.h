@@ -8,7 +8,7 @@
 #include "tests/runtime/toys.h"
 
 struct variant {
-    const char *layout; /* as layout_parse reads it */
+    const char *layout;   /* as layout_parse reads it */
     feature_set features; /* turned over: those the toy has are taken away */
 };
 #define PP       FEATURE_BIT(PP_OVERLAP)
