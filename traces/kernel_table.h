@@ -40,7 +40,7 @@ struct kernel_measurement {
     double seconds;
     union {
         struct work_gemm gemm;           /* 2 bytes an element of C */
-        struct work_attention attention; /* fused as the GPU's parameters are */
+        struct work_attention attention; /* by the GPU's fastest kernel, which its parameters are of */
         struct kernel_collective collective;
     };
 };

@@ -24,6 +24,7 @@
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
  *             the column is missing altogether rows have those of current training stacks, as a job that names none.
+ *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
  * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision

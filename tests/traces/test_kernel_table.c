@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/cost/attention.h"
 #include "traces/kernel_table.h"
 
 static enum status parse(const char *text, struct kernel_table *table, struct diags *diags)
@@ -28,6 +29,13 @@ START_TEST(rows_of_all_kinds_are_read)
     ck_assert_int_eq(t.items[0].gemm.precision, PRECISION_FP8);
     ck_assert_double_eq_tol(t.items[0].seconds, 2.5e-6, 1e-18);
     ck_assert_double_eq_tol(t.items[1].attention.pairs, attended_pairs(1024, 0), 1e-6); /* causal unless said otherwise */
+    struct gpu gpu = {.flash_attention2 = 0.5, .peak_flops[PRECISION_BF16] = 1e15, .sms = 100, .hbm_rate = 1e13};
+    gpu.attention = (struct attention_parameters){.forward_fraction = 0.5};
+    gpu.memory.bandwidth_fraction = 1;
+    double seconds = cost_seconds(attention_cost(&gpu, &t.items[1].attention, false));
+    gpu.flash_attention2 = 1;
+    ck_assert_double_gt(seconds, 0);
+    ck_assert_double_eq(cost_seconds(attention_cost(&gpu, &t.items[1].attention, false)), seconds); /* the GPU's fastest kernel */
     ck_assert_int_eq(t.items[2].collective.collective, COLLECTIVE_ALL_REDUCE);
     ck_assert_int_eq(t.items[2].collective.nodes, 2);
     kernel_table_free(&t);
