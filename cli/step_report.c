@@ -67,7 +67,8 @@ void step_report_complete(struct step_report *report)
     if (report->flow != NULL)
         assume(report, "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
     if (report->flow != NULL && report->setup->experiment.cluster.nvlink_domain > 1)
-        assume(report, "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
+        assume(report,
+               "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
     if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
