@@ -24,8 +24,8 @@ static void write_run(const struct compared *row, FILE *out)
     fprintf(out, "cluster   %d x %s, %d a node, NVLink domain of %d, %s a NIC\n", run->gpus, run->cluster.gpu.name,
             run->cluster.gpus_per_node, run->cluster.nvlink_domain,
             quantity_format(run->cluster.nic_rate, DIM_RATE, nic, sizeof nic));
-    fprintf(out, "job       batch %lld x %lld tokens, %s\n", (long long)run->job.global_batch, (long long)run->job.seq_len,
-            precision_name(run->job.precision));
+    fprintf(out, "job       batch %lld x %lld tokens, %s, gradients reduced in %s\n", (long long)run->job.global_batch,
+            (long long)run->job.seq_len, precision_name(run->job.precision), precision_name(run->job.gradient_precision));
     fprintf(out, "layout    %s\n", layout_format(&run->layout, layout, sizeof layout));
     fputs("features  ", out);
     write_features(run->layout.features, out);

@@ -155,7 +155,7 @@ int remedies_find(const struct setting *setting, const struct space_limits *limi
 
 /* --- the report --- */
 
-static void report_illegal(const struct search_counts *counts, struct diags *diags)
+static void report_illegal(const struct search_counts *counts, const struct setting *setting, struct diags *diags)
 {
     const struct place nowhere = {0};
     diag_error(diags, nowhere, "none of the %llu layouts is legal", (unsigned long long)counts->in_space);
@@ -163,6 +163,9 @@ static void report_illegal(const struct search_counts *counts, struct diags *dia
         if (counts->rejected[reason] > 0)
             diag_note(diags, nowhere, "%llu layouts: %s", (unsigned long long)counts->rejected[reason],
                       layout_reason_text((enum layout_reason)reason));
+    if (counts->rejected[LAYOUT_BATCH] > 0)
+        diag_note(diags, nowhere, "a global batch that is a multiple of the %d GPUs can be divided among any number of replicas",
+                  setting->gpus);
 }
 
 static void report_remedy(const struct remedy *remedy, double capacity, struct diags *diags)
@@ -180,7 +183,7 @@ void remedies_report(const struct space *space, const struct space_limits *limit
                      const struct search_result *result, struct diags *diags)
 {
     if (result->counts.legal == 0) {
-        report_illegal(&result->counts, diags);
+        report_illegal(&result->counts, space_setting(space), diags);
         return;
     }
     const struct setting *setting = space_setting(space);
