@@ -148,10 +148,15 @@ static struct linear_group apart(const struct layer_builder *b, struct linear_gr
     return group;
 }
 
+/* Up-projections of latent attention read what the down-projections give, which every rank has; the others the gathered input. */
 static void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
 {
-    for (int i = 0; i < g->n; i++)
-        gather = column_forward(b, g->items[i], gather);
+    for (int i = 0; i < g->n; i++) {
+        if (g->items[i].in == b->model->hidden)
+            gather = column_forward(b, g->items[i], gather);
+        else
+            column_forward(b, g->items[i], -1);
+    }
 }
 
 static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)

@@ -79,6 +79,13 @@ START_TEST(a_repeated_product_has_its_input_gathered)
         ck_assert_int_eq(count_children(&table, "gather"), gated ? 2 : 0);
         work_table_free(&table);
     }
+    struct work_table table = {0}; /* both down-projections are kept; gate reads the input */
+    s.model.attention = ATTENTION_LATENT;
+    s.model.latent =
+        (struct latent_attention){.q_lora_rank = 1536, .kv_lora_rank = 512, .qk_nope_dim = 64, .qk_rope_dim = 64, .v_dim = 96};
+    work_add_pass(&table, &s.layout, &s.setting, PASS_BACKWARD, (struct layer_range){0, 1}, false, false);
+    ck_assert_int_eq(count_children(&table, "gather"), 1);
+    work_table_free(&table);
 }
 END_TEST
 
