@@ -154,7 +154,7 @@ void step_costs_create(const struct program *program, const struct machine *mach
         else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform)
             costs->ops[i] = transfer_time(op, network, transfers);
     }
-    for (int32_t s = 0; s < program->n_scripts; s++)
+    for (int32_t s = 0; s < program->n_scripts && program->layout.pp == 1; s++)
         script_crowd(program, machine, &program->scripts[s], &costs->ops[program->scripts[s].first_op]);
     free(works.total);
     free(works.timed);

@@ -294,6 +294,8 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
         .reduce_s = cost_seconds(collective_time(cluster, reduction, span, gradient)),
         .gather_s = l->zero ? cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)) : 0,
     };
+    if (l->pp > 1) /* it fills and drains meanwhile */
+        return e;
     e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
     e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
     return e;
