@@ -87,6 +87,21 @@ START_TEST(what_is_waited_for_crowds_nothing)
 }
 END_TEST
 
+/* A pipeline fills while weights are gathered and drains while gradients are reduced. */
+START_TEST(a_pipeline_is_not_crowded)
+{
+    struct job_case c;
+    dense_case(&c, LAYERS, REPLICAS, MICRO_BATCHES * REPLICAS);
+    struct layout l = {.tp = 1, .pp = 2, .dp = REPLICAS / 2, .micro_batch = 1, .zero = 1};
+    l.features = FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(FLASH_ATTENTION2);
+    layout_complete(&l, &c.setting);
+    ck_assert_double_eq(crowded_seconds(&c.setting, &l, DETAIL_CHUNK), 0);
+    l = (struct layout){.tp = 1, .dp = REPLICAS, .micro_batch = 1, .zero = 1, .features = l.features};
+    layout_complete(&l, &c.setting);
+    ck_assert_double_gt(crowded_seconds(&c.setting, &l, DETAIL_CHUNK), 0);
+}
+END_TEST
+
 /* 24 channels inside a domain, two a NIC between domains; the traffic of what passes the bus; never more than all of the time. */
 START_TEST(crowding_is_channels_and_traffic)
 {
@@ -115,6 +130,7 @@ int main(void)
     TCase *all = tcase_create("crowding");
     tcase_add_test(all, every_covered_exchange_is_paid_once);
     tcase_add_test(all, what_is_waited_for_crowds_nothing);
+    tcase_add_test(all, a_pipeline_is_not_crowded);
     tcase_add_test(all, crowding_is_channels_and_traffic);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
