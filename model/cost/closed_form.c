@@ -280,14 +280,15 @@ struct exchange {
     double reduce_crowding_s, gather_crowding_s; /* that they take from computations beside them */
 };
 
-/* Gradient reduction and parameter gathering over the data-parallel group. */
-static struct exchange dp_exchange(const struct closed_form *form, const struct layout *l, double parameters)
+/* Gradient reduction and parameter gathering of `parameters` over one kind of group. */
+static struct exchange exchange_over(const struct closed_form *form, const struct layout *l, enum group_kind group,
+                                     double parameters)
 {
     const struct cluster *cluster = form->setting.cluster;
     double gradient = parameters * (form->setting.job->gradient_precision == PRECISION_FP32 ? 4 : 2);
-    if (l->dp * l->cp == 1)
+    if (parameters <= 0 || layout_group_size(l, group) == 1)
         return (struct exchange){0};
-    struct group_span span = replica_span(l, cluster, GROUP_DP);
+    struct group_span span = replica_span(l, cluster, group);
     enum collective reduction = l->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
     double gathered = l->zero ? parameters * 2 : 0;
     struct exchange e = {
@@ -301,6 +302,16 @@ static struct exchange dp_exchange(const struct closed_form *form, const struct 
     return e;
 }
 
+/* Of what a rank holds: experts have fewer replicas and groups of their own. The two follow one another. */
+static struct exchange dp_exchange(const struct closed_form *form, const struct layout *l, struct stage_parameters p)
+{
+    struct exchange dense = exchange_over(form, l, GROUP_DP, p.dense);
+    struct exchange experts = exchange_over(form, l, GROUP_EXPERT_DP, p.experts);
+    return (struct exchange){dense.reduce_s + experts.reduce_s, dense.gather_s + experts.gather_s,
+                             dense.reduce_crowding_s + experts.reduce_crowding_s,
+                             dense.gather_crowding_s + experts.gather_crowding_s};
+}
+
 /* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
 static double beyond(double passes_s, double exchange_s, double crowding_s)
 {
@@ -310,10 +321,11 @@ static double beyond(double passes_s, double exchange_s, double crowding_s)
 /* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
  * gradients. */
 static double exposed_sharded(const struct closed_form *form, const struct layout *l, const struct pass_costs *c,
-                              double parameters, double m)
+                              struct stage_parameters parameters, double m)
 {
     int layers = form->setting.model->layers;
-    struct exchange e = dp_exchange(form, l, parameters / layers);
+    struct stage_parameters layer = {parameters.dense / layers, parameters.experts / layers};
+    struct exchange e = dp_exchange(form, l, layer);
     double backward = c->input_s + c->weight_s;
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
         double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
@@ -333,8 +345,8 @@ static double buckets_of(const struct layout *l, double parameters)
     return fmax(4, ceil(parameters / fmax(40e6, 1e6 * l->dp * l->cp)));
 }
 
-static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c, double parameters,
-                         double m, double stage_backward, double stage_forward)
+static double exposed_dp(const struct closed_form *form, const struct layout *l, const struct pass_costs *c,
+                         struct stage_parameters parameters, double m, double stage_backward, double stage_forward)
 {
     if (l->zero == 3)
         return exposed_sharded(form, l, c, parameters, m);
@@ -343,7 +355,8 @@ static double exposed_dp(const struct closed_form *form, const struct layout *l,
         return e.reduce_s + e.gather_s;
     /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last
      * backward and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
-    double pieces = l->vpp > 1 ? l->vpp : buckets_of(l, parameters), passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
+    double pieces = l->vpp > 1 ? l->vpp : buckets_of(l, parameters.dense + parameters.experts),
+           passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
     double hidden = (pieces - 1) / pieces;
     return (e.reduce_s + e.gather_s) / pieces + (beyond(passes * stage_backward, e.reduce_s, e.reduce_crowding_s) +
                                                  beyond(passes * stage_forward, e.gather_s, e.gather_crowding_s)) *
@@ -415,11 +428,11 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
 
     struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
     struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
-    double parameters = copies * (p.dense + p.experts);
+    struct stage_parameters parameters = {copies * p.dense, copies * p.experts};
     e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, n * pair_s, n * c->forward_s, n * c->input_s, n * c->weight_s);
     e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
-    e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters);
+    e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters.dense + parameters.experts);
     e.by_class.s[CLASS_HOST] += data_loading_seconds(l, setting);
     e.step_s = cost_by_class_total(&e.by_class);
     e.memory_bytes = closed_form_memory(form, l);
