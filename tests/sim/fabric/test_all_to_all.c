@@ -7,16 +7,7 @@
 #include "sim/collective_flows.h"
 #include "sim/fabric/flows.h"
 #include "sim/fabric/route.h"
-
-static const struct place NOWHERE;
-
-static struct fabric parsed(const char *text)
-{
-    struct diags diags = {0};
-    struct fabric fabric;
-    ck_assert_int_eq(fabric_parse(text, NOWHERE, &fabric, &diags), STATUS_OK);
-    return fabric;
-}
+#include "tests/sim/fabric/fabric_jobs.h"
 
 static int *first_gpus(int n)
 {
@@ -83,7 +74,7 @@ static const char fabric_text[] = "clos hosts:128 gpus:8 nics:8x200G tors:8 tor:
 
 START_TEST(samples_are_balanced)
 {
-    struct fabric fabric = parsed(fabric_text);
+    struct fabric fabric = fabric_parsed(fabric_text);
     int *gpus = first_gpus(1024);
     for (int partners = 1; partners <= 128; partners *= 2) {
         struct collective_plan plan;
@@ -102,7 +93,7 @@ START_TEST(large_groups_are_sampled)
     static const struct {
         int n, partners;
     } groups[] = {{256, 248}, {264, 248}, {512, 128}, {1024, 64}};
-    struct fabric fabric = parsed(fabric_text);
+    struct fabric fabric = fabric_parsed(fabric_text);
     int *gpus = first_gpus(1024);
     for (int i = 0; i < 4; i++) {
         struct collective_plan plan;
@@ -122,8 +113,8 @@ START_TEST(samples_end_later_where_hashes_collide)
     enum { N = 128, SEEDS = 4 };
     static const int partners[] = {120, 60, 15};
     double took[3] = {0};
-    struct fabric hashed = parsed(fabric_text);
-    struct fabric wide = parsed("clos hosts:16 gpus:8 nics:8x200G tors:8 tor:4x200G/1x800G agg:32x800G nvlink:8x245GB/s");
+    struct fabric hashed = fabric_parsed(fabric_text);
+    struct fabric wide = fabric_parsed("clos hosts:16 gpus:8 nics:8x200G tors:8 tor:4x200G/1x800G agg:32x800G nvlink:8x245GB/s");
     int *gpus = first_gpus(N);
     for (int p = 0; p < 3; p++) {
         struct collective_plan plan;

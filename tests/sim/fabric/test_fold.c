@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/spec/catalog.h"
 #include "sim/fold.h"
 #include "sim/placement.h"
 #include "sim/step.h"
-
-static const struct place NOWHERE;
+#include "tests/sim/fabric/fabric_jobs.h"
 
 struct fold_case {
     const char *layout;
@@ -53,45 +51,26 @@ static const struct fold_case cases[] = {
      .fabric = "clos hosts:32 gpus:8 nics:8x200G tors:8 tor:8x200G/8x200G agg:32x200G nvlink:8x270GB/s"},
 };
 
-struct job_case {
-    struct transformer model;
-    struct cluster cluster;
-    struct job job;
-    struct setting setting;
-    struct layout layout;
-    struct fabric fabric;
+/* A job on its hosts, with its faults. */
+struct placed_job {
+    struct job_case job;
     int *gpus;
     struct link_event events[2];
-    struct network_flow_options options;
+    struct network_flow_options options; /* points into this struct */
 };
 
-static void job_create(struct job_case *c, const struct fold_case *of)
+static void placed_create(struct placed_job *c, const struct fold_case *of)
 {
-    struct diags diags = {0};
-    *c =
-        (struct job_case){.job = {.global_batch = of->batch,
-                                  .seq_len = 2048,
-                                  .precision = PRECISION_BF16,
-                                  .gradient_precision = PRECISION_FP32,
-                                  .optimizer = OPTIMIZER_ADAM,
-                                  .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP)}};
-    ck_assert_int_eq(catalog_model("gpt-22b", &c->model, &diags), STATUS_OK);
-    ck_assert_int_eq(catalog_cluster("megascale-a100", &c->cluster, &diags), STATUS_OK);
-    c->cluster.nodes = of->nodes;
-    c->setting = (struct setting){.model = &c->model, .cluster = &c->cluster, .job = &c->job, .gpus = of->nodes * 8};
-    ck_assert_int_eq(layout_parse(of->layout, &c->layout, &diags), STATUS_OK);
-    layout_complete(&c->layout, &c->setting);
-    ck_assert_int_eq(layout_check(&c->layout, &c->setting, NULL, 0), LAYOUT_LEGAL);
-    ck_assert_int_eq(of->fabric != NULL ? fabric_parse(of->fabric, NOWHERE, &c->fabric, &diags)
-                                        : fabric_create(&c->cluster, &c->fabric, &diags),
-                     STATUS_OK);
-    c->gpus = memory_new((size_t)c->setting.gpus, sizeof *c->gpus);
-    placement_fill(of->placement, &c->layout, &c->fabric, 1, c->gpus);
+    const feature_set overlapping = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP);
+    struct fabric *fabric = &c->job.fabric;
+    job_create(&c->job, "gpt-22b", overlapping, of->nodes, of->batch, of->layout, of->fabric);
+    c->gpus = memory_new((size_t)c->job.setting.gpus, sizeof *c->gpus);
+    placement_fill(of->placement, &c->job.layout, fabric, 1, c->gpus);
     if (of->slow_nic)
-        fabric_set_speed(&c->fabric, c->fabric.first[LAYER_NIC_UP] + 80, 0.3);
-    c->events[0] = (struct link_event){NANOS_PER_SECOND / 4, c->fabric.first[LAYER_NIC_UP] + 70, 0};
-    c->events[1] = (struct link_event){NANOS_PER_SECOND / 2, c->fabric.first[LAYER_NIC_UP] + 70, 1};
-    c->options = (struct network_flow_options){.fabric = &c->fabric,
+        fabric_set_speed(fabric, fabric->first[LAYER_NIC_UP] + 80, 0.3);
+    c->events[0] = (struct link_event){NANOS_PER_SECOND / 4, fabric->first[LAYER_NIC_UP] + 70, 0};
+    c->events[1] = (struct link_event){NANOS_PER_SECOND / 2, fabric->first[LAYER_NIC_UP] + 70, 1};
+    c->options = (struct network_flow_options){.fabric = fabric,
                                                .routing = of->routing,
                                                .queue_pairs = of->queue_pairs,
                                                .seed = 1,
@@ -100,9 +79,9 @@ static void job_create(struct job_case *c, const struct fold_case *of)
                                                .n_events = of->flap ? 2 : 0};
 }
 
-static void job_free(struct job_case *c)
+static void placed_free(struct placed_job *c)
 {
-    fabric_free(&c->fabric);
+    fabric_free(&c->job.fabric);
     free(c->gpus);
 }
 
@@ -123,13 +102,13 @@ static void usage_keep(void *context, struct network_flow *network, const struct
     network_flow_usage(network, run->usage);
 }
 
-static struct run run_of(struct job_case *c, bool fold)
+static struct run run_of(struct placed_job *c, bool fold)
 {
     struct diags diags = {0};
-    struct run run = {.n_links = fabric_links(&c->fabric)};
+    struct run run = {.n_links = fabric_links(&c->job.fabric)};
     struct step_options how = {
         .all_ranks = true, .n_trace_ranks = -1, .flow = &c->options, .fold_flow = fold, .seen = usage_keep, .seen_context = &run};
-    enum status status = step_simulate(&c->layout, &c->setting, &how, &run.result, &run.timeline, NULL, &diags);
+    enum status status = step_simulate(&c->job.layout, &c->job.setting, &how, &run.result, &run.timeline, NULL, &diags);
     ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "");
     return run;
 }
@@ -161,29 +140,29 @@ static void assert_same(const struct run *folded, const struct run *whole)
 START_TEST(folded_is_whole)
 {
     const struct fold_case *of = &cases[_i];
-    struct job_case c;
-    job_create(&c, of);
+    struct placed_job c;
+    placed_create(&c, of);
     struct run folded = run_of(&c, true), whole = run_of(&c, false);
-    ck_assert_int_eq(whole.result.actors, c.setting.gpus);
+    ck_assert_int_eq(whole.result.actors, c.job.setting.gpus);
     if (of->must_fold)
-        ck_assert_int_le(folded.result.actors, c.setting.gpus / 2);
+        ck_assert_int_le(folded.result.actors, c.job.setting.gpus / 2);
     assert_same(&folded, &whole);
     run_free(&folded);
     run_free(&whole);
-    job_free(&c);
+    placed_free(&c);
 }
 END_TEST
 
 /* What the fold itself says: classes cover all ranks, links that never fill are left out, hashes do not fold across sets. */
 START_TEST(classes_cover_all)
 {
-    struct job_case c;
+    struct placed_job c;
     struct diags diags = {0};
     struct program program;
     struct network_flow *flow;
-    job_create(&c, &cases[0]);
-    ck_assert_int_eq(program_build(&c.layout, &c.setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
-    struct machine machine = machine_of(&c.layout, &c.setting);
+    placed_create(&c, &cases[0]);
+    ck_assert_int_eq(program_build(&c.job.layout, &c.job.setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
+    struct machine machine = machine_of(&c.job.layout, &c.job.setting);
     ck_assert_int_eq(network_flow_create(&machine, &program, &c.options, &flow, &diags), STATUS_OK);
     const struct fold *fold = network_flow_fold(flow);
     ck_assert_ptr_nonnull(fold);
@@ -193,25 +172,25 @@ START_TEST(classes_cover_all)
         ck_assert_int_eq(fold->rank_class[fold->rank_of[r]], r);
     }
     ck_assert_int_eq(ranks, program.n_ranks);
-    ck_assert_int_lt(fold->n_link_classes, (int)fabric_links(&c.fabric) / 4);
+    ck_assert_int_lt(fold->n_link_classes, (int)fabric_links(&c.job.fabric) / 4);
     network_flow_destroy(flow);
     c.options.routing = ROUTING_ADAPTIVE;
     ck_assert_int_eq(network_flow_create(&machine, &program, &c.options, &flow, &diags), STATUS_OK);
     ck_assert_ptr_null(network_flow_fold(flow));
     network_flow_destroy(flow);
     program_free(&program);
-    job_free(&c);
+    placed_free(&c);
 }
 END_TEST
 
 START_TEST(hashes_do_not_fold)
 {
-    struct job_case c;
-    job_create(&c, &cases[sizeof cases / sizeof *cases - 1]);
+    struct placed_job c;
+    placed_create(&c, &cases[sizeof cases / sizeof *cases - 1]);
     struct run run = run_of(&c, true);
-    ck_assert_int_eq(run.result.actors, c.setting.gpus);
+    ck_assert_int_eq(run.result.actors, c.job.setting.gpus);
     run_free(&run);
-    job_free(&c);
+    placed_free(&c);
 }
 END_TEST
 
@@ -220,14 +199,14 @@ END_TEST
 /* One slow NIC among the eight of a tensor-parallel group: all eight begin and end each pass together. */
 START_TEST(a_block_goes_together)
 {
-    struct job_case c;
-    job_create(&c, &cases[7]);
+    struct placed_job c;
+    placed_create(&c, &cases[7]);
     struct diags diags = {0};
     struct program program;
     struct timeline timeline;
     struct step_result result;
     struct step_options how = {.all_ranks = true, .n_trace_ranks = -1, .flow = &c.options};
-    ck_assert_int_eq(step_simulate(&c.layout, &c.setting, &how, &result, &timeline, &program, &diags), STATUS_OK);
+    ck_assert_int_eq(step_simulate(&c.job.layout, &c.job.setting, &how, &result, &timeline, &program, &diags), STATUS_OK);
     int passes = 0, receives_apart = 0;
     for (size_t i = 0; i < timeline.n_spans; i++) {
         const struct span *at = &timeline.spans[i];
@@ -251,7 +230,7 @@ START_TEST(a_block_goes_together)
     ck_assert_int_gt(receives_apart, 0);
     timeline_free(&timeline);
     program_free(&program);
-    job_free(&c);
+    placed_free(&c);
 }
 END_TEST
 

@@ -7,38 +7,11 @@
 #include "sim/collective_flows.h"
 #include "sim/placement.h"
 #include "sim/step.h"
+#include "tests/sim/fabric/fabric_jobs.h"
 
 static const struct place NOWHERE;
 
-struct job_case {
-    struct transformer model;
-    struct cluster cluster;
-    struct job job;
-    struct setting setting;
-    struct layout layout;
-    struct fabric fabric;
-};
-
-/* MegaScale's machines with so many nodes; the layout from its text. */
-static void job_create(struct job_case *c, int nodes, int batch, const char *layout)
-{
-    struct diags diags = {0};
-    *c =
-        (struct job_case){.job = {.global_batch = batch,
-                                  .seq_len = 2048,
-                                  .precision = PRECISION_BF16,
-                                  .gradient_precision = PRECISION_FP32,
-                                  .optimizer = OPTIMIZER_ADAM,
-                                  .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP)}};
-    ck_assert_int_eq(catalog_model("gpt-22b", &c->model, &diags), STATUS_OK);
-    ck_assert_int_eq(catalog_cluster("megascale-a100", &c->cluster, &diags), STATUS_OK);
-    c->cluster.nodes = nodes;
-    c->setting = (struct setting){.model = &c->model, .cluster = &c->cluster, .job = &c->job, .gpus = nodes * 8};
-    ck_assert_int_eq(layout_parse(layout, &c->layout, &diags), STATUS_OK);
-    layout_complete(&c->layout, &c->setting);
-    ck_assert_int_eq(layout_check(&c->layout, &c->setting, NULL, 0), LAYOUT_LEGAL);
-    ck_assert_int_eq(fabric_create(&c->cluster, &c->fabric, &diags), STATUS_OK);
-}
+static const feature_set OVERLAPPING = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP);
 
 static nanos step_of(struct job_case *c, const struct network_flow_options *flow)
 {
@@ -60,7 +33,7 @@ START_TEST(alone_it_is_the_closed_form)
     struct diags diags = {0};
     struct program program;
     struct network_flow *flow;
-    job_create(&c, 16, 64, whole_nodes ? "tp=1,pp=8,dp=16,mb=1" : "tp=8,pp=4,dp=4,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 16, 64, whole_nodes ? "tp=1,pp=8,dp=16,mb=1" : "tp=8,pp=4,dp=4,mb=1", NULL);
     c.cluster.collective_algorithm = (enum collective_algorithm)(_i % 4);
     ck_assert_int_eq(program_build(&c.layout, &c.setting, DETAIL_CHUNK, false, &program, &diags), STATUS_OK);
     struct machine machine = machine_of(&c.layout, &c.setting);
@@ -101,7 +74,7 @@ END_TEST
 START_TEST(a_pipeline_alone_takes_the_analytic_time)
 {
     struct job_case c;
-    job_create(&c, 2, 16, "tp=8,pp=2,dp=1,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 2, 16, "tp=8,pp=2,dp=1,mb=1", NULL);
     c.layout.features &= ~FEATURE_BIT(PP_OVERLAP);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
     nanos analytic = step_of(&c, NULL), flow = step_of(&c, &options);
@@ -117,7 +90,7 @@ START_TEST(shared_nics_are_shared_alike)
     for (int i = 0; i < 3; i++) {
         struct job_case c;
         struct diags diags = {0};
-        job_create(&c, 4, 64, layouts[i]);
+        job_create(&c, "gpt-22b", OVERLAPPING, 4, 64, layouts[i], NULL);
         fabric_free(&c.fabric);
         ck_assert_int_eq(catalog_cluster("jean-zay-a100", &c.cluster, &diags), STATUS_OK);
         c.cluster.nodes = 4;
@@ -141,7 +114,7 @@ START_TEST(all_nics_and_ports_are_used)
     for (int i = 0; i < 4; i++) {
         struct job_case c;
         struct diags diags = {0};
-        job_create(&c, 4, 64, "tp=8,pp=2,dp=2,mb=1");
+        job_create(&c, "gpt-22b", OVERLAPPING, 4, 64, "tp=8,pp=2,dp=2,mb=1", NULL);
         fabric_free(&c.fabric);
         c.cluster.nics_per_node = hosts[i].nics;
         c.cluster.nic_rate = 8 * 25e9 / hosts[i].nics;
@@ -269,7 +242,7 @@ START_TEST(rings_part_by_part)
     enum { HOSTS = 8, PARTS = HOSTS - 1 };
     struct job_case c;
     double bytes = 1e9, speed[HOSTS];
-    job_create(&c, HOSTS, 64, "tp=8,pp=1,dp=8,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, HOSTS, 64, "tp=8,pp=1,dp=8,mb=1", NULL);
     nanos steady = exchange_alone(&c, false, bytes), parts = exchange_alone(&c, true, bytes);
     ck_assert_int_le(llabs(parts - steady), PARTS);
     struct machine machine = machine_of(&c.layout, &c.setting);
@@ -303,7 +276,7 @@ END_TEST
 START_TEST(a_step_part_by_part)
 {
     struct job_case c;
-    job_create(&c, 32, 64, "tp=8,pp=4,dp=8,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 32, 64, "tp=8,pp=4,dp=8,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ECMP, .seed = 1};
     nanos steady = step_of(&c, &options);
     options.per_step = true;
@@ -322,7 +295,7 @@ START_TEST(faults_on_the_fabric)
 {
     struct job_case c;
     struct diags diags = {0};
-    job_create(&c, 128, 256, "tp=8,pp=4,dp=32,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 128, 256, "tp=8,pp=4,dp=32,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ADAPTIVE};
     nanos healthy = step_of(&c, &options);
     uint32_t up = c.fabric.first[LAYER_NIC_UP] + 80, down = c.fabric.first[LAYER_NIC_DOWN] + 80;
@@ -367,7 +340,7 @@ END_TEST
 START_TEST(a_flap_stalls_the_step)
 {
     struct job_case c;
-    job_create(&c, 4, 16, "tp=8,pp=4,dp=1,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 4, 16, "tp=8,pp=4,dp=1,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
     nanos healthy = step_of(&c, &options);
     nanos stall = 3 * healthy;
@@ -395,7 +368,7 @@ static int host_ascending(const void *a, const void *b)
 START_TEST(placements_are_permutations)
 {
     struct job_case c;
-    job_create(&c, 128, 256, "tp=8,pp=4,dp=32,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 128, 256, "tp=8,pp=4,dp=32,mb=1", NULL);
     for (int p = 0; p < N_PLACEMENTS; p++) {
         int gpus[1024], sorted[1024];
         placement_fill((enum placement)p, &c.layout, &c.fabric, 3, gpus);
@@ -446,7 +419,7 @@ static nanos gradients_exchanged(struct job_case *c, enum placement placement, d
 START_TEST(data_parallel_groups_belong_under_one_set_of_tors)
 {
     struct job_case c;
-    job_create(&c, 256, 256, "tp=8,pp=4,dp=64,mb=1");
+    job_create(&c, "gpt-22b", OVERLAPPING, 256, 256, "tp=8,pp=4,dp=64,mb=1", NULL);
     struct machine machine = machine_of(&c.layout, &c.setting);
     double bytes = 1e9;
     nanos alone =
@@ -516,7 +489,7 @@ START_TEST(whole_steps_want_data_parallel_groups_under_one_set)
         struct job_case c;
         struct diags diags = {0};
         struct placed_step took[N_PLACEMENTS];
-        job_create(&c, 128, 128, "tp=8,pp=8,dp=16,mb=1");
+        job_create(&c, "gpt-22b", OVERLAPPING, 128, 128, "tp=8,pp=8,dp=16,mb=1", NULL);
         fabric_free(&c.fabric);
         ck_assert_int_eq(fabric_parse(fabrics[f], NOWHERE, &c.fabric, &diags), STATUS_OK);
         for (int p = 0; p < N_PLACEMENTS; p++)

@@ -6,40 +6,12 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/spec/catalog.h"
 #include "sim/placement.h"
 #include "sim/step.h"
+#include "tests/sim/fabric/fabric_jobs.h"
 
-static const struct place NOWHERE;
-
-struct job_case {
-    struct transformer model;
-    struct cluster cluster;
-    struct job job;
-    struct setting setting;
-    struct layout layout;
-    struct fabric fabric;
-};
-
-static void job_create(struct job_case *c, const char *model, int nodes, int batch, const char *layout, const char *fabric)
-{
-    struct diags diags = {0};
-    *c = (struct job_case){.job = {.global_batch = batch,
-                                   .seq_len = 2048,
-                                   .precision = PRECISION_BF16,
-                                   .gradient_precision = PRECISION_FP32,
-                                   .optimizer = OPTIMIZER_ADAM,
-                                   .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
-                                               FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(FUSED_OPS)}};
-    ck_assert_int_eq(catalog_model(model, &c->model, &diags), STATUS_OK);
-    ck_assert_int_eq(catalog_cluster("megascale-a100", &c->cluster, &diags), STATUS_OK);
-    c->cluster.nodes = nodes;
-    c->setting = (struct setting){.model = &c->model, .cluster = &c->cluster, .job = &c->job, .gpus = nodes * 8};
-    ck_assert_int_eq(layout_parse(layout, &c->layout, &diags), STATUS_OK);
-    layout_complete(&c->layout, &c->setting);
-    ck_assert_int_eq(layout_check(&c->layout, &c->setting, NULL, 0), LAYOUT_LEGAL);
-    ck_assert_int_eq(fabric_parse(fabric, NOWHERE, &c->fabric, &diags), STATUS_OK);
-}
+static const feature_set OVERLAPPING = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
+                                       FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(FUSED_OPS);
 
 static double seconds(struct job_case *c, const struct network_flow_options *flow)
 {
@@ -77,7 +49,7 @@ START_TEST(what_crosses_costs)
         struct job_case c;
         char text[160];
         snprintf(text, sizeof text, "clos hosts:128 gpus:8 nics:8x200G tors:8 nvlink:8x245.6GB/s tor:%s", tors[_i][whole]);
-        job_create(&c, "gpt-22b", 128, 128, "tp=8,pp=8,dp=16,mb=1,zero=1,sp=1", text);
+        job_create(&c, "gpt-22b", OVERLAPPING, 128, 128, "tp=8,pp=8,dp=16,mb=1,zero=1,sp=1", text);
         double data_first = cost_of(&c, false, PLACEMENT_DATA_FIRST, 1);
         pipeline_first[whole] = cost_of(&c, false, PLACEMENT_PIPELINE_FIRST, 1);
         ck_assert_double_lt(data_first, 1);
@@ -101,7 +73,7 @@ START_TEST(megascale_at_full_size)
         struct job_case c;
         char text[200];
         snprintf(text, sizeof text, "%s/%s", hosts, up[whole]);
-        job_create(&c, "gpt-175b-megascale", 1536, 6144, "tp=8,pp=8,vpp=6,mb=1,zero=2,sp=1", text);
+        job_create(&c, "gpt-175b-megascale", OVERLAPPING, 1536, 6144, "tp=8,pp=8,vpp=6,mb=1,zero=2,sp=1", text);
         double data_first = cost_of(&c, false, PLACEMENT_DATA_FIRST, 1);
         double pipeline_first = cost_of(&c, false, PLACEMENT_PIPELINE_FIRST, 1);
         ck_assert_double_gt(pipeline_first, data_first + (whole ? 8 : 0.5));

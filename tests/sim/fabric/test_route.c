@@ -7,16 +7,7 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "sim/fabric/load.h"
-
-static const struct place NOWHERE;
-
-static struct fabric parsed(const char *text)
-{
-    struct diags diags = {0};
-    struct fabric fabric;
-    ck_assert_int_eq(fabric_parse(text, NOWHERE, &fabric, &diags), STATUS_OK);
-    return fabric;
-}
+#include "tests/sim/fabric/fabric_jobs.h"
 
 /* Each link begins where the one before ended, by the names of the links, which do not share code with routing. */
 static void assert_path(const struct fabric *fabric, const struct path *path, int from, int to)
@@ -68,7 +59,7 @@ static const char *const fabrics[] = {
 
 START_TEST(paths_hang_together)
 {
-    struct fabric fabric = parsed(fabrics[_i]);
+    struct fabric fabric = fabric_parsed(fabrics[_i]);
     struct random_stream s = random_stream_named(7, 7, (uint64_t)_i);
     uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
     for (int round = 0; round < 2; round++) {
@@ -97,7 +88,7 @@ END_TEST
  * uplink after another goes down until one is left, then none. */
 START_TEST(routes_around_failures_until_none_is_left)
 {
-    struct fabric fabric = parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
+    struct fabric fabric = fabric_parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
     struct router router = {.fabric = &fabric, .seed = 1};
     struct path path;
     for (int u = 0; u < 4; u++) {
@@ -116,7 +107,7 @@ END_TEST
 /* Who is cut off: nobody by an uplink of several; a GPU by its NIC's port, one way by one direction; a ToR by all its uplinks. */
 START_TEST(what_is_cut_off_is_said)
 {
-    struct fabric fabric = parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
+    struct fabric fabric = fabric_parsed("clos hosts:64 tor:8x100G/4x100G agg:4x100G/4x100G core:8x100G");
     struct diags diags = {0};
     ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
     fabric_set_speed(&fabric, fabric.first[LAYER_TOR_UP] + 1, 0);
@@ -140,9 +131,9 @@ END_TEST
 /* The other NIC port of a host in another plane is out of reach; NVLink joins the planes. */
 START_TEST(planes_are_joined_by_hosts)
 {
-    struct fabric apart = parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G");
+    struct fabric apart = fabric_parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G");
     struct fabric joined =
-        parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G nvlink:2x300GB/s");
+        fabric_parsed("clos hosts:16 gpus:2 nics:2x100G tors:2 planes:2 tor:8x100G/4x100G agg:4x100G nvlink:2x300GB/s");
     struct router router = {.fabric = &apart, .seed = 1};
     struct path path;
     ck_assert(route_gpus(&router, 0, 30, 0, &path));
@@ -175,13 +166,13 @@ static void assert_way(const struct fabric *fabric, int from, int to, uint32_t q
 /* Two GPUs for a NIC on their PCIe switch; a NIC on a switch of the same CPU; a NIC beyond the other CPU. */
 START_TEST(ways_inside_hosts)
 {
-    struct fabric near = parsed("clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s pcie_switches:4x32GB/s tor:16x200G");
+    struct fabric near = fabric_parsed("clos hosts:4 gpus:8 nics:4x200G pcie:32GB/s pcie_switches:4x32GB/s tor:16x200G");
     assert_way(&near, 3, 8, 0,
                (const char *[]){"gpu 3 -> host 0 pcie 1", "host 0 pcie 1 -> host 0 nic 1", "host 0 nic 1 port 0 -> tor 0",
                                 "tor 0 -> host 1 nic 0 port 0", "host 1 nic 0 -> host 1 pcie 0", "host 1 pcie 0 -> gpu 8", NULL});
     fabric_free(&near);
-    struct fabric far = parsed("clos hosts:4 gpus:8 nics:2x200G pcie:32GB/s pcie_switches:4x32GB/s sockets:2x40GB/s "
-                               "affinity:0,0,0,0,1,1,1,0 tor:8x200G");
+    struct fabric far = fabric_parsed("clos hosts:4 gpus:8 nics:2x200G pcie:32GB/s pcie_switches:4x32GB/s sockets:2x40GB/s "
+                                      "affinity:0,0,0,0,1,1,1,0 tor:8x200G");
     assert_way(&far, 2, 12, 0,
                (const char *[]){"gpu 2 -> host 0 pcie 1", "host 0 pcie 1 -> host 0 cpu 0", "host 0 cpu 0 -> host 0 pcie 0",
                                 "host 0 pcie 0 -> host 0 nic 0", "host 0 nic 0 port 0 -> tor 0", "tor 0 -> host 1 nic 1 port 0",
@@ -197,7 +188,7 @@ START_TEST(ways_inside_hosts)
     ck_assert(!route_gpus(&router, 7, 12, 0, &path));
     ck_assert(route_gpus(&router, 6, 12, 0, &path));
     fabric_free(&far);
-    struct fabric many = parsed("clos hosts:4 gpus:2 nics:4x100G ports:2 tor:32x50G");
+    struct fabric many = fabric_parsed("clos hosts:4 gpus:2 nics:4x100G ports:2 tor:32x50G");
     ck_assert_int_eq(fabric_gpu_ports(&many), 4);
     assert_way(&many, 1, 2, 3, (const char *[]){"host 0 nic 3 port 1 -> tor 0", "tor 0 -> host 1 nic 1 port 1", NULL});
     fabric_free(&many);
@@ -225,7 +216,7 @@ START_TEST(shares_inside_hosts)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct diags diags = {0};
-        struct fabric fabric = parsed(cases[i].text);
+        struct fabric fabric = fabric_parsed(cases[i].text);
         struct router router = {.fabric = &fabric};
         struct load load = {.pattern = LOAD_SHIFT, .bytes = 1e9, .stride = fabric.shape.gpus_per_host};
         struct load_result result;
@@ -252,7 +243,7 @@ struct spread {
 static struct spread collide(const char *text, int n, enum routing routing)
 {
     enum { SEEDS = 400 };
-    struct fabric fabric = parsed(text);
+    struct fabric fabric = fabric_parsed(text);
     struct spread spread = {0, 0};
     double *rates = memory_new(fabric_links(&fabric), sizeof *rates);
     uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
@@ -306,7 +297,7 @@ START_TEST(adaptive_and_static_do_not_collide)
     struct spread adaptive = collide("clos hosts:1056 tor:32x400G/32x400G agg:64x400G", 32, ROUTING_ADAPTIVE);
     ck_assert_double_eq_tol(adaptive.worst, 1, 1e-9);
     struct diags diags = {0};
-    struct fabric fabric = parsed("clos hosts:1024 tor:32x400G/32x400G agg:32x400G");
+    struct fabric fabric = fabric_parsed("clos hosts:1024 tor:32x400G/32x400G agg:32x400G");
     struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC};
     struct load load = {.pattern = LOAD_SHIFT, .bytes = 1e6};
     struct load_result result;
@@ -333,7 +324,7 @@ static double mean_rate(const struct router *router, const struct load *load)
 /* Switches that hash alike use a fraction of the ports above; queue pairs spread a connection. */
 START_TEST(polarisation_and_queue_pairs)
 {
-    struct fabric fabric = parsed("clos hosts:1024 tor:16x100G/16x100G agg:16x100G/16x100G core:64x100G");
+    struct fabric fabric = fabric_parsed("clos hosts:1024 tor:16x100G/16x100G agg:16x100G/16x100G core:64x100G");
     struct router router = {.fabric = &fabric, .seed = 5};
     struct load load = {.pattern = LOAD_PERMUTATION, .bytes = 1e6, .seed = 2};
     double plain = mean_rate(&router, &load);
@@ -351,7 +342,7 @@ END_TEST
 /* Everybody to one: its NIC is shared evenly. */
 START_TEST(incast_shares_the_last_link)
 {
-    struct fabric fabric = parsed("clos hosts:256 tor:16x100G/16x100G agg:16x100G");
+    struct fabric fabric = fabric_parsed("clos hosts:256 tor:16x100G/16x100G agg:16x100G");
     struct router router = {.fabric = &fabric, .seed = 5};
     struct load load = {.pattern = LOAD_INCAST, .bytes = 1e6};
     struct load_result result;
