@@ -13,6 +13,10 @@ static const struct place nowhere = {0};
 
 enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000 };
 
+/* How far a stream is enqueued ahead of what has run: MARKS * MARK_EVERY commands. When the driver's queue is full (a thousand
+ * launches or so) it keeps its caller inside, where nobody watches for a rank that is gone; this wait comes before that. */
+enum { MARKS = 4, MARK_EVERY = 64 };
+
 /* A page-locked buffer; free again once `passed` has. */
 struct staging {
     void *memory;
@@ -35,6 +39,8 @@ struct cuda_stream {
     struct device_stream base;
     cudaStream_t stream;
     void *workspace;
+    cudaEvent_t marks[MARKS]; /* behind every MARK_EVERY commands, in turn */
+    uint64_t commands;
 };
 
 struct cuda_event {
@@ -82,6 +88,63 @@ static enum status report(const struct device *device, const char *what, cudaErr
             goto label;                                                                                                          \
         }                                                                                                                        \
     } while (0)
+
+/* --- waiting, watched over */
+
+static nanos host_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+}
+
+static void wait_a_little(nanos waited)
+{
+    const struct timespec nap = {.tv_nsec = SLEEP_NS};
+    if (waited > SPIN_NS)
+        nanosleep(&nap, NULL);
+}
+
+/* Until the event has passed, or without one all that is on the stream. */
+static enum status wait_for(struct cuda_device *cuda, cudaStream_t stream, cudaEvent_t event, struct diags *diags)
+{
+    const nanos began = host_now();
+    cudaError_t error;
+    while ((error = event ? cudaEventQuery(event) : cudaStreamQuery(stream)) == cudaErrorNotReady && cuda->failed == STATUS_OK) {
+        const nanos waited = host_now() - began;
+        if (cuda->watch.look)
+            cuda->failed = cuda->watch.look(cuda->watch.context, waited, diags);
+        wait_a_little(waited);
+    }
+    if (error != cudaSuccess && error != cudaErrorNotReady) {
+        cuda->failed = STATUS_FAILED;
+        return report(&cuda->base, "a kernel or copy failed", error, diags);
+    }
+    (void)cudaGetLastError(); /* "not ready" may stick */
+    if (error == cudaSuccess && cuda->failed == STATUS_OK)
+        return STATUS_OK;
+    if (diags->n_errors == 0)
+        diag_error(diags, nowhere, "rank %d: an earlier failure ended the work on this device", cuda->base.rank);
+    return STATUS_FAILED;
+}
+
+/* Before a command is put on the stream. */
+static enum status keep_pace(struct device_stream *base, struct diags *diags)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    if (++stream->commands % MARK_EVERY)
+        return STATUS_OK;
+    cudaEvent_t mark = stream->marks[stream->commands / MARK_EVERY % MARKS];
+    enum status status = wait_for(cuda_of(base->device), NULL, mark, diags);
+    if (status == STATUS_OK)
+        CUDA_RETURN(base->device, cudaEventRecord(mark, stream->stream));
+    return status;
+}
+
+static enum status cuda_stream_synchronise(struct device_stream *stream, struct diags *diags)
+{
+    return wait_for(cuda_of(stream->device), stream_of(stream), NULL, diags);
+}
 
 /* --- memory */
 
@@ -162,6 +225,9 @@ static void cuda_stream_free(struct device_stream *base)
         return;
     if (stream->workspace)
         cudaFree(stream->workspace);
+    for (int i = 0; i < MARKS; i++)
+        if (stream->marks[i])
+            cudaEventDestroy(stream->marks[i]);
     if (stream->stream)
         cudaStreamDestroy(stream->stream);
     (void)cudaGetLastError();
@@ -176,46 +242,12 @@ static enum status cuda_stream_new(struct device *device, bool urgent, struct de
     CUDA_GOTO(device, cudaDeviceGetStreamPriorityRange(&least, &greatest), failed);
     CUDA_GOTO(device, cudaStreamCreateWithPriority(&stream->stream, cudaStreamNonBlocking, urgent ? greatest : least), failed);
     CUDA_GOTO(device, cudaMalloc(&stream->workspace, CUDA_WORKSPACE_BYTES), failed);
+    for (int i = 0; i < MARKS; i++)
+        CUDA_GOTO(device, cudaEventCreateWithFlags(&stream->marks[i], cudaEventDisableTiming), failed);
     *result = &stream->base;
     return STATUS_OK;
 failed:
     cuda_stream_free(&stream->base);
-    return STATUS_FAILED;
-}
-
-static nanos host_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
-}
-
-static void wait_a_little(nanos waited)
-{
-    const struct timespec nap = {.tv_nsec = SLEEP_NS};
-    if (waited > SPIN_NS)
-        nanosleep(&nap, NULL);
-}
-
-static enum status cuda_stream_synchronise(struct device_stream *stream, struct diags *diags)
-{
-    struct cuda_device *cuda = cuda_of(stream->device);
-    const nanos began = host_now();
-    cudaError_t error;
-    while ((error = cudaStreamQuery(stream_of(stream))) == cudaErrorNotReady && cuda->failed == STATUS_OK) {
-        const nanos waited = host_now() - began;
-        if (cuda->watch.look)
-            cuda->failed = cuda->watch.look(cuda->watch.context, waited, diags);
-        wait_a_little(waited);
-    }
-    if (error != cudaSuccess && error != cudaErrorNotReady) {
-        cuda->failed = STATUS_FAILED;
-        return report(stream->device, "a kernel or copy failed", error, diags);
-    }
-    if (error == cudaSuccess && cuda->failed == STATUS_OK)
-        return STATUS_OK;
-    if (diags->n_errors == 0)
-        diag_error(diags, nowhere, "rank %d: an earlier failure ended the work on this device", stream->device->rank);
     return STATUS_FAILED;
 }
 
@@ -262,6 +294,9 @@ static void cuda_event_free(struct device_event *base)
 static enum status cuda_event_record(struct device_event *base, struct device_stream *stream, struct diags *diags)
 {
     struct cuda_event *event = (struct cuda_event *)base;
+    enum status status = keep_pace(stream, diags);
+    if (status != STATUS_OK)
+        return status;
     CUDA_RETURN(stream->device, cudaEventRecord(event->event, stream_of(stream)));
     event->recorded = true;
     return STATUS_OK;
@@ -305,7 +340,8 @@ static enum status cuda_launch_kernel(struct device_stream *stream, const struct
                                        .workspace_bytes = CUDA_WORKSPACE_BYTES,
                                        .multiprocessors = cuda->multiprocessors,
                                        .gemm = cuda->gemm};
-    return kernel_cuda_launch(&launch, call, diags);
+    enum status status = keep_pace(stream, diags);
+    return status == STATUS_OK ? kernel_cuda_launch(&launch, call, diags) : status;
 }
 
 static size_t cuda_workspace(struct device *device, const struct attention_call *call, bool backward)

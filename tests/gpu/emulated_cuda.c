@@ -19,7 +19,24 @@ enum { PROCESSORS = 2, CAPABILITY_MAJOR = 9, MEMORY_BYTES = 1 << 30, VERSION = 1
 
 struct CUevent_st {
     double milliseconds;
+    bool pending;
 };
+
+struct CUstream_st {
+    bool busy;
+};
+
+/* Who asks once whether something is done is told "not yet", and that stays the last error until somebody takes it away. */
+static _Thread_local cudaError_t last_error = cudaSuccess;
+
+static cudaError_t answer(bool *pending)
+{
+    const bool wait = pending && *pending;
+    if (!wait)
+        return cudaSuccess;
+    *pending = false;
+    return last_error = cudaErrorNotReady;
+}
 
 const char *cudaGetErrorString(cudaError_t error)
 {
@@ -28,7 +45,9 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
 }
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -132,7 +151,9 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    (void)kind, (void)stream;
+    (void)kind;
+    if (stream)
+        stream->busy = true;
     memmove(to, from, bytes);
     return cudaSuccess;
 }
@@ -149,7 +170,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
     (void)flags, (void)priority;
-    *stream = (cudaStream_t)memory_new(1, 1);
+    *stream = memory_new(1, sizeof **stream);
     return cudaSuccess;
 }
 
@@ -161,13 +182,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    (void)stream;
     happen();
-    return cudaSuccess;
+    return answer(stream ? &stream->busy : NULL);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    if (stream)
+        stream->busy = false;
     return cudaStreamQuery(stream);
 }
 
@@ -206,6 +228,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     struct timespec t;
     (void)stream;
+    event->pending = true;
     clock_gettime(CLOCK_MONOTONIC, &t);
     event->milliseconds = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
     return cudaSuccess;
@@ -213,13 +236,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    (void)event;
-    return cudaSuccess;
+    return answer(&event->pending);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return cudaEventQuery(event);
+    event->pending = false;
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
@@ -264,7 +287,11 @@ static void rounded(void *to, float *wide, int64_t n)
 
 enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
 {
-    (void)launch, (void)diags;
+    (void)launch;
+    if (cudaGetLastError() != cudaSuccess) { /* what every launch of a kernel is followed by */
+        diag_error(diags, (struct place){0}, "an error of before was left to be found");
+        return STATUS_FAILED;
+    }
     bool forward = kernel == KERNEL_LINEAR_FORWARD, input = kernel == KERNEL_LINEAR_BACKWARD_INPUT;
     int64_t inputs = call->t * call->in, outputs = call->t * call->out, weights = call->in * call->out;
     float *x = input ? NULL : widened(call->x, inputs), *w = forward || input ? widened(call->w, weights) : NULL;
