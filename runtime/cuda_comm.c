@@ -60,6 +60,8 @@ struct cuda_communicator {
     ncclComm_t comm;                 /* NULL for one member, and after an abort */
     struct pending pending[PENDING]; /* ring; when it is full the oldest are forgotten */
     uint64_t enqueued, completed;
+    struct exchange_call grouped; /* the last one between group_begin and group_end, which is what puts it on its stream */
+    cudaStream_t grouped_on;
 };
 
 struct cuda_world {
@@ -76,7 +78,7 @@ struct cuda_world {
     uint64_t completed; /* exchanges, of all communicators, when last looked */
     nanos quiet_since;  /* of the wait under way */
     nanos looked;
-    bool joined, broken, abandoned;
+    bool joined, broken, abandoned, in_group;
 };
 
 /* --- NCCL's answers */
@@ -102,13 +104,19 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
 {
     const struct timespec nap = {.tv_nsec = 20000};
     const nanos began = host_now();
+    nanos waited = 0, looked = 0;
     char why[MEETING_REASON];
-    while (result == ncclInProgress && host_now() - began < world->base.timeout) {
+    for (; result == ncclInProgress && waited < world->base.timeout; waited = host_now() - began) {
         ncclResult_t asked = world->nccl.ncclCommGetAsyncError(comm, &result);
         if (asked != ncclSuccess)
             result = asked;
-        if (result == ncclInProgress && host_now() - began > SPIN_NS)
+        if (result == ncclInProgress && waited > SPIN_NS)
             nanosleep(&nap, NULL);
+        if (waited - looked < LOOK_NS)
+            continue;
+        looked = waited;
+        if (meeting_abandoned(&world->meeting, why))
+            break;
     }
     if (result == ncclSuccess)
         return STATUS_OK;
@@ -367,7 +375,9 @@ static enum status cuda_enqueue(struct communicator *base, struct device_stream 
     enum status status = call->parts.sent || call->parts.received
                              ? exchange_ragged(c, stream, call, what, diags)
                              : settle(world, c->comm, exchange(&world->nccl, c, call, cuda_device_stream(stream)), what, diags);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && world->in_group)
+        c->grouped = *call, c->grouped_on = cuda_device_stream(stream);
+    else if (status == STATUS_OK)
         remember(c, call, cuda_device_stream(stream));
     return status;
 }
@@ -376,6 +386,7 @@ static enum status cuda_group_begin(struct world *base, struct diags *diags)
 {
     struct cuda_world *world = (struct cuda_world *)base;
     ncclResult_t result = world->nccl.ncclGroupStart();
+    world->in_group = result == ncclSuccess;
     return result == ncclSuccess ? STATUS_OK : report(world, "ncclGroupStart", result, diags);
 }
 
@@ -388,6 +399,13 @@ static enum status cuda_group_end(struct world *base, struct diags *diags)
     for (size_t i = 0; result == ncclInProgress && i < world->n_communicators && status == STATUS_OK; i++)
         if (world->communicators[i]->comm)
             status = settle(world, world->communicators[i]->comm, ncclInProgress, "ncclGroupEnd", diags);
+    for (size_t i = 0; i < world->n_communicators; i++) {
+        struct cuda_communicator *c = world->communicators[i];
+        if (c->grouped_on && status == STATUS_OK)
+            remember(c, &c->grouped, c->grouped_on);
+        c->grouped_on = NULL;
+    }
+    world->in_group = false;
     return status;
 }
 
