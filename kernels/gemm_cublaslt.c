@@ -119,9 +119,7 @@ void gemm_library_free(struct gemm_library *library)
             product_free(&library->lt, &library->products[i]);
     if (library->context)
         library->lt.cublasLtDestroy(library->context);
-    if (library->handle)
-        dlclose(library->handle);
-    free(library);
+    free(library); /* cuBLASLt stays loaded: CUDA's driver knows its kernels */
 }
 
 size_t gemm_library_version(const struct gemm_library *library)
@@ -196,61 +194,6 @@ static cublasStatus_t algorithm_choose(const struct gemm_library *library, struc
     return error;
 }
 
-static cublasStatus_t product_describe(const struct gemm_library *library, struct product *product)
-{
-    const struct product_key *key = &product->key;
-    const cudaDataType_t in = key->fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF, out = key->wide_output ? CUDA_R_32F : CUDA_R_16BF;
-    cublasStatus_t error = operation_describe(&library->lt, key, &product->operation);
-    if (error == CUBLAS_STATUS_SUCCESS)
-        error = layout_describe(&library->lt, in, key->transpose_b ? key->n : key->k, key->transpose_b ? key->k : key->n,
-                                &product->a);
-    if (error == CUBLAS_STATUS_SUCCESS)
-        error = layout_describe(&library->lt, in, key->transpose_a ? key->k : key->m, key->transpose_a ? key->m : key->k,
-                                &product->b);
-    if (error == CUBLAS_STATUS_SUCCESS)
-        error = layout_describe(&library->lt, out, key->m, key->n, &product->c);
-    if (error == CUBLAS_STATUS_SUCCESS)
-        error = algorithm_choose(library, product);
-    return error;
-}
-
-static uint64_t key_hash(const struct product_key *key)
-{
-    const unsigned char *bytes = (const unsigned char *)key;
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof *key; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* The product's description, made at its first use. When the table is full its oldest neighbours make room. */
-static cublasStatus_t product_find(struct gemm_library *library, const struct product_key *key, struct product **product)
-{
-    size_t at = key_hash(key) % MAX_SHAPES;
-    for (int probes = 0; library->products[at].used && probes < MAX_SHAPES; probes++, at = (at + 1) % MAX_SHAPES)
-        if (memcmp(&library->products[at].key, key, sizeof *key) == 0) {
-            *product = &library->products[at];
-            return CUBLAS_STATUS_SUCCESS;
-        }
-    if (library->products[at].used)
-        product_free(&library->lt, &library->products[at]);
-    library->products[at].key = *key;
-    cublasStatus_t error = product_describe(library, &library->products[at]);
-    if (error != CUBLAS_STATUS_SUCCESS) {
-        product_free(&library->lt, &library->products[at]);
-        return error;
-    }
-    library->products[at].used = true;
-    *product = &library->products[at];
-    return error;
-}
-
-static uint16_t common_alignment(const struct product_call *call)
-{
-    uintptr_t bits = (uintptr_t)call->a | (uintptr_t)call->b | (uintptr_t)call->c | (uintptr_t)call->bias | MAX_ALIGNMENT;
-    return (uint16_t)(bits & (~bits + 1));
-}
-
 static cublasStatus_t pointers_set(const struct cublaslt *lt, cublasLtMatmulDesc_t operation, const struct product_call *call)
 {
     const struct {
@@ -266,6 +209,66 @@ static cublasStatus_t pointers_set(const struct cublaslt *lt, cublasLtMatmulDesc
     return error;
 }
 
+/* The pointers come before the choice: cuBLASLt looks at them when it chooses. */
+static cublasStatus_t product_describe(const struct gemm_library *library, const struct product_call *call,
+                                       struct product *product)
+{
+    const struct product_key *key = &call->key;
+    const cudaDataType_t in = key->fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF, out = key->wide_output ? CUDA_R_32F : CUDA_R_16BF;
+    cublasStatus_t error = operation_describe(&library->lt, key, &product->operation);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = layout_describe(&library->lt, in, key->transpose_b ? key->n : key->k, key->transpose_b ? key->k : key->n,
+                                &product->a);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = layout_describe(&library->lt, in, key->transpose_a ? key->k : key->m, key->transpose_a ? key->m : key->k,
+                                &product->b);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = layout_describe(&library->lt, out, key->m, key->n, &product->c);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = pointers_set(&library->lt, product->operation, call);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = algorithm_choose(library, product);
+    return error;
+}
+
+static uint64_t key_hash(const struct product_key *key)
+{
+    const unsigned char *bytes = (const unsigned char *)key;
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < sizeof *key; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The product's description, made at its first use. When the table is full its oldest neighbours make room. */
+static cublasStatus_t product_find(struct gemm_library *library, const struct product_call *call, struct product **product)
+{
+    const struct product_key *key = &call->key;
+    size_t at = key_hash(key) % MAX_SHAPES;
+    for (int probes = 0; library->products[at].used && probes < MAX_SHAPES; probes++, at = (at + 1) % MAX_SHAPES)
+        if (memcmp(&library->products[at].key, key, sizeof *key) == 0) {
+            *product = &library->products[at];
+            return CUBLAS_STATUS_SUCCESS;
+        }
+    if (library->products[at].used)
+        product_free(&library->lt, &library->products[at]);
+    library->products[at].key = *key;
+    cublasStatus_t error = product_describe(library, call, &library->products[at]);
+    if (error != CUBLAS_STATUS_SUCCESS) {
+        product_free(&library->lt, &library->products[at]);
+        return error;
+    }
+    library->products[at].used = true;
+    *product = &library->products[at];
+    return error;
+}
+
+static uint16_t common_alignment(const struct product_call *call)
+{
+    uintptr_t bits = (uintptr_t)call->a | (uintptr_t)call->b | (uintptr_t)call->c | (uintptr_t)call->bias | MAX_ALIGNMENT;
+    return (uint16_t)(bits & (~bits + 1));
+}
+
 static enum status product_launch(const struct cuda_launch *launch, const char *name, struct product_call *call,
                                   struct diags *diags)
 {
@@ -278,7 +281,7 @@ static enum status product_launch(const struct cuda_launch *launch, const char *
     const float one = 1, beta = call->key.add ? 1 : 0;
     call->key.workspace_kib = (uint32_t)(launch->workspace_bytes / 1024);
     call->key.alignment = common_alignment(call);
-    cublasStatus_t error = product_find(library, &call->key, &product);
+    cublasStatus_t error = product_find(library, call, &product);
     if (error == CUBLAS_STATUS_SUCCESS)
         error = pointers_set(&library->lt, product->operation, call);
     if (error == CUBLAS_STATUS_SUCCESS)
