@@ -262,6 +262,8 @@ enum status runtime_supports(const struct layout *layout, const struct setting *
                    (long long)m->hidden, layout->tp);
     if (m->attention == ATTENTION_LATENT && (m->linear_bias || m->qkv_bias || m->qk_norm))
         diag_error(diags, NOWHERE, "the runtime has no biases and no norms of heads in latent attention");
+    if (m->mlp_limit > 0)
+        diag_error(diags, NOWHERE, "the runtime does not clamp what an activation reads");
     if (m->moe.experts && tokens % layout->tp)
         diag_error(diags, NOWHERE, "the runtime divides the %lld tokens of a micro-batch among tp=%d before they go to experts",
                    (long long)tokens, layout->tp);

@@ -146,6 +146,13 @@ static bool has_shared(const struct builder *b)
     return (moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn) > 0;
 }
 
+/* Ours is added, and its gradient summed, beside the products. */
+static void expert_bias(struct builder *b)
+{
+    if (b->model->linear_bias)
+        add(b, STEP_NOTHING, "expert_bias");
+}
+
 static void mixture_forward_steps(struct builder *b)
 {
     add(b, STEP_ROUTER, "router");
@@ -156,6 +163,7 @@ static void mixture_forward_steps(struct builder *b)
     add(b, STEP_EXPERT_UP, "expert_up");
     add(b, STEP_EXPERT_ACTIVATION, "expert_activation");
     add(b, STEP_EXPERT_DOWN, "expert_down");
+    expert_bias(b);
     exchange_split(b, STEP_COMBINE_TP, COLLECTIVE_REDUCE_SCATTER);
     exchange_experts(b, STEP_COMBINE);
     add(b, STEP_UNPERMUTE, "unpermute");
@@ -164,6 +172,7 @@ static void mixture_forward_steps(struct builder *b)
         return;
     gather(b, STEP_SHARED_GATHER);
     add(b, STEP_SHARED_UP, "shared_up");
+    add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
     add(b, STEP_SHARED_DOWN, "shared_down");
     reduce(b, STEP_SHARED_REDUCE);
 }
@@ -240,6 +249,7 @@ static void experts_input_steps(struct builder *b)
         return;
     gather(b, STEP_SHARED_GATHER_GRADIENT);
     add(b, STEP_SHARED_DOWN_INPUT, "shared_down");
+    add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
     add(b, STEP_SHARED_UP_INPUT, "shared_up");
     gather(b, STEP_SHARED_GATHER_AGAIN);
     reduce(b, STEP_SHARED_REDUCE_GRADIENT);
@@ -261,6 +271,7 @@ static void mixture_backward_steps(struct builder *b, bool input, bool weight)
         add(b, STEP_UNPERMUTE_BACKWARD, "unpermute");
         exchange_experts(b, STEP_COMBINE_GRADIENT);
         exchange_split(b, STEP_COMBINE_TP_GRADIENT, COLLECTIVE_ALL_GATHER);
+        expert_bias(b);
         experts_input_steps(b);
         exchange_split(b, STEP_DISPATCH_TP_GRADIENT, COLLECTIVE_REDUCE_SCATTER);
         exchange_experts(b, STEP_DISPATCH_GRADIENT);

@@ -75,9 +75,9 @@ static struct kept kept_by_experts(const struct transformer *m)
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
     double width = (double)moe->expert_ffn * moe->top_k + shared;
-    /* token copies before and after the experts, gated halves and product, router scores in fp32 */
-    return (struct kept){.split =
-                             2 * width * (m->gated_mlp ? 3 : 2) + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
+    int widths = m->gated_mlp ? 3 + (m->mlp_limit > 0 ? 2 : 0) : 2;
+    /* token copies before and after the experts, gated halves (before and after clamping) and product, router scores in fp32 */
+    return (struct kept){.split = 2 * width * widths + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
 }
 
 static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, bool scores)

@@ -216,10 +216,10 @@ static struct cost overlapped_cost(const struct machine *machine, const struct w
  * algorithm, 5 us of 36 (assumption). */
 #define LOOP_LAUNCH 0.15
 
-/* Products launched apart: one for each expert. */
-static double gemm_launches(const struct work_gemm *gemm)
+/* Kernels of one work: launched apart, one for each expert, they take a loop. */
+static double loop_launches(int32_t count)
 {
-    return 1 + (gemm->apart ? LOOP_LAUNCH * (gemm->count - 1) : 0);
+    return 1 + LOOP_LAUNCH * (count - 1);
 }
 
 /* Kernels the host has to enqueue, in units of the engine's. */
@@ -227,9 +227,9 @@ static double launches(const struct work_table *table, const struct work *work)
 {
     double weight = work->class == CLASS_RECOMPUTE ? PYTHON_FACTOR : 1;
     switch (work->kind) {
-    case WORK_MEMORY_BOUND: return weight * work->memory.count;
+    case WORK_MEMORY_BOUND: return weight * (work->memory.apart ? loop_launches(work->memory.count) : work->memory.count);
     case WORK_ATTENTION_BACKWARD: return 3;
-    case WORK_GEMM: return weight * gemm_launches(&work->gemm);
+    case WORK_GEMM: return weight * (work->gemm.apart ? loop_launches(work->gemm.count) : 1);
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return 1 + weight;

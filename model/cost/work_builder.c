@@ -147,10 +147,16 @@ void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exch
 
 void builder_cast(struct layer_builder *b, const char *label, double elements)
 {
+    builder_casts(b, label, elements, 1);
+}
+
+void builder_casts(struct layer_builder *b, const char *label, double elements, int32_t tensors)
+{
     enum precision p = b->job->precision;
     if (!precision_is_narrow(p))
         return;
     /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
      * from the step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
-    builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (2 + 2 * precision_bytes(p)), 1);
+    builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (2 + 2 * precision_bytes(p)), tensors);
+    b->table->items[b->ids[b->n - 1]].memory.apart = true;
 }

@@ -82,6 +82,8 @@ void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exch
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
 /* fp8 and narrower: the cast of an operand of `elements`. */
 void builder_cast(struct layer_builder *b, const char *label, double elements);
+/* The same of `elements` in so many tensors, a kernel each. */
+void builder_casts(struct layer_builder *b, const char *label, double elements, int32_t tensors);
 bool builder_has(const struct layer_builder *b, feature_set any_of);
 
 #endif

@@ -98,10 +98,44 @@ static void pad(struct layer_builder *b, const struct experts_shape *e, const ch
         builder_memory(b, CLASS_EXPERTS, label, (double)e->rows * (double)b->model->hidden * 2 * 2, 1);
 }
 
-static void expert_activation(struct layer_builder *b, const struct experts_shape *e, bool backward)
+/* The operand of a grouped product, `width` wide: each expert's rows are a tensor with scales of its own (Transformer Engine,
+ * split_quantize). */
+static void cast_of_each(struct layer_builder *b, const struct experts_shape *e, const char *label, int64_t width)
 {
-    double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2);
-    builder_memory(b, CLASS_EXPERTS, "expert_activation", (double)e->rows * (double)e->width * passes * 2, 1);
+    builder_casts(b, label, (double)e->rows * (double)width, e->local);
+}
+
+/* Bytes of clamping both halves before a gated activation, an element of the width: each half read and written, the two put
+ * side by side (4 + 4 + 8); backward each half's gradient where its input was inside (6 + 6), put side by side (8). A pass of its
+ * own in Megatron-Core's weighted_bias_quick_geglu_impl and in Hugging Face's code. */
+static double clamp_bytes(const struct layer_builder *b, bool backward)
+{
+    if (!b->model->gated_mlp || b->model->mlp_limit <= 0)
+        return 0;
+    return backward ? 20 : 16;
+}
+
+/* Between an expert's products, `rows` of `width`. */
+static void expert_activation(struct layer_builder *b, double rows, int64_t width, bool backward)
+{
+    double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2), clamp = clamp_bytes(b, backward);
+    if (clamp > 0)
+        builder_memory(b, CLASS_EXPERTS, "expert_clamp", rows * (double)width * clamp, 3);
+    builder_memory(b, CLASS_EXPERTS, "expert_activation", rows * (double)width * passes * 2, 1);
+}
+
+/*
+ * The bias behind the down-projection is weighted by each copy's probability, which is in fp32, expert by expert (Megatron-Core,
+ * TEGroupedMLP._apply_bias): bias times probability (write 4), plus the product's output (2 + 4 + 4), the experts' rows put
+ * together (4 + 4), to bf16 (4 + 2) = 28 bytes an element. Backward: to fp32 (2 + 4); each expert's gradient to bf16 (4 + 2), put
+ * together (2 + 2); the sums over rows and over columns, a product (4 + 4) and a sum (4) each = 40. The bias of the up-projection
+ * is added, and its gradient summed, inside the products.
+ */
+static void expert_bias(struct layer_builder *b, const struct experts_shape *e, bool backward)
+{
+    double elements = (double)e->rows * (double)b->model->hidden;
+    if (b->model->linear_bias)
+        builder_memory(b, CLASS_EXPERTS, "expert_bias", elements * (backward ? 40 : 28), 2 + (backward ? 5 : 2) * e->local);
 }
 
 static void router(struct layer_builder *b, bool backward)
@@ -137,6 +171,43 @@ static void shared_linear(struct layer_builder *b, const char *label, int64_t in
     builder_append(b, builder_linear(b, CLASS_EXPERTS, label, b->tokens, in, out, pass));
 }
 
+/* Experts that every token passes: column- and row-parallel, as a dense feed-forward part. */
+static void shared_forward(struct layer_builder *b)
+{
+    int64_t h = b->model->hidden, shared = shared_width(b), up = b->model->gated_mlp ? 2 : 1;
+    if (shared == 0)
+        return;
+    append_exchange(b, builder_tp_gather(b, "shared_gather"));
+    builder_cast(b, "cast", b->tokens * (double)h);
+    shared_linear(b, "shared_up", h, up * shared, PASS_FORWARD);
+    expert_activation(b, b->tokens, shared, false);
+    builder_cast(b, "cast", b->tokens * (double)shared);
+    shared_linear(b, "shared_down", shared, h, PASS_FORWARD);
+    append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
+}
+
+static void shared_backward(struct layer_builder *b, enum pass pass)
+{
+    int64_t h = b->model->hidden, shared = shared_width(b), up = b->model->gated_mlp ? 2 : 1;
+    bool input = pass == PASS_BACKWARD_INPUT;
+    if (shared == 0)
+        return;
+    if (input) {
+        append_exchange(b, builder_tp_gather(b, "shared_gather"));
+        builder_cast(b, "cast_gradient", b->tokens * (double)h);
+    }
+    shared_linear(b, "shared_down", shared, h, pass);
+    if (input) {
+        expert_activation(b, b->tokens, shared, true);
+        builder_cast(b, "cast_gradient", b->tokens * (double)(up * shared));
+    }
+    shared_linear(b, "shared_up", h, up * shared, pass);
+    if (input) {
+        append_exchange(b, builder_tp_gather(b, "gather_input_again"));
+        append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
+    }
+}
+
 void mixture_forward(struct layer_builder *b)
 {
     struct experts_shape e = experts_shape(b);
@@ -145,22 +216,17 @@ void mixture_forward(struct layer_builder *b)
     permute(b, &e, "permute");
     to_experts(b, &e, "dispatch");
     pad(b, &e, "pad");
-    builder_cast(b, "cast", (double)e.rows * (double)h);
+    cast_of_each(b, &e, "cast", h);
     experts_gemm(b, &e, "expert_up", h, up * e.width, PASS_FORWARD);
-    expert_activation(b, &e, false);
-    builder_cast(b, "cast", (double)e.rows * (double)e.width);
+    expert_activation(b, (double)e.rows, e.width, false);
+    cast_of_each(b, &e, "cast", e.width);
     experts_gemm(b, &e, "expert_down", e.width, h, PASS_FORWARD);
     pad(b, &e, "unpad");
+    expert_bias(b, &e, false);
     from_experts(b, &e, "combine");
     permute(b, &e, "unpermute");
     gather_shares(b);
-    int64_t shared = shared_width(b);
-    if (shared > 0) { /* column- and row-parallel, as a dense feed-forward part */
-        append_exchange(b, builder_tp_gather(b, "shared_gather"));
-        shared_linear(b, "shared_up", h, up * shared, PASS_FORWARD);
-        shared_linear(b, "shared_down", shared, h, PASS_FORWARD);
-        append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
-    }
+    shared_forward(b);
 }
 
 static void experts_backward(struct layer_builder *b, const struct experts_shape *e, enum pass pass)
@@ -168,20 +234,12 @@ static void experts_backward(struct layer_builder *b, const struct experts_shape
     int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;
     bool input = pass == PASS_BACKWARD_INPUT;
     experts_gemm(b, e, "expert_down", e->width, h, pass);
-    if (input)
-        expert_activation(b, e, true);
-    experts_gemm(b, e, "expert_up", h, up * e->width, pass);
-    int64_t shared = shared_width(b);
-    if (shared > 0) {
-        if (input)
-            append_exchange(b, builder_tp_gather(b, "shared_gather"));
-        shared_linear(b, "shared_down", shared, h, pass);
-        shared_linear(b, "shared_up", h, up * shared, pass);
-        if (input) {
-            append_exchange(b, builder_tp_gather(b, "gather_input_again"));
-            append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
-        }
+    if (input) {
+        expert_activation(b, (double)e->rows, e->width, true);
+        cast_of_each(b, e, "cast_gradient", up * e->width);
     }
+    experts_gemm(b, e, "expert_up", h, up * e->width, pass);
+    shared_backward(b, pass);
 }
 
 void mixture_backward(struct layer_builder *b, bool input, bool weight)
@@ -190,8 +248,9 @@ void mixture_backward(struct layer_builder *b, bool input, bool weight)
     if (input) {
         permute(b, &e, "unpermute");
         to_experts(b, &e, "combine");
+        expert_bias(b, &e, true);
         pad(b, &e, "unpad");
-        builder_cast(b, "cast_gradient", (double)e.rows * (double)b->model->hidden);
+        cast_of_each(b, &e, "cast_gradient", b->model->hidden);
         experts_backward(b, &e, PASS_BACKWARD_INPUT);
         pad(b, &e, "pad");
         from_experts(b, &e, "dispatch");

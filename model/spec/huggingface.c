@@ -43,6 +43,7 @@ static const struct rename dense_keys[] = {{"intermediate_size", "ffn_hidden", t
 static const struct rename grouped_keys[] = {{"num_key_value_heads", "kv_heads", false}, {"head_dim", "head_dim", false}, {0}};
 static const struct rename bias_keys[] = {{"attention_bias", "qkv_bias", false}, {0}};
 static const struct rename window_keys[] = {{"sliding_window", "window", false}, {0}};
+static const struct rename limit_keys[] = {{"swiglu_limit", "mlp_limit", false}, {0}};
 /* Mixtral and gpt-oss: intermediate_size is that of an expert. */
 static const struct rename local_expert_keys[] = {
     {"intermediate_size", "moe.expert_ffn", true},
@@ -98,7 +99,9 @@ static const struct family {
     {"qwen3_moe", "{" MODERN ", qk_norm: true}", {common_keys, dense_keys, grouped_keys, bias_keys, qwen_moe_keys}},
     {"deepseek_v2", "{" MODERN ", attention: latent}", {common_keys, dense_keys, deepseek_keys}},
     {"deepseek_v3", "{" MODERN ", attention: latent}", {common_keys, dense_keys, deepseek_keys}},
-    {"gpt_oss", "{" MODERN ", linear_bias: true, window_every: 2}", {common_keys, local_expert_keys, grouped_keys, window_keys}},
+    {"gpt_oss",
+     "{" MODERN ", linear_bias: true, window_every: 2}",
+     {common_keys, local_expert_keys, grouped_keys, window_keys, limit_keys}},
     {"llama4_text", "{" MODERN ", moe: {shared_experts: 1}}", {common_keys, llama4_keys, grouped_keys}},
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };

@@ -43,7 +43,8 @@ struct transformer {
     char source[SOURCE_SIZE];
     int layers;
     int64_t hidden, ffn_hidden;
-    bool gated_mlp; /* SwiGLU or GeGLU: three matrices */
+    bool gated_mlp;   /* SwiGLU or GeGLU: three matrices */
+    double mlp_limit; /* largest magnitude of what a gated activation reads (gpt-oss: 7); 0: any */
     int heads, kv_heads;
     int head_dim; /* hidden / heads unless the model says otherwise */
     int64_t vocab;

@@ -36,6 +36,8 @@ static const struct field transformer_rows[] = {
     INTEGER("hidden", struct transformer, hidden, 1, 1e6, REQUIRED, "width of the residual stream"),
     INTEGER("ffn_hidden", struct transformer, ffn_hidden, 1, 1e7, UNSET, "feed-forward width; 4 x hidden when left out"),
     BOOLEAN("gated_mlp", struct transformer, gated_mlp, "false", "SwiGLU or GeGLU: three matrices"),
+    QUANTITY("mlp_limit", struct transformer, mlp_limit, DIM_COUNT, 0, 1e6, UNSET,
+             "magnitude that a gated activation's inputs are clamped to; 0 any"),
     INTEGER("heads", struct transformer, heads, 1, 1e5, REQUIRED, "attention heads"),
     INTEGER("kv_heads", struct transformer, kv_heads, 1, 1e5, UNSET, "key and value heads; heads when left out"),
     INTEGER("head_dim", struct transformer, head_dim, 1, 1e5, UNSET, "hidden / heads when left out"),

@@ -24,7 +24,7 @@ static void make(struct hand_made *h, const double bytes[2], const double exchan
     for (int i = 0; i < 2; i++) {
         struct work kernel = {.kind = WORK_MEMORY_BOUND, .class = CLASS_MEMORY_BOUND, .label = "kernel"};
         struct work exchange = {.kind = WORK_COLLECTIVE, .class = CLASS_TP_COMM, .label = "exchange"};
-        kernel.memory = (struct work_memory){bytes[i], 1};
+        kernel.memory = (struct work_memory){.bytes = bytes[i], .count = 1};
         exchange.collective = (struct work_collective){COLLECTIVE_ALL_REDUCE, GROUP_TP, exchanged[i], {0}};
         int32_t children[2] = {work_add(&h->table, kernel), work_add(&h->table, exchange)};
         h->compute[i] = cost_seconds(work_cost(&h->machine, &h->table, children[0]));

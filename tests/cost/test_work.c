@@ -89,6 +89,75 @@ START_TEST(a_repeated_product_has_its_input_gathered)
 }
 END_TEST
 
+/* Sum over works of that name: bytes and kernels. */
+static struct work_memory streamed(const struct shape *s, enum pass pass, const char *label)
+{
+    struct work_table table = {0};
+    struct work_memory sum = {0};
+    work_add_pass(&table, &s->layout, &s->setting, pass, (struct layer_range){0, 1}, false, false);
+    for (int32_t i = 0; i < table.n_items; i++)
+        if (table.items[i].kind == WORK_MEMORY_BOUND && strcmp(table.items[i].label, label) == 0) {
+            sum.bytes += table.items[i].memory.bytes;
+            sum.count += table.items[i].memory.count;
+        }
+    work_table_free(&table);
+    return sum;
+}
+
+static void expect_streamed(const struct shape *s, enum pass pass, const char *label, double bytes, int kernels)
+{
+    struct work_memory found = streamed(s, pass, label);
+    ck_assert_double_eq_tol(found.bytes, bytes, 1);
+    ck_assert_int_eq(found.count, kernels);
+}
+
+/* 16 experts over 4 ranks, two of them for each of 2048 tokens: 4096 rows of 12288 in four experts of 1024. */
+static void shape_mixture(struct shape *s)
+{
+    shape_megascale(s);
+    s->layout.tp = 1;
+    s->layout.sequence_parallel = false;
+    s->layout.dp = s->layout.ep = 4;
+    s->model.moe = (struct mixture){.experts = 16, .top_k = 2, .expert_ffn = 1024, .every = 1};
+    s->model.gated_mlp = true;
+    s->model.linear_bias = false;
+}
+
+/* What Megatron-Core's grouped experts do beside their products when the model has biases and clamps: 28 and 40 bytes an element
+ * of the output, 16 and 20 of the width; nothing otherwise. */
+START_TEST(biases_and_clamps_of_experts_are_passes)
+{
+    struct shape s;
+    shape_mixture(&s);
+    expect_streamed(&s, PASS_FORWARD, "expert_bias", 0, 0);
+    expect_streamed(&s, PASS_FORWARD, "expert_clamp", 0, 0);
+    s.model.linear_bias = true;
+    s.model.mlp_limit = 7;
+    expect_streamed(&s, PASS_FORWARD, "expert_bias", 28.0 * 4096 * 12288, 2 + 2 * 4);
+    expect_streamed(&s, PASS_BACKWARD, "expert_bias", 40.0 * 4096 * 12288, 2 + 5 * 4);
+    expect_streamed(&s, PASS_FORWARD, "expert_clamp", 16.0 * 4096 * 1024, 3);
+    expect_streamed(&s, PASS_BACKWARD, "expert_clamp", 20.0 * 4096 * 1024, 3);
+}
+END_TEST
+
+/* In fp8 (2 + 2 bytes an element) every operand of a product is cast, those of experts one by one: inputs of qkv, projection, up
+ * and down, and what comes back from each. An expert that every token passes adds its own. */
+START_TEST(each_operand_is_cast)
+{
+    struct shape s;
+    shape_mixture(&s);
+    s.layout.features = FEATURE_BIT(FUSED_OPS);
+    s.job.precision = PRECISION_FP8;
+    double attention = 2048.0 * 2 * 12288, experts = 4096.0 * (12288 + 1024), shared = 2048.0 * (12288 + 1024);
+    expect_streamed(&s, PASS_FORWARD, "cast", 4 * (attention + experts), 2 + 2 * 4);
+    double back = 2048.0 * 4 * 12288 + 4096.0 * (12288 + 2048);
+    expect_streamed(&s, PASS_BACKWARD, "cast_gradient", 4 * back, 2 + 2 * 4);
+    s.model.moe.shared_experts = 1;
+    expect_streamed(&s, PASS_FORWARD, "cast", 4 * (attention + experts + shared), 2 + 2 * 4 + 2);
+    expect_streamed(&s, PASS_BACKWARD, "cast_gradient", 4 * (back + 2048.0 * (12288 + 2048)), 2 + 2 * 4 + 2);
+}
+END_TEST
+
 START_TEST(split_backward_is_the_whole)
 {
     struct shape s;
@@ -186,6 +255,8 @@ Suite *suite_work(void)
     tcase_add_test(all, recomputation_adds_a_forward);
     tcase_add_test(all, pytorch_repeats_what_is_needed);
     tcase_add_test(all, a_repeated_product_has_its_input_gathered);
+    tcase_add_test(all, biases_and_clamps_of_experts_are_passes);
+    tcase_add_test(all, each_operand_is_cast);
     tcase_add_test(all, split_backward_is_the_whole);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
