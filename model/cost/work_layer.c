@@ -213,17 +213,28 @@ static struct linear_group attention_inputs_of(const struct layer_builder *b)
     return b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b);
 }
 
-/* The same both ways: backward rotates by the opposite angle. */
+/* Elements of a token's keys and values that latent attention moves to put them together: the up-projection gives each head its
+ * key without position beside its value; attention takes keys, with the rotated part that all heads share, and values apart
+ * (Megatron-Core, fused_apply_mla_rope_for_kv: one kernel, which rotates as well). */
+static double latent_pieces(const struct transformer *m)
+{
+    const struct latent_attention *l = &m->latent;
+    return 2.0 * (l->qk_nope_dim + l->v_dim) + l->qk_rope_dim;
+}
+
+/* The same both ways: backward rotates by the opposite angle, and takes apart what was put together. */
 static void rotary(struct layer_builder *b)
 {
     if (b->model->position != POSITION_ROTARY)
         return;
     const struct transformer *m = b->model;
-    double dims = (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
-    if (m->attention == ATTENTION_LATENT)
-        dims = (double)(m->heads / b->layout->tp + 1) * m->latent.qk_rope_dim;
-    bool fused = fused_elementwise(b); /* unfused: rotate-half, two products, a sum */
-    builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * dims * BF16 * (fused ? 2 : 8), fused ? 1 : 6);
+    int heads = m->heads / b->layout->tp;
+    bool latent = m->attention == ATTENTION_LATENT, fused = fused_elementwise(b);
+    double dims =
+        latent ? (double)(heads + 1) * m->latent.qk_rope_dim : (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
+    double moved =
+        dims * (fused ? 2 : 8) + (latent ? heads * latent_pieces(m) : 0); /* unfused: rotate-half, two products, a sum */
+    builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * moved * BF16, (fused ? 1 : 6) + latent);
 }
 
 /* Norms of queries and keys, per head: like the layer's own, of fewer elements. */

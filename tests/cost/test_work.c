@@ -158,6 +158,22 @@ START_TEST(each_operand_is_cast)
 }
 END_TEST
 
+/* 16 heads of a rank, of 64 + 64 and values of 96: queries and the shared key are rotated in place (read and write 64 of each),
+ * keys and values taken from where they lie beside one another (64 + 96) to where attention wants them (64 + 64, 96). */
+START_TEST(latent_keys_are_put_together)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.features = FEATURE_BIT(FUSED_OPS);
+    s.model.position = POSITION_ROTARY;
+    s.model.attention = ATTENTION_LATENT;
+    s.model.latent = (struct latent_attention){.kv_lora_rank = 512, .qk_nope_dim = 64, .qk_rope_dim = 64, .v_dim = 96};
+    double rotated = 2 * 17 * 64, moved = 16 * (64 + 96 + 64 + 64 + 96);
+    expect_streamed(&s, PASS_FORWARD, "rotary", 2048 * 2 * (rotated + moved), 2);
+    expect_streamed(&s, PASS_BACKWARD, "rotary", 2048 * 2 * (rotated + moved), 2);
+}
+END_TEST
+
 START_TEST(split_backward_is_the_whole)
 {
     struct shape s;
@@ -257,6 +273,7 @@ Suite *suite_work(void)
     tcase_add_test(all, a_repeated_product_has_its_input_gathered);
     tcase_add_test(all, biases_and_clamps_of_experts_are_passes);
     tcase_add_test(all, each_operand_is_cast);
+    tcase_add_test(all, latent_keys_are_put_together);
     tcase_add_test(all, split_backward_is_the_whole);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
