@@ -171,9 +171,41 @@ static void take_back_later(struct measurement_table *table, struct diags *diags
                      n);
 }
 
+/* --- micro-batches */
+
+/* The least multiple of the assumed micro-batch, by doubling, that the fused softmax takes; itself when none does. */
+static int fusing_micro_batch(const struct measurement *row)
+{
+    struct layout l = row->layout;
+    int64_t replica = row->job.global_batch / l.dp;
+    bool fuses = l.features & (FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) && !(l.features & FEATURES_FLASH);
+    while (fuses && replica % l.micro_batch == 0) {
+        if (layout_fuses_softmax(&l, row->model.heads))
+            return l.micro_batch;
+        l.micro_batch *= 2;
+    }
+    return row->layout.micro_batch;
+}
+
+static void take_fusing_micro_batches(struct measurement_table *table, struct diags *diags)
+{
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < table->n_items; i++) {
+        struct measurement *row = &table->items[i];
+        int micro_batch = assumes(row, "micro_batch") ? fusing_micro_batch(row) : row->layout.micro_batch;
+        if (micro_batch != row->layout.micro_batch && n++ == 0)
+            first = i;
+        row->layout.micro_batch = micro_batch;
+    }
+    if (n)
+        diag_warning(diags, table->items[first].at,
+                     "%zu rows assume a micro-batch that their fused softmax cannot take; the next one that it can is taken", n);
+}
+
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
     take_back_later(table, diags);
+    take_fusing_micro_batches(table, diags);
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         bool known = !assumes(row, "vocab") || row->model.moe.experts > 0;

@@ -20,6 +20,9 @@
  * A row that names its source by arXiv number cannot have used what was published later. Taken away from rows of earlier months
  * are the FlashAttentions (numbers 2205.14135, 2307.08691, 2407.08608), of which a later generation gives way to the one before;
  * sequence parallelism (2205.05198); and the overlap of tensor and pipeline parallel exchanges in training stacks (2402.15627).
+ *
+ * An assumed micro-batch that a stack's fused softmax cannot take (layout_fuses_softmax) is doubled until it can, if the batch
+ * divides by it: nobody runs the slow path by choice.
  */
 #ifndef MSIM_TRACES_RECONCILE_H
 #define MSIM_TRACES_RECONCILE_H

@@ -61,7 +61,8 @@ struct machine machine_of(const struct layout *layout, const struct setting *set
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
     machine.spans[GROUP_DP] = replica_span(layout, setting->cluster, GROUP_DP);
     machine.spans[GROUP_EXPERT_DP] = replica_span(layout, setting->cluster, GROUP_EXPERT_DP);
-    machine_set_pace(&machine, setting, layout->tp * layout->cp * layout->pp * layout->dp);
+    machine.hosts = layout->tp * layout->cp * layout->pp;
+    machine_set_pace(&machine, setting, machine.hosts * layout->dp);
     return machine;
 }
 
@@ -257,6 +258,22 @@ static double host_seconds(const struct machine *machine, const struct work_tabl
     return work->sequence.host_paced ? weight * launches(table, work) * machine->cluster->gpu.host_launch_s : 0;
 }
 
+double pause_seconds(const struct cluster *cluster, int hosts, double layers)
+{
+    return hosts * layers * cluster->gpu.host_pause_s;
+}
+
+/* Layers of a work that Python checkpoints. */
+static double pausing_layers(const struct work_table *table, const struct work *work)
+{
+    if (work->kind != WORK_SEQUENCE)
+        return 0;
+    double layers = work->sequence.pauses;
+    for (int32_t i = 0; i < work->sequence.n_children; i++)
+        layers += pausing_layers(table, work_at(table, child_of(table, work, i)));
+    return layers * work->sequence.repeat;
+}
+
 /* What the device does of a work whose exchanges are waited for in part: `exposed` of a second of theirs (1: nothing hides them).
  * The tree is at most four deep: pass, layer, overlapped pair, kernel. */
 static struct cost device_cost(const struct machine *machine, const struct work_table *table, int32_t id, double exposed)
@@ -334,9 +351,12 @@ static double starvation(const struct machine *machine, const struct work_table 
     const struct work *work = work_at(table, execution->root);
     if (execution->paired)
         return execution->starved_s;
+    double pauses = layout_checkpoints_in_python(machine->layout)
+                        ? pause_seconds(machine->cluster, machine->hosts, pausing_layers(table, work))
+                        : 0;
     if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
-        return 0;
-    return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s);
+        return pauses;
+    return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s) + pauses;
 }
 
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t id)

@@ -14,6 +14,7 @@ struct machine {
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
     double pace; /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
+    int hosts;   /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);
 /* The span over which replicas (GROUP_DP; of experts GROUP_EXPERT_DP) exchange gradients and weights. ZeRO-3 without dp_overlap
@@ -33,6 +34,15 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
 /* The slowest of n GPUs whose clocks are normally distributed with relative standard deviation `spread`, against the average one:
  * 1 + spread times the expected maximum of n standard normals (Blom 1958: the quantile of (n - 3/8) / (n + 1/4)). */
 double slowest_of(int n, double spread);
+
+/*
+ * Pauses. A Python process stops now and then to look for garbage among its objects; how often follows from how many long-lived
+ * ones it makes, of which eager checkpointing makes some for each layer and micro-batch. Ranks do not stop together, so whoever
+ * stops holds up all ranks of its tensor parallel group and, with 1F1B's tight coupling, of its pipeline: a micro-batch is late
+ * by the pauses of all of them, gpu.host_pause for each checkpointed layer of each rank. (MegaScale, section 6.3, names irregular
+ * garbage collection among the causes of slow steps.)
+ */
+double pause_seconds(const struct cluster *cluster, int hosts, double layers);
 
 /*
  * Crowding. While an exchange of t seconds (alone) runs beside a computation its kernels occupy SMs, one a channel, and the bytes

@@ -91,6 +91,7 @@ struct work_sequence {
     int32_t pieces;
     bool host_forward; /* and enqueued by Python, not by the framework's backward engine */
     bool host_paced;   /* a pass as the host enqueues it: it cannot be shorter than its kernels' enqueueing */
+    bool pauses;       /* a layer whose checkpoint Python keeps: the host collects its objects now and then */
 };
 
 struct work {

@@ -83,7 +83,7 @@ static void score_gemm(struct layer_builder *b, const struct work_attention *a, 
 static void score_passes(struct layer_builder *b, const struct work_attention *a, bool backward)
 {
     double elements = (double)a->batch * a->heads * (double)a->query_tokens * (double)a->key_tokens;
-    bool fused = builder_has(b, FEATURE_BIT(FUSED_SOFTMAX) | FEATURES_FUSING);
+    bool fused = layout_fuses_softmax(b->layout, b->model->heads);
     double dropout = b->model->linear_bias ? 5 : 0; /* the Llama line trains without */
     double bytes = backward ? (fused ? 6 : 32) : (fused ? 4 : 27);
     builder_memory(b, CLASS_ATTENTION, "softmax", elements * (bytes + dropout), fused ? 2 : 5);

@@ -18,13 +18,15 @@ static bool fused_elementwise(const struct layer_builder *b)
 
 /* Norm: forward reads x and writes y; backward reads dy and x twice (input and weight gradients are two sweeps) and writes dx. An
  * eager RMS norm is a chain of kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight
- * (2+2) = 36 bytes forward, twice that backward. */
+ * (2+2) = 36 bytes forward. Backward, as autograd writes it out: by the weight (2+2), the weight's gradient (4+2) and its sum
+ * (2), cast (2+4), the scale's two gradients (4+4, 8+4) and a sum (4), the mean spread (4), the square's (4+4, 4+4, 8+4), the two
+ * added (8+4), cast (4+2) = 92. */
 static void norm_of(struct layer_builder *b, const char *label, double elements, bool backward)
 {
     if (fused_norm(b))
         builder_memory(b, CLASS_MEMORY_BOUND, label, elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
     else
-        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (backward ? 72 : 36), backward ? 14 : 7);
+        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (backward ? 92 : 36), backward ? 15 : 7);
 }
 
 static void norm(struct layer_builder *b, bool backward)
@@ -127,7 +129,8 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
 
 /*
  * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; LLaMA-style code has wq, wk, wv and
- * the gate and up matrices apart, in eager stacks each a column-parallel layer that exchanges its input gradient for itself.
+ * the gate and up matrices apart. Queries, keys and values are one exchange (of one module); the gate and the up matrix of eager
+ * stacks are two column-parallel layers, each of which exchanges its input gradient for itself.
  */
 struct linear_group {
     struct linear items[4];
@@ -139,13 +142,6 @@ struct linear_group {
 static bool keeps_matrices_apart(const struct layer_builder *b)
 {
     return b->model->gated_mlp && !builder_has(b, FEATURE_BIT(FUSED_OPS));
-}
-
-static struct linear_group apart(const struct layer_builder *b, struct linear_group group)
-{
-    group.apart = true;
-    group.each_exchanges = !fused_elementwise(b);
-    return group;
 }
 
 /* Up-projections of latent attention read what the down-projections give, which every rank has; the others the gathered input. */
@@ -177,7 +173,7 @@ static struct linear_group qkv_of(const struct layer_builder *b)
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
     int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp, kv_out = m->head_dim * kv;
     if (keeps_matrices_apart(b))
-        return apart(b, (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3});
+        return (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3, .apart = true};
     return (struct linear_group){.items = {{"qkv", h, q_out + 2 * kv_out}}, .n = 1};
 }
 
@@ -257,7 +253,8 @@ static struct linear_group mlp_up_of(const struct layer_builder *b)
 {
     int64_t f = dense_width(b), h = b->model->hidden;
     if (keeps_matrices_apart(b))
-        return apart(b, (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2});
+        return (struct linear_group){
+            .items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2, .apart = true, .each_exchanges = !fused_elementwise(b)};
     return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
 }
 

@@ -45,7 +45,10 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
         layer_recompute(&b, kind);
     if (pass != PASS_FORWARD)
         layer_backward(&b, kind, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
-    return builder_close(&b, "layer", repeat);
+    int32_t id = builder_close(&b, "layer", repeat);
+    table->items[id].sequence.pauses =
+        layout_checkpoints_in_python(layout) && (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
+    return id;
 }
 
 /* The head after the modules of multi-token prediction that follow it; backward the other way round. */

@@ -109,6 +109,17 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 
+/* Eager stacks checkpoint whole layers by autograd functions in Python, whose objects live from the forward to the backward pass.
+ */
+bool layout_checkpoints_in_python(const struct layout *layout);
+
+/*
+ * Whether scale, mask and softmax of attention scores that are held in memory run as one kernel, for a model of so many heads.
+ * torch.compile's takes any shape; Megatron's gives each of a block's four warps a row of one score matrix, so it runs only where
+ * the score matrices of a rank (micro_batch * heads / tp) are a multiple of four (fused_softmax.py, is_kernel_available).
+ */
+bool layout_fuses_softmax(const struct layout *layout, int heads);
+
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
 {
     return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);

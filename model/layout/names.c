@@ -90,3 +90,17 @@ bool layout_recomputes_by_need(const struct layout *layout)
     bool by_module = layout->zero == 3 || (layout->features & FEATURE_BIT(COMPILE));
     return by_module && !(layout->features & FEATURE_BIT(FUSED_OPS));
 }
+
+bool layout_checkpoints_in_python(const struct layout *layout)
+{
+    return layout->recompute == RECOMPUTE_FULL && !(layout->features & FEATURES_FUSING) && !layout_recomputes_by_need(layout);
+}
+
+bool layout_fuses_softmax(const struct layout *layout, int heads)
+{
+    enum { MATRICES_OF_A_BLOCK = 4 };
+    if (layout->features & FEATURE_BIT(COMPILE))
+        return true;
+    bool fusing = layout->features & (FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS));
+    return fusing && (int64_t)layout->micro_batch * (heads / layout->tp) % MATRICES_OF_A_BLOCK == 0;
+}

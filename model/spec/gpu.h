@@ -65,6 +65,7 @@ struct gpu {
     double clock_spread;  /* relative standard deviation of that clock between GPUs of one fleet */
     double launch_s;      /* gap between kernels on the device while the queue is kept full */
     double host_launch_s; /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
+    double host_pause_s; /* how long a host stands still for each layer whose checkpoint Python keeps; see model/cost/machine.h */
     /* Where each group of fitted parameters comes from. */
     char gemm_source[SOURCE_SIZE], attention_source[SOURCE_SIZE], memory_source[SOURCE_SIZE], nccl_source[SOURCE_SIZE];
     struct gemm_parameters gemm[N_PRECISIONS];

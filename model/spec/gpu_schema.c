@@ -105,6 +105,8 @@ static const struct field gpu_rows[] = {
              "standard deviation of that clock between GPUs"),
     QUANTITY("launch", struct gpu, launch_s, DIM_TIME, 0, 1e-3, "1us", "gap between kernels while the queue is kept full"),
     QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "what the host needs to enqueue one kernel"),
+    QUANTITY("host_pause", struct gpu, host_pause_s, DIM_TIME, 0, 1e-3, "0us",
+             "what a host stands still for each layer that an eager stack checkpoints"),
     SECTION("gemm", gemm_schema, REQUIRED, "matrix multiplication, fitted"),
     SECTION("attention", attention_schema, REQUIRED, "fused attention, fitted"),
     SECTION("memory", memory_schema, REQUIRED, "memory-bound kernels, fitted"),
