@@ -434,7 +434,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
     e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters.dense + parameters.experts);
     e.by_class.s[CLASS_HOST] += data_loading_seconds(l, setting);
-    if (layout_checkpoints_in_python(l))
+    if (layout_checkpoints_in_python(l, setting->model))
         e.by_class.s[CLASS_HOST] += m * pause_seconds(setting->cluster, l->tp * l->cp * l->pp, n);
     e.step_s = cost_by_class_total(&e.by_class);
     e.memory_bytes = closed_form_memory(form, l);

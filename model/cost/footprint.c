@@ -56,9 +56,9 @@ static bool drops_out(const struct layout *layout, const struct transformer *m)
     return m->linear_bias && !has(layout, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3));
 }
 
-/* Bytes per token of one layer that tensor parallelism splits and bytes that only sequence parallelism splits. */
+/* Bytes per token of one layer that tensor parallelism splits, that only sequence parallelism splits, and that nothing does. */
 struct kept {
-    double split, local;
+    double split, local, whole;
 };
 
 /* Dense feed-forward: input of the first matrix is counted in `local`; its output(s), the activation's output. */
@@ -98,7 +98,9 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
 }
 
 /* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line or of a job that names dropout; an
- * eager RMS norm keeps fp32 copies. */
+ * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
+ * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
+ */
 static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
@@ -108,9 +110,9 @@ static struct kept kept_by_stream(const struct layout *layout, const struct sett
         bytes += 2 * h;
     if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
         bytes += 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
-    if (has(layout, FEATURE_BIT(PARALLEL_BLOCK)))
-        bytes -= 2 * 2 * h;
-    return (struct kept){.local = bytes};
+    double inputs = 2 * 2 * h * (has(layout, FEATURE_BIT(PARALLEL_BLOCK)) ? 0.5 : 1);
+    bytes -= 2 * 2 * h - inputs;
+    return layout_is_eager(layout, m) ? (struct kept){.local = bytes - inputs, .whole = inputs} : (struct kept){.local = bytes};
 }
 
 static double tokens_per_micro_batch(const struct layout *layout, const struct setting *setting)
@@ -125,7 +127,7 @@ static double layer_bytes_full(const struct layout *layout, const struct setting
     struct kept f = mixture ? kept_by_experts(m) : kept_by_mlp(layout, m);
     struct kept s = kept_by_stream(layout, setting);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
-    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local);
+    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local + s.whole);
 }
 
 /* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert

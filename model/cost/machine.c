@@ -351,9 +351,8 @@ static double starvation(const struct machine *machine, const struct work_table 
     const struct work *work = work_at(table, execution->root);
     if (execution->paired)
         return execution->starved_s;
-    double pauses = layout_checkpoints_in_python(machine->layout)
-                        ? pause_seconds(machine->cluster, machine->hosts, pausing_layers(table, work))
-                        : 0;
+    bool pausing = machine->hosts > 0 && machine->cluster->gpu.host_pause_s > 0;
+    double pauses = pausing ? pause_seconds(machine->cluster, machine->hosts, pausing_layers(table, work)) : 0;
     if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
         return pauses;
     return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s) + pauses;

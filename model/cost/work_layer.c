@@ -105,7 +105,8 @@ static void column_backward(struct layer_builder *b, struct linear l, bool excha
     builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(b, dgrad, exchanges ? builder_tp_gather(b, "gather_input_again") : -1);
+        builder_side_by_side(
+            b, dgrad, exchanges && !layout_is_eager(b->layout, b->model) ? builder_tp_gather(b, "gather_input_again") : -1);
     }
     int32_t reduce = exchanges && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
     if (weight)

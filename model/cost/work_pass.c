@@ -47,7 +47,7 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
         layer_backward(&b, kind, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
     int32_t id = builder_close(&b, "layer", repeat);
     table->items[id].sequence.pauses =
-        layout_checkpoints_in_python(layout) && (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
+        layout_checkpoints_in_python(layout, setting->model) && (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
     return id;
 }
 

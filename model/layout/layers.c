@@ -1,4 +1,6 @@
 /* layers.c - which layers a virtual stage holds, and which virtual stage a chunk is. */
+#include <math.h>
+
 #include "model/layout/layout.h"
 
 bool schedule_is_folded(enum schedule schedule)
@@ -11,9 +13,52 @@ int layout_virtual_stages(const struct layout *layout)
     return layout->schedule == SCHEDULE_DUALPIPE ? layout->pp : layout->pp * layout->vpp;
 }
 
+/* Layers that fit into a stage of weight `bottleneck` beside what weighs `end`. */
+static int layers_within(double bottleneck, double end)
+{
+    return bottleneck < end ? 0 : (int)(bottleneck - end + 1e-9);
+}
+
+/* The least weight, in layers, of the heaviest of n stages, contiguous ones, of which the first and the last have a token table
+ * of `table` layers' weight beside their layers. */
+static double least_bottleneck(int n, int layers, double table)
+{
+    for (int whole = 1; whole <= layers; whole++) {
+        double with_table = whole - 1 + (table - floor(table)); /* between whole - 1 and whole */
+        for (int i = 0; i < 2; i++) {
+            double bottleneck = i ? whole : with_table;
+            if ((n - 2) * layers_within(bottleneck, 0) + 2 * layers_within(bottleneck, table) >= layers)
+                return bottleneck;
+        }
+    }
+    return layers;
+}
+
+static int lesser(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Stages are filled up to the bottleneck one after the other; each that is left keeps a layer. */
+static struct layer_range balanced_layers(int n, int layers, double table, int v)
+{
+    double bottleneck = least_bottleneck(n, layers, table);
+    struct layer_range range = {0, 0};
+    for (int i = 0; i <= v; i++) {
+        int left = layers - range.first - range.count;
+        range.first += range.count;
+        range.count = i == n - 1 ? left : lesser(layers_within(bottleneck, i ? 0 : table), left - (n - 1 - i));
+    }
+    return range;
+}
+
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)
 {
     int last = layout_virtual_stages(layout) - 1, v = virtual_stage, layers = model->layers, mtp = model->mtp_layers;
+    if (last > 0 && !mtp && layout_is_eager(layout, model)) {
+        double table = (double)model->vocab * (double)model->hidden / transformer_layer_parameters(model, 0, false);
+        return balanced_layers(last + 1, layers, table, v);
+    }
     /* Multi-token-prediction layers are the last ones, with the head, and take layers' places. Where they are more than a stage's
      * share they fill the last one, and the layers share the others. */
     bool filled = last > 0 && (layers + mtp) / (last + 1) < mtp;

@@ -109,9 +109,14 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 
-/* Eager stacks checkpoint whole layers by autograd functions in Python, whose objects live from the forward to the backward pass.
+/*
+ * Stacks that are not of Megatron's line but follow LLaMA's code (a gated feed-forward part and no fused operators tell them).
+ * They divide layers over stages by parameters, token tables among them (layout_layers); the layer behind an all-gather keeps
+ * what was gathered; and whole layers are checkpointed by autograd functions in Python, whose objects live from the forward to
+ * the backward pass, but for stacks that recompute by need.
  */
-bool layout_checkpoints_in_python(const struct layout *layout);
+bool layout_is_eager(const struct layout *layout, const struct transformer *model);
+bool layout_checkpoints_in_python(const struct layout *layout, const struct transformer *model);
 
 /*
  * Whether scale, mask and softmax of attention scores that are held in memory run as one kernel, for a model of so many heads.
