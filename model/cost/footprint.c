@@ -41,9 +41,9 @@ struct upkeep {
 };
 static const struct upkeep FUSED_STACK = {.recomputing = 1, .logit = 4, .allocator = 1};
 static const struct upkeep EAGER_STACK = {.recomputing = 2, .logit = 14, .allocator = 1.15};
-/* Of logits gathered for the loss: bf16, an fp32 copy, its log-softmax, and the gradient in bf16; the share in bf16 beside them.
- */
-static const double GATHERED_LOGIT = 12, GATHERED_SHARE = 2;
+/* Of logits gathered for the loss: bf16 (2), an fp32 copy and its log-softmax (4 + 4), and behind them the gradients of the loss
+ * by the log-softmax and by the logits (4 + 4); the share in bf16 beside them. */
+static const double GATHERED_LOGIT = 18, GATHERED_SHARE = 2;
 
 static struct upkeep upkeep_of(const struct layout *layout)
 {
@@ -275,14 +275,14 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
     return bytes;
 }
 
+/* The logits are gone by the time the last layer is repeated. */
 static double activation_bytes(const struct layout *layout, const struct setting *setting, int stage)
 {
     double largest;
     double chunk = stage_layers_bytes(layout, setting, stage, &largest);
     double bytes = chunk * chunks_in_flight(layout, setting, stage);
-    if (layout->recompute != RECOMPUTE_NONE)
-        bytes += largest * upkeep_of(layout).recomputing;
-    return (bytes + ends_bytes(layout, setting, stage)) * upkeep_of(layout).allocator;
+    double repeated = layout->recompute == RECOMPUTE_NONE ? 0 : largest * upkeep_of(layout).recomputing;
+    return (bytes + fmax(repeated, ends_bytes(layout, setting, stage))) * upkeep_of(layout).allocator;
 }
 
 /* Layers of one kind only. */

@@ -23,7 +23,7 @@ static int layers_within(double bottleneck, double end)
  * of `table` layers' weight beside their layers. */
 static double least_bottleneck(int n, int layers, double table)
 {
-    for (int whole = 1; whole <= layers; whole++) {
+    for (int whole = 1; whole <= layers + table; whole++) {
         double with_table = whole - 1 + (table - floor(table)); /* between whole - 1 and whole */
         for (int i = 0; i < 2; i++) {
             double bottleneck = i ? whole : with_table;
@@ -31,7 +31,7 @@ static double least_bottleneck(int n, int layers, double table)
                 return bottleneck;
         }
     }
-    return layers;
+    return layers + table;
 }
 
 static int lesser(int a, int b)

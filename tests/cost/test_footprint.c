@@ -129,6 +129,28 @@ START_TEST(every_second_product_is_kept)
 }
 END_TEST
 
+/* What column-parallel layers read, gathered, lies whole on every rank of an eager stack: 4 h bytes a token; of Megatron's line
+ * its part. */
+START_TEST(eager_stacks_keep_what_was_gathered)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double h = 12288, tp = 8;
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.features = 0;
+    s.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_RMSNORM);
+    s.model.gated_mlp = true, s.model.linear_bias = false;
+    s.layout.sequence_parallel = true;
+    double sharded = layer_bytes_a_token(&s);
+    s.layout.sequence_parallel = false;
+    double whole = layer_bytes_a_token(&s);
+    ck_assert_double_eq_tol((whole - sharded) / 1.15, 4 * h * (1 - 1 / tp), 1e-6 * h); /* the norms' inputs */
+    s.model.gated_mlp = false;
+    whole = layer_bytes_a_token(&s);
+    s.layout.sequence_parallel = true;
+    ck_assert_double_eq_tol((whole - layer_bytes_a_token(&s)) / 1.15, 8 * h * (1 - 1 / tp), 1e-6 * h);
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -161,6 +183,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, prediction_layers_are_kept_like_layers);
     tcase_add_test(all, gathered_experts_are_whole);
     tcase_add_test(all, every_second_product_is_kept);
+    tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;

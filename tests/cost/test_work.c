@@ -174,6 +174,44 @@ START_TEST(latent_keys_are_put_together)
 }
 END_TEST
 
+static double pass_seconds(struct shape *s, const struct machine *machine, enum pass pass)
+{
+    struct work_table table = {0};
+    struct cost_by_class by = {0};
+    int32_t id = work_add_pass(&table, &s->layout, &s->setting, pass, (struct layer_range){0, 3}, false, false);
+    double seconds = cost_seconds(work_cost(machine, &table, id));
+    work_cost_by_class(machine, &table, id, &by);
+    ck_assert_double_eq_tol(cost_by_class_total(&by), seconds, 1e-12);
+    work_table_free(&table);
+    return seconds;
+}
+
+/* What host_pause adds to a backward pass of three layers: that of the 8 x 8 ranks of a replica each, where an eager stack of
+ * LLaMA's line repeats whole layers in Python; nothing to a forward pass, to Megatron's line, or without recomputation. */
+START_TEST(checkpoints_in_python_pause_all_ranks)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.pp = 8, s.layout.tp = 8, s.layout.zero = 1;
+    for (int i = 0; i < 8; i++) {
+        bool gated = i & 1, full = i & 2, fused = i & 4;
+        s.model.gated_mlp = gated;
+        s.layout.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+        s.layout.features = fused ? FEATURE_BIT(FUSED_OPS) : FEATURE_BIT(FLASH_ATTENTION2);
+        struct machine machine = machine_of(&s.layout, &s.setting);
+        double added[2];
+        for (int backward = 0; backward < 2; backward++) {
+            s.cluster.gpu.host_pause_s = 0;
+            double without = pass_seconds(&s, &machine, backward ? PASS_BACKWARD : PASS_FORWARD);
+            s.cluster.gpu.host_pause_s = 50e-6;
+            added[backward] = pass_seconds(&s, &machine, backward ? PASS_BACKWARD : PASS_FORWARD) - without;
+        }
+        ck_assert_double_eq_tol(added[0], 0, 1e-12);
+        ck_assert_double_eq_tol(added[1], gated && full && !fused ? 3 * 64 * 50e-6 : 0, 1e-12);
+    }
+}
+END_TEST
+
 START_TEST(split_backward_is_the_whole)
 {
     struct shape s;
@@ -274,6 +312,7 @@ Suite *suite_work(void)
     tcase_add_test(all, biases_and_clamps_of_experts_are_passes);
     tcase_add_test(all, each_operand_is_cast);
     tcase_add_test(all, latent_keys_are_put_together);
+    tcase_add_test(all, checkpoints_in_python_pause_all_ranks);
     tcase_add_test(all, split_backward_is_the_whole);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);

@@ -1,5 +1,6 @@
 /* Division of layers, rank order, groups, and how groups lie on the machine. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,77 @@ START_TEST(layers_by_hand)
     /* one lighter: the last */
     ck_assert_int_eq(count_of(11, 4, 1, 0), 3);
     ck_assert_int_eq(count_of(11, 4, 1, 3), 2);
+}
+END_TEST
+
+/* LLaMA 13B and 65B with 128,000 words in an eager stack: a table weighs 2.07 and 1.30 layers. */
+START_TEST(eager_stacks_divide_by_parameters)
+{
+    static const int small[4] = {9, 11, 11, 9}, large[8] = {9, 11, 11, 11, 11, 11, 11, 5}, halves[2] = {20, 20};
+    struct transformer model = {.layers = 40,
+                                .hidden = 5120,
+                                .ffn_hidden = 13824,
+                                .heads = 40,
+                                .kv_heads = 40,
+                                .head_dim = 128,
+                                .vocab = 128000,
+                                .gated_mlp = true,
+                                .norm = NORM_RMS};
+    struct layout four = {.pp = 4, .vpp = 1}, two = {.pp = 2, .vpp = 1}, eight = {.pp = 8, .vpp = 1};
+    for (int v = 0; v < 4; v++)
+        ck_assert_int_eq(layout_layers(&four, &model, v).count, small[v]);
+    for (int v = 0; v < 2; v++)
+        ck_assert_int_eq(layout_layers(&two, &model, v).count, halves[v]);
+    four.features = FEATURE_BIT(FUSED_OPS);
+    ck_assert_int_eq(layout_layers(&four, &model, 0).count, 10);
+    model.layers = 80, model.hidden = 8192, model.ffn_hidden = 22016, model.heads = model.kv_heads = 64;
+    for (int v = 0; v < 8; v++)
+        ck_assert_int_eq(layout_layers(&eight, &model, v).count, large[v]);
+}
+END_TEST
+
+/* Weight of the heaviest stage of the best division, by trying all numbers of layers of the first and the last. */
+static double least_of_all(int n, int layers, double table)
+{
+    double least = 2 * (layers + table);
+    for (int first = 0; first <= layers; first++)
+        for (int last = 0; first + last <= layers; last++) {
+            int inner = layers - first - last;
+            if (n == 2 && inner > 0)
+                continue;
+            double heaviest = fmax(fmax(first, last) + table, n > 2 ? ceil(inner / (n - 2.0)) : 0);
+            least = fmin(least, heaviest);
+        }
+    return least;
+}
+
+START_TEST(eager_division_is_a_partition_and_the_best)
+{
+    for (int n = 2; n <= 9; n++)
+        for (int layers = n; layers <= 40; layers++)
+            for (int64_t vocab = 1000; vocab < 4000000; vocab *= 3) {
+                struct layout layout = {.pp = n, .vpp = 1};
+                struct transformer model = {.layers = layers,
+                                            .hidden = 1024,
+                                            .ffn_hidden = 2816,
+                                            .heads = 8,
+                                            .kv_heads = 8,
+                                            .head_dim = 128,
+                                            .vocab = vocab,
+                                            .gated_mlp = true};
+                double table = (double)vocab * 1024 / transformer_layer_parameters(&model, 0, false), heaviest = 0;
+                int next = 0;
+                for (int v = 0; v < n; v++) {
+                    struct layer_range range = layout_layers(&layout, &model, v);
+                    ck_assert_int_eq(range.first, next);
+                    ck_assert_int_ge(range.count, v == n - 1 ? 1 : 0);
+                    heaviest = fmax(heaviest, range.count + (v == 0 || v == n - 1 ? table : 0));
+                    next += range.count;
+                }
+                ck_assert_int_eq(next, layers);
+                /* each stage keeps a layer: a table that outweighs all can cost one */
+                ck_assert_double_le(heaviest, fmax(least_of_all(n, layers, table), table + 1) + 1e-9);
+            }
 }
 END_TEST
 
@@ -343,6 +415,8 @@ int main(void)
     Suite *suite = suite_create("layout_ranks");
     TCase *tcase = tcase_create("ranks");
     tcase_add_test(tcase, layers_by_hand);
+    tcase_add_test(tcase, eager_stacks_divide_by_parameters);
+    tcase_add_test(tcase, eager_division_is_a_partition_and_the_best);
     tcase_add_test(tcase, layers_partition);
     tcase_add_test(tcase, layers_partition_beside_prediction);
     tcase_add_test(tcase, virtual_stages);

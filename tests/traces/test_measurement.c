@@ -260,6 +260,33 @@ START_TEST(before_their_time)
 }
 END_TEST
 
+/* 12 heads over 2: six score matrices a sequence, which Megatron's fused softmax takes four at a time: an assumed micro-batch of
+ * 1 becomes 2, a stated one stays, as do those of stacks that hold no scores and of batches that do not divide. */
+START_TEST(micro_batches_that_fuse)
+{
+    static const struct {
+        const char *features, *assumed;
+        int batch, micro_batch;
+    } cases[] = {{"fused_ops", "micro_batch", 8, 2},  {"fused_softmax", "vpp;micro_batch", 8, 2},
+                 {"fused_ops", "vpp", 8, 1},          {"fused_ops;flash_attention", "micro_batch", 8, 1},
+                 {"dp_overlap", "micro_batch", 8, 1}, {"fused_ops", "micro_batch", 7, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char text[4096];
+        struct measurement_table table;
+        struct diags diags = {0};
+        snprintf(text, sizeof text,
+                 HEADER
+                 "m,,8,1536,6144,0,12,12,2048,32000,a100-80g-sxm,2,8,200,2,1,1,1,1,1,0,0,1,%d,none,fp16,none,%s,ok,1.0,,%s,own\n",
+                 cases[c].batch, cases[c].features, cases[c].assumed);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_int_eq(table.items[0].layout.micro_batch, cases[c].micro_batch);
+        ck_assert_uint_eq(diags.n_items, cases[c].micro_batch > 1);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 START_TEST(unusable_rows)
 {
     struct measurement_table table;
@@ -423,6 +450,7 @@ int main(void)
     tcase_add_test(rows, assumed_vocabulary);
     tcase_add_test(rows, vocabulary_stays);
     tcase_add_test(rows, before_their_time);
+    tcase_add_test(rows, micro_batches_that_fuse);
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);
