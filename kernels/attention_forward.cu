@@ -6,55 +6,12 @@
  * in its registers; scores become the left operand of the second product without leaving them. The values of a step arrive while
  * its scores are computed, the keys of the next while its output is. Variants: head dimension 64 and 128; grouped queries; a
  * window. FLOPs: 4 head_dim per query-key pair. Bytes: qkv and out once from memory; keys and values again from the second-level
- * cache, 4 head_dim per 128 queries and key. Expected limiter: mma.sync issue, which reaches about 60 % of wgmma's rate on sm_90.
+ * cache, 4 head_dim per 128 queries and key. Expected limiter: mma.sync issue, which reaches about 60 % of wgmma's rate on sm_90:
+ * there attention_forward_hopper.cu does it, unless the launch asks for portable kernels.
  */
 #include "kernels/attention_tile.cuh"
 
 enum { QUERIES = 128, KEYS = 64, M_TILES = QUERIES / ATTENTION_WARPS / 16, N_TILES = KEYS / 8 };
-
-/* -inf where the query may not see the key: `ahead` keys lie between the lane's first query and its first key. */
-__device__ static inline void mask_scores(float (*s)[4], int ahead, int window)
-{
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int distance = ahead + 8 * n + i % 2 - i / 2 * 8; /* key minus query */
-            if (distance > 0 || (window > 0 && distance <= -window))
-                s[n][i] = -INFINITY;
-        }
-}
-
-/* Scores of 16 queries become weights; the running maximum, sum and output follow. */
-template <int D>
-__device__ static inline void softmax_step(float (*s)[4], float (*out)[4], float max[2], float sum[2], float scale)
-{
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float top = max[half];
-#pragma unroll
-        for (int n = 0; n < N_TILES; n++)
-            top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-        top = fmaxf(top, shuffle_xor(top, 1));
-        top = fmaxf(top, shuffle_xor(top, 2));
-        const float base = top == -INFINITY ? 0 : top * scale; /* nothing seen so far: all weights are exp(-inf) */
-        const float shrink = exp2_fast(max[half] * scale - base);
-        max[half] = top;
-        sum[half] *= shrink;
-#pragma unroll
-        for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-            for (int i = 2 * half; i < 2 * half + 2; i++) {
-                s[n][i] = exp2_fast(s[n][i] * scale - base);
-                sum[half] += s[n][i];
-            }
-#pragma unroll
-        for (int n = 0; n < D / 8; n++) {
-            out[n][2 * half] *= shrink;
-            out[n][2 * half + 1] *= shrink;
-        }
-    }
-}
 
 template <int D> __global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_kernel(attention_call call, float scale)
 {
@@ -92,8 +49,10 @@ template <int D> __global__ void __launch_bounds__(ATTENTION_THREADS) attention_
 #pragma unroll
         for (int m = 0; m < M_TILES; m++) {
             if (edge)
-                mask_scores(s[m], (int)(key - lane_query) + lane % 4 * 2 - 16 * m, (int)call.window);
-            softmax_step<D>(s[m], out[m], max[m], sum[m], scale);
+                mask_scores<N_TILES>(s[m], (int)(key - lane_query) + lane % 4 * 2 - 16 * m, (int)call.window);
+            float shrink[2];
+            softmax_scores<N_TILES>(s[m], max[m], sum[m], shrink, scale);
+            scale_rows<D>(out[m], shrink);
             operand_of<N_TILES>(weights[m], s[m]);
         }
         multiply_columns<D, M_TILES, KEYS / 16>(out, weights, v_tile);
@@ -102,17 +61,8 @@ template <int D> __global__ void __launch_bounds__(ATTENTION_THREADS) attention_
 #pragma unroll
     for (int m = 0; m < M_TILES; m++) {
         float inverse[2];
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float total = sum[m][half];
-            total += shuffle_xor(total, 1);
-            total += shuffle_xor(total, 2);
-            inverse[half] = 1 / total;
-            const int64_t query = lane_query + 16 * m + 8 * half;
-            if (lane % 4 == 0 && query < call.seq_len)
-                call.log_sum_exp[rows.statistics + query] = max[m][half] * scale * LN_2 + logf(total);
-        }
         const int64_t query = first_query + warp_row + 16 * m;
+        finish_rows(call.log_sum_exp + rows.statistics, query, call.seq_len, max[m], sum[m], scale, inverse);
         store_rows<D>((bf16 *)call.out + rows.out + query * rows.out_stride, rows.out_stride, call.seq_len - query, q_tile,
                       warp_row + 16 * m, out[m], inverse);
     }
@@ -135,5 +85,10 @@ int attention_forward_cuda(const struct cuda_launch *launch, const struct attent
         return cudaErrorInvalidValue;
     if (call->batch <= 0 || call->seq_len <= 0)
         return cudaSuccess;
+    if (!launch->portable) {
+        const int error = attention_forward_hopper_cuda(launch, call);
+        if (error != cudaErrorNotSupported)
+            return error;
+    }
     return call->head_dim == 64 ? forward<64>(launch, call) : forward<128>(launch, call);
 }

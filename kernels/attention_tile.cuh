@@ -111,6 +111,74 @@ __device__ static inline void multiply_columns(float (*c)[D / 8][4], const uint3
         }
 }
 
+/* -inf where the query may not see the key, in an accumulator of 16 queries x 8 N keys; `ahead`: the lane's first key minus its
+ * first query. */
+template <int N> __device__ static inline void mask_scores(float (*s)[4], int ahead, int window)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int distance = ahead + 8 * n + i % 2 - i / 2 * 8; /* key minus query */
+            if (distance > 0 || (window > 0 && distance <= -window))
+                s[n][i] = -INFINITY;
+        }
+}
+
+/* Scores of 16 queries x 8 N keys become weights; the running maximum and this lane's part of the running sum follow. shrink[2]:
+ * what becomes of outputs summed before. */
+template <int N>
+__device__ static inline void softmax_scores(float (*s)[4], float max[2], float sum[2], float shrink[2], float scale)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float top = max[half];
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+        top = fmaxf(top, shuffle_xor(top, 1));
+        top = fmaxf(top, shuffle_xor(top, 2));
+        const float base = top == -INFINITY ? 0 : top * scale; /* nothing seen so far: all weights are exp(-inf) */
+        shrink[half] = exp2_fast(max[half] * scale - base);
+        max[half] = top;
+        sum[half] *= shrink[half];
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                s[n][i] = exp2_fast(s[n][i] * scale - base);
+                sum[half] += s[n][i];
+            }
+    }
+}
+
+template <int D> __device__ static inline void scale_rows(float (*c)[4], const float factor[2])
+{
+#pragma unroll
+    for (int n = 0; n < D / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            c[n][i] *= factor[i / 2];
+}
+
+/* Of 16 queries from `query` on: their log-sum-exp, where they are before `limit`, and what their outputs are to be multiplied
+ * by. */
+__device__ static inline void finish_rows(float *log_sum_exp, int64_t query, int64_t limit, const float max[2],
+                                          const float sum[2], float scale, float inverse[2])
+{
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float total = sum[half];
+        total += shuffle_xor(total, 1);
+        total += shuffle_xor(total, 2);
+        inverse[half] = 1 / total;
+        const int64_t row = query + lane / 4 + 8 * half;
+        if (lane % 4 == 0 && row < limit)
+            log_sum_exp[row] = max[half] * scale * LN_2 + logf(total);
+    }
+}
+
 /* 16 rows of an accumulator, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory in 16-byte
  * pieces by way of `tile` rows that no other warp uses. Rows at and beyond `limit` are not written. */
 template <int D>

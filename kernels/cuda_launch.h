@@ -28,6 +28,7 @@ struct cuda_launch {
     size_t workspace_bytes;
     int multiprocessors;       /* of the device */
     struct gemm_library *gemm; /* of the device; NULL: linear layers are refused */
+    bool portable;             /* only kernels that run on every architecture, none made for the device's own */
 };
 
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags) MUST_CHECK;

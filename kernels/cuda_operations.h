@@ -12,6 +12,8 @@ int norm_forward_cuda(const struct cuda_launch *launch, const struct norm_forwar
 int norm_backward_cuda(const struct cuda_launch *launch, const struct norm_backward_call *call);
 int rotary_cuda(const struct cuda_launch *launch, const struct rotary_call *call);
 int attention_forward_cuda(const struct cuda_launch *launch, const struct attention_call *call);
+/* cudaErrorNotSupported: the device, its driver or the build has no such kernel. */
+int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int activation_forward_cuda(const struct cuda_launch *launch, const struct activation_call *call);
 int activation_backward_cuda(const struct cuda_launch *launch, const struct activation_call *call);

@@ -12,7 +12,7 @@ namespace emulation
 dim3 thread, block, block_size, grid_size;
 unsigned char *shared;
 
-enum { STACK_BYTES = 128 * 1024, MOST_SHARED = 256 * 1024 };
+enum { STACK_BYTES = 128 * 1024, NAMED = 16 };
 
 /* A warp, or the block: who is in it, who waits, how often it went on. */
 struct meeting {
@@ -34,14 +34,17 @@ struct coroutine {
     int group;          /* copies begun belong to it */
     unsigned exchanges; /* parity chooses the slots */
     unsigned votes;
-    meeting *at;         /* waits there, NULL: runnable */
-    unsigned generation; /* until the meeting's differs */
+    meeting *at;                 /* waits there, NULL: runnable */
+    unsigned generation;         /* until the meeting's differs */
+    bool (*ready)(const void *); /* or waits until it says so, NULL: does not */
+    const void *what;
     bool done;
 };
 
 static std::vector<coroutine> coroutines;
 static std::vector<meeting> warps;
-static meeting whole;
+static std::vector<meeting> warpgroups;
+static meeting whole, named[NAMED];
 static ucontext_t scheduler;
 static unsigned current;
 static void (*body_now)(void *);
@@ -75,6 +78,40 @@ static void wait_at(meeting *m)
     m->waiting++;
     go_on_if_complete(m);
     swapcontext(&self->context, &scheduler);
+}
+
+void wait_until(bool (*ready)(const void *), const void *what)
+{
+    coroutine *self = &coroutines[current];
+    if (ready(what))
+        return;
+    self->ready = ready;
+    self->what = what;
+    swapcontext(&self->context, &scheduler);
+}
+
+void named_meet(int id, int threads, bool wait)
+{
+    if (id < 1 || id >= NAMED || threads % LANES)
+        fail("a named barrier is one of 1 to 15, for whole warps");
+    meeting *m = &named[id];
+    if (m->waiting > 0 && m->members != threads)
+        fail("a named barrier is for so many threads here, and for others there");
+    m->members = threads;
+    if (wait) {
+        wait_at(m);
+    } else {
+        m->waiting++;
+        go_on_if_complete(m);
+    }
+}
+
+void warpgroup_meet(void (*work)(unsigned warpgroup))
+{
+    meeting *m = &warpgroups[current / WARPGROUP];
+    if (m->waiting + 1 == WARPGROUP)
+        work(current / WARPGROUP);
+    wait_at(m);
 }
 
 void block_wait(void)
@@ -149,7 +186,13 @@ static void start_block(unsigned threads)
 {
     coroutines.assign(threads, coroutine());
     warps.assign((threads + LANES - 1) / LANES, meeting());
+    warpgroups.assign((threads + WARPGROUP - 1) / WARPGROUP, meeting());
+    for (meeting &m : warpgroups)
+        m.members = WARPGROUP;
+    for (meeting &m : named)
+        m = meeting();
     whole = meeting();
+    hopper_begin(threads);
     whole.members = (int)threads;
     memset(shared, 0xff, MOST_SHARED); /* NaN */
     for (unsigned i = 0; i < threads; i++) {
@@ -164,7 +207,7 @@ static void start_block(unsigned threads)
 
 static bool runnable(const coroutine &c)
 {
-    return !c.done && (!c.at || c.at->generation != c.generation);
+    return !c.done && (!c.at || c.at->generation != c.generation) && (!c.ready || c.ready(c.what));
 }
 
 static void run_block(unsigned threads)
@@ -177,13 +220,19 @@ static void run_block(unsigned threads)
             if (!runnable(*next))
                 continue;
             next->at = NULL;
+            next->ready = NULL;
             thread = dim3(current, 0, 0);
             progress = true;
             swapcontext(&scheduler, &next->context);
         }
+        progress = progress || hopper_step();
     }
     if (whole.members > 0)
         fail("some threads wait for others that never come");
+    for (const meeting &m : named)
+        if (m.waiting > 0)
+            fail("a block ended with arrivals at a named barrier that nobody waits for");
+    hopper_end();
 }
 
 void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), void *argument)
@@ -195,7 +244,7 @@ void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), v
         stacks = (unsigned char *)malloc(stack_bytes);
         shared = (unsigned char *)aligned_alloc(1024, MOST_SHARED);
     }
-    if (!stacks || !shared || shared_bytes > MOST_SHARED)
+    if (!stacks || !shared || shared_bytes + SHARED_START > MOST_SHARED)
         fail("no memory");
     body_now = body;
     argument_now = argument;

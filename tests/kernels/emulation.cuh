@@ -40,12 +40,13 @@ struct bf16 {
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
-enum { cudaSuccess, cudaErrorInvalidValue, cudaMemcpyDeviceToDevice };
+enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotSupported, cudaMemcpyDeviceToDevice };
 
 namespace emulation
 {
 extern dim3 thread, block, block_size, grid_size;
 extern unsigned char *shared;
+enum { MOST_SHARED = 256 * 1024, SHARED_START = 128 }; /* the block's begins there: aligned no better than it is declared */
 
 void run(dim3 grid, dim3 block, size_t shared_bytes, void (*body)(void *), void *argument);
 void block_wait(void);
@@ -57,6 +58,11 @@ bool block_or(bool condition);
 void copy_begin(void *to, const void *from);
 void copy_commit(void);
 void copy_wait(int pending);
+void wait_until(bool (*ready)(const void *), const void *what);
+/* Barrier `id` of the block goes on when so many threads have come; those that wait do so there. */
+void named_meet(int id, int threads, bool wait);
+/* The four warps of a warpgroup; the last to come does `work` before any goes on. */
+void warpgroup_meet(void (*work)(unsigned warpgroup));
 [[noreturn]] void fail(const char *what);
 } // namespace emulation
 
@@ -123,14 +129,15 @@ static cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 
     return cudaSuccess;
 }
 
+/* What an sm_80 block may have; no kernel asks for more, made for sm_90 or not. */
 template <class... Parameters> static cudaError_t allow_shared(void (*)(Parameters...), size_t bytes)
 {
-    return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue; /* what an sm_80 block may have */
+    return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static inline unsigned char *dynamic_shared(void)
 {
-    return emulation::shared;
+    return emulation::shared + emulation::SHARED_START;
 }
 
 static inline float float_from_bits(uint32_t bits)
@@ -250,5 +257,7 @@ template <int pending> static inline void copy_async_wait(void)
 {
     emulation::copy_wait(pending);
 }
+
+#include "tests/kernels/emulation_hopper.cuh"
 
 #endif
