@@ -204,15 +204,26 @@ __global__ void __launch_bounds__(NO_THREADS)
 
 #endif
 
+template <int D> static cudaError_t map_of(const struct attention_call *call, tensor_map *map)
+{
+    if (!kernel_takes(attention_forward_hopper_kernel<D>, THREADS))
+        return cudaErrorNotSupported;
+    return tensor_map_make(map, call->qkv, (call->heads + 2 * (int64_t)call->kv_heads) * D, call->seq_len, call->batch, BOX, BOX,
+                           SWIZZLE_128B);
+}
+
+bool attention_forward_has_hopper(const struct attention_call *call)
+{
+    tensor_map map;
+    return attention_fits(call) && (call->head_dim == 64 ? map_of<64>(call, &map) : map_of<128>(call, &map)) == cudaSuccess;
+}
+
 template <int D> static cudaError_t forward(const struct cuda_launch *launch, const struct attention_call *call)
 {
     const dim3 grid((unsigned)((call->seq_len + QUERIES - 1) / QUERIES), (unsigned)call->heads, (unsigned)call->batch);
     const size_t bytes = EIGHT_ROWS_BYTES + sizeof(forward_shared<D>);
     tensor_map map;
-    if (!kernel_takes(attention_forward_hopper_kernel<D>, THREADS))
-        return cudaErrorNotSupported;
-    cudaError_t error = tensor_map_make(&map, call->qkv, (call->heads + 2 * (int64_t)call->kv_heads) * D, call->seq_len,
-                                        call->batch, BOX, BOX, SWIZZLE_128B);
+    cudaError_t error = map_of<D>(call, &map);
     if (error == cudaSuccess)
         error = allow_shared(attention_forward_hopper_kernel<D>, bytes);
     if (error != cudaSuccess)

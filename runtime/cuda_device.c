@@ -26,6 +26,7 @@ struct staging {
 struct cuda_device {
     struct device base;
     int gpu, multiprocessors;
+    bool portable; /* kernels for every architecture only: MSIM_PORTABLE_KERNELS is set */
     size_t limit;
     struct gemm_library *gemm;
     cudaEvent_t epoch;
@@ -339,7 +340,8 @@ static enum status cuda_launch_kernel(struct device_stream *stream, const struct
                                        .workspace = ((struct cuda_stream *)stream)->workspace,
                                        .workspace_bytes = CUDA_WORKSPACE_BYTES,
                                        .multiprocessors = cuda->multiprocessors,
-                                       .gemm = cuda->gemm};
+                                       .gemm = cuda->gemm,
+                                       .portable = cuda->portable};
     enum status status = keep_pace(stream, diags);
     return status == STATUS_OK ? kernel_cuda_launch(&launch, call, diags) : status;
 }
@@ -448,6 +450,7 @@ enum status cuda_device_open(int rank, int gpu, size_t limit, struct device **de
     cuda->limit = limit;
     status = STATUS_FAILED;
     CUDA_GOTO(&cuda->base, cudaSetDevice(gpu), failed);
+    cuda->portable = getenv("MSIM_PORTABLE_KERNELS") != NULL;
     CUDA_GOTO(&cuda->base, cudaDeviceGetAttribute(&cuda->multiprocessors, cudaDevAttrMultiProcessorCount, gpu), failed);
     CUDA_GOTO(&cuda->base, cudaEventCreate(&cuda->epoch), failed);
     CUDA_GOTO(&cuda->base, cudaEventRecord(cuda->epoch, NULL), failed);

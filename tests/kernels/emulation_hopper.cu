@@ -107,8 +107,7 @@ struct box {
     uint64_t *barrier;
 };
 
-static std::vector<box> boxes;
-static size_t boxes_done;
+static std::vector<box> boxes; /* under way, in the order of their issue */
 
 /* Bits 4-6, 4-5 or 4 of an address xor those three above. */
 static uint32_t swizzled(uint32_t address, enum swizzle swizzle)
@@ -135,9 +134,11 @@ static void carry_out(const box &b)
 
 bool hopper_step(void)
 {
-    if (boxes_done == boxes.size())
+    if (boxes.empty())
         return false;
-    carry_out(boxes[boxes_done++]);
+    const box latest = boxes.back(); /* copies keep no order: who waits for a later one may not count on an earlier one */
+    boxes.pop_back();
+    carry_out(latest);
     return true;
 }
 
@@ -168,14 +169,13 @@ static std::vector<thread_products> products;
 void hopper_begin(unsigned threads)
 {
     boxes.clear();
-    boxes_done = 0;
     unfenced = false;
     products.assign(threads, thread_products());
 }
 
 void hopper_end(void)
 {
-    if (boxes_done != boxes.size())
+    if (!boxes.empty())
         fail("a block ended before its tensor copies");
     for (const thread_products &t : products)
         if (t.done != t.issued.size())

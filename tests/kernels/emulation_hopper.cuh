@@ -2,11 +2,11 @@
  * emulation_hopper.cuh - kernels/hopper.cuh on the CPU: barriers in shared memory, tensor copies and products by warpgroups.
  *
  * What the hardware may do late is done as late as it may be: a product when its group is waited for; a tensor copy when no
- * thread can go on without it (or, with copies_eager, when it is issued: then a buffer that is filled while it is still used
- * shows). Barriers live in shared memory, 8 bytes as there. Descriptors and tensor maps are taken at their word: addresses,
- * distances and swizzles as the PTX ISA defines them, so that a wrong one reads other elements. What it refuses, with a message:
- * misaligned addresses, warps of a warpgroup that disagree, a product without a fence, barriers that were not made, not
- * announced, or get more than they expect, and work that is under way when the block ends. Registers do not run out here.
+ * thread can go on without one, the latest first (or, with copies_eager, when it is issued: then a buffer that is filled while it
+ * is still used shows). Barriers live in shared memory, 8 bytes as there. Descriptors and tensor maps are taken at their word:
+ * addresses, distances and swizzles as the PTX ISA defines them, so that a wrong one reads other elements. What it refuses, with
+ * a message: misaligned addresses, warps of a warpgroup that disagree, a product without a fence, barriers that were not made,
+ * not announced, or get more than they expect, and work that is under way when the block ends. Registers do not run out here.
  */
 #ifndef MSIM_TESTS_KERNELS_EMULATION_HOPPER_CUH
 #define MSIM_TESTS_KERNELS_EMULATION_HOPPER_CUH

@@ -49,7 +49,9 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
         return false;
     }
     must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-    struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES, .multiprocessors = properties.multiProcessorCount};
+    struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES,
+                               .multiprocessors = properties.multiProcessorCount,
+                               .portable = getenv("MSIM_PORTABLE_KERNELS") != NULL};
     if (gemm_library_new(&made.gemm, &diags) != STATUS_OK) {
         fprintf(stderr, "skipped: %s\n", diags.items[0].text);
         diags_free(&diags);
@@ -57,7 +59,7 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
     }
     must(cudaStreamCreate(&made.stream), "cudaStreamCreate"); /* in one order with cudaMemcpy, which may return early */
     made.workspace = gpu_new(made.workspace_bytes);
-    snprintf(name, name_size, "%s (sm_%d%d, cuBLASLt %zu)", properties.name, properties.major, properties.minor,
+    snprintf(name, name_size, "%s (sm_%d%d; cuBLASLt %zu)", properties.name, properties.major, properties.minor,
              gemm_library_version(made.gemm));
     *launch = made;
     return true;

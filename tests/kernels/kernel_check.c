@@ -1,7 +1,9 @@
 /*
  * kernel_check [SEEDS [SIZE]] - every kernel on the GPU against its reference over random shapes: values within the kernel's
  * tolerance, outputs poisoned before, guards intact, inputs untouched, the same bits twice (matrix products excepted). CSV on
- * stdout: kernel,cases,worst_error,tolerance,result. Exit 1 when one failed, 77 without a GPU.
+ * stdout: kernel,cases,worst_error,tolerance,result. What has a kernel made for the device's architecture is checked twice: with
+ * it, and with the portable one ("portable" behind the name); MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone.
+ * Exit 1 when one failed, 77 without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,18 @@ static void check_case(const struct cuda_launch *launch, enum kernel kernel, uin
     kernel_case_free(&c);
 }
 
+/* A row of the table; false: a case failed. */
+static bool check_kernel(const struct cuda_launch *launch, enum kernel kernel, long seeds, long most)
+{
+    struct tally tally = {0};
+    for (long seed = 0; seed < seeds; seed++)
+        check_case(launch, kernel, (uint64_t)seed, seed % 3 == 0 ? 40 : most, &tally);
+    printf("%s%s,%d,%.3e,%.0e,%s\n", kernel_name(kernel), launch->portable ? " portable" : "", tally.cases, tally.worst,
+           kernel_tolerance(kernel), tally.failed ? "FAILED" : "ok");
+    fflush(stdout);
+    return !tally.failed;
+}
+
 int main(int argc, char **argv)
 {
     struct cuda_launch launch;
@@ -69,14 +83,11 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     fprintf(stderr, "%s\n", name);
     printf("kernel,cases,worst_error,tolerance,result\n");
-    for (int kernel = 0; kernel < N_KERNELS; kernel++) {
-        struct tally tally = {0};
-        for (long seed = 0; seed < seeds; seed++)
-            check_case(&launch, (enum kernel)kernel, (uint64_t)seed, seed % 3 == 0 ? 40 : most, &tally);
-        printf("%s,%d,%.3e,%.0e,%s\n", kernel_name((enum kernel)kernel), tally.cases, tally.worst,
-               kernel_tolerance((enum kernel)kernel), tally.failed ? "FAILED" : "ok");
-        fflush(stdout);
-        failed |= tally.failed;
+    for (int kernel = 0; kernel < N_KERNELS; kernel++)
+        failed |= !check_kernel(&launch, (enum kernel)kernel, seeds, most);
+    if (!launch.portable) {
+        launch.portable = true;
+        failed |= !check_kernel(&launch, KERNEL_ATTENTION_FORWARD, seeds, most);
     }
     gpu_close(&launch);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;

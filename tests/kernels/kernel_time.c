@@ -293,6 +293,21 @@ static double pairs(int64_t s, int64_t window)
     return sum;
 }
 
+/* By the kernel made for the architecture, where there is one, and by the portable one: the sizes end with the instruction. */
+static void time_attention_forward(struct bench *b, const char *sizes, const struct kernel_call *call, double bytes, double flops)
+{
+    char text[128];
+    const bool portable = b->launch.portable;
+    if (!portable && attention_forward_has_hopper(&call->attention)) {
+        snprintf(text, sizeof text, "%s wgmma", sizes);
+        time_kernel(b, text, call, bytes, flops);
+    }
+    b->launch.portable = true;
+    snprintf(text, sizeof text, "%s mma.sync", sizes);
+    time_kernel(b, text, call, bytes, flops);
+    b->launch.portable = portable;
+}
+
 static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads, int kv, int d, int64_t window)
 {
     char sizes[96];
@@ -313,7 +328,7 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
                                .dqkv = bf16s(b, t * row),
                                .workspace = floats(b, t * heads)};
     struct kernel_call call = {.kernel = KERNEL_ATTENTION_FORWARD, .attention = a};
-    time_kernel(b, sizes, &call, 2.0 * (double)(t * (row + out)), flops);
+    time_attention_forward(b, sizes, &call, 2.0 * (double)(t * (row + out)), flops);
     call.kernel = KERNEL_ATTENTION_BACKWARD; /* on what the forward pass left */
     time_kernel(b, sizes, &call, 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
 }
