@@ -43,7 +43,6 @@ struct coroutine {
 
 static std::vector<coroutine> coroutines;
 static std::vector<meeting> warps;
-static std::vector<meeting> warpgroups;
 static meeting whole, named[NAMED];
 static ucontext_t scheduler;
 static unsigned current;
@@ -104,14 +103,6 @@ void named_meet(int id, int threads, bool wait)
         m->waiting++;
         go_on_if_complete(m);
     }
-}
-
-void warpgroup_meet(void (*work)(unsigned warpgroup))
-{
-    meeting *m = &warpgroups[current / WARPGROUP];
-    if (m->waiting + 1 == WARPGROUP)
-        work(current / WARPGROUP);
-    wait_at(m);
 }
 
 void block_wait(void)
@@ -186,9 +177,6 @@ static void start_block(unsigned threads)
 {
     coroutines.assign(threads, coroutine());
     warps.assign((threads + LANES - 1) / LANES, meeting());
-    warpgroups.assign((threads + WARPGROUP - 1) / WARPGROUP, meeting());
-    for (meeting &m : warpgroups)
-        m.members = WARPGROUP;
     for (meeting &m : named)
         m = meeting();
     whole = meeting();

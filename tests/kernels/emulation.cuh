@@ -61,8 +61,6 @@ void copy_wait(int pending);
 void wait_until(bool (*ready)(const void *), const void *what);
 /* Barrier `id` of the block goes on when so many threads have come; those that wait do so there. */
 void named_meet(int id, int threads, bool wait);
-/* The four warps of a warpgroup; the last to come does `work` before any goes on. */
-void warpgroup_meet(void (*work)(unsigned warpgroup));
 [[noreturn]] void fail(const char *what);
 } // namespace emulation
 

@@ -132,7 +132,7 @@ static void carry_out(const box &b)
     barrier_bytes(b.barrier, map.box[0] * map.box[1] * 2);
 }
 
-bool hopper_step(void)
+static bool copy_step(void)
 {
     if (boxes.empty())
         return false;
@@ -151,7 +151,7 @@ void box_copy(void *to, const tensor_map *map, int column, int row, int plane, u
     (void)barrier_at(barrier);
     boxes.push_back({*map, column, row, plane, (unsigned char *)to, barrier});
     if (copies_eager)
-        hopper_step();
+        copy_step();
 }
 
 /* --- products */
@@ -159,18 +159,26 @@ void box_copy(void *to, const tensor_map *map, int column, int row, int plane, u
 struct thread_products {
     std::vector<product> issued;
     std::vector<size_t> groups; /* how many were issued when each was committed */
-    size_t done, waited_groups;
+    size_t done;
     int pending;
     bool fenced;
 };
 
+/* The threads of a warpgroup that wait for products: all have to. */
+struct rendezvous {
+    int waiting;
+    unsigned times; /* they went on */
+};
+
 static std::vector<thread_products> products;
+static std::vector<rendezvous> waits;
 
 void hopper_begin(unsigned threads)
 {
     boxes.clear();
     unfenced = false;
     products.assign(threads, thread_products());
+    waits.assign(threads / WARPGROUP, rendezvous());
 }
 
 void hopper_end(void)
@@ -286,7 +294,7 @@ static void multiply(const thread_products *threads, size_t index)
     }
 }
 
-/* By the last of a warpgroup that waits: what all of them wait for. */
+/* What all threads of a warpgroup wait for. */
 static void finish(unsigned warpgroup)
 {
     thread_products *threads = &products[warpgroup * WARPGROUP];
@@ -301,10 +309,43 @@ static void finish(unsigned warpgroup)
         threads[t].done = until > threads[t].done ? until : threads[t].done;
 }
 
+static bool product_step(void)
+{
+    for (unsigned w = 0; w < waits.size(); w++)
+        if (waits[w].waiting == WARPGROUP) {
+            finish(w);
+            waits[w].waiting = 0;
+            waits[w].times++;
+            return true;
+        }
+    return false;
+}
+
+struct turn {
+    unsigned warpgroup, times;
+};
+
+static bool went_on(const void *what)
+{
+    const turn *t = (const turn *)what;
+    return waits[t->warpgroup].times != t->times;
+}
+
 void product_wait(int pending)
 {
+    const unsigned warpgroup = thread.x / WARPGROUP;
+    if (warpgroup >= waits.size())
+        fail("wgmma: not all of a warpgroup");
+    const turn t = {warpgroup, waits[warpgroup].times};
     products[thread.x].pending = pending;
-    warpgroup_meet(finish);
+    waits[warpgroup].waiting++;
+    wait_until(went_on, &t);
+}
+
+/* Products first: one whose tiles were not waited for reads what was there before. */
+bool hopper_step(void)
+{
+    return product_step() || copy_step();
 }
 } // namespace emulation
 

@@ -1,9 +1,9 @@
 /*
  * emulation_hopper.cuh - kernels/hopper.cuh on the CPU: barriers in shared memory, tensor copies and products by warpgroups.
  *
- * What the hardware may do late is done as late as it may be: a product when its group is waited for; a tensor copy when no
- * thread can go on without one, the latest first (or, with copies_eager, when it is issued: then a buffer that is filled while it
- * is still used shows). Barriers live in shared memory, 8 bytes as there. Descriptors and tensor maps are taken at their word:
+ * What the hardware may do late is done as late as it may be, when no thread can go on without it: products that are waited for,
+ * and tensor copies, the latest first (or, with copies_eager, when they are issued: then a buffer that is filled while it is
+ * still used shows). Barriers live in shared memory, 8 bytes as there. Descriptors and tensor maps are taken at their word:
  * addresses, distances and swizzles as the PTX ISA defines them, so that a wrong one reads other elements. What it refuses, with
  * a message: misaligned addresses, warps of a warpgroup that disagree, a product without a fence, barriers that were not made,
  * not announced, or get more than they expect, and work that is under way when the block ends. Registers do not run out here.
@@ -39,7 +39,7 @@ struct product {
 };
 
 void hopper_begin(unsigned threads);
-bool hopper_step(void); /* one copy that was under way; false: there is none */
+bool hopper_step(void); /* one copy or what one warpgroup waits for; false: nothing is under way */
 void hopper_end(void);
 
 uint32_t shared_offset(const void *at);
