@@ -8,6 +8,8 @@
 #include <gsl/gsl_statistics_double.h>
 
 #include "model/base/memory.h"
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
 
 static const double AGREEMENT = 0.005; /* of the FLOPs of a token; MFU is printed with three or four digits */
 enum { FEWEST_ROWS = 3, VOCABULARY_STEP = 256 };
@@ -187,25 +189,58 @@ static int fusing_micro_batch(const struct measurement *row)
     return row->layout.micro_batch;
 }
 
-static void take_fusing_micro_batches(struct measurement_table *table, struct diags *diags)
+/* What the planner would take in the place of an assumed one; that itself when none fits. */
+static int tuned_micro_batch(const struct measurement *row)
+{
+    enum { LARGEST = 8 };
+    struct layout l = row->layout;
+    struct setting setting = measurement_setting(row);
+    struct closed_form *form = closed_form_create(&setting);
+    double best = HUGE_VAL, capacity = footprint_capacity(&row->cluster);
+    int taken = l.micro_batch;
+    for (l.micro_batch = 1; l.micro_batch <= LARGEST; l.micro_batch *= 2) {
+        struct estimate estimate;
+        if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL || closed_form_memory(form, &l) > capacity)
+            continue;
+        closed_form_estimate(form, &l, &estimate);
+        if (estimate.step_s < best) {
+            best = estimate.step_s;
+            taken = l.micro_batch;
+        }
+    }
+    closed_form_destroy(form);
+    return taken;
+}
+
+static int likely_micro_batch(const struct measurement *row)
+{
+    if (row->oom || row->layout.dp < 1 || !assumes(row, "micro_batch"))
+        return row->layout.micro_batch;
+    return row->layout.pp > 1 ? tuned_micro_batch(row) : fusing_micro_batch(row);
+}
+
+static void take_likely_micro_batches(struct measurement_table *table, struct diags *diags)
 {
     size_t n = 0, first = 0;
     for (size_t i = 0; i < table->n_items; i++) {
         struct measurement *row = &table->items[i];
-        int micro_batch = assumes(row, "micro_batch") ? fusing_micro_batch(row) : row->layout.micro_batch;
+        int micro_batch = likely_micro_batch(row);
         if (micro_batch != row->layout.micro_batch && n++ == 0)
             first = i;
         row->layout.micro_batch = micro_batch;
     }
     if (n)
-        diag_warning(diags, table->items[first].at,
-                     "%zu rows assume a micro-batch that their fused softmax cannot take; the next one that it can is taken", n);
+        diag_warning(
+            diags, table->items[first].at,
+            "%zu rows assume a micro-batch that a fused softmax cannot take or that is not the best of the pipeline; what "
+            "its authors are likely to have run is taken",
+            n);
 }
 
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
     take_back_later(table, diags);
-    take_fusing_micro_batches(table, diags);
+    take_likely_micro_batches(table, diags);
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         bool known = !assumes(row, "vocab") || row->model.moe.experts > 0;

@@ -287,6 +287,35 @@ START_TEST(micro_batches_that_fuse)
 }
 END_TEST
 
+/* Four stages of a small model: over 512 sequences a larger micro-batch than 1 pays, over 4 its bubble would not. Neither a
+ * stated one is touched nor the row of a run that did not fit. */
+START_TEST(micro_batches_of_pipelines)
+{
+    static const struct {
+        int batch;
+        const char *outcome, *assumed;
+        bool larger;
+    } cases[] = {{512, "ok,1.0,,", "micro_batch", true},
+                 {4, "ok,1.0,,", "micro_batch", false},
+                 {512, "ok,1.0,,", "recompute", false},
+                 {512, "oom,,,", "micro_batch", false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char text[4096];
+        struct measurement_table table;
+        struct diags diags = {0};
+        snprintf(text, sizeof text,
+                 HEADER "p,,32,2048,8192,0,16,16,2048,32000,a100-80g-sxm,8,8,200,2,4,1,1,1,1,1,1,1,%d,none,bf16,1f1b,"
+                        "flash_attention2;fused_ops,%s%s,own\n",
+                 cases[c].batch, cases[c].outcome, cases[c].assumed);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_int_eq(table.items[0].layout.micro_batch > 1, cases[c].larger);
+        ck_assert_uint_eq(diags.n_items, cases[c].larger);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 START_TEST(unusable_rows)
 {
     struct measurement_table table;
@@ -451,6 +480,7 @@ int main(void)
     tcase_add_test(rows, vocabulary_stays);
     tcase_add_test(rows, before_their_time);
     tcase_add_test(rows, micro_batches_that_fuse);
+    tcase_add_test(rows, micro_batches_of_pipelines);
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, missing_columns);
