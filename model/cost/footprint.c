@@ -61,23 +61,40 @@ struct kept {
     double split, local, whole;
 };
 
-/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s), the activation's output. */
-static struct kept kept_by_mlp(const struct layout *layout, const struct transformer *m)
+/* Of narrow precisions Transformer Engine keeps the cast copy of a product's input for the weights' gradient (saved_inputmat of
+ * its linear layers); eager stacks cast again. */
+static bool keeps_casts(const struct layout *layout, const struct setting *setting)
 {
-    double f = (double)m->ffn_hidden;
-    bool eager = !has(layout, FEATURES_FUSING);
-    struct kept k = {.split = 2 * f * (m->gated_mlp ? 3 + (eager ? 1 : 0) : 2 + (eager ? 0.5 : 0))};
-    return k;
+    return precision_is_narrow(setting->job->precision) && has(layout, FEATURE_BIT(FUSED_OPS));
 }
 
-static struct kept kept_by_experts(const struct transformer *m)
+/* Bytes an element of it. */
+static double operand_bytes(const struct layout *layout, const struct setting *setting)
 {
+    return keeps_casts(layout, setting) ? precision_bytes(setting->job->precision) : 2;
+}
+
+/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s), the activation's output. */
+static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting)
+{
+    const struct transformer *m = setting->model;
+    double f = (double)m->ffn_hidden;
+    bool eager = !has(layout, FEATURES_FUSING);
+    double activation = m->gated_mlp ? 4 + (eager ? 2 : 0) : 2 + (eager ? 1 : 0);
+    return (struct kept){.split = f * (activation + operand_bytes(layout, setting))};
+}
+
+/* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
+ * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). */
+static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting)
+{
+    const struct transformer *m = setting->model;
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
-    double width = (double)moe->expert_ffn * moe->top_k + shared;
-    int widths = m->gated_mlp ? 3 + (m->mlp_limit > 0 ? 2 : 0) : 2;
-    /* token copies before and after the experts, gated halves (before and after clamping) and product, router scores in fp32 */
-    return (struct kept){.split = 2 * width * widths + 2 * 2 * (double)m->hidden * moe->top_k + 8.0 * moe->experts};
+    double width = (double)moe->expert_ffn * moe->top_k + shared, operand = operand_bytes(layout, setting);
+    double activation = m->gated_mlp ? 4 + (m->mlp_limit > 0 ? 4 : 0) : 2;
+    double copies = operand + (has(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
+    return (struct kept){.split = width * (activation + operand) + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
 }
 
 static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, bool scores)
@@ -88,6 +105,8 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     double v = latent ? m->latent.v_dim : m->head_dim;
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
     struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
+    if (keeps_casts(layout, setting))
+        k.split += m->heads * v * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
     if (scores &&
         !has(layout,
              FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
@@ -122,9 +141,8 @@ static double tokens_per_micro_batch(const struct layout *layout, const struct s
 
 static double layer_bytes_full(const struct layout *layout, const struct setting *setting, bool mixture, bool scores)
 {
-    const struct transformer *m = setting->model;
     struct kept a = kept_by_attention(layout, setting, scores);
-    struct kept f = mixture ? kept_by_experts(m) : kept_by_mlp(layout, m);
+    struct kept f = mixture ? kept_by_experts(layout, setting) : kept_by_mlp(layout, setting);
     struct kept s = kept_by_stream(layout, setting);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
     return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local + s.whole);

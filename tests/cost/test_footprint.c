@@ -151,6 +151,32 @@ START_TEST(eager_stacks_keep_what_was_gathered)
 }
 END_TEST
 
+/* What fused stacks keep in fp8: of what products read, the copy of a byte an element (attention's output is kept beside it); of
+ * experts, not what they give. An eager stack keeps bf16 and casts again. */
+START_TEST(narrow_operands_are_kept_narrow)
+{
+    struct shape s;
+    shape_gpt(&s, 2, 4096, 32, 1, 1, 1, 1);
+    s.layout.features |= FEATURE_BIT(FLASH_ATTENTION2);
+    double h = 4096, f = 4 * h, wide = layer_bytes_a_token(&s);
+    s.job.precision = PRECISION_FP8;
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), wide - f + h, 1e-6);
+    s.model.gated_mlp = true;
+    s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 1024, .every = 1};
+    double narrow = layer_bytes_a_token(&s);
+    s.model.mlp_limit = 7; /* the halves before clamping */
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), narrow + 4 * 2 * 1024, 1e-6);
+    s.model.mlp_limit = 0;
+    s.layout.features &= ~FEATURE_BIT(FUSED_OPS);
+    s.layout.zero = 3; /* without the allocator's share of other eager stacks */
+    double eager = layer_bytes_a_token(&s);
+    s.job.precision = PRECISION_BF16;
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), eager, 1e-6);
+    s.layout.features |= FEATURE_BIT(FUSED_OPS);
+    ck_assert_double_eq_tol(layer_bytes_a_token(&s), narrow - h + 2 * h + 2 * 1024, 1e-6);
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -184,6 +210,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, gathered_experts_are_whole);
     tcase_add_test(all, every_second_product_is_kept);
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
+    tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;
