@@ -7,7 +7,8 @@
 #include "cli/table.h"
 #include "cli/validating.h"
 
-#define GIB 0x1p30
+#define GIB           0x1p30
+#define WAITING_NOTED 0.01 /* of the step */
 
 static double error_of(double predicted, double measured)
 {
@@ -90,6 +91,9 @@ static void text_report(const struct invocation *call, const struct validation *
     if (v->numerics.compared)
         fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
                 v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
+    if (v->waited_s > WAITING_NOTED * v->measured_s)
+        fprintf(out, "waiting    %.3f ms of a rank's measured step its computations waited for a core; not in the table\n",
+                v->waited_s * 1e3);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
     if (v->devices.alone < 0)

@@ -146,6 +146,11 @@ static enum status check_numerics(struct invocation *call, const struct thread_r
 
 /* --- the comparison */
 
+static int ranks_here(const struct validation *v)
+{
+    return v->devices.alone < 0 ? v->program.n_ranks : 1;
+}
+
 static void add_spans(const struct program *program, const struct timeline *timeline, bool measured, struct validation *v)
 {
     for (size_t i = 0; i < timeline->n_spans; i++) {
@@ -155,7 +160,8 @@ static void add_spans(const struct program *program, const struct timeline *time
         struct class_comparison *class = &v->classes[op->class];
         struct rank_comparison *rank = &v->ranks[span->rank];
         double *last = measured ? &rank->measured_s : &rank->predicted_s;
-        *(measured ? &class->measured_s : &class->predicted_s) += seconds / (v->devices.alone < 0 ? program->n_ranks : 1);
+        bool computed = measured && op->kind == OP_COMPUTE; /* counted below */
+        *(computed ? &v->waited_s : measured ? &class->measured_s : &class->predicted_s) += seconds / ranks_here(v);
         class->operations += measured && op->kind != OP_JOIN;
         *last = fmax(*last, end);
         if (op->stream == STREAM_COMPUTE)
@@ -196,11 +202,22 @@ static double predicted_memory(const struct validation *v)
     return most;
 }
 
+/* Computations: what had a core for them, and what is left of their spans. */
+static void add_work(struct validation *v)
+{
+    for (int c = 0; c < N_WORK_CLASSES; c++) {
+        v->classes[c].measured_s += v->run.worked[c] / ranks_here(v);
+        v->waited_s -= v->run.worked[c] / ranks_here(v);
+    }
+    v->waited_s = fmax(0, v->waited_s);
+}
+
 static void compare(struct validation *v)
 {
     v->ranks = memory_new((size_t)v->program.n_ranks, sizeof *v->ranks);
     add_spans(&v->program, &v->predicted, false, v);
     add_spans(&v->program, &v->run.timeline, true, v);
+    add_work(v);
     v->measured_s = (double)v->run.steps[v->run.timeline_step].duration * 1e-9;
     v->error_pct = 100 * (v->predicted_s - v->measured_s) / v->measured_s;
     v->memory_predicted = predicted_memory(v);

@@ -136,13 +136,12 @@ static enum status measure(struct invocation *call, struct validation *v)
 {
     struct job_setup *setup = v->setup;
     int ranks = setup->experiment.gpus, cores = probe_cores(), at_once = cores > 2 ? cores : 2;
-    int probed = ranks < at_once ? ranks : at_once, here = v->devices.n_processes == 1 ? probed : v->devices.n_local;
+    int probed = ranks < at_once ? ranks : at_once;
     struct probe_options options = {.ranks = probed,
                                     .seconds = PROBE_SECONDS,
                                     .layout = &setup->layout,
                                     .setting = &setup->setting,
-                                    .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0,
-                                    .turns = v->devices.kind == DEVICE_CPU ? (double)here / cores : 1};
+                                    .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0};
     struct probe_result result;
     talk(call, 0, "probing: kernels and exchanges of this job");
     if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)

@@ -6,8 +6,8 @@
  * end at full speed, and cores go to operations in the order in which they become ready. While some ranks wait for others (the
  * ends of a pipeline) those that work have the cores to themselves.
  *
- * Every member of a collective, and both sides of a message, need a core for the time the exchange takes; it has ended when the
- * last of them has. An operation's times follow from those that became ready before it, so one pass in the order of readiness
+ * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; it has ended when the
+ * last of them has. Before that nobody needs a core for what an exchange takes whatever it carries: threads are being woken. An operation's times follow from those that became ready before it, so one pass in the order of readiness
  * gives them all.
  */
 #include <stdlib.h>
@@ -30,6 +30,7 @@ struct sharing {
     struct step_tables tables;
     struct queue *queues; /* [n_ranks] */
     nanos *cores;         /* [n_cores] free from then on */
+    nanos waking;         /* of an exchange: nobody works */
     int n_cores;
 };
 
@@ -128,13 +129,21 @@ static void finish(struct sharing *s, int rank, uint32_t i, nanos start, nanos e
     q->head[op->stream] = op->next;
 }
 
+/* Of an exchange that takes `duration`; what is left of it needs a core. */
+static nanos woken(const struct sharing *s, nanos ready, nanos *duration)
+{
+    nanos waking = s->waking < *duration ? s->waking : *duration;
+    *duration -= waking;
+    return ready + waking;
+}
+
 static void execute_collective(struct sharing *s, int rank, const struct step_op *op, nanos ready)
 {
     const struct rank_group *group = group_of(s, rank, op);
     const int32_t *members = &s->program->members[group->first_member];
-    nanos end = ready, start;
+    nanos work = op->duration, awake = woken(s, ready, &work), end = ready, start;
     for (int i = 0; i < group->n_members; i++)
-        end = later(end, occupy(s, ready, op->duration, &start));
+        end = later(end, occupy(s, awake, work, &start));
     for (int i = 0; i < group->n_members; i++)
         finish(s, members[i], same_collective(s, members[i], op), ready, end);
 }
@@ -143,13 +152,14 @@ static void execute(struct sharing *s, int rank, int stream, nanos ready)
 {
     uint32_t i = s->queues[rank].head[stream];
     const struct step_op *op = &script_of(s, rank)->ops[i];
-    nanos start;
+    nanos start, work = op->duration;
     if (op->kind == OP_COLLECTIVE) {
         execute_collective(s, rank, op, ready);
         return;
     }
-    nanos end = occupy(s, ready, op->duration, &start);
-    finish(s, rank, i, start, end);
+    bool message = op->kind == OP_SEND || op->kind == OP_RECV;
+    nanos end = occupy(s, message ? woken(s, ready, &work) : ready, work, &start);
+    finish(s, rank, i, message ? ready : start, end);
 }
 
 /* One operation, or one collective; false when there is none left. */
@@ -217,7 +227,8 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
     struct network network = network_analytic(&machine);
     struct step_costs costs;
-    struct sharing s = {.program = &v->program, .n_cores = n_cores};
+    struct sharing s = {
+        .program = &v->program, .n_cores = n_cores, .waking = nanos_from_seconds(machine.cluster->gpu.nccl_base_s)};
     step_costs_create(&v->program, &machine, &network, &costs);
     enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {

@@ -11,7 +11,8 @@
 #include "sim/step.h"
 
 struct class_comparison {
-    double predicted_s, measured_s; /* mean over ranks of the time their operations of this class took */
+    double predicted_s, measured_s; /* mean over ranks of the time their operations of this class took: computations as long as
+                                     * they had a core, exchanges from when their last rank was ready */
     uint64_t operations;
 };
 
@@ -41,6 +42,7 @@ struct validation {
     struct numerics numerics;
     double memory_predicted, memory_measured; /* bytes, of the fullest rank */
     double predicted_s, measured_s, error_pct;
+    double waited_s; /* for a core, mean over ranks */
     double seconds; /* this command took */
     bool probed;    /* the entry was measured here */
 };

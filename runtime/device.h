@@ -47,6 +47,9 @@ struct device_api {
     /* Waits for the latest record enqueued before; an event never recorded is waited for by nobody. */
     enum status (*event_wait)(struct device_event *event, struct device_stream *stream, struct diags *diags);
     enum status (*event_time)(struct device_event *event, nanos *time, struct diags *diags);
+    /* Processor time that the stream has used up to the event: what went by without what it waited for a core. NULL where a
+     * device is shared with nobody. */
+    enum status (*event_work)(struct device_event *event, nanos *time, struct diags *diags);
 
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* Bytes of attention_call.workspace, forward or backward. */

@@ -44,14 +44,19 @@ struct cpu_event {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t recorded;
-    nanos time;
+    nanos time, work;
 };
+
+static nanos clock_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+}
 
 nanos clock_monotonic(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
+    return clock_of(CLOCK_MONOTONIC);
 }
 
 static struct cpu_device *cpu_of(struct device *device)
@@ -240,10 +245,11 @@ static void record_run(void *argument)
 {
     struct event_task *task = argument;
     struct cpu_event *event = task->event;
-    nanos now = clock_monotonic() - *cpu_of(event->base.device)->epoch;
+    nanos now = clock_monotonic() - *cpu_of(event->base.device)->epoch, work = clock_of(CLOCK_THREAD_CPUTIME_ID);
     pthread_mutex_lock(&event->lock);
     event->recorded = task->count;
     event->time = now;
+    event->work = work;
     pthread_cond_broadcast(&event->changed);
     pthread_mutex_unlock(&event->lock);
 }
@@ -284,6 +290,16 @@ static enum status cpu_event_time(struct device_event *base, nanos *time, struct
     struct cpu_event *event = (struct cpu_event *)base;
     pthread_mutex_lock(&event->lock);
     *time = event->time;
+    pthread_mutex_unlock(&event->lock);
+    return STATUS_OK;
+}
+
+static enum status cpu_event_work(struct device_event *base, nanos *time, struct diags *diags)
+{
+    (void)diags;
+    struct cpu_event *event = (struct cpu_event *)base;
+    pthread_mutex_lock(&event->lock);
+    *time = event->work;
     pthread_mutex_unlock(&event->lock);
     return STATUS_OK;
 }
@@ -369,6 +385,7 @@ static const struct device_api cpu_api = {
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
     .event_time = cpu_event_time,
+    .event_work = cpu_event_work,
     .launch = cpu_launch,
     .attention_workspace = cpu_workspace,
     .mark_epoch = cpu_mark_epoch,

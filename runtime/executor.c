@@ -293,6 +293,19 @@ static void meet(struct rank *rank, bool clock)
         rank->status = rank->world->api->barrier(rank->world, clock, &rank->diags);
 }
 
+/* Between the marks of an operation; all of it on devices that nobody shares. */
+static enum status read_work(struct rank *rank, uint32_t i, nanos *work)
+{
+    const struct device_api *api = rank->device->api;
+    enum status (*clock)(struct device_event *, nanos *, struct diags *) = api->event_work ? api->event_work : api->event_time;
+    nanos begin = 0, end = 0;
+    enum status status = clock(rank->begin[i], &begin, &rank->diags);
+    if (status == STATUS_OK)
+        status = clock(rank->end[i], &end, &rank->diags);
+    *work = end - begin;
+    return status;
+}
+
 static void read_times(struct rank *rank, struct rank_timing *timing)
 {
     uint32_t n = rank->program->scripts[rank->stage].n_ops;
@@ -300,6 +313,8 @@ static void read_times(struct rank *rank, struct rank_timing *timing)
         rank->status = rank->device->api->event_time(rank->begin[i], &timing->start[i], &rank->diags);
         if (rank->status == STATUS_OK)
             rank->status = rank->device->api->event_time(rank->end[i], &timing->end[i], &rank->diags);
+        if (rank->status == STATUS_OK && timing->work)
+            rank->status = read_work(rank, i, &timing->work[i]);
     }
 }
 

@@ -31,33 +31,88 @@ static uint32_t same_collective(const struct program *program, int rank, uint32_
     return nth_collective(ops, n, ops_of(program, rank, &n)[op].role, k);
 }
 
+static nanos later(nanos a, nanos b)
+{
+    return a > b ? a : b;
+}
+
+static nanos earlier(nanos a, nanos b)
+{
+    return a < b ? a : b;
+}
+
+/* --- one rank's part of an exchange
+ *
+ * Its stream notices a little after the operation before it has ended that it may begin, and the stream that waits for it a little
+ * after it has ended: a program knows only operations, so both belong to the exchange. */
+
+/* The end of what operation i waits for, dependencies and the one before it on its stream; its own mark where that is nothing. */
+static nanos ready_at(const struct op *ops, const struct rank_timing *timing, uint32_t i)
+{
+    nanos ready = INT64_MIN;
+    uint32_t before = i;
+    while (before > 0 && (before == i || ops[before].stream != ops[i].stream))
+        before--;
+    if (before != i && ops[before].stream == ops[i].stream)
+        ready = timing->end[before];
+    for (int d = 0; d < OP_DEPS; d++)
+        if (ops[i].deps[d] != NO_OP)
+            ready = later(ready, timing->end[ops[i].deps[d]]);
+    return ready == INT64_MIN ? timing->start[i] : earlier(ready, timing->start[i]);
+}
+
+static bool is_received(const struct op *op)
+{
+    return op->kind == OP_COLLECTIVE || op->kind == OP_RECV;
+}
+
+/* When what waited for an exchange, and for nothing longer, went on; at[n] are the exchanges' ends otherwise. */
+static void find_continuations(const struct op *ops, uint32_t n, const struct rank_timing *timing, nanos *at)
+{
+    memcpy(at, timing->end, n * sizeof *at);
+    for (uint32_t i = 0; i < n; i++)
+        for (int d = 0; d < OP_DEPS; d++) {
+            uint32_t awaited = ops[i].deps[d];
+            if (awaited == NO_OP || !is_received(&ops[awaited]) || ops[awaited].stream == ops[i].stream)
+                continue;
+            if (timing->end[awaited] < ready_at(ops, timing, i))
+                continue;
+            bool first = at[awaited] == timing->end[awaited];
+            at[awaited] = first ? timing->start[i] : earlier(at[awaited], timing->start[i]);
+        }
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = later(at[i], timing->end[i]);
+}
+
+/* --- exchanges of several ranks */
+
 static nanos collective_start(const struct program *program, const struct rank_timing *timings, int rank, uint32_t op, uint32_t k)
 {
     uint32_t n;
     const struct op *ops = ops_of(program, rank, &n);
     int group = program->ranks[rank].groups[ops[op].role];
-    nanos start = timings[rank].start[op];
+    nanos start = ready_at(ops, &timings[rank], op);
     for (int m = 0; group >= 0 && m < program->groups[group].n_members; m++) {
         int other = program->members[program->groups[group].first_member + m];
         uint32_t same = same_collective(program, rank, op, k, other);
-        if (same != NO_OP && timings[other].start[same] > start)
-            start = timings[other].start[same];
+        if (same != NO_OP)
+            start = later(start, ready_at(ops_of(program, other, &n), &timings[other], same));
     }
     return start;
 }
 
-static nanos receive_start(const struct program *program, const struct rank_timing *timings, int rank, const struct op *op,
-                           nanos start)
+static nanos receive_start(const struct program *program, const struct rank_timing *timings, int rank, uint32_t op)
 {
     uint32_t n;
-    int from = program->ranks[rank].peers[op->role];
+    const struct op *own = &ops_of(program, rank, &n)[op];
+    nanos start = ready_at(ops_of(program, rank, &n), &timings[rank], op);
+    int from = program->ranks[rank].peers[own->role];
     if (from < 0)
         return start;
     const struct op *ops = ops_of(program, from, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (ops[i].kind == OP_SEND && ops[i].tag == op->tag && ops[i].micro_batch == op->micro_batch &&
-            timings[from].start[i] > start)
-            start = timings[from].start[i];
+        if (ops[i].kind == OP_SEND && ops[i].tag == own->tag && ops[i].micro_batch == own->micro_batch)
+            start = later(start, timings[from].start[i]);
     return start;
 }
 
@@ -65,15 +120,18 @@ static void record_rank(const struct program *program, const struct rank_timing 
 {
     uint32_t n, seen[N_GROUP_KINDS] = {0};
     const struct op *ops = ops_of(program, rank, &n);
+    nanos *ends = memory_new(n, sizeof *ends);
+    find_continuations(ops, n, &timings[rank], ends);
     for (uint32_t i = 0; i < n; i++) {
-        struct span span = {.rank = rank, .op = i, .start = timings[rank].start[i], .end = timings[rank].end[i]};
+        struct span span = {.rank = rank, .op = i, .start = timings[rank].start[i], .end = ends[i]};
         if (ops[i].kind == OP_COLLECTIVE)
             span.start = collective_start(program, timings, rank, i, seen[ops[i].role]++);
         if (ops[i].kind == OP_RECV)
-            span.start = receive_start(program, timings, rank, &ops[i], span.start);
-        span.start = span.start < span.end ? span.start : span.end; /* the others' marks are a little late */
+            span.start = receive_start(program, timings, rank, i);
+        span.start = earlier(span.start, span.end); /* the others' marks are a little late */
         timeline_record(timeline, span);
     }
+    free(ends);
 }
 
 void measured_timeline(const struct program *program, const struct rank_timing *timings, struct timeline *timeline)

@@ -11,7 +11,7 @@
 #include "runtime/parameters.h"
 #include "runtime/probe_cases.h"
 
-enum { BATCHES = 5, REPEATS_MAX = 2000, COLD_REPEATS_MAX = 40, EXCHANGE_BATCH_BYTES = 1 << 24, EXCHANGE_REPEATS_MAX = 50 };
+enum { BATCHES = 5, REPEATS_MAX = 2000, MARKED_REPEATS_MAX = 40, EXCHANGE_BATCH_BYTES = 1 << 24 };
 
 /* One rank of a probe. */
 struct prober {
@@ -22,10 +22,11 @@ struct prober {
     int rank;
     struct device *device;
     struct world *world;
-    struct device_stream *stream;
+    struct device_stream *stream, *beside; /* where kernels run, where exchanges do */
     struct communicator *everybody;
-    struct device_event *events[2 * COLD_REPEATS_MAX];
+    struct device_event *events[2 * MARKED_REPEATS_MAX], *exchanged;
     void *buffers[PROBE_BUFFERS], *flush;
+    double *shared; /* device memory: numbers that ranks tell one another */
     double *times; /* [n_cases][BATCHES], own, in the end the mean over ranks */
     enum status status;
     struct diags diags;
@@ -44,13 +45,32 @@ static void enqueue_kernel(struct prober *p, const struct probe_case *c)
         p->status = p->device->api->launch(p->stream, &call, &p->diags);
 }
 
-static void enqueue_exchange(struct prober *p, const struct probe_case *c)
+static void let_wait(struct prober *p, struct device_event *event, struct device_stream *stream)
+{
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->event_wait(event, stream, &p->diags);
+}
+
+/* On a stream of its own, between two operations of the other: `ready` is recorded there, and it goes on behind the exchange. */
+static void enqueue_exchange(struct prober *p, const struct probe_case *c, struct device_event *ready)
 {
     struct exchange_call call = c->exchange;
     call.in = p->buffers[1];
     call.out = p->buffers[2];
+    let_wait(p, ready, p->beside);
     if (p->status == STATUS_OK)
-        p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
+        p->status = p->world->api->enqueue(p->everybody, p->beside, &call, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->event_record(p->exchanged, p->beside, &p->diags);
+    let_wait(p, p->exchanged, p->stream);
+}
+
+/* What is exchanged has just been made: it is in the caches of the core that made it, and in nobody else's. */
+static void enqueue_producer(struct prober *p, const struct probe_case *c)
+{
+    struct kernel_call made = {.kernel = KERNEL_COPY, .copy = {p->buffers[1], p->buffers[3], (size_t)c->row.bytes}};
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->launch(p->stream, &made, &p->diags);
 }
 
 static void enqueue_flush(struct prober *p)
@@ -66,53 +86,107 @@ static void mark(struct prober *p, int event)
         p->status = p->device->api->event_record(p->events[event], p->stream, &p->diags);
 }
 
+enum { BATCH_BEGIN = 2, BATCH_END = 3 }; /* events, while calls have 0 and 1 */
+
+/* Timed call by call, between the device's marks; as a batch otherwise. */
+static bool is_marked(const struct prober *p, const struct probe_case *c)
+{
+    return c->is_exchange || p->options->flush_bytes > 0;
+}
+
 /* As the executor does it: a mark before, the work, a mark after. */
 static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
 {
-    bool cold = p->options->flush_bytes > 0;
+    bool marked = is_marked(p, c);
+    if (!marked)
+        mark(p, BATCH_BEGIN);
     for (int i = 0; i < repeats && p->status == STATUS_OK; i++) {
-        if (cold && !c->is_exchange)
-            enqueue_flush(p);
-        mark(p, cold ? 2 * i : 0);
+        int before = marked ? 2 * i : 0;
         if (c->is_exchange)
-            enqueue_exchange(p, c);
+            enqueue_producer(p, c);
+        else if (marked)
+            enqueue_flush(p);
+        mark(p, before);
+        if (c->is_exchange)
+            enqueue_exchange(p, c, p->events[before]);
         else
             enqueue_kernel(p, c);
-        mark(p, cold ? 2 * i + 1 : 1);
+        mark(p, before + 1);
     }
+    if (!marked)
+        mark(p, BATCH_END);
     if (p->status == STATUS_OK)
         p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
 }
 
-/* Mean of what the device says each call took. */
-static double between_marks(struct prober *p, int repeats)
+/* Numbers become their sums or largest ones over all ranks, on every rank. */
+static void share(struct prober *p, enum reduction reduction, double *numbers, size_t n)
 {
-    nanos total = 0;
-    for (int i = 0; i < repeats && p->status == STATUS_OK; i++) {
-        nanos begin = 0, end = 0;
-        p->status = p->device->api->event_time(p->events[2 * i], &begin, &p->diags);
-        if (p->status == STATUS_OK)
-            p->status = p->device->api->event_time(p->events[2 * i + 1], &end, &p->diags);
-        total += end - begin;
-    }
-    return (double)total * 1e-9 / repeats;
+    const struct device_api *api = p->device->api;
+    size_t bytes = n * sizeof *numbers;
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP64,
+                                 .reduction = reduction,
+                                 .in = p->shared,
+                                 .out = p->shared,
+                                 .count = (int64_t)n,
+                                 .what = "times"};
+    if (p->status == STATUS_OK)
+        p->status = api->copy_in(p->stream, p->shared, numbers, bytes, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = api->copy_out(p->stream, numbers, p->shared, bytes, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = api->stream_synchronise(p->stream, &p->diags);
+}
+
+static double mark_time(struct prober *p, int event)
+{
+    nanos time = 0;
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->event_time(p->events[event], &time, &p->diags);
+    return (double)time * 1e-9;
+}
+
+/* Mean of what the device says each call took; an exchange begins when the last rank is there. */
+static double between_marks(struct prober *p, const struct probe_case *c, int repeats)
+{
+    double begin[MARKED_REPEATS_MAX], total = 0;
+    for (int i = 0; i < repeats; i++)
+        begin[i] = mark_time(p, 2 * i);
+    if (c->is_exchange)
+        share(p, REDUCTION_MAX, begin, (size_t)repeats);
+    for (int i = 0; i < repeats; i++)
+        total += mark_time(p, 2 * i + 1) - begin[i];
+    return total / repeats;
+}
+
+/* Time of a batch per call: what it worked, where a device knows that, so that what else runs here does not count. */
+static double of_batch(struct prober *p, int repeats)
+{
+    const struct device_api *api = p->device->api;
+    enum status (*clock)(struct device_event *, nanos *, struct diags *) = api->event_work ? api->event_work : api->event_time;
+    nanos begin = 0, end = 0;
+    if (p->status == STATUS_OK)
+        p->status = clock(p->events[BATCH_BEGIN], &begin, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = clock(p->events[BATCH_END], &end, &p->diags);
+    return (double)(end - begin) * 1e-9 / repeats;
 }
 
 static double timed(struct prober *p, const struct probe_case *c, int repeats)
 {
     if (p->status == STATUS_OK)
         p->status = p->world->api->barrier(p->world, false, &p->diags);
-    nanos begin = clock_monotonic();
     enqueue(p, c, repeats);
-    if (p->options->flush_bytes > 0)
-        return between_marks(p, repeats);
-    return (double)(clock_monotonic() - begin) * 1e-9 / repeats;
+    return is_marked(p, c) ? between_marks(p, c, repeats) : of_batch(p, repeats);
 }
 
 /* All ranks repeat an exchange equally often, so that follows from its size. */
 static int repeats_of(const struct prober *p, const struct probe_case *c, double once)
 {
-    int most = p->options->flush_bytes ? COLD_REPEATS_MAX : c->is_exchange ? EXCHANGE_REPEATS_MAX : REPEATS_MAX;
+    int most = is_marked(p, c) ? MARKED_REPEATS_MAX : REPEATS_MAX;
     double n =
         c->is_exchange ? EXCHANGE_BATCH_BYTES / (c->row.bytes + 1) : p->options->seconds / BATCHES / (once > 1e-9 ? once : 1e-9);
     int least = c->is_exchange ? 2 : 1;
@@ -152,6 +226,12 @@ static void allocate(struct prober *p, size_t bytes, void **memory)
         p->status = p->device->api->memory_new(p->device, bytes, memory, &p->diags);
 }
 
+static size_t shared_bytes(const struct prober *p)
+{
+    size_t times = (size_t)p->cases.n_items * BATCHES;
+    return (times > MARKED_REPEATS_MAX ? times : MARKED_REPEATS_MAX) * sizeof *p->shared;
+}
+
 static void prober_open(struct prober *p)
 {
     const struct device_api *api = p->device->api;
@@ -159,12 +239,17 @@ static void prober_open(struct prober *p)
     probe_cases_make(p->options, device_element_bytes(p->device), &p->cases);
     p->times = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->times);
     p->status = api->stream_new(p->device, false, &p->stream, &p->diags);
-    for (int i = 0; i < 2 * COLD_REPEATS_MAX && p->status == STATUS_OK; i++)
+    if (p->status == STATUS_OK)
+        p->status = api->stream_new(p->device, true, &p->beside, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = api->event_new(p->device, &p->exchanged, &p->diags);
+    for (int i = 0; i < 2 * MARKED_REPEATS_MAX && p->status == STATUS_OK; i++)
         p->status = api->event_new(p->device, &p->events[i], &p->diags);
     for (int b = 0; b < PROBE_BUFFERS; b++)
         allocate(p, p->cases.buffer_bytes, &p->buffers[b]);
     if (p->options->flush_bytes)
         allocate(p, p->options->flush_bytes, &p->flush);
+    allocate(p, shared_bytes(p), (void **)&p->shared);
     int *members = memory_new((size_t)n, sizeof *members);
     for (int i = 0; i < n; i++)
         members[i] = i;
@@ -176,12 +261,16 @@ static void prober_open(struct prober *p)
 static void prober_close(struct prober *p)
 {
     const struct device_api *api = p->device->api;
+    if (p->beside)
+        api->stream_free(p->beside);
     api->stream_free(p->stream);
     for (int b = 0; b < PROBE_BUFFERS; b++)
         api->memory_free(p->device, p->buffers[b], p->cases.buffer_bytes);
     api->memory_free(p->device, p->flush, p->options->flush_bytes);
-    for (int i = 0; i < 2 * COLD_REPEATS_MAX; i++)
+    api->memory_free(p->device, p->shared, shared_bytes(p));
+    for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
         api->event_free(p->events[i]);
+    api->event_free(p->exchanged);
     p->world->api->close(p->world);
     api->close(p->device);
 }
@@ -204,21 +293,8 @@ static void fill(struct prober *p, int which)
 /* Times become the mean over all ranks, on every rank. */
 static void share_times(struct prober *p)
 {
-    size_t n = (size_t)p->cases.n_items * BATCHES, bytes = n * sizeof *p->times;
-    const struct device_api *api = p->device->api;
-    void *memory = NULL;
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE, .element = ELEMENT_FP64, .count = (int64_t)n, .what = "times"};
-    allocate(p, bytes, &memory);
-    call.in = call.out = memory;
-    if (p->status == STATUS_OK)
-        p->status = api->copy_in(p->stream, memory, p->times, bytes, &p->diags);
-    if (p->status == STATUS_OK)
-        p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
-    if (p->status == STATUS_OK)
-        p->status = api->copy_out(p->stream, p->times, memory, bytes, &p->diags);
-    if (p->status == STATUS_OK)
-        p->status = api->stream_synchronise(p->stream, &p->diags);
-    api->memory_free(p->device, memory, bytes);
+    size_t n = (size_t)p->cases.n_items * BATCHES;
+    share(p, REDUCTION_SUM, p->times, n);
     for (size_t i = 0; i < n; i++)
         p->times[i] /= p->world->n_ranks;
 }
@@ -271,7 +347,7 @@ static void result_make(struct prober *p, struct probe_result *result)
         result->rows[i] = p->cases.items[i].row;
         summarise(p->times + i * BATCHES, &result->rows[i]);
     }
-    result->launch_s = result->rows[0].fastest;
+    result->launch_s = result->rows[0].seconds;
 }
 
 enum status probe_rank(const struct probe_options *options, struct device *device, struct world *world,

@@ -4,15 +4,22 @@
  * Every case is run by all ranks at the same time, as training would: ranks share cores, caches and memory. A case is enqueued on
  * a device stream like any operation of a program; its time is the median of several batches, after one to warm up, per call, in
  * the mean over ranks. With flush_bytes (GPUs) that much memory is written before each kernel, so that operands come from memory
- * and not from the second-level cache, and times are between the device's marks.
+ * and not from the second-level cache, and times are between the device's marks. On a CPU the time of a kernel is what its thread
+ * had a core for, so ranks that share cores and other programs do not make kernels slower than they are; which operation gets a
+ * core when is the prediction's business.
  *
- * Sizes are those of a job, when one is given (the matrices, sequences and vocabulary of one rank), and a ladder of sizes
- * otherwise.
+ * An exchange is timed as a step has it: what it carries has just been written by the rank that gives it, it runs on a stream of
+ * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. On a CPU waking
+ * threads is most of that.
  *
- * The fit is simple: rates are totals of work over totals of time, so a step's total comes out right and single kernels may not
- * (the C references run at very different speeds per byte). The cost model counts activations with 2 bytes an element, the CPU
- * backend has 4: rates of memory and exchanges in the entry are per counted byte. The entry is meant for predictions on this
- * machine, now.
+ * Sizes and operands are those of a job, when one is given (the matrices, sequences and vocabulary of one rank, with biases where
+ * they are), and a ladder of sizes otherwise.
+ *
+ * The fit is simple: rates are totals of work over totals of time. All products have one rate, weighted as the job executes them;
+ * every kind of kernel that streams memory has its own (memory_parameters.rate: C references are limited by exponentials and
+ * divisions rather than by memory), and a copy's is the bandwidth. The cost model counts activations with 2 bytes an element, the
+ * CPU backend has 4, and the runtime's kernels do not always move the bytes that the model counts for an operation: rates in the
+ * entry are per counted byte. The entry is meant for predictions on this machine, now.
  */
 #ifndef MSIM_RUNTIME_PROBE_H
 #define MSIM_RUNTIME_PROBE_H
@@ -30,7 +37,10 @@ struct probe_row {
     int ranks;                     /* of an exchange */
     double bytes;                  /* of an exchange (full buffer), or moved by a memory-bound kernel */
     double flops;
-    double times;   /* that a micro-batch of the job executes it here, on average over stages; 1 without a job */
+    double elements; /* of a kernel that streams: of its operand */
+    enum memory_kernel part; /* of which operations it is a kernel */
+    double times;   /* of such a kernel: that an operation executes it, on average; of others that a micro-batch of the job
+                     * executes it here, on average over stages. 1 without a job */
     double seconds; /* median of one call */
     double fastest; /* what the machine does when nobody else disturbs it */
     double spread;  /* (largest - smallest) / median */
@@ -43,7 +53,6 @@ struct probe_options {
     const struct setting *setting; /* with layout */
     int shape_rank;                /* whose shapes, of the layout's ranks */
     size_t flush_bytes;            /* 0: caches stay warm */
-    double turns;                  /* ranks for each core there is: a fitted rate is that of a core alone; 0 or 1: each has one */
 };
 
 struct probe_result {
@@ -67,7 +76,7 @@ struct probe_device {
 };
 struct probe_device probe_this_cpu(int ranks);
 
-/* A cluster of one node with `ranks` such devices, at least those probed. Fitted to the fastest batches. */
+/* A cluster of one node with `ranks` such devices, at least those probed. Fitted to the medians. */
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device,
                int ranks, struct cluster *cluster);
 /* Bytes per second that a copy on the device moves (each read and written once), and the time of an empty one. */

@@ -9,8 +9,9 @@
 #include "runtime/probe.h"
 
 enum { PROBE_BUFFERS = 8 };
+enum { PROBE_SHORT_EXCHANGE = 1024 }; /* elements: what an exchange costs whatever it carries */
 
-/* An even spread of copies over experts, as integers in device memory (probe_routing_fill). */
+/* An even spread of copies over experts, or of tokens over a vocabulary, as integers in device memory (probe_routing_fill). */
 struct probe_routing {
     int64_t copies; /* 0: the case needs none */
     int experts;
@@ -19,6 +20,7 @@ struct probe_routing {
 struct probe_case {
     struct probe_row row;
     bool is_exchange;
+    bool extras; /* with what the kernel takes beside: a bias and its gradient, the gradient that went around a norm */
     struct kernel_call call; /* without buffers */
     struct exchange_call exchange;
     struct probe_routing routing;
@@ -33,8 +35,41 @@ struct probe_cases {
 };
 
 void probe_cases_make(const struct probe_options *options, size_t element_bytes, struct probe_cases *cases);
-/* That Adam moves per parameter. */
-double probe_adam_bytes(size_t element_bytes);
+/* What that is made of: cases of a job (probe_job.c), and the parts of theirs. */
+void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases);
+
+/* The three products of a linear layer, each executed so often. */
+void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
+void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);
+/* A kernel that streams: `passes` over an operand of so many elements, executed `times` in an operation of `part`. */
+struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_call call, enum memory_kernel part, double times,
+                                       const char *op, int64_t operand, double passes);
+/* Integers that a case goes by. */
+void probe_case_route(struct probe_cases *cases, struct probe_case *c, struct probe_routing routing);
+void probe_add_copy(struct probe_cases *cases, int64_t operand);
+
+struct probe_layer {
+    int64_t t, h;         /* rows where norms and residuals are */
+    int64_t activated, f; /* rows and width of the activation */
+    bool rms, gated;
+};
+void probe_add_norms(struct probe_cases *cases, const struct probe_layer *layer, double around);
+void probe_add_activation(struct probe_cases *cases, const struct probe_layer *layer);
+void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v);
+void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n);
+
+/* One exchange of so many elements, executed `times` in a micro-batch; all kinds of them. */
+void probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks, int64_t elements);
+void probe_add_exchanges(struct probe_cases *cases, int ranks, int64_t elements);
+
+/* Experts, to which copies of tokens spread evenly. */
+struct probe_experts {
+    int64_t tokens, h, ffn, up; /* that are routed; of an expert here, of its first product */
+    int n, local, top_k;
+    int64_t copies; /* that the local ones work on */
+};
+void probe_add_experts(struct probe_cases *cases, double times, const struct probe_experts *experts);
+
 void probe_cases_free(struct probe_cases *cases);
 /* Numbers in [-0.5, 0.5) of 4 bytes, or of 2 (bf16); positive ones in the buffer of second moments, zeros in that of tokens. */
 void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which);

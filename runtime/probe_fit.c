@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include "model/cost/work.h"
-#include "runtime/parameters.h"
 #include "runtime/probe.h"
-#include "runtime/probe_cases.h"
 
 enum { COUNTED_BYTES = 2 }; /* of an activation, by the cost model */
 
@@ -23,8 +21,8 @@ static double counted(const struct probe_result *result)
 /* Seconds beyond what any operation costs; at least a tenth of it. */
 static double net(const struct probe_result *result, const struct probe_row *row)
 {
-    double seconds = row->fastest - result->launch_s;
-    return seconds > 0.1 * row->fastest ? seconds : 0.1 * row->fastest;
+    double seconds = row->seconds - result->launch_s;
+    return seconds > 0.1 * row->seconds ? seconds : 0.1 * row->seconds;
 }
 
 static bool is_op(const struct probe_row *row, const char *op)
@@ -72,73 +70,62 @@ static double product_rate(const struct probe_options *options, const struct pro
     return rate_of(sums);
 }
 
-static double seconds_of(const struct probe_result *result, const char *op)
+/* --- kernels that stream memory: bytes as the cost model counts them, per second of what the runtime executes for them */
+
+/* Works of one layer, a dense one where there is one: those the kernels were probed for; behind them all others. */
+static void works_of_job(const struct probe_options *options, struct work_table *table)
 {
+    struct layout layout = *options->layout; /* without what is repeated */
+    const struct transformer *model = options->setting->model;
+    struct layer_range one = {0, 1}, all = {0, model->layers};
+    layout.recompute = RECOMPUTE_NONE;
+    while (one.first < model->layers - 1 && layer_is_mixture(model, one.first))
+        one.first++;
+    one.first = layer_is_mixture(model, one.first) ? 0 : one.first;
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        work_add_pass(table, &layout, options->setting, (enum pass)pass, one, false, false);
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        work_add_pass(table, &layout, options->setting, (enum pass)pass, all, true, true);
+}
+
+static const struct work_memory *first_of(const struct work_table *table, enum memory_kernel kernel)
+{
+    for (int32_t i = 0; i < table->n_items; i++)
+        if (table->items[i].kind == WORK_MEMORY_BOUND && table->items[i].memory.kernel == kernel)
+            return &table->items[i].memory;
+    return NULL;
+}
+
+/* Seconds of one operation: of all its kernels, beyond the cost of enqueueing that the model counts for those it knows of. */
+static double seconds_of(const struct probe_result *result, enum memory_kernel kernel, const struct work_memory *counted)
+{
+    double seconds = 0;
     for (int i = 0; i < result->n_rows; i++)
-        if (is_op(&result->rows[i], op))
-            return net(result, &result->rows[i]);
-    return 0;
+        if (result->rows[i].part == kernel)
+            seconds += result->rows[i].times * net(result, &result->rows[i]);
+    double beyond = seconds - (counted->count - 1) * result->launch_s;
+    return beyond > 0.1 * seconds ? beyond : 0.1 * seconds;
 }
 
-static double bytes_of(const struct probe_result *result, const char *op)
+static void fit_kernels(const struct probe_options *options, const struct probe_result *result, struct gpu *gpu)
 {
-    for (int i = 0; i < result->n_rows; i++)
-        if (is_op(&result->rows[i], op))
-            return result->rows[i].bytes;
-    return 0;
-}
-
-/* --- memory-bound kernels */
-
-/* `times` calls of which the cost model counts `bytes` each. */
-static void count(struct sums *sums, const struct probe_result *result, const char *op, double times, double bytes)
-{
-    sums->work += times * bytes;
-    sums->seconds += times * seconds_of(result, op);
-}
-
-/* In the proportions of one step of a rank; bytes as model/cost/work_layer.c counts them. */
-static double memory_rate_of_job(const struct probe_options *options, const struct probe_result *result)
-{
-    const struct layout *layout = options->layout;
-    const struct setting *setting = options->setting;
-    struct shape s = shape_of(layout, setting, options->shape_rank);
-    struct parameter_count parameters;
-    struct sums sums = {0};
-    transformer_parameters(setting->model, &parameters);
-    double m = (double)layout_micro_batches(layout, setting->job), layers = m * s.layers / layout->pp;
-    double x = (double)(s.local_tokens * s.hidden), a = (double)(s.tokens * s.ffn), v = (double)(s.tokens * s.vocab_count);
-    count(&sums, result, "norm_forward", 2 * layers, 4 * x);
-    count(&sums, result, "norm_backward", 2 * layers, 10 * x);
-    count(&sums, result, "activation_forward", layers, (s.gated ? 6 : 4) * a);
-    count(&sums, result, "activation_backward", layers, (s.gated ? 10 : 6) * a);
-    count(&sums, result, "add", 3 * layers, (s.linear_bias ? 7 : 6) * x);
-    count(&sums, result, "logits_max", m / layout->pp, 6 * v);
-    count(&sums, result, "logits_sum", m / layout->pp, 6 * v);
-    count(&sums, result, "logits_backward", m / layout->pp, 6 * v);
-    double shards = layout->zero ? s.copies.n : 1, own = parameters.total / layout->tp / layout->pp / shards;
-    double probed = bytes_of(result, "adam") / probe_adam_bytes(result->element_bytes);
-    if (probed > 0)
-        count(&sums, result, "adam", own / probed, 38 * probed);
-    return sums.seconds > 0 ? rate_of(sums) : 1e9;
-}
-
-static double memory_rate_of_ladder(const struct probe_result *result)
-{
-    static const char *const ops[] = {"norm_forward",        "norm_backward", "activation_forward",
-                                      "activation_backward", "add",           "adam"};
-    double bytes = 0, seconds = 0;
-    for (int i = 0; i < result->n_rows; i++)
-        for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
-            if (!is_op(&result->rows[i], ops[k]))
-                continue;
-            bytes += result->rows[i].bytes * counted(result);
-            seconds += net(result, &result->rows[i]);
+    struct work_table table = {0};
+    works_of_job(options, &table);
+    for (int i = 0; i < result->n_rows; i++) /* as many parameters as were probed */
+        if (result->rows[i].part == MEMORY_OPTIMIZER && result->rows[i].elements > 0) {
+            work_add_optimizer(&table, options->layout, options->setting, result->rows[i].elements);
+            break;
         }
-    return seconds > 0 ? bytes / seconds : 1e9;
+    for (int k = MEMORY_STREAM + 1; k < N_MEMORY_KERNELS; k++) {
+        const struct work_memory *counted = first_of(&table, (enum memory_kernel)k);
+        double seconds = counted ? seconds_of(result, (enum memory_kernel)k, counted) : 0;
+        gpu->memory.rate[k] = seconds > 0 ? counted->bytes / seconds : 0;
+    }
+    work_table_free(&table);
 }
 
-/* --- exchanges: seconds = base + bytes on the bus / rate, a line through the mean of the small and the mean of the large ones */
+/* --- exchanges: seconds = base + bytes on the bus / rate. What the shortest take and what all others take together, each as often
+ * as the job executes it, come out right. */
 
 static double bus_bytes(const struct probe_row *row)
 {
@@ -167,42 +154,46 @@ double probe_copy_rate(const struct probe_result *result)
     return seconds > 0 ? bytes / 2 / seconds : 1e9;
 }
 
+struct exchange_sums {
+    double times, bytes, seconds;
+};
+
 static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
 {
-    double smallest = INFINITY, largest = 0;
-    double small_bytes = 0, small_seconds = 0, large_bytes = 0, large_seconds = 0;
+    double shortest = INFINITY;
+    struct exchange_sums sums[2] = {{0}}; /* of the shortest, of the others */
     if (!has_exchanges(result)) {
         gpu->nccl_rate = probe_copy_rate(result) * counted(result);
         gpu->nccl_base_s = fmax(result->launch_s, 1e-9);
         return;
     }
-    for (int i = 0; i < result->n_rows; i++) {
-        if (!result->rows[i].ranks)
-            continue;
-        smallest = fmin(smallest, result->rows[i].bytes);
-        largest = fmax(largest, result->rows[i].bytes);
-    }
+    for (int i = 0; i < result->n_rows; i++)
+        if (result->rows[i].ranks)
+            shortest = fmin(shortest, result->rows[i].bytes);
     for (int i = 0; i < result->n_rows; i++) {
         const struct probe_row *row = &result->rows[i];
-        bool small = row->ranks && row->bytes == smallest, large = row->ranks && row->bytes == largest;
-        small_bytes += small ? bus_bytes(row) : 0;
-        small_seconds += small ? row->fastest : 0;
-        large_bytes += large ? bus_bytes(row) : 0;
-        large_seconds += large ? row->fastest : 0;
+        struct exchange_sums *sum = &sums[row->bytes > shortest];
+        if (!row->ranks)
+            continue;
+        sum->times += row->times;
+        sum->bytes += row->times * bus_bytes(row);
+        sum->seconds += row->times * row->seconds;
     }
-    int kinds = 3;
-    double rate = large_seconds > small_seconds ? (large_bytes - small_bytes) / (large_seconds - small_seconds) : 1e9;
-    double base = (small_seconds - small_bytes / rate) / kinds;
+    const struct exchange_sums *few = &sums[0], *many = &sums[1];
+    double more_bytes = many->bytes - many->times / few->times * few->bytes;
+    double more_seconds = many->seconds - many->times / few->times * few->seconds;
+    double rate = more_bytes > 0 && more_seconds > 0 ? more_bytes / more_seconds : probe_copy_rate(result);
+    double base = (few->seconds - few->bytes / rate) / few->times;
     gpu->nccl_rate = rate * counted(result);
     gpu->nccl_base_s = base > 0 ? base : 1e-6;
 }
 
 /* --- the entry */
 
-static void fit_compute(const struct probe_options *options, const struct probe_result *result, double turns, struct gpu *gpu)
+static void fit_compute(const struct probe_options *options, const struct probe_result *result, struct gpu *gpu)
 {
     double products = product_rate(options, result);
-    gpu->peak_flops[PRECISION_FP32] = gpu->peak_flops[PRECISION_BF16] = products * turns;
+    gpu->peak_flops[PRECISION_FP32] = gpu->peak_flops[PRECISION_BF16] = products;
     for (int p = PRECISION_FP32; p <= PRECISION_BF16; p++)
         gpu->gemm[p] = (struct gemm_parameters){
             .peak_fraction = 1, .small_tile_fraction = 1, .smallest_tile_fraction = 1, .memory_fraction = NO_LIMIT};
@@ -244,11 +235,12 @@ static void name_entry(const struct probe_options *options, const struct probe_d
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,
                struct cluster *cluster)
 {
-    double turns = fmax(1, options->turns);
     struct gpu gpu = {.gpus_per_node = n, .nvlink_domain = n, .nic_rate = 1e9, .nvlink_rate = 1e9, .pcie_rate = 1e9};
     name_entry(options, device, n, &gpu);
-    fit_compute(options, result, turns, &gpu);
-    gpu.hbm_rate = (options->layout ? memory_rate_of_job(options, result) : memory_rate_of_ladder(result)) * turns;
+    fit_compute(options, result, &gpu);
+    gpu.hbm_rate = 2 * probe_copy_rate(result) * counted(result); /* read and written */
+    if (options->layout)
+        fit_kernels(options, result, &gpu);
     gpu.hbm_bytes = device->memory_bytes;
     fit_exchanges(result, &gpu);
     snprintf(gpu.gemm_source, sizeof gpu.gemm_source, "%s", gpu.source);

@@ -115,6 +115,7 @@ struct chunk_state {
 
 struct rank_timing {
     nanos *start, *end; /* [n_ops] */
+    nanos *work;        /* [n_ops] of what lies between, what it had a processor for; NULL: not asked for */
 };
 
 struct rank {

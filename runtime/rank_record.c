@@ -29,6 +29,7 @@ void rank_record_new(struct rank_record *record, const struct program *program, 
     for (size_t s = 0; s < count; s++) {
         record->timings[s].start = memory_new(record->n_ops, sizeof(nanos));
         record->timings[s].end = memory_new(record->n_ops, sizeof(nanos));
+        record->timings[s].work = memory_new(record->n_ops, sizeof(nanos));
     }
     record->losses = memory_new(count, sizeof *record->losses);
     record->square_norms = memory_new(count, sizeof *record->square_norms);
@@ -39,6 +40,7 @@ void rank_record_free(struct rank_record *record)
     for (int s = 0; s < record->steps; s++) {
         free(record->timings[s].start);
         free(record->timings[s].end);
+        free(record->timings[s].work);
     }
     free(record->timings);
     free(record->losses);
@@ -81,6 +83,15 @@ nanos rank_record_end(const struct rank_record *record, int step)
     for (uint32_t i = 0; i < record->n_ops; i++)
         end = record->timings[step].end[i] > end ? record->timings[step].end[i] : end;
     return end;
+}
+
+void rank_record_add_work(const struct rank_record *record, int step, const struct program *program, int rank,
+                          double worked[N_WORK_CLASSES])
+{
+    const struct op *ops = &program->ops[program->scripts[program->ranks[rank].script].first_op];
+    for (uint32_t i = 0; i < record->n_ops; i++)
+        if (ops[i].kind == OP_COMPUTE)
+            worked[ops[i].class] += (double)record->timings[step].work[i] * 1e-9;
 }
 
 bool rank_has_loss(const struct layout *layout, int rank)

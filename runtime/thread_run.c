@@ -123,8 +123,10 @@ static enum status summarise(struct worker *workers, const struct program *progr
         result->memory_peak[i] = workers[i].record.peak;
     result->timeline_step = run_median_step(result->steps, options->steps);
     struct rank_timing *timings = memory_new((size_t)n, sizeof *timings);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         timings[i] = workers[i].record.timings[result->timeline_step];
+        rank_record_add_work(&workers[i].record, result->timeline_step, program, i, result->worked);
+    }
     measured_timeline(program, timings, &result->timeline);
     free(timings);
     return options->gradients ? collect(workers, n, setting, result) : STATUS_OK;

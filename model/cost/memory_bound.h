@@ -2,6 +2,9 @@
  * memory_bound.h - time of kernels that stream memory: norms, activations, residual additions, dropout, casts, optimizer.
  *
  *     time = count (fixed + launch) + bytes / (HBM bandwidth * bandwidth_fraction)
+ *
+ * A kernel that something else limits (GeLU's exponentials on a CPU, a table's scattered rows) has a measured rate of its own in
+ * the place of the bandwidth: bytes as counted here over the time that they take.
  */
 #ifndef MSIM_MODEL_COST_MEMORY_BOUND_H
 #define MSIM_MODEL_COST_MEMORY_BOUND_H

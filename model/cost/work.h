@@ -64,6 +64,7 @@ struct work_memory {
     double bytes;  /* read + written */
     int32_t count; /* kernels */
     bool apart;    /* launched in a loop of the framework's own code, as grouped GEMMs are */
+    enum memory_kernel kernel;
 };
 
 /* What an all-to-all carries that dispatches tokens to experts, or brings them back: `copies` of each token, to experts in at

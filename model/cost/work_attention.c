@@ -86,7 +86,7 @@ static void score_passes(struct layer_builder *b, const struct work_attention *a
     bool fused = layout_fuses_softmax(b->layout, b->model->heads);
     double dropout = b->model->linear_bias ? 5 : 0; /* the Llama line trains without */
     double bytes = backward ? (fused ? 6 : 32) : (fused ? 4 : 27);
-    builder_memory(b, CLASS_ATTENTION, "softmax", elements * (bytes + dropout), fused ? 2 : 5);
+    builder_memory(b, CLASS_ATTENTION, MEMORY_STREAM, "softmax", elements * (bytes + dropout), fused ? 2 : 5);
 }
 
 static void unfused(struct layer_builder *b, const struct work_attention *a, bool backward)

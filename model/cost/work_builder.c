@@ -35,12 +35,13 @@ static enum work_class compute_class(const struct layer_builder *b, enum work_cl
     return b->recomputing ? CLASS_RECOMPUTE : class;
 }
 
-void builder_memory(struct layer_builder *b, enum work_class class, const char *label, double bytes, int kernels)
+void builder_memory(struct layer_builder *b, enum work_class class, enum memory_kernel kernel, const char *label, double bytes,
+                    int kernels)
 {
     struct work work = {.kind = WORK_MEMORY_BOUND,
                         .class = compute_class(b, class),
                         .label = label,
-                        .memory = {.bytes = bytes, .count = kernels}};
+                        .memory = {.bytes = bytes, .count = kernels, .kernel = kernel}};
     builder_append(b, work_add(b->table, work));
 }
 
@@ -136,7 +137,7 @@ static void accumulation(struct layer_builder *b, double elements)
     int64_t micro_batches = layout_micro_batches(b->layout, b->job);
     double bytes = b->job->gradient_precision == PRECISION_FP32 ? 10 : 6;
     if (micro_batches > 1 && !builder_is_current(b))
-        builder_memory(b, CLASS_MEMORY_BOUND, "gradient_sum", elements * bytes, 1);
+        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "gradient_sum", elements * bytes, 1);
 }
 
 void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements)
@@ -157,6 +158,6 @@ void builder_casts(struct layer_builder *b, const char *label, double elements, 
         return;
     /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
      * from the step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
-    builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (2 + 2 * precision_bytes(p)), tensors);
+    builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, label, elements * (2 + 2 * precision_bytes(p)), tensors);
     b->table->items[b->ids[b->n - 1]].memory.apart = true;
 }

@@ -12,7 +12,8 @@ void embedding_works(struct layer_builder *b, bool backward)
     int32_t exchange = exchanges ? builder_exchange(b, CLASS_TP_COMM, "embedding_exchange", c, GROUP_TP, elements * 2) : -1;
     if (exchanges && backward) /* the gradient of all tokens is gathered before it is scattered into the table */
         builder_append(b, exchange);
-    builder_memory(b, CLASS_EMBEDDING, "embedding", bytes, backward ? 2 : 3);
+    builder_memory(b, CLASS_EMBEDDING, backward ? MEMORY_EMBEDDING_BACKWARD : MEMORY_EMBEDDING, "embedding", bytes,
+                   backward ? 2 : 3);
     if (exchanges && !backward)
         builder_append(b, exchange);
 }
@@ -26,14 +27,15 @@ static void cross_entropy(struct layer_builder *b, bool backward)
     /* Megatron fused its loss years after its layers: stacks of the age of overlapped exchanges have it. */
     bool fused = builder_has(b, FEATURE_BIT(COMPILE)) ||
                  (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)));
+    enum memory_kernel kernel = backward ? MEMORY_LOSS_BACKWARD : MEMORY_LOSS;
     double logits = b->tokens * (double)b->model->vocab;
     bool whole = b->layout->tp == 1 && !builder_has(b, FEATURES_FUSING);
     if (whole || head_gathers(b->layout, b->model)) {
-        builder_memory(b, CLASS_HEAD, "cross_entropy", logits * (backward ? 22 : 14), 3);
+        builder_memory(b, CLASS_HEAD, kernel, "cross_entropy", logits * (backward ? 22 : 14), 3);
         return;
     }
     double bytes = backward ? (fused ? 6 : 14) : (fused ? 12 : 30);
-    builder_memory(b, CLASS_HEAD, "cross_entropy", logits / b->layout->tp * bytes, fused ? 2 : 7);
+    builder_memory(b, CLASS_HEAD, kernel, "cross_entropy", logits / b->layout->tp * bytes, fused ? 2 : 7);
 }
 
 bool head_gathers(const struct layout *layout, const struct transformer *model)
@@ -60,7 +62,7 @@ void head_works(struct layer_builder *b, bool backward, bool input, bool weight)
     double norm_bytes = b->local_tokens * (double)h * 2 * (backward ? 5 : 2);
     int32_t exchange = input || !backward ? head_exchange(b, backward) : -1;
     if (!backward) {
-        builder_memory(b, CLASS_HEAD, "final_norm", norm_bytes, 1);
+        builder_memory(b, CLASS_HEAD, MEMORY_NORM, "final_norm", norm_bytes, 1);
         if (exchange >= 0)
             builder_append(b, exchange);
         builder_append(b, builder_linear(b, CLASS_HEAD, "logits", b->tokens, h, v, PASS_FORWARD));
@@ -80,5 +82,5 @@ void head_works(struct layer_builder *b, bool backward, bool input, bool weight)
     else if (exchange >= 0)
         builder_append(b, exchange);
     if (input)
-        builder_memory(b, CLASS_HEAD, "final_norm", norm_bytes, 2);
+        builder_memory(b, CLASS_HEAD, MEMORY_NORM_BACKWARD, "final_norm", norm_bytes, 2);
 }

@@ -23,10 +23,11 @@ static bool fused_elementwise(const struct layer_builder *b)
  * added (8+4), cast (4+2) = 92. */
 static void norm_of(struct layer_builder *b, const char *label, double elements, bool backward)
 {
+    enum memory_kernel kernel = backward ? MEMORY_NORM_BACKWARD : MEMORY_NORM;
     if (fused_norm(b))
-        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
+        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
     else
-        builder_memory(b, CLASS_MEMORY_BOUND, label, elements * (backward ? 92 : 36), backward ? 15 : 7);
+        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * (backward ? 92 : 36), backward ? 15 : 7);
 }
 
 static void norm(struct layer_builder *b, bool backward)
@@ -49,7 +50,8 @@ static void residual(struct layer_builder *b, bool backward)
             kernels += 2;
         }
     }
-    builder_memory(b, CLASS_MEMORY_BOUND, "residual", elements * bytes, kernels);
+    builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_RESIDUAL_BACKWARD : MEMORY_RESIDUAL, "residual", elements * bytes,
+                   kernels);
 }
 
 /* Activation over width f: GeLU reads one and writes one, backward reads two and writes one; gated ones read two and write one,
@@ -63,7 +65,8 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
         passes += b->model->gated_mlp ? (backward ? 3 : 2) : 2;
         kernels = 2;
     }
-    builder_memory(b, CLASS_MEMORY_BOUND, "activation", elements * passes * BF16, kernels);
+    builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "activation",
+                   elements * passes * BF16, kernels);
 }
 
 struct linear {
@@ -161,8 +164,8 @@ static void group_backward(struct layer_builder *b, const struct linear_group *g
     for (int i = g->n - 1; i >= 0; i--)
         column_backward(b, g->items[i], exchanges && (g->each_exchanges || i == 0), input, weight);
     if (input && g->apart)
-        builder_memory(b, CLASS_MEMORY_BOUND, "input_gradients", (g->n - 1) * b->tokens * (double)b->model->hidden * 3 * BF16,
-                       g->n - 1);
+        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "input_gradients",
+                       (g->n - 1) * b->tokens * (double)b->model->hidden * 3 * BF16, g->n - 1);
 }
 
 /* --- attention projections */
@@ -231,7 +234,7 @@ static void rotary(struct layer_builder *b)
         latent ? (double)(heads + 1) * m->latent.qk_rope_dim : (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
     double moved =
         dims * (fused ? 2 : 8) + (latent ? heads * latent_pieces(m) : 0); /* unfused: rotate-half, two products, a sum */
-    builder_memory(b, CLASS_MEMORY_BOUND, "rotary", b->tokens * moved * BF16, (fused ? 1 : 6) + latent);
+    builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_ROTARY, "rotary", b->tokens * moved * BF16, (fused ? 1 : 6) + latent);
 }
 
 /* Norms of queries and keys, per head: like the layer's own, of fewer elements. */

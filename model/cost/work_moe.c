@@ -87,7 +87,8 @@ static void gather_shares(struct layer_builder *b)
 /* Gather token copies into expert order (read, write) and its inverse with the weighted sum (read k, write 1). */
 static void permute(struct layer_builder *b, const struct experts_shape *e, const char *label)
 {
-    builder_memory(b, CLASS_EXPERTS, label, 2.0 * e->sent + 2.0 * (double)e->rows * (double)b->model->hidden * 2, 3);
+    builder_memory(b, CLASS_EXPERTS, MEMORY_PERMUTATION, label,
+                   2.0 * e->sent + 2.0 * (double)e->rows * (double)b->model->hidden * 2, 3);
 }
 
 /* Products of narrow operands want multiples of 16 or 32 rows an expert: Megatron-Core copies the tokens between rows filled up
@@ -95,7 +96,7 @@ static void permute(struct layer_builder *b, const struct experts_shape *e, cons
 static void pad(struct layer_builder *b, const struct experts_shape *e, const char *label)
 {
     if (precision_is_narrow(b->job->precision))
-        builder_memory(b, CLASS_EXPERTS, label, (double)e->rows * (double)b->model->hidden * 2 * 2, 1);
+        builder_memory(b, CLASS_EXPERTS, MEMORY_STREAM, label, (double)e->rows * (double)b->model->hidden * 2 * 2, 1);
 }
 
 /* The operand of a grouped product, `width` wide: each expert's rows are a tensor with scales of its own (Transformer Engine,
@@ -120,8 +121,9 @@ static void expert_activation(struct layer_builder *b, double rows, int64_t widt
 {
     double passes = b->model->gated_mlp ? (backward ? 5 : 3) : (backward ? 3 : 2), clamp = clamp_bytes(b, backward);
     if (clamp > 0)
-        builder_memory(b, CLASS_EXPERTS, "expert_clamp", rows * (double)width * clamp, 3);
-    builder_memory(b, CLASS_EXPERTS, "expert_activation", rows * (double)width * passes * 2, 1);
+        builder_memory(b, CLASS_EXPERTS, MEMORY_STREAM, "expert_clamp", rows * (double)width * clamp, 3);
+    builder_memory(b, CLASS_EXPERTS, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "expert_activation",
+                   rows * (double)width * passes * 2, 1);
 }
 
 /*
@@ -135,7 +137,8 @@ static void expert_bias(struct layer_builder *b, const struct experts_shape *e, 
 {
     double elements = (double)e->rows * (double)b->model->hidden;
     if (b->model->linear_bias)
-        builder_memory(b, CLASS_EXPERTS, "expert_bias", elements * (backward ? 40 : 28), 2 + (backward ? 5 : 2) * e->local);
+        builder_memory(b, CLASS_EXPERTS, MEMORY_STREAM, "expert_bias", elements * (backward ? 40 : 28),
+                       2 + (backward ? 5 : 2) * e->local);
 }
 
 static void router(struct layer_builder *b, bool backward)
@@ -150,7 +153,8 @@ static void router(struct layer_builder *b, bool backward)
                         .flops = 2.0 * tokens * experts * (double)b->model->hidden * gemm.count,
                         .gemm = gemm};
     builder_append(b, work_add(b->table, work));
-    builder_memory(b, CLASS_EXPERTS, "top_k", tokens * experts * 4 * 4, 6); /* softmax, top-k, masks, counts in fp32 */
+    builder_memory(b, CLASS_EXPERTS, MEMORY_ROUTING, "top_k", tokens * experts * 4 * 4,
+                   6); /* softmax, top-k, masks, counts in fp32 */
 }
 
 static int64_t shared_width(const struct layer_builder *b)

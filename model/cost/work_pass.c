@@ -142,7 +142,7 @@ int32_t work_add_optimizer(struct work_table *table, const struct layout *layout
     struct work work = {.kind = WORK_MEMORY_BOUND,
                         .class = CLASS_OPTIMIZER,
                         .label = "optimizer",
-                        .memory = {.bytes = parameters * optimizer_bytes(setting->job), .count = 8}};
+                        .memory = {.bytes = parameters * optimizer_bytes(setting->job), .count = 8, .kernel = MEMORY_OPTIMIZER}};
     return work_add(table, work);
 }
 

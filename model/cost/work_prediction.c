@@ -30,7 +30,8 @@ static int32_t gather_input(struct layer_builder *b, const char *label)
 static void norms(struct layer_builder *b, bool backward)
 {
     double elements = 2 * b->local_tokens * (double)b->model->hidden;
-    builder_memory(b, CLASS_MEMORY_BOUND, "mtp_norms", elements * BF16 * (backward ? 7 : 4), backward ? 6 : 4);
+    builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_NORM_BACKWARD : MEMORY_NORM, "mtp_norms",
+                   elements * BF16 * (backward ? 7 : 4), backward ? 6 : 4);
 }
 
 static void append(struct layer_builder *b, int32_t work)

@@ -39,10 +39,37 @@ struct attention_parameters {
     int tile;                 /* queries of a tile and keys of a block; 0: pairs count one by one */
 };
 
+/* Kernels that stream memory and may have a rate of their own, where exponentials, divisions or scattered accesses limit them and
+ * not bandwidth; everything else that streams is MEMORY_STREAM. */
+#define MEMORY_KERNELS(X)                                                                                                        \
+    X(NORM, "norm")                                                                                                              \
+    X(NORM_BACKWARD, "norm_backward")                                                                                            \
+    X(ROTARY, "rotary")                                                                                                          \
+    X(ACTIVATION, "activation")                                                                                                  \
+    X(ACTIVATION_BACKWARD, "activation_backward")                                                                                \
+    X(RESIDUAL, "residual")                                                                                                      \
+    X(RESIDUAL_BACKWARD, "residual_backward")                                                                                    \
+    X(ROUTING, "routing")                                                                                                        \
+    X(PERMUTATION, "permutation")                                                                                                \
+    X(EMBEDDING, "embedding")                                                                                                    \
+    X(EMBEDDING_BACKWARD, "embedding_backward")                                                                                  \
+    X(LOSS, "loss")                                                                                                              \
+    X(LOSS_BACKWARD, "loss_backward")                                                                                            \
+    X(OPTIMIZER, "optimizer")
+
+enum memory_kernel {
+    MEMORY_STREAM, /* casts, sums of gradients, softmax of unfused attention */
+#define X(id, name) MEMORY_##id,
+    MEMORY_KERNELS(X)
+#undef X
+        N_MEMORY_KERNELS
+};
+
 /* Kernels limited by memory bandwidth; see model/cost/memory_bound.h. */
 struct memory_parameters {
-    double bandwidth_fraction; /* of HBM bandwidth that streaming kernels reach */
-    double fixed_s;            /* start-up and drain of one kernel */
+    double bandwidth_fraction;     /* of HBM bandwidth that streaming kernels reach */
+    double fixed_s;                /* start-up and drain of one kernel */
+    double rate[N_MEMORY_KERNELS]; /* B/s, read and written, that a kernel was measured to move; 0: as streaming kernels */
 };
 
 struct gpu {

@@ -65,6 +65,11 @@ static const struct field memory_rows[] = {
     QUANTITY("bandwidth_fraction", struct gpu, memory.bandwidth_fraction, DIM_FRACTION, 0.01, 1, REQUIRED,
              "of HBM bandwidth that streaming kernels reach"),
     QUANTITY("fixed", struct gpu, memory.fixed_s, DIM_TIME, 0, 1e-3, "2us", "start-up and drain of one kernel"),
+#define X(id, key)                                                                                                               \
+    QUANTITY(key "_rate", struct gpu, memory.rate[MEMORY_##id], DIM_RATE, 1e3, 1e14, UNSET,                                      \
+             "read and written by this kernel where it is not as fast as those that stream"),
+    MEMORY_KERNELS(X)
+#undef X
 };
 static const struct schema memory_schema = SCHEMA("memory", memory_rows);
 

@@ -264,6 +264,10 @@ START_TEST(memory_bound_is_bytes_over_bandwidth)
     gpu.memory = (struct memory_parameters){.bandwidth_fraction = 0.5};
     struct work_memory w = {.bytes = 2039e9, .count = 3};
     ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &w)), 2, 1e-9);
+    gpu.memory.rate[MEMORY_ACTIVATION] = 2039e8; /* a tenth of the bandwidth, of this kernel alone */
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &w)), 2, 1e-9);
+    w.kernel = MEMORY_ACTIVATION;
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &w)), 10, 1e-9);
 }
 END_TEST
 

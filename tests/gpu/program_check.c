@@ -111,7 +111,7 @@ static enum status run_rank(const struct rank_options *options, int number, stru
     struct rank rank = {.rank = number};
     struct communicator *all = NULL;
     uint32_t n_ops = options->program->scripts[options->program->ranks[number].script].n_ops;
-    struct rank_timing timing = {memory_new(n_ops, sizeof(nanos)), memory_new(n_ops, sizeof(nanos))};
+    struct rank_timing timing = {.start = memory_new(n_ops, sizeof(nanos)), .end = memory_new(n_ops, sizeof(nanos))};
     int *members = memory_new((size_t)world->n_ranks, sizeof *members);
     for (int i = 0; i < world->n_ranks; i++)
         members[i] = i;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/memory_bound.h"
 #include "runtime/probe_cases.h"
 #include "tests/runtime/toys.h"
 
@@ -59,14 +60,14 @@ START_TEST(a_job_with_experts_has_their_kernels)
 }
 END_TEST
 
-/* 3 times 2 GFLOP in 1 s and once 4 GFLOP in 7 s are 10 GFLOP in 10 s; a core for two ranks was half of one. */
+/* 3 times 2 GFLOP in 1 s and once 4 GFLOP in 7 s are 10 GFLOP in 10 s. */
 START_TEST(rates_are_of_what_a_job_executes)
 {
     struct toy toy;
     struct cluster cluster;
     struct probe_row rows[] = {{.op = "nothing", .times = 1},
-                               {.op = "gemm", .times = 3, .flops = 2e9, .seconds = 1, .fastest = 1},
-                               {.op = "grouped_gemm", .times = 1, .flops = 4e9, .seconds = 7, .fastest = 7}};
+                               {.op = "gemm", .times = 3, .flops = 2e9, .seconds = 1},
+                               {.op = "grouped_gemm", .times = 1, .flops = 4e9, .seconds = 7}};
     struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
     struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_MIXTURE);
@@ -74,13 +75,78 @@ START_TEST(rates_are_of_what_a_job_executes)
     struct probe_options options = {.ranks = 1, .layout = &toy.layout, .setting = &toy.setting};
     probe_fit(&options, &result, &device, 2, &cluster);
     ck_assert_double_eq_tol(cluster.gpu.peak_flops[PRECISION_FP32], 1e9, 1);
-    options.turns = 2;
-    probe_fit(&options, &result, &device, 2, &cluster);
-    ck_assert_double_eq_tol(cluster.gpu.peak_flops[PRECISION_FP32], 2e9, 1);
     options.layout = NULL; /* of no job: products alone */
-    options.turns = 0.5;
     probe_fit(&options, &result, &device, 2, &cluster);
     ck_assert_double_eq_tol(cluster.gpu.peak_flops[PRECISION_FP32], 2e9, 1);
+}
+END_TEST
+
+static struct probe_row part_row(enum memory_kernel part, double times, double seconds)
+{
+    return (struct probe_row){.op = "kernel", .part = part, .times = times, .elements = 1000, .seconds = seconds};
+}
+
+/* The first operation of a kind in the works of a job takes what its kernels took, each as often as the operation has it: the
+ * residual's backward pass the half of a sum and the columns' sums. */
+START_TEST(an_operation_takes_what_its_kernels_take)
+{
+    static const struct {
+        enum memory_kernel kernel;
+        double seconds;
+    } expected[] = {{MEMORY_ACTIVATION, 0.5}, {MEMORY_RESIDUAL_BACKWARD, 0.2}, {MEMORY_LOSS, 0.75}, {MEMORY_OPTIMIZER, 3}};
+    struct toy toy;
+    struct cluster cluster;
+    struct work_table table = {0};
+    struct probe_row rows[] = {{.op = "nothing"},
+                               {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
+                               {.op = "copy", .times = 1, .bytes = 8e9, .seconds = 1},
+                               part_row(MEMORY_ACTIVATION, 1, 0.5),
+                               part_row(MEMORY_RESIDUAL_BACKWARD, 0.5, 0.2),
+                               part_row(MEMORY_RESIDUAL_BACKWARD, 1, 0.1),
+                               part_row(MEMORY_LOSS, 1, 0.25),
+                               part_row(MEMORY_LOSS, 1, 0.5),
+                               part_row(MEMORY_OPTIMIZER, 1, 1),
+                               part_row(MEMORY_OPTIMIZER, 1, 2)};
+    struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
+    struct probe_device device = {.memory_bytes = 1e9};
+    toy_make(&toy, TOY_GPT);
+    toy_complete(&toy);
+    struct probe_options options = {.ranks = 1, .layout = &toy.layout, .setting = &toy.setting};
+    probe_fit(&options, &result, &device, 1, &cluster);
+    ck_assert_double_eq_tol(cluster.gpu.hbm_rate, 4e9, 1); /* counted with two bytes an element */
+    ck_assert(cluster.gpu.memory.rate[MEMORY_NORM] == 0);  /* not probed */
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        work_add_pass(&table, &toy.layout, &toy.setting, (enum pass)pass, (struct layer_range){0, toy.model.layers}, true, true);
+    work_add_optimizer(&table, &toy.layout, &toy.setting, 1000);
+    for (int k = 0; k < COUNT(expected); k++)
+        for (int32_t i = 0; i < table.n_items; i++)
+            if (table.items[i].kind == WORK_MEMORY_BOUND && table.items[i].memory.kernel == expected[k].kernel)
+                ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&cluster.gpu, &table.items[i].memory)),
+                                        expected[k].seconds, 1e-9);
+    work_table_free(&table);
+}
+END_TEST
+
+/* 1 ms whatever they carry and 1 GB/s of the bus; the rate is of bytes that are counted by halves. A reduction is on the bus twice.
+ */
+START_TEST(exchanges_have_a_base_and_a_rate)
+{
+    struct toy toy;
+    struct cluster cluster;
+    struct probe_row rows[] = {{.op = "nothing"},
+                               {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
+                               {.op = "all_gather", .times = 1, .ranks = 2, .bytes = 2e3, .seconds = 1e-3 + 1e-6},
+                               {.op = "all_reduce", .times = 1, .ranks = 2, .bytes = 2e3, .seconds = 1e-3 + 2e-6},
+                               {.op = "all_gather", .times = 6, .ranks = 2, .bytes = 2e6, .seconds = 2e-3},
+                               {.op = "all_reduce", .times = 4, .ranks = 2, .bytes = 4e6, .seconds = 5e-3}};
+    struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
+    struct probe_device device = {.memory_bytes = 1e9};
+    toy_make(&toy, TOY_GPT);
+    toy_complete(&toy);
+    struct probe_options options = {.ranks = 2, .layout = &toy.layout, .setting = &toy.setting};
+    probe_fit(&options, &result, &device, 2, &cluster);
+    ck_assert_double_eq_tol(cluster.gpu.nccl_base_s, 1e-3, 1e-9);
+    ck_assert_double_eq_tol(cluster.gpu.nccl_rate, 0.5e9, 1);
 }
 END_TEST
 
@@ -90,6 +156,8 @@ int main(void)
         {a_spread_is_as_sorting_says, 5},
         {a_job_with_experts_has_their_kernels, 3},
         {rates_are_of_what_a_job_executes, 1},
+        {an_operation_takes_what_its_kernels_take, 1},
+        {exchanges_have_a_base_and_a_rate, 1},
     };
     return toy_suite("probes", tests, COUNT(tests));
 }

@@ -1,0 +1,234 @@
+/* probe_operands.c - what a probe's kernels read and write. */
+#include <string.h>
+
+#include "runtime/probe_cases.h"
+
+enum { TOKENS = 0, SECOND_MOMENTS = 6 }; /* buffers that not every number suits */
+
+void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which)
+{
+    uint32_t state = 12345u + (uint32_t)which;
+    for (size_t i = 0; i < bytes / element_bytes; i++) {
+        state = state * 1664525u + 1013904223u;
+        float value = which == TOKENS ? 0 : (float)(state >> 8) / 16777216.0f - (which == SECOND_MOMENTS ? 0 : 0.5f);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        uint16_t upper = (uint16_t)(bits >> 16);
+        memcpy((char *)buffer + i * element_bytes, element_bytes == sizeof value ? (const void *)&value : &upper, element_bytes);
+    }
+}
+
+/* Integers of a routing, one part behind the other: [copies] experts, [copies] places, [experts + 1] offsets, [experts] counts.
+ */
+int64_t probe_routing_integers(const struct probe_routing *r)
+{
+    return 2 * r->copies + 2 * r->experts + 1;
+}
+
+void probe_routing_fill(const struct probe_routing *r, int32_t *integers)
+{
+    int64_t n = r->copies;
+    int32_t *place = integers + n, *offsets = place + n, *counts = offsets + r->experts + 1;
+    offsets[0] = 0;
+    for (int e = 0; e < r->experts; e++) {
+        counts[e] = (int32_t)((n + r->experts - 1 - e) / r->experts);
+        offsets[e + 1] = offsets[e] + counts[e];
+    }
+    for (int64_t i = 0; i < n; i++) { /* copy i goes to expert i mod experts, as the i / experts-th */
+        integers[i] = (int32_t)(i % r->experts);
+        place[i] = offsets[i % r->experts] + (int32_t)(i / r->experts);
+    }
+}
+
+typedef void *const buffers[PROBE_BUFFERS];
+
+static void place_linear(struct linear_call *c, bool extras, buffers b)
+{
+    c->x = b[1];
+    c->w = b[2];
+    c->y = c->dx = b[3];
+    c->dy = b[4];
+    c->dw = b[5];
+    c->bias = extras ? b[2] : NULL;
+    c->dbias = extras ? b[7] : NULL;
+}
+
+static void place_attention(struct attention_call *c, buffers b)
+{
+    c->qkv = b[1];
+    c->out = b[2];
+    c->log_sum_exp = b[3];
+    c->dout = b[4];
+    c->dqkv = b[5];
+}
+
+static void place_norm_forward(struct norm_forward_call *c, buffers b)
+{
+    c->x = b[1];
+    c->gain = b[2];
+    c->bias = c->rms ? NULL : b[2];
+    c->y = b[3];
+    c->mean = b[4];
+    c->rstd = b[5];
+}
+
+static void place_norm_backward(struct norm_backward_call *c, bool extras, buffers b)
+{
+    c->dy = b[1];
+    c->x = b[2];
+    c->gain = b[1];
+    c->mean = c->rstd = b[4];
+    c->dx = b[3];
+    c->dgain = b[5];
+    c->dbias = c->rms ? NULL : b[7];
+    c->add = extras ? b[SECOND_MOMENTS] : NULL;
+}
+
+static void place_add(struct add_call *c, bool extras, buffers b)
+{
+    c->a = b[1];
+    c->b = b[2];
+    c->bias = extras ? b[4] : NULL;
+    c->y = b[3];
+}
+
+static void place_activation(struct activation_call *c, buffers b)
+{
+    c->u = b[1];
+    c->a = c->du = b[3];
+    c->da = b[2];
+}
+
+static void place_logits(struct logits_call *c, buffers b)
+{
+    c->targets = b[TOKENS];
+    c->logits = b[3];
+    c->max = b[4];
+    c->sums = b[5];
+}
+
+static void place_dropout(struct dropout_call *c, bool extras, buffers b)
+{
+    c->x = c->dy = b[1];
+    c->residual = b[2];
+    c->bias = extras ? b[4] : NULL;
+    c->y = c->dx = b[3];
+}
+
+static void place_embedding(struct embedding_call *c, bool extras, buffers b)
+{
+    c->tokens = b[TOKENS];
+    c->table = b[1];
+    c->positions = extras ? b[2] : NULL;
+    c->x = b[3];
+    c->dx = b[4];
+    c->dtable = b[5];
+    c->dpositions = extras ? b[7] : NULL;
+}
+
+static void place_lamb(struct lamb_part_call *c, buffers b, size_t element_bytes)
+{
+    c->p = b[3];
+    c->m = b[4];
+    c->v = b[SECOND_MOMENTS];
+    c->g = b[1];
+    c->update = b[2];
+    c->norms = b[5];
+    c->compute = element_bytes == sizeof(float) ? NULL : b[7];
+}
+
+static void place_sgd(struct sgd_call *c, buffers b, size_t element_bytes)
+{
+    c->p = b[3];
+    c->m = b[4];
+    c->g = b[1];
+    c->compute = element_bytes == sizeof(float) ? NULL : b[7];
+}
+
+static void place_adam(struct adam_call *c, buffers b, size_t element_bytes)
+{
+    c->p = b[3];
+    c->m = b[4];
+    c->v = b[SECOND_MOMENTS];
+    c->g = b[1];
+    c->compute = element_bytes == sizeof(float) ? NULL : b[7];
+}
+
+static void place_grouped(struct grouped_call *c, const struct probe_routing *r, buffers b)
+{
+    c->offsets = (const int32_t *)b[TOKENS] + 2 * r->copies;
+    c->x = b[1];
+    c->w = b[2];
+    c->y = c->dx = b[3];
+    c->dy = b[4];
+    c->dw = b[5];
+}
+
+static void place_routing(struct kernel_call *call, const struct probe_routing *r, buffers b)
+{
+    int32_t *expert = b[TOKENS], *place = expert + r->copies, *counts = place + r->copies + r->experts + 1;
+    switch (call->kernel) {
+    case KERNEL_ROUTE_FORWARD:
+        call->route.logits = b[1];
+        call->route.gate = b[2];
+        call->route.expert = b[3]; /* what it chooses is not what the even spread says */
+        break;
+    case KERNEL_EXPERT_SORT:
+        call->expert_sort.expert = expert;
+        call->expert_sort.counts = counts;
+        call->expert_sort.place = b[3];
+        break;
+    case KERNEL_ROWS:
+        call->rows.index = place;
+        call->rows.from = b[1];
+        call->rows.to = b[2];
+        break;
+    default: /* combine */
+        call->combine.rows = b[1];
+        call->combine.place = place;
+        call->combine.gate = b[2];
+        call->combine.y = b[3];
+        call->combine.dy = b[4];
+        call->combine.drows = b[5];
+        call->combine.dgate = b[7];
+        break;
+    }
+}
+
+struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PROBE_BUFFERS], size_t element_bytes)
+{
+    struct kernel_call call = c->call;
+    switch (call.kernel) {
+    case KERNEL_LINEAR_FORWARD:
+    case KERNEL_LINEAR_BACKWARD_INPUT:
+    case KERNEL_LINEAR_BACKWARD_WEIGHT: place_linear(&call.linear, c->extras, b); break;
+    case KERNEL_GROUPED_FORWARD:
+    case KERNEL_GROUPED_BACKWARD_INPUT:
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: place_grouped(&call.grouped, &c->routing, b); break;
+    case KERNEL_ATTENTION_FORWARD:
+    case KERNEL_ATTENTION_BACKWARD: place_attention(&call.attention, b); break;
+    case KERNEL_NORM_FORWARD: place_norm_forward(&call.norm_forward, b); break;
+    case KERNEL_NORM_BACKWARD: place_norm_backward(&call.norm_backward, c->extras, b); break;
+    case KERNEL_ACTIVATION_FORWARD:
+    case KERNEL_ACTIVATION_BACKWARD: place_activation(&call.activation, b); break;
+    case KERNEL_ROTARY: call.rotary.qkv = b[3]; break;
+    case KERNEL_ADD: place_add(&call.add, c->extras, b); break;
+    case KERNEL_DROPOUT_FORWARD:
+    case KERNEL_DROPOUT_BACKWARD: place_dropout(&call.dropout, c->extras, b); break;
+    case KERNEL_COLUMN_SUM: call.column_sum.x = b[1], call.column_sum.sum = b[5]; break;
+    case KERNEL_EMBEDDING_FORWARD:
+    case KERNEL_EMBEDDING_BACKWARD: place_embedding(&call.embedding, c->extras, b); break;
+    case KERNEL_LOGITS_MAX:
+    case KERNEL_LOGITS_SUM:
+    case KERNEL_LOGITS_BACKWARD: place_logits(&call.logits, b); break;
+    case KERNEL_SQUARE_SUM: call.square_sum.x = b[1], call.square_sum.sum = b[5]; break;
+    case KERNEL_SGD: place_sgd(&call.sgd, b, element_bytes); break;
+    case KERNEL_LAMB_UPDATE:
+    case KERNEL_LAMB_APPLY: place_lamb(&call.lamb_part, b, element_bytes); break;
+    case KERNEL_ADAM: place_adam(&call.adam, b, element_bytes); break;
+    case KERNEL_ZERO: call.zero.at = b[7]; break;
+    case KERNEL_COPY: call.copy = (struct copy_call){b[2], b[1], call.copy.bytes}; break;
+    default: place_routing(&call, &c->routing, b); break;
+    }
+    return call;
+}
