@@ -7,8 +7,8 @@
  * ends of a pipeline) those that work have the cores to themselves.
  *
  * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; it has ended when the
- * last of them has. Before that nobody needs a core for what an exchange takes whatever it carries: threads are being woken. An operation's times follow from those that became ready before it, so one pass in the order of readiness
- * gives them all.
+ * last of them has. Before that nobody needs a core for what an exchange takes whatever it carries: threads are being woken. An
+ * operation's times follow from those that became ready before it, so one pass in the order of readiness gives them all.
  */
 #include <stdlib.h>
 
@@ -158,7 +158,7 @@ static void execute(struct sharing *s, int rank, int stream, nanos ready)
         return;
     }
     bool message = op->kind == OP_SEND || op->kind == OP_RECV;
-    nanos end = occupy(s, message ? woken(s, ready, &work) : ready, work, &start);
+    nanos begin = message ? woken(s, ready, &work) : ready, end = occupy(s, begin, work, &start);
     finish(s, rank, i, message ? ready : start, end);
 }
 

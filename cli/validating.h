@@ -43,8 +43,8 @@ struct validation {
     double memory_predicted, memory_measured; /* bytes, of the fullest rank */
     double predicted_s, measured_s, error_pct;
     double waited_s; /* for a core, mean over ranks */
-    double seconds; /* this command took */
-    bool probed;    /* the entry was measured here */
+    double seconds;  /* this command took */
+    bool probed;     /* the entry was measured here */
 };
 
 /* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing, the

@@ -1,7 +1,6 @@
 #include "runtime/measured.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/base/memory.h"
 
@@ -43,18 +42,22 @@ static nanos earlier(nanos a, nanos b)
 
 /* --- one rank's part of an exchange
  *
- * Its stream notices a little after the operation before it has ended that it may begin, and the stream that waits for it a little
- * after it has ended: a program knows only operations, so both belong to the exchange. */
+ * Its stream notices a little after the operation before it has ended that it may begin, and the stream that waits for it a
+ * little after it has ended: a program knows only operations, so both belong to the exchange. */
+
+static uint32_t before_on_stream(const struct op *ops, uint32_t i)
+{
+    for (uint32_t before = i; before > 0; before--)
+        if (ops[before - 1].stream == ops[i].stream)
+            return before - 1;
+    return NO_OP;
+}
 
 /* The end of what operation i waits for, dependencies and the one before it on its stream; its own mark where that is nothing. */
 static nanos ready_at(const struct op *ops, const struct rank_timing *timing, uint32_t i)
 {
-    nanos ready = INT64_MIN;
-    uint32_t before = i;
-    while (before > 0 && (before == i || ops[before].stream != ops[i].stream))
-        before--;
-    if (before != i && ops[before].stream == ops[i].stream)
-        ready = timing->end[before];
+    uint32_t before = before_on_stream(ops, i);
+    nanos ready = before == NO_OP ? INT64_MIN : timing->end[before];
     for (int d = 0; d < OP_DEPS; d++)
         if (ops[i].deps[d] != NO_OP)
             ready = later(ready, timing->end[ops[i].deps[d]]);
@@ -66,20 +69,23 @@ static bool is_received(const struct op *op)
     return op->kind == OP_COLLECTIVE || op->kind == OP_RECV;
 }
 
-/* When what waited for an exchange, and for nothing longer, went on; at[n] are the exchanges' ends otherwise. */
-static void find_continuations(const struct op *ops, uint32_t n, const struct rank_timing *timing, nanos *at)
+/* Operation i has waited for `awaited` and goes on: that is when an exchange is over. at[] is 0 while nobody did. */
+static void goes_on(const struct op *ops, const struct rank_timing *timing, uint32_t i, uint32_t awaited, nanos *at)
 {
-    memcpy(at, timing->end, n * sizeof *at);
-    for (uint32_t i = 0; i < n; i++)
-        for (int d = 0; d < OP_DEPS; d++) {
-            uint32_t awaited = ops[i].deps[d];
-            if (awaited == NO_OP || !is_received(&ops[awaited]) || ops[awaited].stream == ops[i].stream)
-                continue;
-            if (timing->end[awaited] < ready_at(ops, timing, i))
-                continue;
-            bool first = at[awaited] == timing->end[awaited];
-            at[awaited] = first ? timing->start[i] : earlier(at[awaited], timing->start[i]);
-        }
+    nanos ready = ready_at(ops, timing, i), on = is_received(&ops[i]) ? ready : timing->start[i];
+    if (awaited == NO_OP || !is_received(&ops[awaited]) || timing->end[awaited] < ready)
+        return;
+    at[awaited] = at[awaited] ? earlier(at[awaited], on) : on;
+}
+
+/* When operations are over: exchanges when the first of what waited for them, and for nothing longer, goes on. */
+static void find_ends(const struct op *ops, uint32_t n, const struct rank_timing *timing, nanos *at)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        goes_on(ops, timing, i, before_on_stream(ops, i), at);
+        for (int d = 0; d < OP_DEPS; d++)
+            goes_on(ops, timing, i, ops[i].deps[d], at);
+    }
     for (uint32_t i = 0; i < n; i++)
         at[i] = later(at[i], timing->end[i]);
 }
@@ -121,7 +127,7 @@ static void record_rank(const struct program *program, const struct rank_timing 
     uint32_t n, seen[N_GROUP_KINDS] = {0};
     const struct op *ops = ops_of(program, rank, &n);
     nanos *ends = memory_new(n, sizeof *ends);
-    find_continuations(ops, n, &timings[rank], ends);
+    find_ends(ops, n, &timings[rank], ends);
     for (uint32_t i = 0; i < n; i++) {
         struct span span = {.rank = rank, .op = i, .start = timings[rank].start[i], .end = ends[i]};
         if (ops[i].kind == OP_COLLECTIVE)

@@ -37,7 +37,7 @@ struct probe_row {
     int ranks;                     /* of an exchange */
     double bytes;                  /* of an exchange (full buffer), or moved by a memory-bound kernel */
     double flops;
-    double elements; /* of a kernel that streams: of its operand */
+    double elements;         /* of a kernel that streams: of its operand */
     enum memory_kernel part; /* of which operations it is a kernel */
     double times;   /* of such a kernel: that an operation executes it, on average; of others that a micro-batch of the job
                      * executes it here, on average over stages. 1 without a job */

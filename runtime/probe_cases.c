@@ -133,12 +133,11 @@ void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v)
 void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n)
 {
     struct kernel_call squares = {.kernel = KERNEL_SQUARE_SUM, .square_sum = {.n = n}};
-    struct kernel_call adam = {
-        .kernel = KERNEL_ADAM, .adam = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
+    struct kernel_call adam = {.kernel = KERNEL_ADAM,
+                               .adam = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
     struct kernel_call sgd = {.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = 0.9f}};
-    struct kernel_call lamb = {
-        .kernel = KERNEL_LAMB_UPDATE,
-        .lamb_part = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
+    struct kernel_call lamb = {.kernel = KERNEL_LAMB_UPDATE,
+                               .lamb_part = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
     double floats = sizeof(float) / (double)cases->element_bytes; /* weights and moments have four bytes everywhere */
     double copy = cases->element_bytes == sizeof(float) ? 0 : 1;  /* and what the device computes with is another tensor */
     probe_add_streaming(cases, squares, MEMORY_OPTIMIZER, 1, "square_sum", n, floats);
@@ -288,7 +287,8 @@ static void add_large_ladder(struct probe_cases *cases, int ranks)
     static const int64_t widths[] = {1024, 2048, 4096, 8192};
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         int64_t w = widths[i], t = 4096;
-        struct probe_experts experts = {.tokens = t, .h = w, .ffn = w / 2, .up = w, .n = 8, .local = 8, .top_k = 2, .copies = 2 * t};
+        struct probe_experts experts = {
+            .tokens = t, .h = w, .ffn = w / 2, .up = w, .n = 8, .local = 8, .top_k = 2, .copies = 2 * t};
         probe_add_products(cases, 1, false, t, w, w);
         probe_add_products(cases, 1, false, t, w, 4 * w);
         if (w <= LARGEST_EXPERT) /* larger ones take seconds and gigabytes */

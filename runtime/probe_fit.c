@@ -124,8 +124,8 @@ static void fit_kernels(const struct probe_options *options, const struct probe_
     work_table_free(&table);
 }
 
-/* --- exchanges: seconds = base + bytes on the bus / rate. What the shortest take and what all others take together, each as often
- * as the job executes it, come out right. */
+/* --- exchanges: seconds = base + bytes on the bus / rate. What the shortest take and what all others take together, each as
+ * often as the job executes it, come out right. */
 
 static double bus_bytes(const struct probe_row *row)
 {

@@ -114,8 +114,8 @@ static void add_lookup(const struct job_probe *j, enum kernel kernel, enum memor
 {
     const struct shape *s = &j->s;
     int64_t rows = s->tokens > s->vocab_count ? s->tokens : s->vocab_count; /* of the largest operand */
-    struct kernel_call call = {
-        .kernel = kernel, .embedding = {.t = s->tokens, .h = s->hidden, .seq_len = s->seq_len, .count = s->vocab_count}};
+    struct kernel_call call = {.kernel = kernel,
+                               .embedding = {.t = s->tokens, .h = s->hidden, .seq_len = s->seq_len, .count = s->vocab_count}};
     struct probe_case *c = probe_add_streaming(j->cases, call, part, 1, op, rows * s->hidden, 0);
     probe_case_route(j->cases, c, (struct probe_routing){s->tokens, (int)s->vocab_count});
     c->row.bytes = bytes * (double)(s->tokens * s->hidden);

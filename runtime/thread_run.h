@@ -40,7 +40,7 @@ struct thread_run {
     int timeline_step;
     double worked[N_WORK_CLASSES]; /* seconds in that step of all ranks' computations: what they had a processor for, without what
                                     * they waited for one (device.h, event_work) */
-    size_t *memory_peak; /* [n_ranks] bytes of device memory */
+    size_t *memory_peak;           /* [n_ranks] bytes of device memory */
     int n_ranks;
 };
 

@@ -127,7 +127,8 @@ START_TEST(an_operation_takes_what_its_kernels_take)
 }
 END_TEST
 
-/* 1 ms whatever they carry and 1 GB/s of the bus; the rate is of bytes that are counted by halves. A reduction is on the bus twice.
+/* 1 ms whatever they carry and 1 GB/s of the bus; the rate is of bytes that are counted by halves. A reduction is on the bus
+ * twice.
  */
 START_TEST(exchanges_have_a_base_and_a_rate)
 {
@@ -153,10 +154,8 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {a_spread_is_as_sorting_says, 5},
-        {a_job_with_experts_has_their_kernels, 3},
-        {rates_are_of_what_a_job_executes, 1},
-        {an_operation_takes_what_its_kernels_take, 1},
+        {a_spread_is_as_sorting_says, 5},      {a_job_with_experts_has_their_kernels, 3},
+        {rates_are_of_what_a_job_executes, 1}, {an_operation_takes_what_its_kernels_take, 1},
         {exchanges_have_a_base_and_a_rate, 1},
     };
     return toy_suite("probes", tests, COUNT(tests));
