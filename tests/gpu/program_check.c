@@ -224,12 +224,12 @@ int main(int argc, char **argv)
         return 2;
     }
     setup_make(&s, &layout, PRECISION_BF16);
-    if (place.rank == 0 && run_on_cpu(steps, &cpu) != STATUS_OK)
-        return EXIT_FAILURE;
     if (cuda_device_count() == 0) {
         fprintf(stderr, "skipped: this machine has no usable NVIDIA GPU\n");
         return EXIT_SKIPPED;
     }
+    if (place.rank == 0 && run_on_cpu(steps, &cpu) != STATUS_OK)
+        return EXIT_FAILURE;
     if (s.setting.gpus != place.n_ranks) {
         fprintf(stderr, "%s is a layout of %d ranks, but %d were started\n", argv[3], s.setting.gpus, place.n_ranks);
         return 2;

@@ -5,36 +5,36 @@
 #include "kernels/gemm_library.h"
 #include "tests/kernels/gpu_memory.h"
 
-static void must(cudaError_t error, const char *what)
+void gpu_must(int error, const char *what)
 {
     if (error == cudaSuccess)
         return;
-    fprintf(stderr, "%s: %s (CUDA error %d)\n", what, cudaGetErrorString(error), (int)error);
-    exit(EXIT_FAILURE);
+    fprintf(stderr, "error: %s: %s (CUDA error %d)\n", what, cudaGetErrorString((cudaError_t)error), error);
+    exit(EXIT_BROKEN);
 }
 
 static void *gpu_new(size_t bytes)
 {
     void *memory = NULL;
-    must(cudaMalloc(&memory, bytes), "cudaMalloc");
+    gpu_must(cudaMalloc(&memory, bytes), "cudaMalloc");
     return memory;
 }
 
 static void gpu_free(void *memory)
 {
-    must(cudaFree(memory), "cudaFree");
+    gpu_must(cudaFree(memory), "cudaFree");
 }
 
 static void gpu_in(void *device, const void *host, size_t bytes)
 {
-    must(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
+    gpu_must(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
 }
 
 /* Synchronises with every stream, so a kernel's failure shows here. */
 static void gpu_out(void *host, const void *device, size_t bytes)
 {
-    must(cudaDeviceSynchronize(), "a kernel");
-    must(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy from the device");
+    gpu_must(cudaDeviceSynchronize(), "a kernel");
+    gpu_must(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy from the device");
 }
 
 const struct kernel_device gpu_memory = {.memory_new = gpu_new, .memory_free = gpu_free, .copy_in = gpu_in, .copy_out = gpu_out};
@@ -48,7 +48,7 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
         fprintf(stderr, "skipped: this machine has no usable NVIDIA GPU\n");
         return false;
     }
-    must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    gpu_must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
     struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES,
                                .multiprocessors = properties.multiProcessorCount,
                                .portable = getenv("MSIM_PORTABLE_KERNELS") != NULL};
@@ -57,7 +57,7 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
         diags_free(&diags);
         return false;
     }
-    must(cudaStreamCreate(&made.stream), "cudaStreamCreate"); /* in one order with cudaMemcpy, which may return early */
+    gpu_must(cudaStreamCreate(&made.stream), "cudaStreamCreate"); /* in one order with cudaMemcpy, which may return early */
     made.workspace = gpu_new(made.workspace_bytes);
     snprintf(name, name_size, "%s (sm_%d%d; cuBLASLt %zu)", properties.name, properties.major, properties.minor,
              gemm_library_version(made.gemm));
@@ -68,6 +68,6 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
 void gpu_close(struct cuda_launch *launch)
 {
     gpu_free(launch->workspace);
-    must(cudaStreamDestroy(launch->stream), "cudaStreamDestroy");
+    gpu_must(cudaStreamDestroy(launch->stream), "cudaStreamDestroy");
     gemm_library_free(launch->gemm);
 }

@@ -1,9 +1,10 @@
 /*
- * kernel_check [SEEDS [SIZE]] - every kernel on the GPU against its reference over random shapes: values within the kernel's
- * tolerance, outputs poisoned before, guards intact, inputs untouched, the same bits twice (matrix products excepted). CSV on
- * stdout: kernel,cases,worst_error,tolerance,result. What has a kernel made for the device's architecture is checked twice: with
- * it, and with the portable one ("portable" behind the name); MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone.
- * Exit 1 when one failed, 77 without a GPU.
+ * kernel_check [SEEDS [SIZE [FIRST]]] - every kernel (from number FIRST on) on the GPU against its reference over random shapes:
+ * values within the kernel's tolerance, outputs poisoned before, guards intact, inputs untouched, the same bits twice (matrix
+ * products excepted). CSV on stdout: kernel,cases,worst_error,tolerance,result. What has a kernel made for the device's
+ * architecture is checked twice: with it, and at the end with the portable one ("portable" behind the name);
+ * MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone. Exit 1 when one failed, 3 when one left the GPU unusable for
+ * this process (FIRST goes on behind it), 77 without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,13 +80,15 @@ int main(int argc, char **argv)
     char name[320];
     bool failed = false;
     long seeds = argc > 1 ? strtol(argv[1], NULL, 10) : 12, most = argc > 2 ? strtol(argv[2], NULL, 10) : 300;
+    long first = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     if (!gpu_open(&launch, name, sizeof name))
         return EXIT_SKIPPED;
     fprintf(stderr, "%s\n", name);
-    printf("kernel,cases,worst_error,tolerance,result\n");
-    for (int kernel = 0; kernel < N_KERNELS; kernel++)
+    if (first == 0)
+        printf("kernel,cases,worst_error,tolerance,result\n");
+    for (int kernel = (int)first; kernel < N_KERNELS; kernel++)
         failed |= !check_kernel(&launch, (enum kernel)kernel, seeds, most);
-    if (!launch.portable) {
+    if (!launch.portable && first <= N_KERNELS) {
         launch.portable = true;
         failed |= !check_kernel(&launch, KERNEL_ATTENTION_FORWARD, seeds, most);
     }

@@ -1,9 +1,12 @@
 /*
- * kernel_time [REPEATS] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. Exit 77 without a GPU.
+ * kernel_time [REPEATS [PART]] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. PART: norms,
+ * pointwise, ends, optimizers, mixture, attention or products. Exit 77 without a GPU, 3 when it failed for good.
  *
- * Each repetition writes a buffer larger than the second-level cache first, so inputs come from memory. Data is random (zeros run
- * faster). Times are of CUDA events around one launch, which adds one to two microseconds. `copy_fraction`: bytes moved per
- * second over those of a large device-to-device copy (read and written bytes counted) measured at the beginning.
+ * Each repetition goes through a buffer larger than the second-level cache first, so inputs come from memory: it is written
+ * before kernels that write, which then find as much in the cache to be written back as they leave there, and read before those
+ * that only read. Data is random (zeros, and what sums of NaN are, run faster). Times are of CUDA events around one launch,
+ * which adds one to two microseconds. `copy_fraction`: bytes moved per second over those of a large device-to-device copy (read
+ * and written bytes counted) measured at the beginning.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 
 #include "kernels/gemm_library.h"
+#include "model/base/memory.h"
 #include "model/base/random.h"
 #include "tests/kernels/gpu_memory.h"
 
@@ -20,7 +24,7 @@ static const size_t POOL_BYTES = (size_t)6 << 30, FLUSH_BYTES = (size_t)256 << 2
 
 struct bench {
     struct cuda_launch launch;
-    char *pool, *flush;
+    char *pool, *flush, *pattern, *positive;
     size_t used;
     int repeats;
     double copy_rate; /* bytes per second */
@@ -28,28 +32,32 @@ struct bench {
     const char *gpu;
 };
 
-static void must(cudaError_t error, const char *what)
+/* Random bf16 in (-1, 1), or in [0, 1); as fp32 they are numbers of the same size. */
+static void fill_pattern(void *device, bool positive)
 {
-    if (error == cudaSuccess)
-        return;
-    fprintf(stderr, "%s: %s (CUDA error %d)\n", what, cudaGetErrorString(error), (int)error);
-    exit(EXIT_FAILURE);
-}
-
-/* Random bf16 in (-1, 1); as fp32 they are numbers of the same size. */
-static void fill_pool(struct bench *bench)
-{
-    uint16_t *pattern = malloc(PATTERN_BYTES);
+    uint16_t *pattern = memory_new(1, PATTERN_BYTES);
     struct random_stream random = random_stream_named(1, 31, 0);
-    for (size_t i = 0; pattern && i < PATTERN_BYTES / 2; i++)
-        pattern[i] = bf16_of_float((float)(2 * random_uniform(&random) - 1));
-    for (size_t at = 0; pattern && at < POOL_BYTES; at += PATTERN_BYTES)
-        must(cudaMemcpy(bench->pool + at, pattern, PATTERN_BYTES, cudaMemcpyHostToDevice), "filling the pool");
+    for (size_t i = 0; i < PATTERN_BYTES / 2; i++) {
+        const double x = random_uniform(&random);
+        pattern[i] = bf16_of_float((float)(positive ? x : 2 * x - 1));
+    }
+    gpu_must(cudaMemcpy(device, pattern, PATTERN_BYTES, cudaMemcpyHostToDevice), "a pattern");
     free(pattern);
 }
 
+static void spread(const struct bench *bench, char *to, const char *pattern, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PATTERN_BYTES)
+        gpu_must(cudaMemcpyAsync(to + at, pattern, bytes - at < PATTERN_BYTES ? bytes - at : PATTERN_BYTES,
+                                 cudaMemcpyDeviceToDevice, bench->launch.stream),
+                 "filling the pool");
+}
+
+/* What a row of the table begins with is random, whatever the one before has left. */
 static void *take(struct bench *bench, size_t bytes)
 {
+    if (bench->used == 0)
+        spread(bench, bench->pool, bench->pattern, POOL_BYTES);
     void *at = bench->pool + bench->used;
     bench->used += (bytes + 255) / 256 * 256;
     if (bench->used > POOL_BYTES) {
@@ -69,13 +77,20 @@ static float *floats(struct bench *bench, int64_t n)
     return take(bench, (size_t)n * 4);
 }
 
+static float *positive_floats(struct bench *bench, int64_t n)
+{
+    float *at = floats(bench, n);
+    spread(bench, (char *)at, bench->positive, (size_t)n * 4);
+    return at;
+}
+
 static int32_t *indices(struct bench *bench, int64_t n, int64_t below)
 {
-    int32_t *at = take(bench, (size_t)n * 4), *host = malloc((size_t)n * 4);
+    int32_t *at = take(bench, (size_t)n * 4), *host = memory_new((size_t)n, sizeof *host);
     struct random_stream random = random_stream_named(1, 32, (uint64_t)n);
-    for (int64_t i = 0; host && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         host[i] = (int32_t)random_below(&random, (uint64_t)below);
-    must(cudaMemcpy(at, host, (size_t)n * 4, cudaMemcpyHostToDevice), "indices");
+    gpu_must(cudaMemcpy(at, host, (size_t)n * 4, cudaMemcpyHostToDevice), "indices");
     free(host);
     return at;
 }
@@ -98,6 +113,26 @@ static enum status launch_fused(const struct bench *bench, const void *call, str
     return gemm_fused_cuda(&bench->launch, call, diags);
 }
 
+static bool only_reads(const char *op)
+{
+    static const enum kernel kernels[] = {KERNEL_LOGITS_MAX, KERNEL_LOGITS_SUM, KERNEL_SQUARE_SUM, KERNEL_COLUMN_SUM};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(op, kernel_name(kernels[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Nothing of the pool stays in the second-level cache. */
+static void flush_cache(const struct bench *bench, int value, bool read, struct diags *diags)
+{
+    struct kernel_call sum = {.kernel = KERNEL_SQUARE_SUM,
+                              .square_sum = {(int64_t)(FLUSH_BYTES / sizeof(float)), (const float *)bench->flush,
+                                             (float *)(bench->flush + FLUSH_BYTES)}};
+    gpu_must(cudaMemsetAsync(bench->flush, value & 0x3f, FLUSH_BYTES, bench->launch.stream), "flush");
+    if (read)
+        (void)!kernel_cuda_launch(&bench->launch, &sum, diags);
+}
+
 /* One row of the table; gives back the median in seconds. */
 static double time_call(struct bench *bench, const char *op, const char *sizes, launcher *run, const void *call, double bytes,
                         double flops)
@@ -105,17 +140,18 @@ static double time_call(struct bench *bench, const char *op, const char *sizes, 
     float times[MOST_REPEATS];
     struct diags diags = {0};
     for (int i = -WARM_UP; i < bench->repeats; i++) {
-        must(cudaMemsetAsync(bench->flush, i & 0xff, FLUSH_BYTES, bench->launch.stream), "flush");
-        must(cudaEventRecord(bench->begin, bench->launch.stream), "event");
+        flush_cache(bench, i, only_reads(op), &diags);
+        gpu_must(cudaEventRecord(bench->begin, bench->launch.stream), "event");
         if (run(bench, call, &diags) != STATUS_OK) {
             fprintf(stderr, "%s %s: %s\n", op, sizes, diags.n_items ? diags.items[0].text : "not launched");
             diags_free(&diags);
+            bench->used = 0;
             return NAN;
         }
-        must(cudaEventRecord(bench->end, bench->launch.stream), "event");
-        must(cudaEventSynchronize(bench->end), op);
+        gpu_must(cudaEventRecord(bench->end, bench->launch.stream), "event");
+        gpu_must(cudaEventSynchronize(bench->end), op);
         if (i >= 0)
-            must(cudaEventElapsedTime(&times[i], bench->begin, bench->end), "elapsed");
+            gpu_must(cudaEventElapsedTime(&times[i], bench->begin, bench->end), "elapsed");
     }
     qsort(times, (size_t)bench->repeats, sizeof *times, compare);
     const double median = times[bench->repeats / 2] * 1e-3, low = times[bench->repeats / 10] * 1e-3,
@@ -136,7 +172,8 @@ static void time_kernel(struct bench *bench, const char *sizes, const struct ker
 static void time_copy(struct bench *bench)
 {
     const size_t bytes = (size_t)2 << 30;
-    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {bench->pool + bytes, bench->pool, bytes}};
+    char *from = take(bench, bytes), *to = take(bench, bytes);
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {to, from, bytes}};
     double seconds = time_call(bench, "copy", "2 GiB", launch_kernel_call, &call, 2.0 * (double)bytes, 0);
     bench->copy_rate = 2.0 * (double)bytes / seconds;
 }
@@ -256,7 +293,7 @@ static void time_optimizers(struct bench *b, int64_t n)
     struct adam_call a = {.n = n,
                           .p = floats(b, n),
                           .m = floats(b, n),
-                          .v = floats(b, n),
+                          .v = positive_floats(b, n),
                           .g = floats(b, n),
                           .compute = bf16s(b, n),
                           .rate = 1e-4f,
@@ -269,7 +306,7 @@ static void time_optimizers(struct bench *b, int64_t n)
     struct lamb_call l = {.n = n,
                           .p = floats(b, n),
                           .m = floats(b, n),
-                          .v = floats(b, n),
+                          .v = positive_floats(b, n),
                           .g = floats(b, n),
                           .update = floats(b, n),
                           .norms = floats(b, 2),
@@ -333,6 +370,18 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
     time_kernel(b, sizes, &call, 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
 }
 
+/* Random numbers as e4m3 with their scale. */
+static const void *quantised(struct bench *b, int64_t n, const float **scale)
+{
+    struct diags diags = {0};
+    struct quantise_call q = {n, bf16s(b, n), take(b, (size_t)n), floats(b, 1)};
+    struct kernel_call call = {.kernel = KERNEL_QUANTISE, .quantise = q};
+    (void)!kernel_cuda_launch(&b->launch, &call, &diags);
+    diags_free(&diags);
+    *scale = q.scale;
+    return q.y;
+}
+
 static void time_linear(struct bench *b, int64_t t, int64_t in, int64_t out)
 {
     char sizes[96];
@@ -351,38 +400,109 @@ static void time_linear(struct bench *b, int64_t t, int64_t in, int64_t out)
     snprintf(sizes, sizeof sizes, "m=%lld n=%lld k=%lld", (long long)t, (long long)out, (long long)in);
     for (int kernel = KERNEL_LINEAR_FORWARD; kernel <= KERNEL_LINEAR_BACKWARD_WEIGHT; kernel++)
         time_kernel(b, sizes, &(struct kernel_call){.kernel = (enum kernel)kernel, .linear = l}, bytes, flops);
-    float one = 1, *scale = floats(b, 1);
-    must(cudaMemcpy(scale, &one, sizeof one, cudaMemcpyHostToDevice), "scale");
     struct gemm_fused_call g = {.m = t, .n = out, .k = in, .x = l.x, .w = l.w, .bias = l.bias, .y = l.y, .gelu = true};
     (void)time_call(b, "linear_gelu", sizes, launch_fused, &g, bytes, flops);
-    g = (struct gemm_fused_call){
-        .m = t, .n = out, .k = in, .x = l.x, .w = l.w, .y = l.y, .fp8 = true, .x_scale = scale, .w_scale = scale};
+    g = (struct gemm_fused_call){.m = t, .n = out, .k = in, .y = bf16s(b, t * out), .fp8 = true};
+    g.x = quantised(b, t * in, &g.x_scale);
+    g.w = quantised(b, out * in, &g.w_scale);
     (void)time_call(b, "linear_fp8", sizes, launch_fused, &g, bytes / 2, flops);
 }
 
-static void time_everything(struct bench *b)
+static void norms(struct bench *b)
 {
-    time_copy(b);
-    time_norms(b, 8192, 4096);
-    time_norms(b, 4096, 12288);
-    time_pointwise(b, 8192, 12288);
-    time_ends(b, 8192, 4096, 32000);
-    time_optimizers(b, (int64_t)128 << 20);
-    struct rotary_call r = {.t = 16384,
+    time_norms(b, 2048, 12288);
+    time_norms(b, 16384, 12288);
+    time_norms(b, 32768, 4096);
+}
+
+static void pointwise(struct bench *b)
+{
+    struct rotary_call r = {.t = 65536,
                             .seq_len = 4096,
                             .heads = 32,
                             .kv_heads = 8,
                             .head_dim = 128,
                             .base = 10000,
-                            .qkv = bf16s(b, (int64_t)16384 * 48 * 128)};
-    time_kernel(b, "t=16384 heads=32/8 d=128", &(struct kernel_call){.kernel = KERNEL_ROTARY, .rotary = r},
-                4.0 * 16384 * 40 * 128, 0);
+                            .qkv = bf16s(b, (int64_t)65536 * 48 * 128)};
+    time_kernel(b, "t=65536 heads=32/8 d=128", &(struct kernel_call){.kernel = KERNEL_ROTARY, .rotary = r},
+                4.0 * 65536 * 40 * 128, 0);
+    time_pointwise(b, 16384, 12288);
+}
+
+static void ends(struct bench *b)
+{
+    time_ends(b, 8192, 4096, 32000);
+    time_ends(b, 8192, 4096, 128256);
+}
+
+static void optimizers(struct bench *b)
+{
+    time_optimizers(b, (int64_t)128 << 20);
+}
+
+/* As in a mixture of 8 experts of which a token takes 2, and norms of 32 heads. */
+static void mixture(struct bench *b)
+{
+    const int64_t t = 16384, h = 4096, copies = 2 * t, heads = 32, d = 128;
+    const double n = (double)t * (double)h;
+    const char *sizes = "t=16384 h=4096 k=2";
+    struct kernel_call call = {.kernel = KERNEL_ROWS,
+                               .rows = {.n = copies,
+                                        .width = h,
+                                        .from_row = h,
+                                        .to_row = h,
+                                        .index = indices(b, copies, t),
+                                        .from = bf16s(b, t * h),
+                                        .to = bf16s(b, copies * h)}};
+    time_kernel(b, sizes, &call, 8 * n, 0);
+    call = (struct kernel_call){.kernel = KERNEL_COMBINE_FORWARD,
+                                .combine = {.t = t,
+                                            .h = h,
+                                            .top_k = 2,
+                                            .rows = bf16s(b, copies * h),
+                                            .place = indices(b, copies, copies),
+                                            .gate = floats(b, copies),
+                                            .y = bf16s(b, t * h),
+                                            .dy = bf16s(b, t * h),
+                                            .drows = bf16s(b, copies * h),
+                                            .dgate = floats(b, copies)}};
+    time_kernel(b, sizes, &call, 6 * n, 4 * n);
+    call.kernel = KERNEL_COMBINE_BACKWARD;
+    time_kernel(b, sizes, &call, 10 * n, 6 * n);
+    call = (struct kernel_call){.kernel = KERNEL_EXPERT_SORT,
+                                .expert_sort = {copies, 8, indices(b, copies, 8), indices(b, 8, 1), indices(b, copies, 1)}};
+    time_kernel(b, "n=32768 experts=8", &call, 12.0 * (double)copies, 0);
+    call = (struct kernel_call){.kernel = KERNEL_HEAD_NORM_FORWARD,
+                                .head_norm = {.t = t,
+                                              .heads = (int)heads,
+                                              .head_dim = (int)d,
+                                              .rms = true,
+                                              .epsilon = 1e-5f,
+                                              .x_row = heads * d,
+                                              .y_row = heads * d,
+                                              .x = bf16s(b, t * heads * d),
+                                              .gain = bf16s(b, d),
+                                              .y = bf16s(b, t * heads * d),
+                                              .dy = bf16s(b, t * heads * d),
+                                              .dx = bf16s(b, t * heads * d),
+                                              .dgain = floats(b, d)}};
+    time_kernel(b, "t=16384 heads=32 d=128", &call, 4.0 * (double)(t * heads * d), 0);
+    call.kernel = KERNEL_HEAD_NORM_BACKWARD;
+    time_kernel(b, "t=16384 heads=32 d=128", &call, 6.0 * (double)(t * heads * d), 0);
+}
+
+static void attention(struct bench *b)
+{
     for (int64_t s = 2048; s <= 8192; s *= 2) {
         time_attention(b, 16384 / s, s, 16, 16, 128, 0);
         time_attention(b, 16384 / s, s, 32, 32, 64, 0);
     }
     time_attention(b, 4, 4096, 32, 8, 128, 0);
     time_attention(b, 4, 4096, 16, 16, 128, 1024);
+}
+
+static void products(struct bench *b)
+{
     time_linear(b, 8192, 8192, 8192);
     time_linear(b, 2048, 12288, 4608);
     time_linear(b, 2048, 1536, 12288);
@@ -391,6 +511,12 @@ static void time_everything(struct bench *b)
     time_linear(b, 4096, 4096, 14336);
 }
 
+static const struct {
+    const char *name;
+    void (*time)(struct bench *);
+} parts[] = {{"norms", norms},     {"pointwise", pointwise}, {"ends", ends},        {"optimizers", optimizers},
+             {"mixture", mixture}, {"attention", attention}, {"products", products}};
+
 int main(int argc, char **argv)
 {
     char name[320];
@@ -398,21 +524,29 @@ int main(int argc, char **argv)
     if (!gpu_open(&bench.launch, name, sizeof name))
         return EXIT_SKIPPED;
     if (bench.repeats < 3 || bench.repeats > MOST_REPEATS) {
-        fprintf(stderr, "usage: kernel_time [REPEATS], 3 to %d\n", MOST_REPEATS);
+        fprintf(stderr, "usage: kernel_time [REPEATS [PART]], 3 to %d\n", MOST_REPEATS);
         return EXIT_FAILURE;
     }
     bench.gpu = name;
     bench.pool = gpu_memory.memory_new(POOL_BYTES);
-    bench.flush = gpu_memory.memory_new(FLUSH_BYTES);
-    fill_pool(&bench);
-    must(cudaEventCreate(&bench.begin), "event");
-    must(cudaEventCreate(&bench.end), "event");
+    bench.flush = gpu_memory.memory_new(FLUSH_BYTES + sizeof(float)); /* and a sum */
+    bench.pattern = gpu_memory.memory_new(PATTERN_BYTES);
+    bench.positive = gpu_memory.memory_new(PATTERN_BYTES);
+    fill_pattern(bench.pattern, false);
+    fill_pattern(bench.positive, true);
+    gpu_must(cudaEventCreate(&bench.begin), "event");
+    gpu_must(cudaEventCreate(&bench.end), "event");
     printf("gpu,op,sizes,bytes,flops,median_us,p10_us,p90_us,gigabytes_per_s,teraflops,copy_fraction\n");
-    time_everything(&bench);
-    must(cudaEventDestroy(bench.begin), "event");
-    must(cudaEventDestroy(bench.end), "event");
+    time_copy(&bench);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (argc < 3 || strcmp(argv[2], parts[i].name) == 0)
+            parts[i].time(&bench);
+    gpu_must(cudaEventDestroy(bench.begin), "event");
+    gpu_must(cudaEventDestroy(bench.end), "event");
     gpu_memory.memory_free(bench.pool);
     gpu_memory.memory_free(bench.flush);
+    gpu_memory.memory_free(bench.pattern);
+    gpu_memory.memory_free(bench.positive);
     gpu_close(&bench.launch);
     return EXIT_SUCCESS;
 }
