@@ -1,111 +1,156 @@
 /*
- * head_norm.cu - a norm of every head for itself, forward and backward.
+ * head_norm.cu - a norm of every head for itself, forward and backward. Heads of up to 256 elements.
  *
- * Variants: a warp per head. Bytes: 4 per element forward, 6 backward and 4 once more for the gain's gradient, which a thread per
- * column adds up over rows and heads in order. Limiter: memory bandwidth forward; the columns' few threads backward.
+ * Variants: a warp per head that keeps it in registers; 16-byte accesses where sizes and pointers allow, one element at a time
+ * otherwise. Backward keeps the gradients of gain and bias in registers over all the heads of a warp; the blocks' are added by
+ * partial_sum_cuda, so the bits do not change from run to run.
+ * Bytes per element: 4 forward, 6 backward. FLOPs: about 8 and 16. Limiter: memory bandwidth.
  */
 #include "kernels/vector.cuh"
 
-struct head_moments {
-    float mean, rstd;
+enum { MOST_DIM = 256, HEADS_AT_ONCE = 8, HEAD_THREADS = HEADS_AT_ONCE * WARP };
+
+/* A head over the lanes of a warp, zeros beyond its end. */
+template <int V> struct head_lanes {
+    enum { ITEMS = MOST_DIM / (WARP * V) };
+    float x[ITEMS][V];
+    __device__ static int at(int item)
+    {
+        return (item * WARP + threadIdx.x % WARP) * V;
+    }
+    __device__ void read(const bf16 *from, int n)
+    {
+        for (int i = 0; i < ITEMS; i++) {
+            for (int j = 0; j < V; j++)
+                x[i][j] = 0;
+            if (from && at(i) < n)
+                load<V>(x[i], from + at(i));
+        }
+    }
+    template <class Number> __device__ void write(Number *to, int n) const
+    {
+        for (int i = 0; i < ITEMS; i++)
+            if (at(i) < n)
+                store<V>(to + at(i), x[i]);
+    }
+    /* x becomes (x - mean) rstd; gives back rstd. */
+    __device__ float normalise(const head_norm_call &call)
+    {
+        float mean = 0, square = 0;
+        for (int i = 0; i < ITEMS; i++)
+            for (int j = 0; j < V; j++)
+                mean += x[i][j];
+        mean = call.rms ? 0 : warp_sum(mean) / (float)call.head_dim;
+        for (int i = 0; i < ITEMS; i++)
+            for (int j = 0; j < V; j++) {
+                x[i][j] = at(i) < call.head_dim ? x[i][j] - mean : 0;
+                square += x[i][j] * x[i][j];
+            }
+        const float rstd = 1 / sqrtf(warp_sum(square) / (float)call.head_dim + call.epsilon);
+        for (int i = 0; i < ITEMS; i++)
+            for (int j = 0; j < V; j++)
+                x[i][j] *= rstd;
+        return rstd;
+    }
 };
 
-__device__ static inline head_moments moments_of(const head_norm_call &call, const bf16 *x)
+template <int V> __global__ void __launch_bounds__(HEAD_THREADS) head_norm_forward_kernel(head_norm_call call)
 {
-    float mean = 0, square = 0;
-    for (int i = threadIdx.x; i < call.head_dim && !call.rms; i += WARP)
-        mean += bf16_to_float(x[i]);
-    mean = warp_sum(mean) / (float)call.head_dim;
-    for (int i = threadIdx.x; i < call.head_dim; i += WARP) {
-        const float d = bf16_to_float(x[i]) - mean;
-        square += d * d;
+    head_lanes<V> x, gain, bias;
+    gain.read((const bf16 *)call.gain, call.head_dim);
+    bias.read((const bf16 *)call.bias, call.head_dim);
+    for (int64_t n = (int64_t)blockIdx.x * HEADS_AT_ONCE + threadIdx.x / WARP; n < call.t * call.heads;
+         n += (int64_t)gridDim.x * HEADS_AT_ONCE) {
+        const int64_t row = n / call.heads, column = n % call.heads * call.head_dim;
+        x.read((const bf16 *)call.x + row * call.x_row + column, call.head_dim);
+        (void)x.normalise(call);
+        for (int i = 0; i < x.ITEMS; i++)
+            for (int j = 0; j < V; j++)
+                x.x[i][j] = x.x[i][j] * gain.x[i][j] + bias.x[i][j];
+        x.write((bf16 *)call.y + row * call.y_row + column, call.head_dim);
     }
-    return {mean, 1 / sqrtf(warp_sum(square) / (float)call.head_dim + call.epsilon)};
 }
 
-__global__ void __launch_bounds__(WARP) head_norm_forward_kernel(head_norm_call call)
+/* What the warps of a block have becomes row 2 blockIdx (+ 1) of partial[, head_dim]. */
+template <int V>
+__device__ static inline void put_partial(float sums[HEADS_AT_ONCE][MOST_DIM], const head_lanes<V> &mine, int n, float *partial)
 {
-    const int64_t head = (int64_t)blockIdx.y * call.head_dim;
-    const bf16 *x = (const bf16 *)call.x + blockIdx.x * call.x_row + head, *gain = (const bf16 *)call.gain;
-    const bf16 *bias = (const bf16 *)call.bias;
-    bf16 *y = (bf16 *)call.y + blockIdx.x * call.y_row + head;
-    const head_moments m = moments_of(call, x);
-    for (int i = threadIdx.x; i < call.head_dim; i += WARP)
-        y[i] = bf16_from_float((bf16_to_float(x[i]) - m.mean) * m.rstd * bf16_to_float(gain[i]) +
-                               (bias ? bf16_to_float(bias[i]) : 0));
-}
-
-/* rstd (and mean) of every row and head go to `moments` for the columns. */
-__global__ void __launch_bounds__(WARP) head_norm_moments_kernel(head_norm_call call, float *moments)
-{
-    const bf16 *x = (const bf16 *)call.x + blockIdx.x * call.x_row + (int64_t)blockIdx.y * call.head_dim;
-    const head_moments m = moments_of(call, x);
-    float *at = moments + 2 * ((int64_t)blockIdx.x * call.heads + blockIdx.y);
-    if (threadIdx.x == 0)
-        at[0] = m.mean, at[1] = m.rstd;
-}
-
-__global__ void head_norm_columns_kernel(head_norm_call call, const float *moments)
-{
-    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    float dgain = 0, dbias = 0;
-    if (i >= call.head_dim)
-        return;
-    for (int64_t row = 0; row < call.t; row++)
-        for (int head = 0; head < call.heads; head++) {
-            const float *m = moments + 2 * (row * call.heads + head);
-            const float dy = bf16_to_float(((const bf16 *)call.dy)[row * call.y_row + head * call.head_dim + i]);
-            const float x = bf16_to_float(((const bf16 *)call.x)[row * call.x_row + head * call.head_dim + i]);
-            dgain += dy * (x - m[0]) * m[1];
-            dbias += dy;
-        }
-    call.dgain[i] += dgain;
-    if (call.dbias)
-        call.dbias[i] += dbias;
-}
-
-__global__ void __launch_bounds__(WARP) head_norm_backward_kernel(head_norm_call call)
-{
-    const int64_t head = (int64_t)blockIdx.y * call.head_dim;
-    const bf16 *x = (const bf16 *)call.x + blockIdx.x * call.x_row + head, *gain = (const bf16 *)call.gain;
-    const bf16 *dy = (const bf16 *)call.dy + blockIdx.x * call.y_row + head;
-    bf16 *dx = (bf16 *)call.dx + blockIdx.x * call.y_row + head;
-    const head_moments m = moments_of(call, x);
-    float sum_w = 0, sum_wn = 0;
-    for (int i = threadIdx.x; i < call.head_dim; i += WARP) {
-        const float w = bf16_to_float(dy[i]) * bf16_to_float(gain[i]);
-        sum_w += w;
-        sum_wn += w * (bf16_to_float(x[i]) - m.mean) * m.rstd;
+    __syncthreads();
+    mine.write(sums[threadIdx.x / WARP], n);
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += HEAD_THREADS) {
+        float sum = 0;
+        for (int warp = 0; warp < HEADS_AT_ONCE; warp++)
+            sum += sums[warp][i];
+        partial[i] = sum;
     }
-    const float mean_w = call.rms ? 0 : warp_sum(sum_w) / (float)call.head_dim, mean_wn = warp_sum(sum_wn) / (float)call.head_dim;
-    for (int i = threadIdx.x; i < call.head_dim; i += WARP) {
-        const float n = (bf16_to_float(x[i]) - m.mean) * m.rstd;
-        dx[i] = bf16_from_float(m.rstd * (bf16_to_float(dy[i]) * bf16_to_float(gain[i]) - mean_w - n * mean_wn));
+}
+
+template <int V> __global__ void __launch_bounds__(HEAD_THREADS) head_norm_backward_kernel(head_norm_call call, float *partial)
+{
+    alignas(16) __shared__ float sums[HEADS_AT_ONCE][MOST_DIM];
+    head_lanes<V> n, dy, gain, dgain, dbias;
+    gain.read((const bf16 *)call.gain, call.head_dim);
+    dgain.read(NULL, 0);
+    dbias.read(NULL, 0);
+    for (int64_t head = (int64_t)blockIdx.x * HEADS_AT_ONCE + threadIdx.x / WARP; head < call.t * call.heads;
+         head += (int64_t)gridDim.x * HEADS_AT_ONCE) {
+        const int64_t row = head / call.heads, column = head % call.heads * call.head_dim;
+        float sum_w = 0, sum_wn = 0;
+        dy.read((const bf16 *)call.dy + row * call.y_row + column, call.head_dim);
+        n.read((const bf16 *)call.x + row * call.x_row + column, call.head_dim);
+        const float rstd = n.normalise(call);
+        for (int i = 0; i < n.ITEMS; i++)
+            for (int j = 0; j < V; j++) {
+                dgain.x[i][j] += dy.x[i][j] * n.x[i][j];
+                dbias.x[i][j] += dy.x[i][j];
+                dy.x[i][j] *= gain.x[i][j];
+                sum_w += dy.x[i][j];
+                sum_wn += dy.x[i][j] * n.x[i][j];
+            }
+        const float mean_w = call.rms ? 0 : warp_sum(sum_w) / (float)call.head_dim;
+        const float mean_wn = warp_sum(sum_wn) / (float)call.head_dim;
+        for (int i = 0; i < n.ITEMS; i++)
+            for (int j = 0; j < V; j++)
+                dy.x[i][j] = rstd * (dy.x[i][j] - mean_w - n.x[i][j] * mean_wn);
+        dy.write((bf16 *)call.dx + row * call.y_row + column, call.head_dim);
     }
+    put_partial<V>(sums, dgain, call.head_dim, partial + 2 * (int64_t)blockIdx.x * call.head_dim);
+    put_partial<V>(sums, dbias, call.head_dim, partial + (2 * (int64_t)blockIdx.x + 1) * call.head_dim);
+}
+
+static bool vectors_fit(const struct head_norm_call *call)
+{
+    return call->head_dim % VECTOR == 0 && call->x_row % VECTOR == 0 && call->y_row % VECTOR == 0 && aligned(call->x) &&
+           aligned(call->gain) && aligned(call->bias) && aligned(call->y) && aligned(call->dy) && aligned(call->dx);
 }
 
 int head_norm_forward_cuda(const struct cuda_launch *launch, const struct head_norm_call *call)
 {
     if (call->t <= 0)
         return cudaSuccess;
-    return launch_kernel(head_norm_forward_kernel, dim3((unsigned)call->t, (unsigned)call->heads), dim3(WARP), 0, launch->stream,
-                         *call);
+    if (call->head_dim > MOST_DIM)
+        return cudaErrorInvalidValue;
+    return launch_kernel(vectors_fit(call) ? head_norm_forward_kernel<VECTOR> : head_norm_forward_kernel<1>,
+                         dim3(blocks_for(launch, call->t * call->heads * WARP, HEAD_THREADS, BLOCKS_IN_TURN)), dim3(HEAD_THREADS),
+                         0, launch->stream, *call);
 }
 
-/* Columns first: dx may overwrite dy. */
 int head_norm_backward_cuda(const struct cuda_launch *launch, const struct head_norm_call *call)
 {
-    float *moments = (float *)launch->workspace;
-    const dim3 heads((unsigned)call->t, (unsigned)call->heads);
     if (call->t <= 0)
         return cudaSuccess;
-    if (launch->workspace_bytes < 2 * sizeof(float) * (size_t)(call->t * call->heads))
+    const int64_t row = 2 * (int64_t)call->head_dim, fit = (int64_t)(launch->workspace_bytes / sizeof(float)) / row;
+    int64_t blocks = blocks_for(launch, call->t * call->heads * WARP, HEAD_THREADS, BLOCKS_HELD);
+    blocks = blocks > fit ? fit : blocks;
+    if (call->head_dim > MOST_DIM || blocks < 1)
         return cudaErrorInvalidValue;
-    cudaError_t error = launch_kernel(head_norm_moments_kernel, heads, dim3(WARP), 0, launch->stream, *call, moments);
+    float *partial = (float *)launch->workspace;
+    int error = launch_kernel(vectors_fit(call) ? head_norm_backward_kernel<VECTOR> : head_norm_backward_kernel<1>,
+                              dim3((unsigned)blocks), dim3(HEAD_THREADS), 0, launch->stream, *call, partial);
     if (error == cudaSuccess)
-        error = launch_kernel(head_norm_columns_kernel, dim3((unsigned)((call->head_dim + 31) / 32)), dim3(WARP), 0,
-                              launch->stream, *call, (const float *)moments);
-    if (error != cudaSuccess)
-        return error;
-    return launch_kernel(head_norm_backward_kernel, heads, dim3(WARP), 0, launch->stream, *call);
+        error = partial_sum_cuda(launch, partial, blocks, row, call->head_dim, call->dgain);
+    if (error == cudaSuccess && call->dbias)
+        error = partial_sum_cuda(launch, partial + call->head_dim, blocks, row, call->head_dim, call->dbias);
+    return error;
 }

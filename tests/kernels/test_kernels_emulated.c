@@ -45,27 +45,76 @@ static void run_once(struct kernel_case *c, struct kernel_run *result)
     kernel_run_fetch(result);
 }
 
+static void check_case(enum kernel kernel, uint64_t seed, int64_t size)
+{
+    struct random_stream random = random_stream_named(seed, 11, (uint64_t)kernel);
+    struct kernel_case c;
+    struct kernel_run first, second;
+    kernel_case_draw(&c, kernel, &random, size);
+    run_once(&c, &first);
+    run_once(&c, &second);
+    kernel_case_reference(&c);
+    char why[200] = "";
+    ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
+    ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", kernel_name(kernel), c.text);
+    kernel_run_free(&first);
+    kernel_run_free(&second);
+    kernel_case_free(&c);
+}
+
 START_TEST(emulated)
 {
     enum kernel kernel = (enum kernel)_i;
     bool attention = kernel == KERNEL_ATTENTION_FORWARD || kernel == KERNEL_ATTENTION_BACKWARD;
     if (kernel == KERNEL_LINEAR_FORWARD || kernel == KERNEL_LINEAR_BACKWARD_INPUT || kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return;
-    for (uint64_t seed = 0; seed < (attention ? 3 : 6); seed++) {
-        struct random_stream random = random_stream_named(seed, 11, (uint64_t)kernel);
-        struct kernel_case c;
-        struct kernel_run first, second;
-        kernel_case_draw(&c, kernel, &random, attention ? 70 : seed % 2 ? 40 : 110);
-        run_once(&c, &first);
-        run_once(&c, &second);
-        kernel_case_reference(&c);
-        char why[200] = "";
-        ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
-        ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", kernel_name(kernel), c.text);
-        kernel_run_free(&first);
-        kernel_run_free(&second);
-        kernel_case_free(&c);
+    for (uint64_t seed = 0; seed < (attention ? 3 : 6); seed++)
+        check_case(kernel, seed, attention ? 70 : seed % 2 ? 40 : 110);
+}
+END_TEST
+
+/* Rows of several warps, and several rows to a block. */
+static const enum kernel row_kernels[] = {
+    KERNEL_NORM_FORWARD,    KERNEL_NORM_BACKWARD,    KERNEL_COLUMN_SUM,        KERNEL_ROWS,
+    KERNEL_COMBINE_FORWARD, KERNEL_COMBINE_BACKWARD, KERNEL_HEAD_NORM_FORWARD, KERNEL_HEAD_NORM_BACKWARD};
+enum { N_ROW_KERNELS = sizeof row_kernels / sizeof *row_kernels };
+
+START_TEST(emulated_rows)
+{
+    for (uint64_t seed = 0; seed < 4; seed++)
+        check_case(row_kernels[_i], seed, 900);
+}
+END_TEST
+
+/* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
+START_TEST(norm_of_very_wide_rows)
+{
+    enum { T = 3, H = 16384, N = T * H };
+    static uint16_t dy[N], x[N], gain[H], dx[N];
+    static float dy_wide[N], x_wide[N], gain_wide[H], dx_wide[N], sums[2][2 * H];
+    const float mean[T] = {0.1f, 0, -0.1f}, rstd[T] = {1, 2, 0.5f};
+    struct random_stream random = random_stream_named(1, 13, 0);
+    for (int i = 0; i < N; i++) {
+        dy[i] = bf16_of_float((float)(2 * random_uniform(&random) - 1));
+        x[i] = bf16_of_float((float)(2 * random_uniform(&random) - 1));
+        dy_wide[i] = float_of_bf16(dy[i]), x_wide[i] = float_of_bf16(x[i]);
     }
+    for (int i = 0; i < H; i++) {
+        gain[i] = bf16_of_float((float)random_uniform(&random));
+        gain_wide[i] = float_of_bf16(gain[i]);
+    }
+    struct norm_backward_call narrow = {T, H, false, dy, x, gain, mean, rstd, NULL, dx, sums[0], sums[0] + H};
+    struct norm_backward_call wide = {T, H, false, dy_wide, x_wide, gain_wide, mean, rstd, NULL, dx_wide, sums[1], sums[1] + H};
+    struct kernel_call emulated_call = {.kernel = KERNEL_NORM_BACKWARD, .norm_backward = narrow};
+    struct kernel_call reference = {.kernel = KERNEL_NORM_BACKWARD, .norm_backward = wide};
+    struct cuda_launch launch = {.multiprocessors = 2};
+    struct diags diags = {0};
+    ck_assert_int_eq(kernel_cuda_launch(&launch, &emulated_call, &diags), STATUS_OK);
+    kernel_reference_run(&reference);
+    for (int i = 0; i < N; i++)
+        ck_assert_float_eq_tol(float_of_bf16(dx[i]), dx_wide[i], 0.01f);
+    for (int i = 0; i < 2 * H; i++)
+        ck_assert_float_eq_tol(sums[0][i], sums[1][i], 1e-4f);
 }
 END_TEST
 
@@ -109,6 +158,8 @@ int main(void)
     TCase *tcase = tcase_create("against references");
     tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, emulated, 0, N_KERNELS);
+    tcase_add_loop_test(tcase, emulated_rows, 0, N_ROW_KERNELS);
+    tcase_add_test(tcase, norm_of_very_wide_rows);
     tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
