@@ -23,7 +23,7 @@ struct row_count {
 
 __device__ static inline float sigmoid(float x)
 {
-    return 1 / (1 + exp2_fast(-LOG2_E * x));
+    return reciprocal_fast(1 + exp2_fast(-LOG2_E * x));
 }
 
 /* tanh(y) = 2 sigmoid(2 y) - 1, so GeLU's 0.5 (1 + tanh(y)) is sigmoid(2 y). */

@@ -35,21 +35,30 @@ __global__ void __launch_bounds__(WARP *ROWS_AT_ONCE) column_sum_kernel(column_s
     }
 }
 
-__global__ void partial_sum_kernel(const float *partial, int64_t parts, int64_t n, float *sum)
+/* A column per lane; each warp of a block adds up every PARTS_AT_ONCEth part, then the first adds up theirs. */
+enum { PARTS_AT_ONCE = 8 };
+__global__ void __launch_bounds__(WARP *PARTS_AT_ONCE)
+    partial_sum_kernel(const float *partial, int64_t parts, int64_t stride, int64_t n, float *sum)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ float sums[PARTS_AT_ONCE][WARP];
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const int64_t i = (int64_t)blockIdx.x * WARP + lane;
     float total = 0;
-    if (i >= n)
+    for (int64_t part = warp; part < parts && i < n; part += PARTS_AT_ONCE)
+        total += partial[part * stride + i];
+    sums[warp][lane] = total;
+    __syncthreads();
+    if (warp > 0 || i >= n)
         return;
-    for (int64_t part = 0; part < parts; part++)
-        total += partial[part * n + i];
+    for (int other = 1; other < PARTS_AT_ONCE; other++)
+        total += sums[other][lane];
     sum[i] += total;
 }
 
-int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t n, float *sum)
+int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t stride, int64_t n, float *sum)
 {
-    return launch_kernel(partial_sum_kernel, dim3((unsigned)((n + 127) / 128)), dim3(128), 0, launch->stream, partial, parts, n,
-                         sum);
+    return launch_kernel(partial_sum_kernel, dim3((unsigned)((n + WARP - 1) / WARP)), dim3(WARP * PARTS_AT_ONCE), 0,
+                         launch->stream, partial, parts, stride, n, sum);
 }
 
 int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_call *call)
@@ -59,7 +68,7 @@ int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_ca
     const bool vector = call->h % VECTOR == 0 && aligned(call->x);
     const int64_t stripe = WARP * (vector ? VECTOR : 1), stripes = (call->h + stripe - 1) / stripe;
     const int64_t fit = (int64_t)(launch->workspace_bytes / ((size_t)call->h * sizeof(float)));
-    int64_t parts = 4 * launch->multiprocessors / stripes + 1;
+    int64_t parts = 2 * BLOCKS_HELD * launch->multiprocessors / stripes + 1;
     parts = parts > (call->t + 63) / 64 ? (call->t + 63) / 64 : parts;
     parts = parts > fit ? fit : parts;
     if (parts < 1)
@@ -69,5 +78,5 @@ int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_ca
     cudaError_t error =
         launch_kernel(vector ? column_sum_kernel<VECTOR> : column_sum_kernel<1>, dim3((unsigned)stripes, (unsigned)parts),
                       dim3(WARP * ROWS_AT_ONCE), 0, launch->stream, *call, part_rows, partial);
-    return error != cudaSuccess ? error : (cudaError_t)partial_sum_cuda(launch, partial, parts, call->h, call->sum);
+    return error != cudaSuccess ? error : (cudaError_t)partial_sum_cuda(launch, partial, parts, call->h, call->h, call->sum);
 }

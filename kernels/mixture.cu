@@ -3,13 +3,15 @@
  *
  * Nothing is added by atomics: copies keep the order of tokens, so the same bits come out each run.
  *
- * Variants: one thread per token (router), expert (sort), pair of source and expert (arrivals), element (combine forward); a warp
- * per copy (combine backward). Bytes: router 2 t E; sort 4 n E from the second-level cache; combine 2 t h (k + 1). Limiter:
- * memory bandwidth for combine; latency for the rest, whose integers are few beside the rows they speak of.
+ * Variants: one thread per token (router), expert (sort), pair of source and expert (arrivals), 8 elements (combine forward); a
+ * block per copy (combine backward); 16-byte accesses in combine where the width is a multiple of 8. Bytes: router 2 t E; sort 4
+ * n E from the second-level cache; combine 2 t h (k + 1). Limiter: memory bandwidth for combine; latency for the rest, whose
+ * integers are few beside the rows they speak of.
  */
 #include "kernels/vector.cuh"
 
 #define LOG2_E 1.4426950409f
+enum { COMBINE_THREADS = 128 };
 
 /* --- the router */
 
@@ -184,33 +186,42 @@ struct combine_elements {
     template <int V> __device__ void run(int64_t i) const
     {
         const int64_t row = i / call.h, column = i % call.h;
-        float y = 0;
+        float y[V] = {}, item[V];
         for (int j = 0; j < call.top_k; j++) {
             const int64_t copy = row * call.top_k + j;
-            y += (call.gate ? call.gate[copy] : 1) * bf16_to_float(((const bf16 *)call.rows)[call.place[copy] * call.h + column]);
+            const float gate = call.gate ? call.gate[copy] : 1;
+            load<V>(item, (const bf16 *)call.rows + call.place[copy] * call.h + column);
+            for (int e = 0; e < V; e++)
+                y[e] += gate * item[e];
         }
-        ((bf16 *)call.y)[i] = bf16_from_float(y);
+        store<V>((bf16 *)call.y + i, y);
     }
 };
 
 int combine_forward_cuda(const struct cuda_launch *launch, const struct combine_call *call)
 {
-    return launch_each(launch, call->t * call->h, false, combine_elements{*call});
+    const bool vector = call->h % VECTOR == 0 && aligned(call->rows) && aligned(call->y);
+    return launch_each(launch, call->t * call->h, vector, combine_elements{*call});
 }
 
-__global__ void __launch_bounds__(WARP) combine_backward_kernel(combine_call call)
+template <int V> __global__ void __launch_bounds__(COMBINE_THREADS) combine_backward_kernel(combine_call call)
 {
+    __shared__ float scratch[WARP];
     for (int64_t copy = blockIdx.x; copy < call.t * call.top_k; copy += gridDim.x) {
         const int64_t at = call.place[copy] * call.h;
         const bf16 *dy = (const bf16 *)call.dy + copy / call.top_k * call.h, *row = (const bf16 *)call.rows + at;
         const float gate = call.gate[copy];
-        float dgate = 0;
-        for (int64_t i = threadIdx.x; i < call.h; i += WARP) {
-            const float d = bf16_to_float(dy[i]);
-            dgate += d * bf16_to_float(row[i]);
-            ((bf16 *)call.drows)[at + i] = bf16_from_float(gate * d);
+        float dgate = 0, d[V], x[V];
+        for (int64_t i = (int64_t)threadIdx.x * V; i < call.h; i += COMBINE_THREADS * V) {
+            load<V>(d, dy + i);
+            load<V>(x, row + i);
+            for (int e = 0; e < V; e++) {
+                dgate += d[e] * x[e];
+                d[e] *= gate;
+            }
+            store<V>((bf16 *)call.drows + at + i, d);
         }
-        dgate = warp_sum(dgate);
+        dgate = block_sum(dgate, scratch);
         if (threadIdx.x == 0)
             call.dgate[copy] = dgate;
     }
@@ -221,6 +232,8 @@ int combine_backward_cuda(const struct cuda_launch *launch, const struct combine
     const int64_t copies = call->t * call->top_k;
     if (copies <= 0)
         return cudaSuccess;
-    return launch_kernel(combine_backward_kernel, dim3(blocks_for(launch, copies * WARP, WARP)), dim3(WARP), 0, launch->stream,
-                         *call);
+    const bool vector = call->h % VECTOR == 0 && aligned(call->dy) && aligned(call->rows) && aligned(call->drows);
+    return launch_kernel(vector ? combine_backward_kernel<VECTOR> : combine_backward_kernel<1>,
+                         dim3(blocks_for(launch, copies * COMBINE_THREADS, COMBINE_THREADS, BLOCKS_IN_TURN)),
+                         dim3(COMBINE_THREADS), 0, launch->stream, *call);
 }

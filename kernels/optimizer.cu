@@ -74,7 +74,7 @@ int adam_cuda(const struct cuda_launch *launch, const struct adam_call *call)
     adam_rates rates = rates_of(*call, call->gradient_scale, call->clip);
     adam_elements op = {call->p, call->m, call->v, call->g, (bf16 *)call->compute, call->rate, rates};
     bool vector = aligned(op.p) && aligned(op.m) && aligned(op.v) && aligned(op.g) && aligned(op.compute);
-    return launch_each(launch, call->n, vector, op);
+    return launch_each<WIDE_VECTOR>(launch, call->n, vector, op);
 }
 
 /* --- sums of squares */
@@ -116,13 +116,13 @@ __global__ void __launch_bounds__(OPTIMIZER_THREADS) gather_partials(const float
 
 int square_sum_cuda(const struct cuda_launch *launch, const struct square_sum_call *call)
 {
-    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
+    const unsigned blocks = blocks_for(launch, (call->n + WIDE_VECTOR - 1) / WIDE_VECTOR, OPTIMIZER_THREADS, BLOCKS_HELD);
     float *partial = (float *)launch->workspace;
     if (call->n <= 0)
         return cudaSuccess;
     if (launch->workspace_bytes < blocks * sizeof(float))
         return cudaErrorInvalidValue;
-    cudaError_t error = launch_kernel(aligned(call->x) ? square_sum_kernel<VECTOR> : square_sum_kernel<1>, dim3(blocks),
+    cudaError_t error = launch_kernel(aligned(call->x) ? square_sum_kernel<WIDE_VECTOR> : square_sum_kernel<1>, dim3(blocks),
                                       dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, partial);
     if (error != cudaSuccess)
         return error;
@@ -197,11 +197,11 @@ template <class Call>
 static cudaError_t launch_update(const struct cuda_launch *launch, const Call *call, const adam_rates &rates, bool vector,
                                  bool add)
 {
-    const unsigned blocks = blocks_for(launch, (call->n + VECTOR - 1) / VECTOR, OPTIMIZER_THREADS);
+    const unsigned blocks = blocks_for(launch, (call->n + WIDE_VECTOR - 1) / WIDE_VECTOR, OPTIMIZER_THREADS, BLOCKS_IN_TURN);
     float *partial = (float *)launch->workspace;
     if (launch->workspace_bytes < 2 * blocks * sizeof(float))
         return cudaErrorInvalidValue;
-    cudaError_t error = launch_kernel(vector ? lamb_update_kernel<VECTOR, Call> : lamb_update_kernel<1, Call>, dim3(blocks),
+    cudaError_t error = launch_kernel(vector ? lamb_update_kernel<WIDE_VECTOR, Call> : lamb_update_kernel<1, Call>, dim3(blocks),
                                       dim3(OPTIMIZER_THREADS), 0, launch->stream, *call, rates, partial);
     if (error != cudaSuccess)
         return error;
@@ -219,8 +219,8 @@ int lamb_update_cuda(const struct cuda_launch *launch, const struct lamb_part_ca
 int lamb_apply_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call)
 {
     const bool vector = aligned(call->p) && aligned(call->update) && aligned(call->compute);
-    return launch_each(launch, call->n, vector,
-                       lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
+    return launch_each<WIDE_VECTOR>(launch, call->n, vector,
+                                    lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
 }
 
 int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
@@ -233,8 +233,8 @@ int lamb_cuda(const struct cuda_launch *launch, const struct lamb_call *call)
     cudaError_t error = launch_update(launch, call, rates, vector, false);
     if (error != cudaSuccess)
         return error;
-    return launch_each(launch, call->n, vector,
-                       lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
+    return launch_each<WIDE_VECTOR>(launch, call->n, vector,
+                                    lamb_apply{call->p, call->update, call->norms, (bf16 *)call->compute, call->rate});
 }
 
 /* --- SGD */
@@ -266,5 +266,5 @@ struct sgd_elements {
 int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call)
 {
     sgd_elements op = {call->p, call->m, call->g, (bf16 *)call->compute, call->rate, call->momentum, call->decay, call->clip};
-    return launch_each(launch, call->n, aligned(op.p) && aligned(op.m) && aligned(op.g) && aligned(op.compute), op);
+    return launch_each<WIDE_VECTOR>(launch, call->n, aligned(op.p) && aligned(op.m) && aligned(op.g) && aligned(op.compute), op);
 }

@@ -33,7 +33,7 @@ template <class Element> static cudaError_t add(const struct cuda_launch *launch
     add_elements<Element> op = {(const Element *)call->a, (const Element *)call->b, (const Element *)call->bias,
                                 (Element *)call->y, call->h};
     bool vector = aligned(op.a) && aligned(op.b) && aligned(op.y) && aligned(op.bias) && (!op.bias || op.h % VECTOR == 0);
-    return launch_each(launch, call->n, vector, op);
+    return launch_each<16 / sizeof(Element)>(launch, call->n, vector, op);
 }
 
 int add_cuda(const struct cuda_launch *launch, const struct add_call *call)
@@ -119,6 +119,8 @@ int cast_cuda(const struct cuda_launch *launch, const struct cast_call *call)
 {
     bool vector = aligned(call->from) && aligned(call->to);
     if (call->widen)
-        return launch_each(launch, call->n, vector, cast_elements<bf16, float>{(const bf16 *)call->from, (float *)call->to});
-    return launch_each(launch, call->n, vector, cast_elements<float, bf16>{(const float *)call->from, (bf16 *)call->to});
+        return launch_each<WIDE_VECTOR>(launch, call->n, vector,
+                                        cast_elements<bf16, float>{(const bf16 *)call->from, (float *)call->to});
+    return launch_each<WIDE_VECTOR>(launch, call->n, vector,
+                                    cast_elements<float, bf16>{(const float *)call->from, (bf16 *)call->to});
 }

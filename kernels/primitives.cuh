@@ -92,6 +92,14 @@ __device__ static inline float exp2_fast(float x)
     return y;
 }
 
+/* 1 / x within one unit in the last place (PTX ISA); 1 / inf = 0. */
+__device__ static inline float reciprocal_fast(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 __device__ static inline float shuffle_xor(float value, int mask)
 {
     return __shfl_xor_sync(0xffffffffu, value, mask);

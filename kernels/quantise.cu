@@ -66,7 +66,7 @@ template <int V> __global__ void __launch_bounds__(THREADS) quantise_kernel(quan
 
 template <int V> static cudaError_t quantise(const struct cuda_launch *launch, const struct quantise_call *call)
 {
-    const unsigned blocks = blocks_for(launch, (call->n + V - 1) / V, THREADS);
+    const unsigned blocks = blocks_for(launch, (call->n + V - 1) / V, THREADS, BLOCKS_HELD);
     float *partial = (float *)launch->workspace;
     cudaError_t error =
         launch_kernel(largest_kernel<V>, dim3(blocks), dim3(THREADS), 0, launch->stream, call->n, (const bf16 *)call->x, partial);

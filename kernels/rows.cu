@@ -1,14 +1,14 @@
 /*
  * rows.cu - rows of activations from one place to another: gathered, spread, shared, folded.
  *
- * Variants: a block of threads per row, one element per thread and turn.
- * Bytes: 4 per element moved, 6 where it is added. Limiter: memory bandwidth; accesses are of 2 bytes (neighbours coalesce).
+ * Variants: a block of threads per row and turn; 16-byte accesses where widths and pointers allow, one element at a time
+ * otherwise. Bytes: 4 per element moved, 6 where it is added. Limiter: memory bandwidth.
  */
 #include "kernels/vector.cuh"
 
 enum { ROW_THREADS = 128 };
 
-__global__ void __launch_bounds__(ROW_THREADS) rows_kernel(rows_call call)
+template <int V> __global__ void __launch_bounds__(ROW_THREADS) rows_kernel(rows_call call)
 {
     const int64_t n = call.count && *call.count < call.n ? *call.count : call.n;
     const int64_t share = call.share ? call.share : 1, fold = call.fold ? call.fold : 1;
@@ -17,11 +17,16 @@ __global__ void __launch_bounds__(ROW_THREADS) rows_kernel(rows_call call)
         const int64_t source = call.index && !call.scatter ? other : i / share * fold;
         const bf16 *from = (const bf16 *)call.from + source * call.from_row;
         bf16 *to = (bf16 *)call.to + (call.scatter ? other : i) * call.to_row;
-        for (int64_t k = threadIdx.x; k < call.width; k += ROW_THREADS) {
-            float sum = call.accumulate ? bf16_to_float(to[k]) : 0;
-            for (int64_t j = 0; j < fold; j++)
-                sum += bf16_to_float(from[j * call.from_row + k]);
-            to[k] = bf16_from_float(sum);
+        for (int64_t k = (int64_t)threadIdx.x * V; k < call.width; k += ROW_THREADS * V) {
+            float sum[V] = {}, item[V];
+            if (call.accumulate)
+                load<V>(sum, to + k);
+            for (int64_t j = 0; j < fold; j++) {
+                load<V>(item, from + j * call.from_row + k);
+                for (int e = 0; e < V; e++)
+                    sum[e] += item[e];
+            }
+            store<V>(to + k, sum);
         }
     }
 }
@@ -30,6 +35,9 @@ int rows_cuda(const struct cuda_launch *launch, const struct rows_call *call)
 {
     if (call->n <= 0 || call->width <= 0)
         return cudaSuccess;
-    return launch_kernel(rows_kernel, dim3(blocks_for(launch, call->n * ROW_THREADS, ROW_THREADS)), dim3(ROW_THREADS), 0,
+    const bool vector = call->width % VECTOR == 0 && call->from_row % VECTOR == 0 && call->to_row % VECTOR == 0 &&
+                        aligned(call->from) && aligned(call->to);
+    return launch_kernel(vector ? rows_kernel<VECTOR> : rows_kernel<1>,
+                         dim3(blocks_for(launch, call->n * ROW_THREADS, ROW_THREADS, BLOCKS_IN_TURN)), dim3(ROW_THREADS), 0,
                          launch->stream, *call);
 }

@@ -1,5 +1,8 @@
 /*
- * vector.cuh - loads and stores of V elements at once (16 bytes of bf16 at V = 8), sums over a block, loops over elements.
+ * vector.cuh - loads and stores of V elements at once, sums over a block, loops over elements.
+ *
+ * An access is 16 bytes at V = 8 for bf16 and at V = 4 for fp32. Neighbouring threads then touch neighbouring 16 bytes; two
+ * accesses side by side in one thread would each touch every other half of a 32-byte sector.
  */
 #ifndef MSIM_KERNELS_VECTOR_CUH
 #define MSIM_KERNELS_VECTOR_CUH
@@ -9,7 +12,7 @@ extern "C" {
 }
 #include "kernels/primitives.cuh"
 
-enum { VECTOR = 8, WARP = 32 };
+enum { VECTOR = 8, WIDE_VECTOR = 4, WARP = 32 };
 
 __device__ static inline float bf16_to_float(bf16 value)
 {
@@ -32,6 +35,11 @@ template <int V> __device__ static inline void load(float values[V], const bf16 
             values[2 * i] = float_from_bits(pairs[i] << 16);
             values[2 * i + 1] = float_from_bits(pairs[i] & 0xffff0000u);
         }
+    } else if (V == 4) {
+        const uint64_t packed = *(const uint64_t *)from;
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            values[i] = float_from_bits((uint32_t)(packed >> 16 * i) << 16);
     } else {
 #pragma unroll
         for (int i = 0; i < V; i++)
@@ -61,6 +69,8 @@ template <int V> __device__ static inline void store(bf16 *to, const float value
         packed.x = bf16_pair(values[0], values[1 % V]), packed.y = bf16_pair(values[2 % V], values[3 % V]);
         packed.z = bf16_pair(values[4 % V], values[5 % V]), packed.w = bf16_pair(values[6 % V], values[7 % V]);
         *(uint4 *)to = packed;
+    } else if (V == 4) {
+        *(uint64_t *)to = bf16_pair(values[0], values[1 % V]) | (uint64_t)bf16_pair(values[2 % V], values[3 % V]) << 32;
     } else {
 #pragma unroll
         for (int i = 0; i < V; i++)
@@ -137,22 +147,28 @@ static inline bool aligned(const void *a)
     return (uintptr_t)a % 16 == 0; /* NULL is */
 }
 
-/* Blocks for `n` threads' work: enough to fill the device eight times over, no more. */
-static inline unsigned blocks_for(const struct cuda_launch *launch, int64_t n, int threads)
+/* Blocks of a multiprocessor: as many as it holds at once where each leaves a partial sum; so many more where they are not
+ * alike (how many it holds depends on a kernel's registers) that the last ones to end are few. */
+enum { BLOCKS_HELD = 8, BLOCKS_IN_TURN = 64 };
+
+/* Blocks for `n` threads' work, and no more than `most` for each multiprocessor. */
+static inline unsigned blocks_for(const struct cuda_launch *launch, int64_t n, int threads, int most)
 {
-    int64_t needed = (n + threads - 1) / threads, most = (int64_t)launch->multiprocessors * 8;
-    return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
+    const int64_t needed = (n + threads - 1) / threads, all = (int64_t)launch->multiprocessors * most;
+    return (unsigned)(needed < 1 ? 1 : needed < all ? needed : all);
 }
 
-template <class Operation> static cudaError_t launch_each(const struct cuda_launch *launch, int64_t n, bool vector, Operation op)
+template <int V = VECTOR, class Operation>
+static cudaError_t launch_each(const struct cuda_launch *launch, int64_t n, bool vector, Operation op)
 {
     enum { THREADS = 256 };
     if (n <= 0)
         return cudaSuccess;
     if (vector)
-        return launch_kernel(each_element<VECTOR, Operation>, blocks_for(launch, (n + VECTOR - 1) / VECTOR, THREADS), THREADS, 0,
+        return launch_kernel(each_element<V, Operation>, blocks_for(launch, (n + V - 1) / V, THREADS, BLOCKS_IN_TURN), THREADS, 0,
                              launch->stream, n, op);
-    return launch_kernel(each_element<1, Operation>, blocks_for(launch, n, THREADS), THREADS, 0, launch->stream, n, op);
+    return launch_kernel(each_element<1, Operation>, blocks_for(launch, n, THREADS, BLOCKS_IN_TURN), THREADS, 0, launch->stream,
+                         n, op);
 }
 
 #endif

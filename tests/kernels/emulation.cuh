@@ -183,6 +183,11 @@ static inline float exp2_fast(float x)
     return exp2f(x);
 }
 
+static inline float reciprocal_fast(float x)
+{
+    return 1 / x;
+}
+
 template <class Number> static inline Number shuffle_xor(Number value, int mask)
 {
     const unsigned char *lanes = emulation::warp_exchange(&value, sizeof value);
