@@ -28,6 +28,7 @@ struct prober {
     void *buffers[PROBE_BUFFERS], *flush;
     double *shared; /* device memory: numbers that ranks tell one another */
     double *times;  /* [n_cases][BATCHES], own, in the end the mean over ranks */
+    uint64_t turn;  /* of calls */
     enum status status;
     struct diags diags;
 };
@@ -38,6 +39,7 @@ static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 {
     struct kernel_call call = probe_case_place(c, p->buffers, device_element_bytes(p->device));
     bool backward = call.kernel == KERNEL_ATTENTION_BACKWARD;
+    probe_case_turn(&call, p->cases.weight_bytes, device_element_bytes(p->device), p->turn++);
     if ((backward || call.kernel == KERNEL_ATTENTION_FORWARD) &&
         p->device->api->attention_workspace(p->device, &call.attention, backward))
         call.attention.workspace = p->buffers[6];
@@ -226,6 +228,12 @@ static void allocate(struct prober *p, size_t bytes, void **memory)
         p->status = p->device->api->memory_new(p->device, bytes, memory, &p->diags);
 }
 
+static size_t buffer_bytes(const struct prober *p, int which)
+{
+    const struct probe_cases *cases = &p->cases;
+    return probe_holds_weights(which) && cases->weight_bytes > cases->buffer_bytes ? cases->weight_bytes : cases->buffer_bytes;
+}
+
 static size_t shared_bytes(const struct prober *p)
 {
     size_t times = (size_t)p->cases.n_items * BATCHES;
@@ -246,7 +254,7 @@ static void prober_open(struct prober *p)
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX && p->status == STATUS_OK; i++)
         p->status = api->event_new(p->device, &p->events[i], &p->diags);
     for (int b = 0; b < PROBE_BUFFERS; b++)
-        allocate(p, p->cases.buffer_bytes, &p->buffers[b]);
+        allocate(p, buffer_bytes(p, b), &p->buffers[b]);
     if (p->options->flush_bytes)
         allocate(p, p->options->flush_bytes, &p->flush);
     allocate(p, shared_bytes(p), (void **)&p->shared);
@@ -265,7 +273,7 @@ static void prober_close(struct prober *p)
         api->stream_free(p->beside);
     api->stream_free(p->stream);
     for (int b = 0; b < PROBE_BUFFERS; b++)
-        api->memory_free(p->device, p->buffers[b], p->cases.buffer_bytes);
+        api->memory_free(p->device, p->buffers[b], buffer_bytes(p, b));
     api->memory_free(p->device, p->flush, p->options->flush_bytes);
     api->memory_free(p->device, p->shared, shared_bytes(p));
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
@@ -281,8 +289,9 @@ static void fill(struct prober *p, int which)
     enum { PIECE = 1 << 20 };
     void *piece = memory_new(1, PIECE);
     probe_buffer_fill(piece, PIECE, device_element_bytes(p->device), which);
-    for (size_t at = 0; at < p->cases.buffer_bytes && p->status == STATUS_OK; at += PIECE) {
-        size_t part = p->cases.buffer_bytes - at < PIECE ? p->cases.buffer_bytes - at : PIECE;
+    size_t bytes = buffer_bytes(p, which);
+    for (size_t at = 0; at < bytes && p->status == STATUS_OK; at += PIECE) {
+        size_t part = bytes - at < PIECE ? bytes - at : PIECE;
         p->status = p->device->api->copy_in(p->stream, (char *)p->buffers[which] + at, piece, part, &p->diags);
     }
     if (p->status == STATUS_OK)

@@ -12,6 +12,8 @@
  * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. On a CPU waking
  * threads is most of that.
  *
+ * The products of a job take the weights of one layer after the other, which in a step come from memory.
+ *
  * Sizes and operands are those of a job, when one is given (the matrices, sequences and vocabulary of one rank, with biases where
  * they are), and a ladder of sizes otherwise.
  *

@@ -31,6 +31,7 @@ struct probe_cases {
     int n_items;
     size_t capacity;
     size_t buffer_bytes;  /* the largest operand of any case */
+    size_t weight_bytes;  /* of all layers here: as much lies between two uses of a matrix; 0: nothing does */
     size_t element_bytes; /* of activations */
 };
 
@@ -78,5 +79,9 @@ int64_t probe_routing_integers(const struct probe_routing *routing);
 void probe_routing_fill(const struct probe_routing *routing, int32_t *integers);
 /* Point the operands of a case's call to buffers. */
 struct kernel_call probe_case_place(const struct probe_case *c, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
+/* Whether a buffer holds weights or their gradients: then it has weight_bytes. */
+bool probe_holds_weights(int buffer);
+/* Give a product the weights of the `turn`-th layer, of as many as fit those buffers. */
+void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn);
 
 #endif

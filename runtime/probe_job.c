@@ -210,12 +210,21 @@ static struct job_probe job_probe_of(const struct probe_options *options, struct
     return j;
 }
 
+/* Enough for the caches of any device here: more is not told from it. */
+static size_t weight_bytes_of(const struct job_probe *j, int64_t layer_parameters)
+{
+    const double most = 64 << 20;
+    double all = j->layers * (double)layer_parameters * sizeof(float);
+    return (size_t)(all < most ? all : most);
+}
+
 void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases)
 {
     struct job_probe j = job_probe_of(options, cases);
     const struct shape *s = &j.s;
     struct probe_layer layer = layer_of(&j);
     int64_t parameters = s->hidden * (s->qkv_width + s->query_width + s->up_width + s->ffn);
+    cases->weight_bytes = weight_bytes_of(&j, parameters);
     add_job_products(&j);
     add_job_attention(&j);
     probe_add_norms(cases, &layer, s->parallel_block ? 1 : 0.5);

@@ -3,7 +3,7 @@
 
 #include "runtime/probe_cases.h"
 
-enum { TOKENS = 0, SECOND_MOMENTS = 6 }; /* buffers that not every number suits */
+enum { TOKENS = 0, WEIGHTS = 2, WEIGHT_GRADIENTS = 5, SECOND_MOMENTS = 6 }; /* buffers that not every number suits */
 
 void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which)
 {
@@ -45,10 +45,10 @@ typedef void *const buffers[PROBE_BUFFERS];
 static void place_linear(struct linear_call *c, bool extras, buffers b)
 {
     c->x = b[1];
-    c->w = b[2];
+    c->w = b[WEIGHTS];
     c->y = c->dx = b[3];
     c->dy = b[4];
-    c->dw = b[5];
+    c->dw = b[WEIGHT_GRADIENTS];
     c->bias = extras ? b[2] : NULL;
     c->dbias = extras ? b[7] : NULL;
 }
@@ -193,6 +193,24 @@ static void place_routing(struct kernel_call *call, const struct probe_routing *
         call->combine.dgate = b[7];
         break;
     }
+}
+
+bool probe_holds_weights(int buffer)
+{
+    return buffer == WEIGHTS || buffer == WEIGHT_GRADIENTS;
+}
+
+void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn)
+{
+    struct linear_call *c = &call->linear;
+    bool product = call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
+                   call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
+    size_t elements = product ? (size_t)(c->in * c->out) : 0, places = elements ? weight_bytes / sizeof(float) / elements : 0;
+    if (places < 2)
+        return;
+    size_t skipped = turn % places * elements;
+    c->w = (const char *)c->w + skipped * element_bytes;
+    c->dw += skipped;
 }
 
 struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PROBE_BUFFERS], size_t element_bytes)
