@@ -12,7 +12,7 @@
  * query-key pair where one pass needs 10. A warp owns 16 rows; p and ds stay in registers. The next tiles arrive while the
  * current are used. Variants: head dimension 64 and 128; grouped queries; a window. Bytes: qkv, out, dout, dqkv once, and tiles
  * again from the second-level cache. Expected limiter: shared-memory reads of operands (each is used for one 16-row product),
- * then mma.sync issue.
+ * then mma.sync issue. On sm_90 attention_backward_hopper.cu takes the two passes, unless the launch asks for portable kernels.
  */
 #include "kernels/attention_tile.cuh"
 
@@ -34,12 +34,6 @@ template <int D> struct tiles {
 template <int D> static size_t shared_bytes(void)
 {
     return (2 + 2 * STAGES) * ROWS * D * sizeof(bf16) + 2 * STAGES * ROWS * sizeof(float);
-}
-
-/* `distance`: key minus query. */
-__device__ static inline bool sees(int distance, int window)
-{
-    return distance <= 0 && (window <= 0 || distance > -window);
 }
 
 /* delta[batch, heads, seq_len]; a row of D / 8 lanes, 8 elements each. */
@@ -78,21 +72,6 @@ __device__ static inline void load_queries(const attention_call &call, const til
     }
 }
 
-/* Scores of 16 keys x 64 queries become weights p, and dp becomes ds. distance: this lane's first key minus its first query. */
-__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, int distance,
-                                              int window, float scale)
-{
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int column = 8 * n + threadIdx.x % 4 * 2 + i % 2;
-            const bool seen = sees(distance + i / 2 * 8 - 8 * n - i % 2, window);
-            p[n][i] = seen ? exp2_fast(p[n][i] * scale - lse[column]) : 0;
-            ds[n][i] = p[n][i] * (ds[n][i] - delta[column]);
-        }
-}
-
 template <int D>
 __global__ void __launch_bounds__(ATTENTION_THREADS) keys_kernel(attention_call call, float scale, float plain_scale)
 {
@@ -124,8 +103,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) keys_kernel(attention_call 
         uint32_t operand[1][ROWS / 16][4];
         multiply_rows<D, 1, N_TILES>(p, t.kept[0], warp_row, q_tile);
         multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, dout_tile);
-        weights_of_keys(p[0], ds[0], t.lse + stage * ROWS, t.delta + stage * ROWS,
-                        (int)(first_key - query) + warp_row + lane / 4 - lane % 4 * 2, (int)call.window, scale);
+        weights_of_keys<N_TILES>(p[0], ds[0], t.lse + stage * ROWS, t.delta + stage * ROWS,
+                                 (int)(first_key - query) + warp_row + lane / 4 - lane % 4 * 2, (int)call.window, scale);
         operand_of<N_TILES>(operand[0], p[0]);
         multiply_columns<D, 1, ROWS / 16>(dv, operand, dout_tile);
         operand_of<N_TILES>(operand[0], ds[0]);
@@ -148,20 +127,6 @@ __device__ static inline void load_keys(const attention_call &call, const tiles<
     load_tile<D, ROWS>(t.passing[1] + stage * ROWS * D, qkv + rows.v, rows.stride, call.seq_len - key);
 }
 
-/* Scores s of 16 queries x 64 keys and dp become ds, in place of dp. distance: this lane's first key minus its first query. */
-__device__ static inline void weights_of_queries(float (*s)[4], float (*ds)[4], const float lse[2], const float delta[2],
-                                                 int distance, int window, float scale)
-{
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window);
-            const float p = seen ? exp2_fast(s[n][i] * scale - lse[i / 2]) : 0;
-            ds[n][i] = p * (ds[n][i] - delta[i / 2]);
-        }
-}
-
 template <int D>
 __global__ void __launch_bounds__(ATTENTION_THREADS) queries_kernel(attention_call call, float scale, float plain_scale)
 {
@@ -173,11 +138,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) queries_kernel(attention_ca
     const int64_t first_key = seen / ROWS * ROWS, steps = (end - first_key + ROWS - 1) / ROWS;
     const int lane = threadIdx.x % WARP, warp_row = threadIdx.x / WARP * 16;
     float dq[1][D / 8][4] = {}, lse[2], delta[2];
-    for (int half = 0; half < 2; half++) {
-        const int64_t query = first_query + warp_row + lane / 4 + 8 * half;
-        lse[half] = query < call.seq_len ? call.log_sum_exp[rows.statistics + query] * LOG2_E : INFINITY;
-        delta[half] = query < call.seq_len ? ((const float *)call.workspace)[rows.statistics + query] : 0;
-    }
+    statistics_of_rows(call, rows.statistics, first_query + warp_row + lane / 4, lse, delta);
 
     load_tile<D, ROWS>(t.kept[0], (const bf16 *)call.qkv + rows.q + first_query * rows.stride, rows.stride, limit);
     load_tile<D, ROWS>(t.kept[1], (const bf16 *)call.dout + rows.out + first_query * rows.out_stride, rows.out_stride, limit);
@@ -196,8 +157,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) queries_kernel(attention_ca
         uint32_t operand[1][ROWS / 16][4];
         multiply_rows<D, 1, N_TILES>(s, t.kept[0], warp_row, k_tile);
         multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, v_tile);
-        weights_of_queries(s[0], ds[0], lse, delta, (int)(key - first_query) - warp_row - lane / 4 + lane % 4 * 2,
-                           (int)call.window, scale);
+        weights_of_queries<N_TILES>(s[0], ds[0], lse, delta, (int)(key - first_query) - warp_row - lane / 4 + lane % 4 * 2,
+                                    (int)call.window, scale);
         operand_of<N_TILES>(operand[0], ds[0]);
         multiply_columns<D, 1, ROWS / 16>(dq, operand, k_tile);
         __syncthreads();
@@ -214,11 +175,18 @@ template <int D> static cudaError_t backward(const struct cuda_launch *launch, c
     const float plain_scale = 1 / sqrtf((float)D), scale = LOG2_E * plain_scale;
     const size_t shared = shared_bytes<D>();
     const dim3 threads(ATTENTION_THREADS);
-    cudaError_t error = allow_shared(keys_kernel<D>, shared);
+    cudaError_t error =
+        launch_kernel(delta_kernel<D>, dim3((unsigned)((n + items - 1) / items)), threads, 0, launch->stream, *call);
+    if (error == cudaSuccess && !launch->portable) {
+        error = (cudaError_t)attention_backward_hopper_cuda(launch, call);
+        if (error != cudaErrorNotSupported)
+            return error;
+        error = cudaSuccess;
+    }
+    if (error == cudaSuccess)
+        error = allow_shared(keys_kernel<D>, shared);
     if (error == cudaSuccess)
         error = allow_shared(queries_kernel<D>, shared);
-    if (error == cudaSuccess)
-        error = launch_kernel(delta_kernel<D>, dim3((unsigned)((n + items - 1) / items)), threads, 0, launch->stream, *call);
     if (error == cudaSuccess)
         error = launch_kernel(keys_kernel<D>, dim3(blocks, (unsigned)call->kv_heads, (unsigned)call->batch), threads, shared,
                               launch->stream, *call, scale, plain_scale);

@@ -28,7 +28,8 @@ enum {
     FIRST_TURN = 1,                      /* named barriers: whose turn it is to issue products, */
     FIRST_ALONE = FIRST_TURN + CONSUMERS /* and each warpgroup's own */
 };
-static_assert((PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS) * WARPGROUP <= 65536, "registers of a multiprocessor");
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= (1 + CONSUMERS) * entry_registers(THREADS),
+              "warpgroups wait for registers that never come");
 
 /* What a block holds in shared memory, from the first multiple of EIGHT_ROWS_BYTES on. */
 template <int D> struct forward_shared {

@@ -179,6 +179,54 @@ __device__ static inline void finish_rows(float *log_sum_exp, int64_t query, int
     }
 }
 
+/* `distance`: key minus query. */
+__device__ static inline bool sees(int distance, int window)
+{
+    return distance <= 0 && (window <= 0 || distance > -window);
+}
+
+/* Scores of 16 keys x 8 N queries become weights p, and dp becomes ds. distance: this lane's first key minus its first query. */
+template <int N>
+__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, int distance,
+                                              int window, float scale)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int column = 8 * n + threadIdx.x % 4 * 2 + i % 2;
+            const bool seen = sees(distance + i / 2 * 8 - 8 * n - i % 2, window);
+            p[n][i] = seen ? exp2_fast(p[n][i] * scale - lse[column]) : 0;
+            ds[n][i] = p[n][i] * (ds[n][i] - delta[column]);
+        }
+}
+
+/* Scores s of 16 queries x 8 N keys and dp become ds, in place of dp. distance: this lane's first key minus its first query. */
+template <int N>
+__device__ static inline void weights_of_queries(float (*s)[4], float (*ds)[4], const float lse[2], const float delta[2],
+                                                 int distance, int window, float scale)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window);
+            const float p = seen ? exp2_fast(s[n][i] * scale - lse[i / 2]) : 0;
+            ds[n][i] = p * (ds[n][i] - delta[i / 2]);
+        }
+}
+
+/* Log-sum-exp, in base 2, and delta of a lane's queries, `query` and 8 on. Beyond the end every weight is exp(-inf). */
+__device__ static inline void statistics_of_rows(const attention_call &call, int64_t statistics, int64_t query, float lse[2],
+                                                 float delta[2])
+{
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = query + 8 * half;
+        lse[half] = row < call.seq_len ? call.log_sum_exp[statistics + row] * LOG2_E : INFINITY;
+        delta[half] = row < call.seq_len ? ((const float *)call.workspace)[statistics + row] : 0;
+    }
+}
+
 /* 16 rows of an accumulator, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory in 16-byte
  * pieces by way of `tile` rows that no other warp uses. Rows at and beyond `limit` are not written. */
 template <int D>

@@ -33,9 +33,10 @@ struct cuda_launch {
 
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags) MUST_CHECK;
 
-/* Whether the current device computes this call's forward pass with sm_90a's own instructions, where the launch does not ask for
- * portable kernels. */
+/* Whether the current device computes this call with sm_90a's own instructions, where the launch does not ask for portable
+ * kernels. */
 bool attention_forward_has_hopper(const struct attention_call *call);
+bool attention_backward_has_hopper(const struct attention_call *call);
 
 /* Bytes of attention_call.workspace on a CUDA device: one float per row and head, backward only. */
 size_t attention_cuda_workspace(const struct attention_call *call, bool backward);

@@ -15,6 +15,7 @@ int attention_forward_cuda(const struct cuda_launch *launch, const struct attent
 /* cudaErrorNotSupported: the device, its driver or the build has no such kernel. */
 int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call);
+int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 int activation_forward_cuda(const struct cuda_launch *launch, const struct activation_call *call);
 int activation_backward_cuda(const struct cuda_launch *launch, const struct activation_call *call);
 int add_cuda(const struct cuda_launch *launch, const struct add_call *call);

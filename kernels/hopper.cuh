@@ -190,6 +190,17 @@ template <int N> __device__ void wgmma_shared(float (*d)[4], uint64_t a, uint64_
 /* d[N / 8][4] += a b: a from registers, b from shared memory with its N columns contiguous. */
 template <int N> __device__ void wgmma_registers(float (*d)[4], const uint32_t a[4], uint64_t b);
 
+template <> __device__ inline void wgmma_shared<64>(float (*d)[4], uint64_t a, uint64_t b, bool accumulate)
+{
+    asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
+                 "%32, %33, accumulate, 1, 1, 0, 0;\n}"
+                 : ACCUMULATORS(0), ACCUMULATORS(4)
+                 : "l"(a), "l"(b), "r"((int)accumulate));
+}
+
 template <> __device__ inline void wgmma_shared<128>(float (*d)[4], uint64_t a, uint64_t b, bool accumulate)
 {
     asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %66, 0;\n"

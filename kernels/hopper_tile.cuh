@@ -13,6 +13,13 @@
 
 enum { BOX = 64, BOX_ROW_BYTES = BOX * sizeof(bf16), BOX_BYTES = BOX * BOX_ROW_BYTES, EIGHT_ROWS_BYTES = 8 * BOX_ROW_BYTES };
 
+/* Registers of each thread where one block has a multiprocessor, as the compiler gives them; setmaxnreg can only divide those
+ * anew. */
+static constexpr int entry_registers(int threads)
+{
+    return 65536 / threads / 8 * 8;
+}
+
 #ifdef MSIM_HOPPER
 
 /* PTX ISA, matrix descriptor: bits 13-0 start address, 29-16 leading dimension byte offset, 45-32 stride dimension byte offset,

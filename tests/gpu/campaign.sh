@@ -294,21 +294,21 @@ if [ -s "$out/kernel_time.csv" ]; then
 fi
 if [ -s "$out/kernel_time.csv" ] && [ -s "$out/yardsticks.csv" ]; then
     echo
-    echo "attention forward, TFLOP/s: ours by wgmma and by mma.sync, FlashAttention, cuDNN; the faster of ours over cuDNN (aim 0.6, then 1)"
+    echo "attention, TFLOP/s: ours by wgmma and by mma.sync, FlashAttention, cuDNN; the faster of ours over cuDNN (aim 0.6, then 1)"
     awk -F, '
         $1 == "op" || /^#/ || $2 == "op" { next }
-        FILENAME ~ /yardsticks/ { if ($1 == "attention_forward") { split($3, s, " "); rate[s[1] s[2] s[4], $2] = $5 } next }
-        $2 == "attention_forward" {
-            n = split($3, s, " "); key = s[1] s[2] s[4]
+        FILENAME ~ /yardsticks/ { if ($1 ~ /^attention/) { split($3, s, " "); rate[$1 s[1] s[2] s[4], $2] = $5 } next }
+        $2 ~ /^attention/ {
+            n = split($3, s, " "); key = $2 s[1] s[2] s[4]
             if (s[5] != "window=0" || !((key, "cudnn") in rate || (key, "flash") in rate)) next
             if (split(s[3], heads, "[=/]") == 3 && heads[2] != heads[3]) next
-            if (!(key in named)) { named[key] = s[1] " " s[2] " " s[4]; order[++keys] = key }
+            if (!(key in named)) { named[key] = $2 " " s[1] " " s[2] " " s[4]; order[++keys] = key }
             rate[key, s[n]] = $10
         }
         END {
             for (i = 1; i <= keys; i++) {
                 k = order[i]; best = rate[k, "wgmma"] > rate[k, "mma.sync"] ? rate[k, "wgmma"] : rate[k, "mma.sync"]
-                printf "%-28s %8.1f %8.1f %8.1f %8.1f  %s\n", named[k], rate[k, "wgmma"], rate[k, "mma.sync"], rate[k, "flash"],
+                printf "%-44s %8.1f %8.1f %8.1f %8.1f  %s\n", named[k], rate[k, "wgmma"], rate[k, "mma.sync"], rate[k, "flash"],
                     rate[k, "cudnn"], (rate[k, "cudnn"] > 0 ? sprintf("%.2f", best / rate[k, "cudnn"]) : "-")
             }
         }' "$out/yardsticks.csv" "$out/kernel_time.csv" | tee "$out/attention.txt"

@@ -91,6 +91,7 @@ int main(int argc, char **argv)
     if (!launch.portable && first <= N_KERNELS) {
         launch.portable = true;
         failed |= !check_kernel(&launch, KERNEL_ATTENTION_FORWARD, seeds, most);
+        failed |= !check_kernel(&launch, KERNEL_ATTENTION_BACKWARD, seeds, most);
     }
     gpu_close(&launch);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -331,11 +331,12 @@ static double pairs(int64_t s, int64_t window)
 }
 
 /* By the kernel made for the architecture, where there is one, and by the portable one: the sizes end with the instruction. */
-static void time_attention_forward(struct bench *b, const char *sizes, const struct kernel_call *call, double bytes, double flops)
+static void time_both_ways(struct bench *b, const char *sizes, const struct kernel_call *call, bool hopper, double bytes,
+                           double flops)
 {
     char text[128];
     const bool portable = b->launch.portable;
-    if (!portable && attention_forward_has_hopper(&call->attention)) {
+    if (!portable && hopper) {
         snprintf(text, sizeof text, "%s wgmma", sizes);
         time_kernel(b, text, call, bytes, flops);
     }
@@ -365,9 +366,9 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
                                .dqkv = bf16s(b, t * row),
                                .workspace = floats(b, t * heads)};
     struct kernel_call call = {.kernel = KERNEL_ATTENTION_FORWARD, .attention = a};
-    time_attention_forward(b, sizes, &call, 2.0 * (double)(t * (row + out)), flops);
+    time_both_ways(b, sizes, &call, attention_forward_has_hopper(&a), 2.0 * (double)(t * (row + out)), flops);
     call.kernel = KERNEL_ATTENTION_BACKWARD; /* on what the forward pass left */
-    time_kernel(b, sizes, &call, 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
+    time_both_ways(b, sizes, &call, attention_backward_has_hopper(&a), 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
 }
 
 /* Random numbers as e4m3 with their scale. */
