@@ -85,8 +85,10 @@ __device__ static inline void bring_passing(backward_shared<D> *shared, int tile
     copy_tile<D, PASSING>(shared->passing[tile][stage], map, column, row, batch, &shared->here[stage]);
 }
 
+/* A warp is done with a buffer, its statistics too; the other warps say so for themselves. */
 __device__ static inline void release(uint64_t *used)
 {
+    warp_barrier();
     if (threadIdx.x % WARP == 0)
         barrier_arrive(used);
 }

@@ -60,14 +60,19 @@ static inline cudaError_t tensor_map_make(tensor_map *map, const void *base, int
     return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* Whether the code that this device would run takes blocks of so many threads. */
+/* Whether the current device has these instructions, and its code of the kernel is the one that uses them. */
 template <class... Parameters> static bool kernel_takes(void (*kernel)(Parameters...), int threads)
 {
     cudaFuncAttributes attributes;
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)kernel);
+    int device, major = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error == cudaSuccess && major == 9)
+        error = cudaFuncGetAttributes(&attributes, (const void *)kernel);
     if (error != cudaSuccess)
         (void)cudaGetLastError();
-    return error == cudaSuccess && attributes.maxThreadsPerBlock >= threads;
+    return error == cudaSuccess && major == 9 && attributes.maxThreadsPerBlock >= threads;
 }
 
 #ifdef MSIM_HOPPER

@@ -110,10 +110,11 @@ struct box {
 static std::vector<box> boxes; /* under way, in the order of their issue */
 
 /* Bits 4-6, 4-5 or 4 of an address xor those three above. */
+static const uint32_t swizzle_bits[] = {0, 0x70, 0x30, 0x10};
+
 static uint32_t swizzled(uint32_t address, enum swizzle swizzle)
 {
-    static const uint32_t bits[] = {0, 0x70, 0x30, 0x10};
-    return address ^ (address >> 3 & bits[swizzle]);
+    return address ^ (address >> 3 & swizzle_bits[swizzle]);
 }
 
 static void carry_out(const box &b)
@@ -232,6 +233,8 @@ static float element_of(uint64_t descriptor, bool wide_contiguous, uint32_t wide
                    stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
     if (descriptor >> 49 & 7)
         fail("wgmma: base offsets are not emulated");
+    if (start >> 3 & swizzle_bits[swizzle])
+        fail("wgmma: a matrix begins inside of the swizzle's pattern, and its descriptor has no base offset");
     const uint32_t at = swizzled(start + element_offset(swizzle, wide_contiguous, leading, stride, wide, k), swizzle);
     if (at >= 1u << ADDRESS_BITS || at < WINDOW || at - WINDOW + 2 > MOST_SHARED)
         fail("wgmma: a descriptor leads outside of shared memory");
