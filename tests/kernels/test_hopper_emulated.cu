@@ -178,13 +178,16 @@ static bool trial_is_right(const trial &t)
     return true;
 }
 
+/* Right where copies and products agree and only there. */
 START_TEST(products_in_every_swizzle)
 {
-    for (int written = 0; written < 4; written++)
-        for (int read = 0; read < 4; read++)
-            ck_assert_msg(trial_is_right({_i == 1, (enum swizzle)written, (enum swizzle)read, 0, 0, NO_MISTAKE}) ==
-                              (written == read),
-                          "written %d, read %d", written, read);
+    for (int w = 0; w < 4; w++)
+        for (int r = 0; r < 4; r++) {
+            const enum swizzle written = (enum swizzle)w, read = (enum swizzle)r;
+            if (_i == 1 && width_of(read) > 2 * width_of(written))
+                continue; /* refused: steps of k begin inside of the pattern */
+            ck_assert_msg(trial_is_right({_i == 1, written, read, 0, 0, NO_MISTAKE}) == (w == r), "written %d, read %d", w, r);
+        }
 }
 END_TEST
 
@@ -264,15 +267,31 @@ static void run_attention(struct kernel_case *c, struct kernel_run *result, bool
     kernel_run_fetch(result);
 }
 
+/* A case of few heads, long or short: the emulation takes its time. */
+static void draw_attention_case(struct kernel_case *c, enum kernel kernel, int seed)
+{
+    const bool is_long = seed % 2;
+    for (uint64_t i = (uint64_t)seed;; i += 100) {
+        struct random_stream random = random_stream_named(i, 52, 0), again = random;
+        kernel_case_draw(c, KERNEL_ATTENTION_FORWARD, &random,
+                         is_long ? 350 : 100); /* sizes are drawn first, whatever the kernel */
+        const int64_t heads = c->call.attention.batch * c->call.attention.heads, seq_len = c->call.attention.seq_len;
+        kernel_case_free(c);
+        if (heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
+            kernel_case_draw(c, kernel, &again, is_long ? 350 : 100);
+            return;
+        }
+    }
+}
+
 /* Sequences of up to 700: every buffer is filled three times. Late copies and early ones give the same bits; the kernel of other
  * architectures gives the same numbers. */
 static void check_attention(enum kernel kernel, int seed)
 {
-    struct random_stream random = random_stream_named((uint64_t)seed, 52, 0);
     struct kernel_case c;
     struct kernel_run late, early, portable;
     char why[200] = "";
-    kernel_case_draw(&c, kernel, &random, seed % 2 ? 350 : 130);
+    draw_attention_case(&c, kernel, seed);
     run_attention(&c, &late, false);
     emulation::copies_eager = true;
     run_attention(&c, &early, false);
@@ -313,8 +332,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("attention");
     tcase_set_timeout(tcase, 200);
-    tcase_add_loop_test(tcase, attention_forward, 0, 12);
-    tcase_add_loop_test(tcase, attention_backward, 0, 8);
+    tcase_add_loop_test(tcase, attention_forward, 0, 10);
+    tcase_add_loop_test(tcase, attention_backward, 0, 6);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
