@@ -9,6 +9,8 @@
  *
  * Waiting. stream_synchronise asks the stream again and again (spinning 200 us, then sleeping 50 us at a time) and in between
  * lets a watch look after what else may end the wait: the communication backend sets it (cuda_comm.c).
+ * Enqueueing waits in the same way for a stream that is a few hundred commands behind: the driver, whose queue is full at about a
+ * thousand, would keep the host where nobody watches.
  *
  * Time. event_time counts from the epoch mark, with CUDA's resolution of about half a microsecond.
  */
