@@ -262,8 +262,10 @@ experts=${experts//$'\n'/ }
 
 stage kernel_check 90 bash -c 'check_kernels 24 300'
 # A kernel made for one architecture that fails or hangs does not take the rest along.
-if ! grep -q '^attention_forward,.*,ok$' "$out/kernel_check.csv" &&
-    grep -q '^attention_forward portable,.*,ok$' "$out/kernel_check.csv"; then
+only_portable() { # only_portable KERNEL: its portable variant is right and the other is not
+    ! grep -q "^$1,.*,ok\$" "$out/kernel_check.csv" && grep -q "^$1 portable,.*,ok\$" "$out/kernel_check.csv"
+}
+if only_portable attention_forward || only_portable attention_backward; then
     export MSIM_PORTABLE_KERNELS=1
     echo "from here on portable kernels only" | tee -a "$out/summary.txt"
 fi
