@@ -35,11 +35,11 @@ static enum status predict_all(struct invocation *call, struct validation *v)
     return status;
 }
 
-/* Ranks on GPUs have one each, or were probed as they share it. */
+/* Ranks on GPUs have one each, or were probed as they share it. On CPUs a rank's streams are threads: its exchanges take a core
+ * from its computations even where every rank has one. */
 static bool shares_cores(const struct validation *v)
 {
-    return v->devices.kind == DEVICE_CPU && v->devices.n_local == v->devices.n_processes &&
-           v->setup->setting.gpus > probe_cores();
+    return v->devices.kind == DEVICE_CPU && v->devices.n_local == v->devices.n_processes;
 }
 
 static enum status predict(struct invocation *call, struct validation *v)

@@ -1,10 +1,10 @@
 /*
- * validate_shared.c - the prediction for ranks that share the cores of one machine.
+ * validate_shared.c - the prediction for ranks, and streams of a rank, that share the cores of one machine.
  *
- * A simulator's ranks have a device each. Here at most `cores` operations are under way at one time, and the others wait for a
- * core: operations are much shorter than what a scheduler gives a thread at a time, so one that has begun is taken to run to its
- * end at full speed, and cores go to operations in the order in which they become ready. While some ranks wait for others (the
- * ends of a pipeline) those that work have the cores to themselves.
+ * A simulator's ranks have a device each, whose streams run beside each other. Here at most `cores` operations are under way at
+ * one time, and the others wait for a core: operations are much shorter than what a scheduler gives a thread at a time, so one
+ * that has begun is taken to run to its end at full speed, and cores go to operations in the order in which they become ready.
+ * While some ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
  *
  * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; it has ended when the
  * last of them has. Before that nobody needs a core for what an exchange takes whatever it carries: threads are being woken. An
