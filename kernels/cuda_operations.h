@@ -53,6 +53,7 @@ int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call);
 
 /* sum[i] += the sum of i of n columns over `parts` rows, `stride` apart, in an order of their own: the second half of every sum
  * over rows. */
-int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t stride, int64_t n, float *sum);
+int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t stride, int64_t n,
+                     float *sum);
 
 #endif
