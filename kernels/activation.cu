@@ -1,7 +1,7 @@
 /*
  * activation.cu - GeLU (tanh form) and SwiGLU, forward and backward.
  *
- * Variants: 16-byte accesses where the width is a multiple of 8, one element at a time otherwise.
+ * Variants: gate and up in one matrix or apart; 16-byte accesses where the width is a multiple of 8, one element at a time otherwise.
  * Bytes: GeLU 4 t f forward, 6 t f backward; SwiGLU 6 t f and 10 t f. FLOPs: 10 to 25 per element, one exponential.
  * Limiter: memory bandwidth.
  */
@@ -67,19 +67,35 @@ struct gelu_backward {
     }
 };
 
+/* Gate and up of element i of [t, f]: `between` elements from a row's gate to the next one's, f where they are apart. */
+struct gated_rows {
+    const bf16 *gate, *up;
+    int64_t f, between;
+    __device__ int64_t at(int64_t i) const
+    {
+        return i + i / f * (between - f);
+    }
+};
+
+static gated_rows gated_rows_of(const struct activation_call *call, const void *u, const void *gate)
+{
+    const bf16 *packed = (const bf16 *)u;
+    if (call->gate)
+        return {(const bf16 *)gate, packed, call->f, call->f};
+    return {packed, packed + call->f, call->f, 2 * call->f};
+}
+
 struct swiglu_forward {
-    const bf16 *u;
+    gated_rows u;
     bf16 *a;
-    int64_t f;
     row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
         if (!rows.has(i))
             return;
         float gate[V], up[V];
-        const bf16 *at = u + i + i / f * f; /* row * 2 f + column */
-        load<V>(gate, at);
-        load<V>(up, at + f);
+        load<V>(gate, u.gate + u.at(i));
+        load<V>(up, u.up + u.at(i));
         for (int j = 0; j < V; j++)
             up[j] *= gate[j] * sigmoid(gate[j]);
         store<V>(a + i, up);
@@ -87,36 +103,36 @@ struct swiglu_forward {
 };
 
 struct swiglu_backward {
-    const bf16 *u, *da;
-    bf16 *du;
-    int64_t f;
+    gated_rows u;
+    const bf16 *da;
+    bf16 *dgate, *dup;
     row_count rows;
     template <int V> __device__ void run(int64_t i) const
     {
         if (!rows.has(i))
             return;
         float gate[V], up[V], d[V];
-        const int64_t at = i + i / f * f;
-        load<V>(gate, u + at);
-        load<V>(up, u + at + f);
+        const int64_t at = u.at(i);
+        load<V>(gate, u.gate + at);
+        load<V>(up, u.up + at);
         load<V>(d, da + i);
         for (int j = 0; j < V; j++) {
             float s = sigmoid(gate[j]), dgate = d[j] * up[j] * s * (1 + gate[j] * (1 - s));
             up[j] = d[j] * gate[j] * s;
             gate[j] = dgate;
         }
-        store<V>(du + at, gate);
-        store<V>(du + at + f, up);
+        store<V>(dgate + at, gate);
+        store<V>(dup + at, up);
     }
 };
 
 int activation_forward_cuda(const struct cuda_launch *launch, const struct activation_call *call)
 {
     const row_count rows = {call->count, call->f};
-    bool vector = call->f % VECTOR == 0 && aligned(call->u) && aligned(call->a);
+    bool vector = call->f % VECTOR == 0 && aligned(call->u) && aligned(call->gate) && aligned(call->a);
     if (call->gated)
         return launch_each(launch, call->t * call->f, vector,
-                           swiglu_forward{(const bf16 *)call->u, (bf16 *)call->a, call->f, rows});
+                           swiglu_forward{gated_rows_of(call, call->u, call->gate), (bf16 *)call->a, rows});
     return launch_each(launch, call->t * call->f, vector, gelu_forward{(const bf16 *)call->u, (bf16 *)call->a, rows});
 }
 
@@ -124,8 +140,12 @@ int activation_backward_cuda(const struct cuda_launch *launch, const struct acti
 {
     const bf16 *u = (const bf16 *)call->u, *da = (const bf16 *)call->da;
     const row_count rows = {call->count, call->f};
-    bool vector = call->f % VECTOR == 0 && aligned(u) && aligned(da) && aligned(call->du);
-    if (call->gated)
-        return launch_each(launch, call->t * call->f, vector, swiglu_backward{u, da, (bf16 *)call->du, call->f, rows});
+    bool vector = call->f % VECTOR == 0 && aligned(u) && aligned(call->gate) && aligned(da) && aligned(call->du) &&
+                  aligned(call->dgate);
+    if (call->gated) {
+        const gated_rows d = gated_rows_of(call, call->du, call->dgate);
+        return launch_each(launch, call->t * call->f, vector,
+                           swiglu_backward{gated_rows_of(call, call->u, call->gate), da, (bf16 *)d.gate, (bf16 *)d.up, rows});
+    }
     return launch_each(launch, call->t * call->f, vector, gelu_backward{u, da, (bf16 *)call->du, rows});
 }

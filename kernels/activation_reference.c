@@ -26,24 +26,41 @@ static int64_t rows_of(const struct activation_call *call)
     return call->count ? *call->count : call->t;
 }
 
+/* Element i of a row of gate and of up among `u` and `gate`, or of their gradients. */
+struct gated {
+    float *gate, *up;
+};
+
+static struct gated gated_at(const struct activation_call *call, const void *u, const void *gate, int64_t row, int64_t i)
+{
+    float *packed = (float *)u + row * 2 * call->f + i;
+    if (!call->gate)
+        return (struct gated){packed, packed + call->f};
+    return (struct gated){(float *)gate + row * call->f + i, (float *)u + row * call->f + i};
+}
+
 void activation_forward_reference(const struct activation_call *call)
 {
     const float *u = call->u;
     float *a = call->a;
     for (int64_t row = 0; row < rows_of(call); row++)
         for (int64_t i = 0; i < call->f; i++) {
-            const float *at = u + row * call->f * (call->gated ? 2 : 1) + i;
-            a[row * call->f + i] = (float)(call->gated ? at[0] * sigmoid(at[0]) * at[call->f] : gelu(at[0]));
+            int64_t at = row * call->f + i;
+            if (!call->gated) {
+                a[at] = (float)gelu(u[at]);
+                continue;
+            }
+            struct gated g = gated_at(call, call->u, call->gate, row, i);
+            a[at] = (float)(*g.gate * sigmoid(*g.gate) * *g.up);
         }
 }
 
 static void gated_backward(const struct activation_call *call, int64_t row, int64_t i)
 {
-    const float *at = (const float *)call->u + row * 2 * call->f + i;
-    float *du = (float *)call->du + row * 2 * call->f + i;
-    double gate = at[0], up = at[call->f], da = ((const float *)call->da)[row * call->f + i], s = sigmoid(gate);
-    du[0] = (float)(da * up * s * (1 + gate * (1 - s)));
-    du[call->f] = (float)(da * gate * s);
+    struct gated g = gated_at(call, call->u, call->gate, row, i), d = gated_at(call, call->du, call->dgate, row, i);
+    double gate = *g.gate, up = *g.up, da = ((const float *)call->da)[row * call->f + i], s = sigmoid(gate);
+    *d.gate = (float)(da * up * s * (1 + gate * (1 - s)));
+    *d.up = (float)(da * gate * s);
 }
 
 void activation_backward_reference(const struct activation_call *call)

@@ -308,7 +308,8 @@ static struct product_call product_new(int64_t m, int64_t n, int64_t k, const vo
 static enum status backward_weight(const struct cuda_launch *launch, const struct linear_call *call, struct diags *diags)
 {
     struct product_call product = product_new(call->out, call->in, call->t, call->dy, call->x, call->dw);
-    product.key.transpose_a = product.key.wide_output = product.key.add = true;
+    product.key.transpose_a = product.key.wide_output = true;
+    product.key.add = !call->overwrite;
     enum status status = product_launch(launch, kernel_name(KERNEL_LINEAR_BACKWARD_WEIGHT), &product, diags);
     if (status != STATUS_OK || !call->dbias)
         return status;

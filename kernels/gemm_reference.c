@@ -58,8 +58,14 @@ void linear_backward_input_reference(const struct linear_call *call)
 
 void linear_backward_weight_reference(const struct linear_call *call)
 {
-    gemm_reference(&(struct gemm_call){
-        .m = call->out, .n = call->in, .k = call->t, .transpose_a = true, .a = call->dy, .b = call->x, .c = call->dw, .beta = 1});
+    gemm_reference(&(struct gemm_call){.m = call->out,
+                                       .n = call->in,
+                                       .k = call->t,
+                                       .transpose_a = true,
+                                       .a = call->dy,
+                                       .b = call->x,
+                                       .c = call->dw,
+                                       .beta = call->overwrite ? 0 : 1});
     if (call->dbias)
         column_sum_reference(&(struct column_sum_call){.t = call->t, .h = call->out, .x = call->dy, .sum = call->dbias});
 }

@@ -99,7 +99,7 @@ struct norm_backward_call {
 /* A linear layer. Weights are [out, in].
  *   forward          y[t, out] = x[t, in] w^T + bias[out], added to y when `accumulate`
  *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
- *   backward weight  dw[out, in] += dy^T x, dbias[out] += column sums of dy */
+ *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy */
 struct linear_call {
     int64_t t, in, out;
     const void *x;    /* forward, backward weight */
@@ -110,7 +110,7 @@ struct linear_call {
     void *dx;         /* backward input */
     float *dw;        /* backward weight */
     float *dbias;     /* backward weight; NULL: none */
-    bool accumulate;
+    bool accumulate, overwrite;
 };
 
 /* Where in its sequence a row is. A rank of context parallelism holds two stretches of every sequence, one early and one late,
@@ -148,7 +148,8 @@ struct attention_call {
     void *workspace;    /* attention_workspace bytes of the device; NULL when that is 0 */
 };
 
-/* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. */
+/* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. Where `gate` is not
+ * NULL the two are apart, [t, f] each: gate and u, backward dgate and du. */
 struct activation_call {
     int64_t t, f;
     bool gated;
@@ -156,6 +157,8 @@ struct activation_call {
     void *a;              /* forward */
     const void *da;       /* backward */
     void *du;             /* backward; may not be u */
+    const void *gate;     /* gated: NULL, or apart */
+    void *dgate;          /* backward, where gate is apart */
     const int32_t *count; /* one number in device memory: only so many of the t rows; NULL: all */
 };
 

@@ -122,6 +122,13 @@ static enum status refuse(struct binder *b, const struct leaf *leaf, const struc
     return STATUS_MISSING;
 }
 
+/* What no operation asks for is done with the step that follows. */
+static void pass_silent(struct binder *b, const struct step_list *list)
+{
+    while (b->at < list->n_items && step_is_silent(&list->items[b->at]))
+        b->at++;
+}
+
 /* The steps of the leaves gathered, from the cursor on. */
 static enum status match_leaves(struct binder *b, struct bound_op *bound)
 {
@@ -129,6 +136,7 @@ static enum status match_leaves(struct binder *b, struct bound_op *bound)
     const struct work_table *works = &b->program->works;
     bound->first = b->at;
     for (size_t i = 0; i < b->leaves.n_items; i++) {
+        pass_silent(b, list);
         const struct leaf *leaf = &b->leaves.items[i];
         const struct step *step = &list->items[b->at];
         bool two = leaf->pipelined && b->at + 1 < list->n_items;
@@ -161,13 +169,14 @@ static bool begins_pair(const struct binder *b, uint32_t i)
            next->pass == op->pass && b->program->works.items[next->work].sequence.pieces > 0;
 }
 
-/* Two steps matched for both become one for each. */
+/* Two steps matched for both become one for each; silent ones before them go with the first. */
 static void divide_pair(struct bound_op *compute, const struct step_list *list)
 {
     struct bound_op *exchange = compute + 1;
-    bool before = list->items[compute->first].exchange;
-    *exchange = (struct bound_op){.first = compute->first + !before, .n = 1};
-    *compute = (struct bound_op){.first = compute->first + before, .n = 1};
+    uint32_t first = compute->first, n = compute->n - 1;
+    bool before = list->items[first + n - 1].exchange;
+    *exchange = before ? (struct bound_op){.first = first, .n = n} : (struct bound_op){.first = first + n, .n = 1};
+    *compute = before ? (struct bound_op){.first = first + n, .n = 1} : (struct bound_op){.first = first, .n = n};
     if (before)
         compute->pairing = PAIRING_AFTER_NEXT;
     else

@@ -1,4 +1,5 @@
 /* ends.c - what stands before the first layer and after the last: embedding, output matrix, loss. */
+#include "model/cost/work.h"
 #include "runtime/rank.h"
 
 /* DeepSeek-V3 (arXiv:2412.19437, section 4.2), for the first 10 T tokens. */
@@ -103,6 +104,77 @@ static void embed_backward_step(struct step_context *c, int ahead)
     drop(c, d);
 }
 
+/* --- the whole vocabulary on every rank, where the loss takes it
+ *
+ * Shares of the vocabulary may differ by one word: each rank sends as many elements as the largest share has, its own standing
+ * at the beginning. */
+
+static bool gathers_logits(const struct rank *rank)
+{
+    return rank->shape.tp > 1 && head_gathers(rank->layout, rank->setting->model);
+}
+
+/* [t, v] that this rank computes with in its loss. */
+struct vocabulary {
+    int64_t first, count;
+};
+
+static struct vocabulary loss_vocabulary(const struct rank *rank)
+{
+    const struct shape *s = &rank->shape;
+    return gathers_logits(rank) ? (struct vocabulary){0, s->vocab} : (struct vocabulary){s->vocab_first, s->vocab_count};
+}
+
+static int64_t largest_share(const struct shape *s)
+{
+    return (s->vocab + s->tp - 1) / s->tp;
+}
+
+/* A rank's columns between its part [t, n] and the whole [t, vocab]. */
+static void move_columns(struct step_context *c, int member, void *part, struct tensor *whole, bool out)
+{
+    const struct shape *s = &c->rank->shape;
+    int64_t first = s->vocab * member / s->tp, n = s->vocab * (member + 1) / s->tp - first;
+    void *columns = (char *)whole->data + (size_t)first * device_element_bytes(c->rank->device);
+    struct kernel_call call = {.kernel = KERNEL_ROWS,
+                               .rows = {.n = s->tokens,
+                                        .width = n,
+                                        .from_row = out ? s->vocab : n,
+                                        .to_row = out ? n : s->vocab,
+                                        .from = out ? columns : part,
+                                        .to = out ? part : columns}};
+    rank_launch(c->rank, c->stream, &call);
+}
+
+static void logits_gather_step(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    int64_t share = s->tokens * largest_share(s);
+    struct tensor *all = activation_new(c, s->tp, share), *whole = activation_new(c, s->tokens, s->vocab);
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
+                                 .element = rank_element(c->rank),
+                                 .in = h->logits->data,
+                                 .out = all->data,
+                                 .count = share,
+                                 .what = "logits"};
+    rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
+    for (int i = 0; i < s->tp; i++)
+        move_columns(c, i, (char *)all->data + (size_t)(i * share) * device_element_bytes(c->rank->device), whole, false);
+    drop(c, &all);
+    drop(c, &h->logits);
+    h->logits = whole;
+}
+
+/* Of the gradient of all logits this rank's products need their columns. */
+static void take_columns(struct step_context *c, struct head_state *h)
+{
+    const struct shape *s = &c->rank->shape;
+    struct tensor *own = activation_new(c, s->tokens, largest_share(s));
+    move_columns(c, s->tp_rank, own->data, h->logits, true);
+    drop(c, &h->logits);
+    h->logits = own;
+}
+
 /* --- output matrix */
 
 static const struct unit_state *output_unit(const struct step_context *c)
@@ -151,7 +223,7 @@ static void final_norm_step(struct step_context *c, struct head_state *h, int ah
 static void logits_step(struct step_context *c, struct head_state *h)
 {
     const struct shape *s = &c->rank->shape;
-    h->logits = activation_new(c, s->tokens, s->vocab_count);
+    h->logits = activation_new(c, s->tokens, gathers_logits(c->rank) ? largest_share(s) : s->vocab_count);
     struct kernel_call call = output_call(c, KERNEL_LINEAR_FORWARD);
     call.linear.x = h->n_full->data;
     call.linear.y = h->logits->data;
@@ -172,10 +244,11 @@ static double loss_scale(const struct rank *rank, int ahead)
 static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, int ahead, enum kernel kernel)
 {
     const struct shape *s = &c->rank->shape;
+    struct vocabulary vocabulary = loss_vocabulary(c->rank);
     return (struct kernel_call){.kernel = kernel,
                                 .logits = {.t = s->tokens,
-                                           .v = s->vocab_count,
-                                           .first = s->vocab_first,
+                                           .v = vocabulary.count,
+                                           .first = vocabulary.first,
                                            .targets = tokens_at(c, ahead + 1),
                                            .logits = h->logits->data,
                                            .max = h->max->data,
@@ -193,7 +266,8 @@ static void vocabulary_reduce(struct step_context *c, struct tensor *tensor, enu
                                  .out = tensor->data,
                                  .count = count,
                                  .what = "cross entropy"};
-    rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
+    if (!gathers_logits(c->rank))
+        rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
 }
 
 static void cross_entropy_step(struct step_context *c, struct head_state *h, int ahead)
@@ -219,6 +293,8 @@ static void cross_entropy_backward_step(struct step_context *c, struct head_stat
     rank_launch(c->rank, c->stream, &call);
     drop(c, &h->max);
     drop(c, &h->sums);
+    if (gathers_logits(c->rank))
+        take_columns(c, h);
 }
 
 static void logits_input_step(struct step_context *c, struct head_state *h)
@@ -233,12 +309,12 @@ static void logits_input_step(struct step_context *c, struct head_state *h)
 
 static void logits_weight_step(struct step_context *c, struct head_state *h)
 {
-    struct kernel_call call = output_call(c, KERNEL_LINEAR_BACKWARD_WEIGHT);
-    call.linear.w = NULL;
-    call.linear.x = h->n_full->data;
-    call.linear.dy = h->logits->data;
-    call.linear.dw = unit_gradients(output_unit(c), output_kind(c));
-    rank_launch(c->rank, c->stream, &call);
+    struct linear_call call = output_call(c, KERNEL_LINEAR_BACKWARD_WEIGHT).linear;
+    call.w = NULL;
+    call.x = h->n_full->data;
+    call.dy = h->logits->data;
+    call.dw = unit_gradients(output_unit(c), output_kind(c));
+    weight_gradient(c, call);
     drop(c, &h->logits);
     drop(c, &h->n_full);
 }
@@ -268,6 +344,7 @@ void ends_step(struct step_context *c, const struct step *step)
     case STEP_FINAL_NORM: final_norm_step(c, h, ahead); break;
     case STEP_HEAD_GATHER: tp_gather(c, h->n, &h->n_full, "input of the output matrix"); break;
     case STEP_LOGITS: logits_step(c, h); break;
+    case STEP_LOGITS_GATHER: logits_gather_step(c, h); break;
     case STEP_CROSS_ENTROPY: cross_entropy_step(c, h, ahead); break;
     case STEP_CROSS_ENTROPY_BACKWARD: cross_entropy_backward_step(c, h, ahead); break;
     case STEP_LOGITS_INPUT: logits_input_step(c, h); break;

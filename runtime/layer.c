@@ -38,6 +38,11 @@ struct product layer_product(const struct layer_context *c, enum parameter_kind 
     return (struct product){.weights = weights, .tokens = c->shape->tokens, .in = in, .out = out};
 }
 
+static const void *product_weights(const struct layer_context *c, const struct product *p)
+{
+    return layer_row(c, (void *)layer_weights(c, p->weights), p->first * p->in);
+}
+
 void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate)
 {
     struct kernel_call call = {.kernel = KERNEL_LINEAR_FORWARD,
@@ -45,8 +50,8 @@ void product_forward(const struct layer_context *c, struct product p, const void
                                           .in = p.in,
                                           .out = p.out,
                                           .x = x,
-                                          .w = layer_weights(c, p.weights),
-                                          .bias = p.biased ? layer_weights(c, p.bias) : NULL,
+                                          .w = product_weights(c, &p),
+                                          .bias = p.biased ? layer_row(c, (void *)layer_weights(c, p.bias), p.first) : NULL,
                                           .y = y,
                                           .accumulate = accumulate}};
     layer_launch(c, &call);
@@ -54,28 +59,101 @@ void product_forward(const struct layer_context *c, struct product p, const void
 
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate)
 {
-    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_INPUT,
-                               .linear = {.t = p.tokens,
-                                          .in = p.in,
-                                          .out = p.out,
-                                          .w = layer_weights(c, p.weights),
-                                          .dy = dy,
-                                          .dx = dx,
-                                          .accumulate = accumulate}};
+    struct kernel_call call = {
+        .kernel = KERNEL_LINEAR_BACKWARD_INPUT,
+        .linear = {
+            .t = p.tokens, .in = p.in, .out = p.out, .w = product_weights(c, &p), .dy = dy, .dx = dx, .accumulate = accumulate}};
     layer_launch(c, &call);
 }
 
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x)
 {
-    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_WEIGHT,
-                               .linear = {.t = p.tokens,
-                                          .in = p.in,
-                                          .out = p.out,
-                                          .x = x,
-                                          .dy = dy,
-                                          .dw = unit_gradients(c->unit, p.weights),
-                                          .dbias = p.biased ? unit_gradients(c->unit, p.bias) : NULL}};
-    layer_launch(c, &call);
+    float *dw = unit_gradients(c->unit, p.weights), *dbias = p.biased ? unit_gradients(c->unit, p.bias) : NULL;
+    weight_gradient(c->step, (struct linear_call){.t = p.tokens,
+                                                  .in = p.in,
+                                                  .out = p.out,
+                                                  .x = x,
+                                                  .dy = dy,
+                                                  .dw = dw ? dw + p.first * p.in : NULL,
+                                                  .dbias = dbias ? dbias + p.first : NULL});
+}
+
+/* --- products of one input */
+
+struct product qkv_product(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    const struct step *step = c->step->step;
+    int64_t keys = (int64_t)s->kv_heads * s->head_dim;
+    struct product p = layer_product(c, PARAMETER_QKV, s->hidden, s->qkv_width);
+    p.bias = PARAMETER_QKV_BIAS;
+    p.biased = s->qkv_bias;
+    if (step->parts == 1)
+        return p;
+    p.out = step->part == 0 ? s->query_width : keys;
+    p.first = step->part == 0 ? 0 : s->query_width + (step->part - 1) * keys;
+    return p;
+}
+
+struct product up_product(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    const struct step *step = c->step->step;
+    struct product p = layer_product(c, PARAMETER_UP, s->hidden, s->up_width / step->parts);
+    p.bias = PARAMETER_UP_BIAS;
+    p.biased = s->linear_bias;
+    p.first = step->part * s->ffn;
+    return p;
+}
+
+struct tensor *product_made(const struct layer_context *c, enum layer_product which, struct product p, struct tensor *x)
+{
+    struct tensor **kept = &c->state->kept[which];
+    if (step_is_silent(c->step->step))
+        return tensor_take(kept);
+    struct tensor *y = layer_tensor(c, p.tokens, p.out);
+    product_forward(c, p, tensor_data(x), tensor_data(y), false);
+    if (c->step->step->kept)
+        *kept = tensor_share(y);
+    return y;
+}
+
+void layer_own(const struct layer_context *c, struct tensor **at)
+{
+    if (!*at || (*at)->references == 1)
+        return;
+    struct tensor *copy = tensor_new(c->rank, (*at)->bytes);
+    layer_launch(c, &(struct kernel_call){.kernel = KERNEL_COPY, .copy = {copy->data, (*at)->data, (*at)->bytes}});
+    layer_drop(c, at);
+    *at = copy;
+}
+
+void part_input(const struct layer_context *c, struct product p, struct tensor *dy, struct tensor **others)
+{
+    const struct step *step = c->step->step;
+    bool joins = c->parallel && *others && step->part == step->parts - 1;
+    struct tensor **d = &c->state->d_parts[step->part];
+    *d = joins ? tensor_take(others) : layer_tensor(c, p.tokens, p.in);
+    product_input(c, p, tensor_data(dy), tensor_data(*d), joins);
+}
+
+struct tensor *parts_sum(const struct layer_context *c)
+{
+    struct tensor **parts = c->state->d_parts;
+    int64_t n = (int64_t)(parts[0]->bytes / device_element_bytes(c->rank->device));
+    for (int i = 1; i < c->step->step->parts; i++) {
+        struct kernel_call call = {
+            .kernel = KERNEL_ADD,
+            .add = {.n = n, .h = n, .a = tensor_data(parts[0]), .b = tensor_data(parts[i]), .y = tensor_data(parts[0])}};
+        layer_launch(c, &call);
+        layer_drop(c, &parts[i]);
+    }
+    return tensor_take(&parts[0]);
+}
+
+struct tensor **part_reduced(const struct layer_context *c, struct tensor **sum)
+{
+    return c->step->step->alone ? &c->state->d_parts[c->step->step->part] : sum;
 }
 
 /* --- kernels beside them */

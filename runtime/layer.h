@@ -32,16 +32,35 @@ void layer_launch(const struct layer_context *c, const struct kernel_call *call)
 /* `rows` rows into a tensor whose rows are `cols` wide. */
 void *layer_row(const struct layer_context *c, void *data, int64_t elements);
 
-/* A linear layer. */
+/* A linear layer, or some rows of its matrix. */
 struct product {
     enum parameter_kind weights, bias;
     bool biased; /* the bias and its gradient belong to this product */
     int64_t tokens, in, out;
+    int64_t first; /* row */
 };
 struct product layer_product(const struct layer_context *c, enum parameter_kind weights, int64_t in, int64_t out);
 void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate);
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
+
+/* Of the step under way: queries, keys and values or one of them; gate and up or one of them. */
+struct product qkv_product(const struct layer_context *c);
+struct product up_product(const struct layer_context *c);
+/* What a product gives, or what was kept of it where the layer is recomputed without it. */
+struct tensor *product_made(const struct layer_context *c, enum layer_product which, struct product p, struct tensor *x);
+/* Before a tensor is changed in place: where it is kept too, *tensor becomes a copy. */
+void layer_own(const struct layer_context *c, struct tensor **tensor);
+static inline bool layer_recomputes(const struct layer_context *c)
+{
+    return c->step->step->recompute;
+}
+/* The gradient of an input that several matrices read: each one's part, and their sum, which is the first one's tensor. In a
+ * parallel block the last one's is added to `others`, what the other branch gave. */
+void part_input(const struct layer_context *c, struct product p, struct tensor *dy, struct tensor **others);
+struct tensor *parts_sum(const struct layer_context *c);
+/* Part or sum, whichever the exchange under way is of. */
+struct tensor **part_reduced(const struct layer_context *c, struct tensor **sum);
 
 void layer_activation(const struct layer_context *c, struct activation_call call, bool backward);
 /* y = a + b, with a row `bias` (NULL: none) beside; [L, h]. Nothing where there is no b. */

@@ -59,10 +59,36 @@ static int64_t kv_width(const struct shape *s)
 
 /* --- rotary embedding and norms of heads */
 
+/* Queries, keys and values that come from products of their own are packed before anything reads them. */
+static void pack(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    if (l->qkv || !l->apart[0])
+        return;
+    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
+    struct heads_view to = packed_view(c, l->qkv);
+    void *at[PARTS_MAX] = {to.q, to.k, to.v};
+    for (int i = 0; i < PARTS_MAX; i++) {
+        int64_t width = i == 0 ? s->query_width : keys_width(s);
+        layer_rows(c, (struct rows_call){.n = s->tokens,
+                                         .width = width,
+                                         .from_row = width,
+                                         .to_row = s->qkv_width,
+                                         .from = tensor_data(l->apart[i]),
+                                         .to = at[i]});
+        layer_drop(c, &l->apart[i]);
+    }
+}
+
 static void rotary(const struct layer_context *c, bool backward)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    if (!backward) {
+        pack(c);
+        layer_own(c, &l->qkv);
+    }
     struct kernel_call call = {.kernel = KERNEL_ROTARY,
                                .rotary = {.t = s->tokens,
                                           .seq_len = s->seq_len,
@@ -96,6 +122,7 @@ static void norm_heads(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    pack(c);
     l->qkv_raw = l->qkv;
     l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
     struct heads_view raw = packed_view(c, l->qkv_raw), made = packed_view(c, l->qkv);
@@ -151,6 +178,7 @@ static void gather_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     int64_t width = kv_width(s);
     struct tensor *own = layer_tensor(c, s->tokens, width), *all = layer_tensor(c, s->tokens * s->cp, width);
+    pack(c);
     struct heads_view view = heads_of(c, false);
     copy_own(c, &view, own, false);
     struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
@@ -279,6 +307,7 @@ static void forward_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    pack(c);
     l->context = layer_tensor(c, s->tokens, s->context_width);
     l->log_sum_exp = layer_floats(c, s->tokens * s->heads);
     if (is_packed(s))
@@ -344,6 +373,7 @@ static void new_gradients(const struct layer_context *c)
 static void backward_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
+    pack(c);
     new_gradients(c);
     if (is_packed(c->shape))
         launch_packed(c, true);

@@ -4,25 +4,9 @@
  * of the layer reads. What the weights' gradients need is kept until they have been computed, in the same pass or in another. */
 #include "runtime/layer.h"
 
-static struct product qkv_of(const struct layer_context *c)
-{
-    struct product p = layer_product(c, PARAMETER_QKV, c->shape->hidden, c->shape->qkv_width);
-    p.bias = PARAMETER_QKV_BIAS;
-    p.biased = c->shape->qkv_bias;
-    return p;
-}
-
 static struct product projection_of(const struct layer_context *c)
 {
     return layer_product(c, PARAMETER_PROJECTION, c->shape->context_width, c->shape->hidden);
-}
-
-static struct product up_of(const struct layer_context *c)
-{
-    struct product p = layer_product(c, PARAMETER_UP, c->shape->hidden, c->shape->up_width);
-    p.bias = PARAMETER_UP_BIAS;
-    p.biased = c->shape->linear_bias;
-    return p;
 }
 
 static struct product down_of(const struct layer_context *c)
@@ -38,6 +22,7 @@ static void residual2_step(const struct layer_context *c)
     l->d = c->step->pass->d;
     c->step->pass->d = NULL;
     layer_drop(c, &l->branch); /* computed again for what follows it in the layer, and added to nothing */
+    layer_drop(c, &l->mixture.shared);
     l->d_branch = residual_backward(c, 1, l->d);
     if (!c->experts)
         layer_bias_gradient(c, PARAMETER_DOWN_BIAS, l->d_branch);
@@ -69,28 +54,51 @@ static void activation_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    l->d_up = layer_tensor(c, s->tokens, s->up_width);
-    layer_activation(
-        c, (struct activation_call){.t = s->tokens, .f = s->ffn, .u = l->up->data, .da = l->d_act->data, .du = l->d_up->data},
-        true);
+    l->d_up = layer_tensor(c, s->tokens, l->gate ? s->ffn : s->up_width);
+    l->d_gate = l->gate ? layer_tensor(c, s->tokens, s->ffn) : NULL;
+    struct activation_call call = {.t = s->tokens,
+                                   .f = s->ffn,
+                                   .u = l->up->data,
+                                   .gate = tensor_data(l->gate),
+                                   .da = l->d_act->data,
+                                   .du = l->d_up->data,
+                                   .dgate = tensor_data(l->d_gate)};
+    layer_activation(c, call, true);
     layer_drop(c, &l->d_act);
     layer_drop(c, &l->up);
+    layer_drop(c, &l->gate);
+}
+
+/* Of the step's product: both halves, or one. */
+static struct tensor **d_up_of(const struct layer_context *c)
+{
+    const struct step *step = c->step->step;
+    return step->part < step->parts - 1 ? &c->state->d_gate : &c->state->d_up;
+}
+
+/* The gradient of the feed-forward part's input. */
+static struct tensor **d_input_of(const struct layer_context *c)
+{
+    return c->parallel ? &c->state->d_n1 : &c->state->d_n2;
 }
 
 static void up_input_step(const struct layer_context *c)
 {
-    struct layer_state *l = c->state;
-    struct tensor **d = c->parallel ? &l->d_n1 : &l->d_n2;
+    struct tensor **d = d_input_of(c);
+    if (c->step->step->parts > 1) {
+        part_input(c, up_product(c), *d_up_of(c), d);
+        return;
+    }
     *d = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, up_of(c), l->d_up->data, (*d)->data, false);
+    product_input(c, up_product(c), tensor_data(*d_up_of(c)), (*d)->data, false);
 }
 
 static void up_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, up_of(c), l->d_up->data, c->parallel ? l->n1_full->data : l->n2_full->data);
-    layer_drop(c, &l->d_up);
-    if (c->parallel)
+    product_weight(c, up_product(c), tensor_data(*d_up_of(c)), tensor_data(c->parallel ? l->n1_full : l->n2_full));
+    layer_drop(c, d_up_of(c));
+    if (c->parallel || c->step->step->part > 0)
         return;
     layer_drop(c, &l->n2_full);
     layer_drop(c, &l->n2);
@@ -141,19 +149,46 @@ static void projection_weight_step(const struct layer_context *c)
     layer_drop(c, &l->context_again);
 }
 
+/* Queries, keys and values that come from products of their own: the step's columns of their gradients. */
+static void take_columns(const struct layer_context *c, struct product p)
+{
+    struct layer_state *l = c->state;
+    struct tensor **d = &l->d_apart[c->step->step->part];
+    *d = layer_tensor(c, p.tokens, p.out);
+    layer_rows(c, (struct rows_call){.n = p.tokens,
+                                     .width = p.out,
+                                     .from_row = c->shape->qkv_width,
+                                     .to_row = p.out,
+                                     .from = layer_row(c, l->d_qkv->data, p.first),
+                                     .to = tensor_data(*d)});
+    if (c->step->step->part == 0)
+        layer_drop(c, &l->d_qkv);
+}
+
 static void qkv_input_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
+    const struct step *step = c->step->step;
+    struct product p = qkv_product(c);
+    if (step->parts > 1) {
+        take_columns(c, p);
+        part_input(c, p, l->d_apart[step->part], &l->d_n1);
+        return;
+    }
     if (!c->parallel)
         l->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, qkv_of(c), l->d_qkv->data, l->d_n1->data, c->parallel);
+    product_input(c, p, l->d_qkv->data, l->d_n1->data, c->parallel);
 }
 
 static void qkv_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, qkv_of(c), l->d_qkv->data, l->n1_full->data);
-    layer_drop(c, &l->d_qkv);
+    const struct step *step = c->step->step;
+    struct tensor **d = step->parts > 1 ? &l->d_apart[step->part] : &l->d_qkv;
+    product_weight(c, qkv_product(c), tensor_data(*d), l->n1_full->data);
+    layer_drop(c, d);
+    if (step->part > 0)
+        return;
     layer_drop(c, &l->n1_full);
     layer_drop(c, &l->n1);
 }
@@ -185,7 +220,8 @@ void layer_backward_rest(const struct layer_context *c, const struct step *step)
     case STEP_ACTIVATION_BACKWARD: activation_step(c); break;
     case STEP_UP_INPUT: up_input_step(c); break;
     case STEP_GATHER2_AGAIN: tp_gather(c->step, l->n2, &l->n2_full, "input of feed-forward again"); break;
-    case STEP_REDUCE_UP_GRADIENT: tp_reduce(c->step, &l->d_n2, "gradient of feed-forward's input"); break;
+    case STEP_UP_SUM: *d_input_of(c) = parts_sum(c); break;
+    case STEP_REDUCE_UP_GRADIENT: tp_reduce(c->step, part_reduced(c, &l->d_n2), "gradient of feed-forward's input"); break;
     case STEP_UP_WEIGHT: up_weight_step(c); break;
     case STEP_NORM2_BACKWARD: norm2_step(c); break;
     case STEP_RESIDUAL1_BACKWARD: residual1_step(c); break;
@@ -194,7 +230,8 @@ void layer_backward_rest(const struct layer_context *c, const struct step *step)
     case STEP_PROJECTION_WEIGHT: projection_weight_step(c); break;
     case STEP_QKV_INPUT: qkv_input_step(c); break;
     case STEP_GATHER1_AGAIN: tp_gather(c->step, l->n1, &l->n1_full, "input of attention again"); break;
-    case STEP_REDUCE_QKV_GRADIENT: tp_reduce(c->step, &l->d_n1, "gradient of attention's input"); break;
+    case STEP_QKV_SUM: l->d_n1 = parts_sum(c); break;
+    case STEP_REDUCE_QKV_GRADIENT: tp_reduce(c->step, part_reduced(c, &l->d_n1), "gradient of attention's input"); break;
     case STEP_QKV_WEIGHT: qkv_weight_step(c); break;
     case STEP_NORM1_BACKWARD: norm1_step(c, step); break;
     default: break;

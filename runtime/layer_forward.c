@@ -1,4 +1,5 @@
 /* layer_forward.c - the forward pass of a layer; also what is recomputed of it. */
+#include "model/cost/work.h"
 #include "runtime/layer.h"
 
 /* --- exchanges */
@@ -88,22 +89,40 @@ static void qkv_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    struct product p = layer_product(c, PARAMETER_QKV, s->hidden, s->qkv_width);
-    p.bias = PARAMETER_QKV_BIAS;
-    p.biased = s->qkv_bias;
-    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
-    product_forward(c, p, l->n1_full->data, l->qkv->data, false);
-    if (c->parallel)
-        return;                                 /* the feed-forward part reads the same input */
+    const struct step *step = c->step->step;
+    struct tensor **y = step->parts > 1 ? &l->apart[step->part] : &l->qkv;
+    *y = product_made(c, LAYER_QKV + step->part, qkv_product(c), l->n1_full);
+    if (c->parallel || step->part < step->parts - 1)
+        return;                                 /* others read the same input */
     if (!c->step->keep || s->sequence_parallel) /* gathered again in the backward pass */
         layer_drop(c, &l->n1_full);
     layer_forget(c, &l->n1);
+}
+
+/* The core of attention, or with it all of the layer. */
+static bool recomputes_attention(const struct layout *layout)
+{
+    return layout->recompute != RECOMPUTE_NONE && !work_keeps_products(layout);
+}
+
+/* Where the rest of the layer is recomputed and products are kept: what attention's branch gave in the end. */
+static void take_branch(const struct layer_context *c)
+{
+    struct layer_state *l = c->state;
+    if (!l->kept[LAYER_PROJECTION])
+        return;
+    layer_drop(c, &l->branch);
+    l->branch = tensor_take(&l->kept[LAYER_PROJECTION]);
 }
 
 static void projection_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    if (step_is_silent(c->step->step)) {
+        take_branch(c);
+        return;
+    }
     struct product p = layer_product(c, PARAMETER_PROJECTION, s->context_width, s->hidden);
     /* The bias is added with the residual; in a parallel block, which has one residual for two biases, by one of the ranks here.
      */
@@ -111,10 +130,12 @@ static void projection_step(const struct layer_context *c)
     p.biased = c->parallel && s->linear_bias && s->tp_rank == 0;
     l->branch = layer_tensor(c, s->tokens, s->hidden);
     product_forward(c, p, l->context->data, l->branch->data, false);
-    if (c->step->keep && c->rank->layout->recompute != RECOMPUTE_SELECTIVE)
-        return;
-    layer_drop(c, &l->context); /* the core of attention is computed again, or all of the layer */
-    layer_drop(c, &l->log_sum_exp);
+    if (layer_recomputes(c))
+        take_branch(c);
+    else if (recomputes_attention(c->rank->layout)) {
+        layer_drop(c, &l->context);
+        layer_drop(c, &l->log_sum_exp);
+    }
 }
 
 static const void *bias_of(const struct layer_context *c, enum parameter_kind kind)
@@ -128,6 +149,8 @@ static void residual1_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     l->x2 = layer_tensor(c, s->local_tokens, s->hidden);
     residual_forward(c, 0, l->x, l->branch, bias_of(c, PARAMETER_PROJECTION_BIAS), l->x2);
+    if (c->step->step->kept)
+        l->kept[LAYER_PROJECTION] = tensor_take(&l->branch);
     layer_drop(c, &l->branch);
 }
 
@@ -137,13 +160,16 @@ static void up_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    struct product p = layer_product(c, PARAMETER_UP, s->hidden, s->up_width);
-    p.bias = PARAMETER_UP_BIAS;
-    p.biased = s->linear_bias;
-    l->up = layer_tensor(c, s->tokens, s->up_width);
-    product_forward(c, p, c->parallel ? l->n1_full->data : l->n2_full->data, l->up->data, false);
+    const struct step *step = c->step->step;
+    bool gate = step->part < step->parts - 1;
+    struct tensor **y = gate ? &l->gate : &l->up;
+    *y = product_made(c, gate ? LAYER_GATE : LAYER_UP, up_product(c), c->parallel ? l->n1_full : l->n2_full);
+    if (gate)
+        return;
     if (c->parallel) { /* the gathered input is kept: its weights' gradient comes before it would be gathered again */
-        layer_forget(c, &l->n1_full);
+        if (!s->sequence_parallel || !work_keeps_products(c->rank->layout))
+            layer_forget(c, &l->n1_full); /* or gathered once more for the first product that is not kept, of which there may
+                                           * be none */
         layer_forget(c, &l->n1);
         return;
     }
@@ -157,8 +183,11 @@ static void activation_step(const struct layer_context *c)
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     l->act = layer_tensor(c, s->tokens, s->ffn);
-    layer_activation(c, (struct activation_call){.t = s->tokens, .f = s->ffn, .u = l->up->data, .a = l->act->data}, false);
+    struct activation_call call = {
+        .t = s->tokens, .f = s->ffn, .u = l->up->data, .gate = tensor_data(l->gate), .a = l->act->data};
+    layer_activation(c, call, false);
     layer_forget(c, &l->up);
+    layer_forget(c, &l->gate);
 }
 
 static void down_step(const struct layer_context *c)

@@ -85,9 +85,8 @@ static void norm_backward(const struct layer_context *c, bool queries, struct te
 static void q_down_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    t->q_down = layer_tensor(c, c->shape->tokens, sizes(c)->q_rank);
+    t->q_down = product_made(c, LAYER_Q_DOWN, q_down_of(c), c->state->n1_full);
     t->q_latent = layer_tensor(c, c->shape->tokens, sizes(c)->q_rank);
-    product_forward(c, q_down_of(c), c->state->n1_full->data, t->q_down->data, false);
     norm_forward(c, true, t->q_latent);
     layer_forget(c, &t->q_down);
 }
@@ -95,22 +94,20 @@ static void q_down_step(const struct layer_context *c)
 static void q_up_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    t->q = layer_tensor(c, c->shape->tokens, c->shape->query_width);
-    product_forward(c, q_up_of(c), compresses(c) ? t->q_latent->data : c->state->n1_full->data, t->q->data, false);
+    t->q = product_made(c, LAYER_Q_UP, q_up_of(c), compresses(c) ? t->q_latent : c->state->n1_full);
     layer_forget(c, &t->q_latent);
 }
 
-/* The gathered input stays for the weights' gradients: the first of them comes before it would be gathered again. */
 static void kv_down_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    t->kv_down = layer_tensor(c, c->shape->tokens, sizes(c)->kv_rank + sizes(c)->rope);
+    t->kv_down = product_made(c, LAYER_KV_DOWN, kv_down_of(c), c->state->n1_full);
     t->kv_latent = layer_tensor(c, c->shape->tokens, sizes(c)->kv_rank);
-    product_forward(c, kv_down_of(c), c->state->n1_full->data, t->kv_down->data, false);
     norm_forward(c, false, t->kv_latent);
     if (c->parallel)
         return;
-    layer_forget(c, &c->state->n1_full);
+    if (!c->step->keep || c->shape->sequence_parallel) /* gathered again in the backward pass */
+        layer_drop(c, &c->state->n1_full);
     layer_forget(c, &c->state->n1);
 }
 
@@ -129,10 +126,9 @@ static void kv_up_step(const struct layer_context *c)
 {
     const struct latent_shape *s = sizes(c);
     struct latent_state *t = &c->state->latent;
-    struct tensor *up = layer_tensor(c, c->shape->tokens, kv_up_width(c));
+    struct tensor *up = product_made(c, LAYER_KV_UP, kv_up_of(c), t->kv_latent);
     t->k = layer_tensor(c, c->shape->tokens, c->shape->query_width);
     t->v = layer_tensor(c, c->shape->tokens, c->shape->context_width);
-    product_forward(c, kv_up_of(c), t->kv_latent->data, up->data, false);
     copy_part(c, s->nope, up->data, s->nope + s->value, t->k->data, s->nope + s->rope);
     copy_part(c, s->value, layer_row(c, up->data, s->nope), s->nope + s->value, t->v->data, s->value);
     layer_drop(c, &up);
@@ -165,6 +161,10 @@ void latent_rotary(const struct layer_context *c, bool backward)
     const struct latent_shape *s = sizes(c);
     struct latent_state *t = &c->state->latent;
     int64_t tokens = c->shape->tokens, heads = c->shape->heads, head = s->nope + s->rope, down = s->kv_rank + s->rope;
+    if (!backward) {
+        layer_own(c, &t->q);
+        layer_own(c, &t->kv_down);
+    }
     turn(c, backward ? t->d_q : t->q, s->nope, (int)heads, c->shape->query_width, backward);
     if (!backward) {
         turn(c, t->kv_down, s->kv_rank, 1, down, false);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/cost/work.h"
 
 static struct copies copies_in(const struct layout *layout, enum group_kind kind, int rank)
 {
@@ -96,6 +97,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .alibi = m->position == POSITION_ALIBI,
         .qk_norm = m->qk_norm,
         .linear_bias = m->linear_bias,
+        .apart = work_keeps_matrices_apart(layout, m),
         .qkv_bias = m->linear_bias || m->qkv_bias,
         .mirrored = layout->schedule == SCHEDULE_DUALPIPE && 2 * at.pp >= layout->pp,
         .layers = m->layers + m->mtp_layers,

@@ -99,6 +99,7 @@ struct shape {
     struct copies copies; /* of dense weights: dp * cp ranks */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
+    bool apart;                           /* queries, keys and values, gate and up come from products of their own */
     bool mirrored;                        /* DualPipe: another rank holds the same weights and counts them */
     int layers, predictions;              /* of the model, with those of its prediction modules; modules */
     int64_t hidden, seq_len, micro_batch; /* seq_len: of a sequence on this rank */

@@ -47,17 +47,38 @@ struct mixture_state {
     struct tensor *d_shared_up, *d_shared;
 };
 
+/* Products whose results may be kept where the rest of a layer is recomputed. */
+enum layer_product {
+    LAYER_QKV, /* or queries alone, and the two behind it */
+    LAYER_KEYS,
+    LAYER_VALUES,
+    LAYER_Q_DOWN,
+    LAYER_Q_UP,
+    LAYER_KV_DOWN,
+    LAYER_KV_UP,
+    LAYER_PROJECTION, /* reduced */
+    LAYER_GATE,       /* where it is apart */
+    LAYER_UP,
+    N_LAYER_PRODUCTS
+};
+enum { PARTS_MAX = 3 }; /* queries, keys, values */
+
 /* What the backward pass of a layer needs of its forward pass, and what its weight gradients need of the rest of the backward
  * pass. NULL: not there (yet, any more). */
 struct layer_state {
     struct tensor *x, *mean1, *rstd1, *n1, *n1_full, *qkv_raw, *qkv, *kv, *context, *log_sum_exp;
     struct tensor *x2, *mean2, *rstd2, *n2, *n2_full, *up, *act;
+    struct tensor *apart[PARTS_MAX]; /* queries, keys, values before they are packed in qkv */
+    struct tensor *gate;             /* apart from up; NULL: its first half */
+    struct tensor *kept[N_LAYER_PRODUCTS];
     struct tensor *branch; /* partial sums of a branch before and after they are reduced */
     /* backward */
     struct tensor *d, *d_full; /* gradient of the layer's output; gathered, that of the second branch's */
     struct tensor *d_branch;   /* gradient of a branch's output where it is not that of the sum: behind dropout */
     struct tensor *d_act, *d_up, *d_n2, *d_x2, *context_again;
     struct tensor *d2, *d2_full, *d_context, *d_qkv, *d_n1;
+    struct tensor *d_apart[PARTS_MAX], *d_gate; /* gradients of what is apart */
+    struct tensor *d_parts[PARTS_MAX];          /* what matrices apart give for the gradient of their input */
     struct latent_state latent;
     struct mixture_state mixture;
 };
@@ -84,6 +105,8 @@ struct pass_state {
     struct layer_state *layers;
     struct head_state head;
     struct prediction_state *predictions; /* [modules of this chunk] */
+    struct tensor *fresh;                 /* a weight gradient on its way to the others, fp32 */
+    float *fresh_to;
 };
 
 enum { GATHERED_MAX = 64 };
@@ -164,6 +187,7 @@ struct tensor *tensor_new(struct rank *rank, size_t bytes);
 /* One that travels, to be used next on `stream`. */
 struct tensor *tensor_new_travelling(struct rank *rank, size_t bytes, struct device_stream *stream);
 struct tensor *tensor_share(struct tensor *tensor);
+struct tensor *tensor_take(struct tensor **tensor); /* *tensor becomes NULL */
 /* Give up a reference, used last on `stream`; *tensor becomes NULL. NULL is fine. */
 void tensor_drop(struct rank *rank, struct tensor **tensor, struct device_stream *stream);
 void tensors_settle(struct rank *rank); /* a computation begins: what was given back before may be reused */
@@ -219,11 +243,16 @@ struct step_context {
     struct device_stream *stream;
     int64_t micro_batch;
     bool keep; /* for the backward pass */
+    const struct step *step;
 };
 void step_enqueue(struct step_context *context, const struct step *step);
 void layer_forward_step(struct step_context *context, const struct step *step);
 void layer_backward_step(struct step_context *context, const struct step *step);
 void ends_step(struct step_context *context, const struct step *step);
+/* The gradient of a linear layer's weights: added to what is there by the product itself, or (gradient_sum) by a step after it.
+ */
+void weight_gradient(struct step_context *context, struct linear_call call);
+void gradient_sum_step(struct step_context *context);
 /* Exchanges of rows of hidden (_rows: `width`) elements over the tensor-parallel group. */
 void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
 void tp_gather_rows(struct step_context *context, struct tensor *in, struct tensor **out, int64_t width, const char *what);

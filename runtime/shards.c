@@ -96,8 +96,12 @@ static void gather_unit(struct rank *rank, struct unit_state *u, struct device_s
 {
     void *whole = u->weights;
     if (unit_is_sharded(rank, u)) {
-        if (u->n_gathered == GATHERED_MAX)
-            return; /* no program fetches so far ahead */
+        if (u->n_gathered == GATHERED_MAX) {
+            diag_error(&rank->diags, (struct place){0}, "weights of layer %d are gathered %d times before anything uses them",
+                       u->unit->layer, GATHERED_MAX);
+            rank->status = STATUS_FAILED;
+            return;
+        }
         struct tensor *tensor =
             tensor_new_travelling(rank, (size_t)u->unit->elements * device_element_bytes(rank->device), stream);
         u->gathered[u->n_gathered++] = tensor;

@@ -1,4 +1,5 @@
-/* step_enqueue.c - one step of a pass: which weights have to be there, and who executes it. */
+/* step_enqueue.c - one step of a pass: which weights have to be there, and who executes it; where weight gradients go. */
+#include "model/cost/work.h"
 #include "runtime/rank.h"
 
 static bool is_end(const struct unit *unit)
@@ -27,42 +28,91 @@ static bool is_backward(const struct step *step)
     return step->kind >= STEP_CROSS_ENTROPY_BACKWARD || step->recompute;
 }
 
-static void enter(struct step_context *c, const struct step *step)
+static void layer_enter(struct step_context *c, const struct step *step)
 {
-    if (!step->first)
-        return;
-    if (step->layer < 0) {
-        ends_enter(c, is_backward(step));
-        return;
-    }
     struct unit_state *experts = chunk_experts_unit(c->chunk, step->layer);
     unit_enter(c->rank, chunk_layer_unit(c->chunk, step->layer), is_backward(step), c->stream);
     if (experts)
         unit_enter(c->rank, experts, is_backward(step), c->stream);
 }
 
+static void layer_leave(struct step_context *c, const struct step *step)
+{
+    struct unit_state *experts = chunk_experts_unit(c->chunk, step->layer);
+    unit_leave(c->rank, chunk_layer_unit(c->chunk, step->layer), c->stream);
+    if (experts)
+        unit_leave(c->rank, experts, c->stream);
+}
+
+static void enter(struct step_context *c, const struct step *step)
+{
+    if (step->layer < 0 && step->first)
+        ends_enter(c, is_backward(step));
+    if (step->layer < 0)
+        return;
+    if (step->anew) /* those that it was recomputed with go */
+        layer_leave(c, step);
+    if (step->first || step->anew)
+        layer_enter(c, step);
+}
+
 static void leave(struct step_context *c, const struct step *step)
 {
     if (!step->last)
         return;
-    struct unit_state *experts = step->layer >= 0 ? chunk_experts_unit(c->chunk, step->layer) : NULL;
     if (step->layer >= 0)
-        unit_leave(c->rank, chunk_layer_unit(c->chunk, step->layer), c->stream);
-    if (experts)
-        unit_leave(c->rank, experts, c->stream);
-    if (step->layer < 0 && step->kind == STEP_EMBED_BACKWARD)
+        layer_leave(c, step);
+    else if (step->kind == STEP_EMBED_BACKWARD)
         ends_leave(c);
+}
+
+/* --- weight gradients */
+
+void weight_gradient(struct step_context *c, struct linear_call linear)
+{
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_WEIGHT, .linear = linear};
+    if (c->step->sums) {
+        c->pass->fresh = tensor_new(c->rank, (size_t)(linear.out * linear.in) * sizeof(float));
+        c->pass->fresh_to = linear.dw;
+        call.linear.dw = c->pass->fresh->data;
+        call.linear.overwrite = true;
+    }
+    rank_launch(c->rank, c->stream, &call);
+}
+
+void gradient_sum_step(struct step_context *c)
+{
+    struct pass_state *pass = c->pass;
+    int64_t n = (int64_t)(pass->fresh->bytes / sizeof(float));
+    struct kernel_call add = {
+        .kernel = KERNEL_ADD,
+        .add = {.n = n, .h = n, .wide = true, .a = pass->fresh_to, .b = pass->fresh->data, .y = pass->fresh_to}};
+    rank_launch(c->rank, c->stream, &add);
+    tensor_drop(c->rank, &pass->fresh, c->stream);
+}
+
+/* --- a step */
+
+/* What the backward pass needs of the forward pass stays; what it computes again does not. */
+static bool keeps(const struct rank *rank, const struct step *step)
+{
+    enum recompute recompute = rank->layout->recompute;
+    return step->recompute || recompute == RECOMPUTE_NONE ||
+           (recompute == RECOMPUTE_SELECTIVE && !work_keeps_products(rank->layout));
 }
 
 void step_enqueue(struct step_context *c, const struct step *step)
 {
     if (c->stream == c->rank->streams[STREAM_COMPUTE])
         tensors_settle(c->rank);
-    c->keep = step->recompute || c->rank->layout->recompute != RECOMPUTE_FULL;
+    c->keep = keeps(c->rank, step);
+    c->step = step;
     enter(c, step);
     if (c->rank->status != STATUS_OK)
         return;
-    if (step->layer < 0)
+    if (step->kind == STEP_GRADIENT_SUM)
+        gradient_sum_step(c);
+    else if (step->layer < 0)
         ends_step(c, step);
     else if (is_backward(step) && !step->recompute)
         layer_backward_step(c, step);

@@ -59,6 +59,7 @@ enum step_kind {
     STEP_FINAL_NORM,
     STEP_HEAD_GATHER,
     STEP_LOGITS,
+    STEP_LOGITS_GATHER, /* eager stacks: every rank takes the loss of the whole vocabulary */
     STEP_CROSS_ENTROPY,
     STEP_PREDICTION_NORMS, /* before the layer of a prediction module */
     STEP_PREDICTION_GATHER,
@@ -129,6 +130,9 @@ enum step_kind {
     STEP_NORM1_BACKWARD,
     STEP_EMBED_GATHER_BACKWARD,
     STEP_EMBED_BACKWARD,
+    STEP_QKV_SUM, /* of what matrices that stand apart give for their input's gradient */
+    STEP_UP_SUM,
+    STEP_GRADIENT_SUM, /* the weights' gradient of the product before is added to what there is */
     N_STEP_KINDS
 };
 
@@ -138,6 +142,12 @@ struct step {
     int ahead;         /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
     bool recompute;    /* forward work of the backward pass */
     bool first, last;  /* of its layer (or of the embedding, the head) in this pass */
+    bool anew;         /* with weights that were gathered a second time */
+    int part, parts;   /* of matrices that read one input: which one of how many */
+    bool sums;         /* of a product for weights: its gradient is added up by a step of its own */
+    bool alone;        /* of their exchanges: of this one's part, not of what all of them give */
+    bool kept;         /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
+                        * recomputing: is taken from there. No work stands for that, so no operation asks for it */
     const char *label; /* of the work it belongs to */
     bool exchange;     /* then the label is not looked at, but what is exchanged */
     uint8_t collective, group;
@@ -147,6 +157,11 @@ struct step_list {
     struct step *items;
     size_t n_items, capacity;
 };
+/* Whether a step stands for no work of the program: it is done with the step that follows. */
+static inline bool step_is_silent(const struct step *step)
+{
+    return step->kept && step->recompute && !step->exchange;
+}
 /* The steps of a pass over a whole virtual stage. */
 void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
                      bool embedding, bool head, struct step_list *list);

@@ -66,6 +66,13 @@ struct tensor *tensor_share(struct tensor *tensor)
     return tensor;
 }
 
+struct tensor *tensor_take(struct tensor **at)
+{
+    struct tensor *tensor = *at;
+    *at = NULL;
+    return tensor;
+}
+
 static void append(struct tensor **list, struct tensor *tensor)
 {
     while (*list)

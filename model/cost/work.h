@@ -139,6 +139,21 @@ const char *pass_name(enum pass pass);
 int32_t work_add_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
                       struct layer_range range, bool embedding, bool head);
 
+/* Whether matrices that read the same input stand apart: queries, keys and values (but in latent attention, whose never are one);
+ * the gate and the up matrix. LLaMA-style code has them so where nothing is fused by hand. */
+bool work_keeps_matrices_apart(const struct layout *layout, const struct transformer *model);
+/* Whether recomputation is PyTorch's selective policy: attention and every second product are kept; see
+ * layout_recomputes_by_need. */
+bool work_keeps_products(const struct layout *layout);
+/* Whether ZeRO-3 gathers a layer's weights once more for its recomputation: hooks around modules do, without dp_overlap. */
+bool work_gathers_to_recompute(const struct layout *layout);
+/* Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM. Megatron has that since 2022,
+ * with sequence parallelism; a stack with neither sequence parallelism nor fused operators beside a FlashAttention adds gradients
+ * in a pass of their own. */
+bool work_is_current(const struct layout *layout);
+/* Whether there is such a pass: the first of several micro-batches has nothing to add to. */
+bool work_sums_gradients(const struct layout *layout, const struct job *job);
+
 /* Does the loss take the logits of the whole vocabulary on every tensor-parallel rank? Eager LLaMA-style code gathers them;
  * Megatron's line and everything fused exchanges maxima and sums instead. */
 bool head_gathers(const struct layout *layout, const struct transformer *model);

@@ -125,18 +125,32 @@ void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchang
         builder_append(b, exchange);
 }
 
+bool work_is_current(const struct layout *layout)
+{
+    return layout->sequence_parallel || ((layout->features & FEATURE_BIT(FUSED_OPS)) && (layout->features & FEATURES_FLASH));
+}
+
+bool work_sums_gradients(const struct layout *layout, const struct job *job)
+{
+    return layout_micro_batches(layout, job) > 1 && !work_is_current(layout);
+}
+
+bool work_keeps_matrices_apart(const struct layout *layout, const struct transformer *model)
+{
+    return model->gated_mlp && !(layout->features & FEATURE_BIT(FUSED_OPS));
+}
+
 bool builder_is_current(const struct layer_builder *b)
 {
-    return b->layout->sequence_parallel || (builder_has(b, FEATURE_BIT(FUSED_OPS)) && builder_has(b, FEATURES_FLASH));
+    return work_is_current(b->layout);
 }
 
 /* Read the new gradient (2) and the sum, write the sum: in fp32 4 + 4, in bf16 2 + 2. The first micro-batch has nothing to add
  * to. */
 static void accumulation(struct layer_builder *b, double elements)
 {
-    int64_t micro_batches = layout_micro_batches(b->layout, b->job);
     double bytes = b->job->gradient_precision == PRECISION_FP32 ? 10 : 6;
-    if (micro_batches > 1 && !builder_is_current(b))
+    if (work_sums_gradients(b->layout, b->job))
         builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "gradient_sum", elements * bytes, 1);
 }
 

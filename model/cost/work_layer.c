@@ -100,18 +100,32 @@ static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), exchange, false);
 }
 
+/* What a column-parallel layer does beside its products in the backward pass: whether it gathers the input again and exchanges
+ * its gradient (another layer may do either for both), and how many other layers' gradients of that input it adds to its own. */
+struct column_duties {
+    bool gathers, reduces;
+    int sums;
+};
+
+/* Gradients of one input added up, two at a time: read, read, write. */
+static void sum_inputs(struct layer_builder *b, int sums)
+{
+    if (sums > 0)
+        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "input_gradients",
+                       sums * b->tokens * (double)b->model->hidden * 3 * BF16, sums);
+}
+
 /* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input
- * gradient's exchange runs beside the weight gradient. `shared` is false when another layer exchanges for both (parallel block).
- */
-static void column_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
+ * gradient's exchange runs beside the weight gradient. */
+static void column_backward(struct layer_builder *b, struct linear l, struct column_duties duties, bool input, bool weight)
 {
     builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(
-            b, dgrad, exchanges && !layout_is_eager(b->layout, b->model) ? builder_tp_gather(b, "gather_input_again") : -1);
+        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather(b, "gather_input_again") : -1);
+        sum_inputs(b, duties.sums);
     }
-    int32_t reduce = exchanges && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
+    int32_t reduce = duties.reduces && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
     if (weight)
         builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce,
                                 (double)l.in * (double)l.out);
@@ -145,7 +159,7 @@ struct linear_group {
 
 static bool keeps_matrices_apart(const struct layer_builder *b)
 {
-    return b->model->gated_mlp && !builder_has(b, FEATURE_BIT(FUSED_OPS));
+    return work_keeps_matrices_apart(b->layout, b->model);
 }
 
 /* Up-projections of latent attention read what the down-projections give, which every rank has; the others the gathered input. */
@@ -159,13 +173,24 @@ static void group_forward(struct layer_builder *b, const struct linear_group *g,
     }
 }
 
+static bool keeps_gathered(const struct layer_builder *b)
+{
+    return layout_is_eager(b->layout, b->model);
+}
+
+/* Eager stacks keep what was gathered; for others the first weight gradient needs it again. Gradients of the input are added up
+ * before they are exchanged, unless each is exchanged for itself. */
 static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
 {
+    int sums = g->apart ? g->n - 1 : 0;
     for (int i = g->n - 1; i >= 0; i--)
-        column_backward(b, g->items[i], exchanges && (g->each_exchanges || i == 0), input, weight);
-    if (input && g->apart)
-        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "input_gradients",
-                       (g->n - 1) * b->tokens * (double)b->model->hidden * 3 * BF16, g->n - 1);
+        column_backward(b, g->items[i],
+                        (struct column_duties){.gathers = exchanges && !keeps_gathered(b) && i == g->n - 1,
+                                               .reduces = exchanges && (g->each_exchanges || i == 0),
+                                               .sums = i == 0 && !g->each_exchanges ? sums : 0},
+                        input, weight);
+    if (input && g->each_exchanges)
+        sum_inputs(b, sums);
 }
 
 /* --- attention projections */
@@ -257,8 +282,10 @@ static struct linear_group mlp_up_of(const struct layer_builder *b)
 {
     int64_t f = dense_width(b), h = b->model->hidden;
     if (keeps_matrices_apart(b))
-        return (struct linear_group){
-            .items = {{"mlp_gate", h, f}, {"mlp_up", h, f}}, .n = 2, .apart = true, .each_exchanges = !fused_elementwise(b)};
+        return (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}},
+                                     .n = 2,
+                                     .apart = true,
+                                     .each_exchanges = layout_is_eager(b->layout, b->model)};
     return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
 }
 

@@ -33,11 +33,7 @@ struct layer_builder {
 
 struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting);
 
-/*
- * Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM. Megatron has that since 2022,
- * with sequence parallelism; a stack with neither sequence parallelism nor fused operators beside a FlashAttention adds gradients
- * in a pass of their own.
- */
+/* See work_is_current. */
 bool builder_is_current(const struct layer_builder *b);
 
 /* Which of the two kinds of distinction a layer has. */

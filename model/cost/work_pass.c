@@ -20,16 +20,25 @@ static int32_t builder_close(struct layer_builder *b, const char *label, int32_t
     return work_add_sequence(b->table, b->recomputing ? CLASS_RECOMPUTE : CLASS_GEMM, label, b->ids, b->n, repeat);
 }
 
+bool work_keeps_products(const struct layout *layout)
+{
+    return layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout);
+}
+
+bool work_gathers_to_recompute(const struct layout *layout)
+{
+    return layout->zero == 3 && layout->recompute == RECOMPUTE_FULL && !(layout->features & FEATURE_BIT(DP_OVERLAP));
+}
+
 static void layer_recompute(struct layer_builder *b, struct layer_kind kind)
 {
-    bool by_need = layout_recomputes_by_need(b->layout), selective = b->layout->recompute == RECOMPUTE_SELECTIVE;
     b->recomputing = true;
-    b->stops_early = by_need;
-    b->keeps_products = by_need && selective;
+    b->stops_early = layout_recomputes_by_need(b->layout);
+    b->keeps_products = work_keeps_products(b->layout);
     b->products = 0;
     if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
         layer_forward(b, kind);
-    else if (selective)
+    else if (b->layout->recompute == RECOMPUTE_SELECTIVE)
         attention_core(b, kind.windowed, false);
     b->recomputing = b->stops_early = b->keeps_products = false;
 }
@@ -184,6 +193,8 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
         add_layers(&p, layout, model, a_mixture, mixtures);
     if (embedding)
         p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
+    if (head)
+        p.dense += (double)model->hidden * (model->norm == NORM_LAYER ? 2 : 1);
     if (head && !model->tied_embeddings)
         p.dense += table;
     if (head && !embedding && work_shares_table(layout, model))

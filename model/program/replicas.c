@@ -188,11 +188,11 @@ static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i,
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
-    bool recomputes = slot->pass != PASS_FORWARD && stage->build->layout->recompute == RECOMPUTE_FULL;
+    bool recomputes = slot->pass != PASS_FORWARD && work_gathers_to_recompute(stage->build->layout);
     uint32_t ends = NO_OP, layer;
     if (slot->pass == PASS_FORWARD && i == 0)
         ends = gather_parameters(stage, slot->chunk, ENDS, parameters_of(stage, ENDS), waits);
-    if (recomputes && !overlaps(stage))
+    if (recomputes)
         gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
     layer = gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
     return layer != NO_OP ? layer : ends;

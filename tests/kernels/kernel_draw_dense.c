@@ -68,7 +68,8 @@ void draw_linear(struct draw *d, enum kernel kernel)
     } else if (kernel == KERNEL_LINEAR_BACKWARD_INPUT) {
         draw_numbers(d, "dx", OPERAND_ACTIVATION, role, SLOT(linear.dx), call->t * call->in, -1, 1);
     } else {
-        FLOATS("dw", ROLE_IN_OUT, linear.dw, call->out * call->in);
+        call->overwrite = draw_coin(d);
+        FLOATS("dw", call->overwrite ? ROLE_OUT : ROLE_IN_OUT, linear.dw, call->out * call->in);
         if (draw_coin(d))
             FLOATS("dbias", ROLE_IN_OUT, linear.dbias, call->out);
     }
@@ -124,16 +125,21 @@ void draw_activation(struct draw *d, enum kernel kernel)
 {
     struct activation_call *call = &d->c->call.activation;
     *call = (struct activation_call){.t = draw_between(d, 1, d->size), .f = draw_width(d), .gated = draw_coin(d)};
-    int64_t n = call->t * call->f, wide = n * (call->gated ? 2 : 1);
-    draw_text(d, "t %lld f %lld%s", (long long)call->t, (long long)call->f, call->gated ? " gated" : "");
+    bool apart = call->gated && draw_coin(d);
+    int64_t n = call->t * call->f, wide = n * (call->gated && !apart ? 2 : 1);
+    draw_text(d, "t %lld f %lld%s%s", (long long)call->t, (long long)call->f, call->gated ? " gated" : "", apart ? " apart" : "");
     if (draw_coin(d))
         *(int32_t *)operand_data(draw_operand(d, "count", OPERAND_INT32, ROLE_IN, SLOT(activation.count), 1)) = (int32_t)call->t;
     draw_numbers(d, "u", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.u), wide, -4, 4);
+    if (apart)
+        draw_numbers(d, "gate", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.gate), n, -4, 4);
     if (kernel == KERNEL_ACTIVATION_FORWARD) {
         OUT("a", activation.a, n);
     } else {
         IN("da", activation.da, n);
         OUT("du", activation.du, wide);
+        if (apart)
+            OUT("dgate", activation.dgate, n);
     }
 }
 

@@ -5,15 +5,17 @@
 #include <string.h>
 
 static const struct thread_run_options one_step = {.steps = 1, .seed = 7, .gradients = true};
+static const struct thread_run_options two_steps = {.steps = 2, .seed = 7, .rate = 0.1f, .gradients = true};
 
 /* Largest difference of a tensor, relative to the largest gradient of the model it belongs to. */
 static void compare(const struct toy *toy, const struct thread_run *one, const struct thread_run *many)
 {
-    char text[256], name[64];
+    char text[TOY_TEXT_MAX], name[64];
     struct model_map map = model_map_of(&toy->setting);
     toy_text(toy, text, sizeof text);
-    ck_assert_msg(fabs(one->steps[0].loss - many->steps[0].loss) <= 1e-5 * fabs(one->steps[0].loss),
-                  "%s: loss %.9g, one rank %.9g", text, many->steps[0].loss, one->steps[0].loss);
+    for (int s = 0; s < one->n_steps; s++)
+        ck_assert_msg(fabs(one->steps[s].loss - many->steps[s].loss) <= 1e-5 * fabs(one->steps[s].loss),
+                      "%s: loss %.9g, one rank %.9g, step %d", text, many->steps[s].loss, one->steps[s].loss, s);
     for (int64_t begin = 0; begin < map.total;) {
         model_map_name(&map, begin, name, sizeof name);
         double largest = 0, difference = 0;
@@ -27,20 +29,30 @@ static void compare(const struct toy *toy, const struct thread_run *one, const s
         ck_assert_msg(difference <= 1e-5 * largest, "%s: gradient of %s differs by %g of %g", text, name, difference, largest);
         begin = at;
     }
-    double norm = many->steps[0].gradient_norm;
-    ck_assert_msg(isnan(norm) || fabs(norm - one->steps[0].gradient_norm) <= 1e-5 * norm, "%s: gradient norm %g, one rank %g",
-                  text, norm, one->steps[0].gradient_norm);
+    int last = one->n_steps - 1;
+    double norm = many->steps[last].gradient_norm, expected = one->steps[last].gradient_norm;
+    ck_assert_msg(isnan(norm) || fabs(norm - expected) <= 1e-5 * norm, "%s: gradient norm %g, one rank %g", text, norm, expected);
 }
 
-/* One rank with the same model and batch; the block's form is part of the model. */
-static void run_one(enum toy_model model, bool parallel_block, struct thread_run *result)
+/* One rank with the same model and batch; the form of the block and the attention window are part of the model. */
+static void run_one(const struct toy *toy, const struct thread_run_options *options, struct thread_run *result)
 {
-    struct toy toy;
-    toy_make(&toy, model);
-    if (parallel_block)
-        toy.layout.features |= FEATURE_BIT(PARALLEL_BLOCK);
-    toy_complete(&toy);
-    toy_run(&toy, DETAIL_KERNEL, &one_step, result, NULL);
+    const feature_set model = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(SLIDING_WINDOW);
+    struct toy one = *toy;
+    one.layout = toy_one_rank();
+    one.layout.features |= toy->layout.features & model;
+    toy_complete(&one);
+    toy_run(&one, DETAIL_KERNEL, options, result, NULL);
+}
+
+void check_toy(const struct toy *toy, enum detail detail)
+{
+    struct thread_run one, many;
+    run_one(toy, &two_steps, &one);
+    toy_run(toy, detail, &two_steps, &many, NULL);
+    compare(toy, &one, &many);
+    thread_run_free(&many);
+    thread_run_free(&one);
 }
 
 void check_variants(enum toy_model model, const struct variant *variants, size_t n)
@@ -54,7 +66,7 @@ void check_variants(enum toy_model model, const struct variant *variants, size_t
         toy.layout.features ^= variants[i].features;
         toy.job.features |= toy.layout.features;
         toy_complete(&toy);
-        run_one(model, toy.layout.features & FEATURE_BIT(PARALLEL_BLOCK), &one);
+        run_one(&toy, &one_step, &one);
         for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
             toy_run(&toy, (enum detail)detail, &one_step, &many, NULL);
             compare(&toy, &one, &many);

@@ -53,12 +53,25 @@ static bool is_llama(enum toy_model model)
            model == TOY_PREDICTION;
 }
 
+struct layout toy_one_rank(void)
+{
+    return (struct layout){.tp = 1,
+                           .cp = 1,
+                           .pp = 1,
+                           .vpp = 1,
+                           .dp = 1,
+                           .ep = 1,
+                           .micro_batch = 1,
+                           .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)};
+}
+
 void toy_make(struct toy *toy, enum toy_model model)
 {
+    static const char *const names[N_TOY_MODELS] = {"gpt",   "llama",  "window",     "mixture",    "mixture-gpt",   "alibi",
+                                                    "norms", "latent", "latent-gpt", "prediction", "prediction-gpt"};
     bool llama = is_llama(model);
     *toy = (struct toy){
-        .model = {.name = "toy",
-                  .layers = 4,
+        .model = {.layers = 4,
                   .hidden = 32,
                   .ffn_hidden = 48,
                   .gated_mlp = llama,
@@ -77,15 +90,9 @@ void toy_make(struct toy *toy, enum toy_model model)
                 .gradient_precision = PRECISION_FP32,
                 .optimizer = OPTIMIZER_ADAM,
                 .features = FEATURES_USUAL | FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(EP_OVERLAP)},
-        .layout = {.tp = 1,
-                   .cp = 1,
-                   .pp = 1,
-                   .vpp = 1,
-                   .dp = 1,
-                   .ep = 1,
-                   .micro_batch = 1,
-                   .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)},
+        .layout = toy_one_rank(),
     };
+    snprintf(toy->model.name, sizeof toy->model.name, "%s", names[model]);
     make_special(&toy->model, model);
     toy->cluster.gpu.peak_flops[PRECISION_FP32] = 1e11;
     toy->cluster.gpu.hbm_rate = 1e10;
@@ -107,11 +114,10 @@ void toy_complete(struct toy *toy)
 char *toy_text(const struct toy *toy, char *buffer, size_t size)
 {
     char layout[160];
-    feature_set f = toy->layout.features;
-    snprintf(buffer, size, "%s%s%s%s%s%s", layout_format(&toy->layout, layout, sizeof layout),
-             f & FEATURE_BIT(TP_OVERLAP) ? " tp_overlap" : "", f & FEATURE_BIT(PP_OVERLAP) ? " pp_overlap" : "",
-             f & FEATURE_BIT(DP_OVERLAP) ? " dp_overlap" : "", f & FEATURE_BIT(PARALLEL_BLOCK) ? " parallel_block" : "",
-             f & FEATURE_BIT(EP_OVERLAP) ? " ep_overlap" : "");
+    int n = snprintf(buffer, size, "%s %s:", toy->model.name, layout_format(&toy->layout, layout, sizeof layout));
+    for (int f = 0; f < N_FEATURES && (size_t)n < size; f++)
+        if (toy->layout.features >> f & 1u)
+            n += snprintf(buffer + n, size - (size_t)n, " %s", feature_name((enum feature)f));
     return buffer;
 }
 
@@ -120,7 +126,7 @@ enum status toy_run(const struct toy *toy, enum detail detail, const struct thre
 {
     struct diags own = {0}, *to = diags ? diags : &own;
     struct program program;
-    char text[256] = "";
+    char text[TOY_TEXT_MAX] = "";
     enum status status = program_build(&toy->layout, &toy->setting, detail, false, &program, to);
     if (status == STATUS_OK) {
         status = program_verify(&program, to);

@@ -34,11 +34,14 @@ enum toy_model {
     N_TOY_MODELS
 };
 
-/* A one-rank layout; change what the test is about, then toy_complete. */
+/* One rank, with the features of today. */
+struct layout toy_one_rank(void);
+/* With toy_one_rank's layout; change what the test is about, then toy_complete. */
 void toy_make(struct toy *toy, enum toy_model model);
 /* Set the number of GPUs from the layout, and the schedule "none" where there is no pipeline. */
 void toy_complete(struct toy *toy);
-/* "tp=2,..." with features. Returns buffer. */
+/* "gpt tp=2,...: feature ..." Returns buffer. */
+enum { TOY_TEXT_MAX = 512 };
 char *toy_text(const struct toy *toy, char *buffer, size_t size);
 /* Build, verify and execute; ends the test on failure unless `diags` is given. */
 enum status toy_run(const struct toy *toy, enum detail detail, const struct thread_run_options *options,

@@ -1,0 +1,444 @@
+/* steps_layer.c - a layer as a list of steps, in the order of model/cost/work_layer.c. */
+#include "model/base/memory.h"
+#include "model/cost/work.h"
+#include "runtime/steps_builder.h"
+
+struct step *steps_add(struct builder *b, enum step_kind kind, const char *label)
+{
+    struct step_list *list = b->list;
+    list->items = memory_grow(list->items, &list->capacity, list->n_items + 1, sizeof *list->items);
+    list->items[list->n_items] = (struct step){
+        .kind = kind, .layer = b->layer, .ahead = b->ahead, .recompute = b->recompute, .label = label ? label : "", .parts = 1};
+    return &list->items[list->n_items++];
+}
+
+static struct step *add_exchange_over(struct builder *b, enum step_kind kind, enum collective collective, enum group_kind group)
+{
+    struct step *step = steps_add(b, kind, NULL);
+    step->exchange = true;
+    step->collective = (uint8_t)collective;
+    step->group = (uint8_t)group;
+    return step;
+}
+
+struct step *steps_add_exchange(struct builder *b, enum step_kind kind, enum collective collective)
+{
+    return add_exchange_over(b, kind, collective, GROUP_TP);
+}
+
+static bool is_mixture(const struct builder *b)
+{
+    return layer_is_mixture(b->model, b->range.first + b->layer);
+}
+
+static bool is_parallel(const struct builder *b)
+{
+    return b->parallel_block && !is_mixture(b);
+}
+
+static bool is_latent(const struct builder *b)
+{
+    return b->model->attention == ATTENTION_LATENT;
+}
+
+/* Gather a sharded sequence; nothing where it is not sharded. */
+void steps_gather(struct builder *b, enum step_kind kind)
+{
+    if (b->sequence_parallel)
+        steps_add_exchange(b, kind, COLLECTIVE_ALL_GATHER);
+}
+
+static enum collective reduction_of(const struct builder *b)
+{
+    return b->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+}
+
+void steps_reduce(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->tp > 1)
+        steps_add_exchange(b, kind, reduction_of(b));
+}
+
+/* Keys and values of the whole sequence come from the other context-parallel ranks. */
+static void gather_keys(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->cp > 1)
+        add_exchange_over(b, kind, COLLECTIVE_ALL_GATHER, GROUP_CP);
+}
+
+static void attention(struct builder *b)
+{
+    gather_keys(b, STEP_KV_GATHER);
+    steps_add(b, STEP_ATTENTION, b->fused ? "attention" : "scores");
+    if (!b->fused) {
+        steps_add(b, STEP_NOTHING, "softmax");
+        steps_add(b, STEP_NOTHING, "context");
+    }
+}
+
+static void attention_backward(struct builder *b)
+{
+    static const char *const rest[] = {"d_value", "softmax", "d_query", "d_key"};
+    gather_keys(b, STEP_KV_GATHER_AGAIN);
+    steps_add(b, STEP_ATTENTION_BACKWARD, b->fused ? "attention" : "d_probabilities");
+    for (int i = 0; !b->fused && i < 4; i++)
+        steps_add(b, STEP_NOTHING, rest[i]);
+}
+
+/* --- products of one input */
+
+static bool stand_apart(const struct builder *b)
+{
+    return work_keeps_matrices_apart(b->layout, b->model);
+}
+
+static bool compresses_queries(const struct builder *b)
+{
+    return b->model->latent.q_lora_rank > 0;
+}
+
+/* `labels` of a matrix in parts. */
+static struct column_group parts_of(struct column_group group, const char *const *labels, int n)
+{
+    for (group.n = 0; group.n < n; group.n++) {
+        group.items[group.n] = group.items[0];
+        group.items[group.n].label = labels[group.n];
+    }
+    return group;
+}
+
+static struct column_group latent_group(const struct builder *b)
+{
+    struct column_group g = {.gather = STEP_GATHER1, .gather_again = STEP_GATHER1_AGAIN, .reduce = STEP_REDUCE_QKV_GRADIENT};
+    bool compresses = compresses_queries(b);
+    if (compresses)
+        g.items[g.n++] = (struct column_product){STEP_Q_DOWN, STEP_Q_DOWN_INPUT, STEP_Q_DOWN_WEIGHT, "q_down", true};
+    g.items[g.n++] =
+        (struct column_product){STEP_Q_UP, STEP_Q_UP_INPUT, STEP_Q_UP_WEIGHT, compresses ? "q_up" : "q", !compresses};
+    g.items[g.n++] = (struct column_product){STEP_KV_DOWN, STEP_KV_DOWN_INPUT, STEP_KV_DOWN_WEIGHT, "kv_down", true};
+    g.items[g.n++] = (struct column_product){STEP_KV_UP, STEP_KV_UP_INPUT, STEP_KV_UP_WEIGHT, "kv_up", false};
+    return g;
+}
+
+static struct column_group attention_inputs(const struct builder *b)
+{
+    static const char *const apart[] = {"q", "k", "v"};
+    static const struct column_group packed = {.items = {{STEP_QKV, STEP_QKV_INPUT, STEP_QKV_WEIGHT, "qkv", true}},
+                                               .n = 1,
+                                               .gather = STEP_GATHER1,
+                                               .gather_again = STEP_GATHER1_AGAIN,
+                                               .reduce = STEP_REDUCE_QKV_GRADIENT,
+                                               .sum = STEP_QKV_SUM};
+    if (is_latent(b))
+        return latent_group(b);
+    return stand_apart(b) ? parts_of(packed, apart, 3) : packed;
+}
+
+static struct column_group mlp_inputs(const struct builder *b)
+{
+    static const char *const apart[] = {"mlp_gate", "mlp_up"};
+    static const struct column_group packed = {.items = {{STEP_UP, STEP_UP_INPUT, STEP_UP_WEIGHT, "mlp_up", true}},
+                                               .n = 1,
+                                               .gather = STEP_GATHER2,
+                                               .gather_again = STEP_GATHER2_AGAIN,
+                                               .reduce = STEP_REDUCE_UP_GRADIENT,
+                                               .sum = STEP_UP_SUM};
+    if (!stand_apart(b))
+        return packed;
+    struct column_group group = parts_of(packed, apart, 2);
+    group.each_exchanges = layout_is_eager(b->layout, b->model);
+    return group;
+}
+
+/* Whether what the layer's next product gives is kept: of the first, the third, ... */
+static bool next_is_kept(struct builder *b)
+{
+    return b->keeps_products && b->products++ % 2 == 0;
+}
+
+/* Parts are numbered where they are parts of one matrix. */
+static struct step *add_part(struct builder *b, enum step_kind kind, const struct column_group *g, int i)
+{
+    struct step *step = steps_add(b, kind, g->items[i].label);
+    if (g->sum != STEP_NOTHING) {
+        step->part = i;
+        step->parts = g->n;
+    }
+    return step;
+}
+
+/* The input is gathered before the first product of it that is not taken from what was kept. */
+static void group_forward(struct builder *b, const struct column_group *g, bool gathers)
+{
+    for (int i = 0; i < g->n; i++) {
+        bool kept = next_is_kept(b);
+        if (gathers && g->items[i].reads_input && !(kept && b->recompute)) {
+            steps_gather(b, g->gather);
+            gathers = false;
+        }
+        add_part(b, g->items[i].forward, g, i)->kept = kept;
+    }
+}
+
+/* Where gradients are not added inside their products: `product`, a weight gradient's, leaves it to a step behind it. */
+void steps_leave_sum(const struct builder *b, struct step *product)
+{
+    product->sums = work_sums_gradients(b->layout, b->job);
+}
+
+void steps_add_sum(struct builder *b)
+{
+    if (work_sums_gradients(b->layout, b->job))
+        steps_add(b, STEP_GRADIENT_SUM, "gradient_sum");
+}
+
+static void add_weight(struct builder *b, enum step_kind kind, const char *label)
+{
+    steps_leave_sum(b, steps_add(b, kind, label));
+    steps_add_sum(b);
+}
+
+static void sum_inputs(struct builder *b, const struct column_group *g)
+{
+    if (g->n > 1 && g->sum != STEP_NOTHING)
+        steps_add(b, g->sum, "input_gradients")->parts = g->n;
+}
+
+/* The gathered input comes back beside the input's gradient, whose exchange runs beside the weights'. */
+void steps_group_backward(struct builder *b, const struct column_group *g, bool exchanges, bool input, bool weight)
+{
+    bool each = g->each_exchanges;
+    for (int i = g->n - 1; i >= 0; i--) {
+        if (input)
+            add_part(b, g->items[i].input, g, i);
+        if (input && exchanges && (each || i == g->n - 1))
+            steps_gather(b, g->gather_again);
+        if (input && !each && i == 0)
+            sum_inputs(b, g);
+        if (weight)
+            steps_leave_sum(b, add_part(b, g->items[i].weight, g, i));
+        if (input && exchanges && (each || i == 0) && b->layout->tp > 1) {
+            struct step *step = steps_add_exchange(b, g->reduce, reduction_of(b));
+            step->alone = each;
+            step->part = i;
+        }
+        if (weight)
+            steps_add_sum(b);
+    }
+    if (input && each)
+        sum_inputs(b, g);
+}
+
+/* --- the halves of a layer */
+
+/* The reduced output is kept whatever becomes of the product. */
+static void projection(struct builder *b, bool reduces)
+{
+    bool kept = next_is_kept(b);
+    steps_add(b, STEP_PROJECTION, "projection")->kept = kept;
+    if (reduces && !(b->recompute && b->keeps_products))
+        steps_reduce(b, STEP_REDUCE1);
+    if (reduces && !b->recompute && b->keeps_products)
+        steps_add(b, STEP_RESIDUAL1, "residual")->kept = kept || b->layout->tp > 1;
+    else if (reduces)
+        steps_add(b, STEP_RESIDUAL1, "residual");
+}
+
+static void attention_forward_branch(struct builder *b, bool reduces)
+{
+    struct column_group inputs = attention_inputs(b);
+    group_forward(b, &inputs, true);
+    if (b->model->qk_norm)
+        steps_add(b, STEP_HEAD_NORMS, "query_key_norm");
+    if (b->model->position == POSITION_ROTARY)
+        steps_add(b, STEP_ROTARY, "rotary");
+    if (!(b->recompute && b->keeps_products))
+        attention(b);
+    projection(b, reduces);
+}
+
+static void exchange_experts(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->ep > 1)
+        add_exchange_over(b, kind, COLLECTIVE_ALL_TO_ALL, GROUP_EP);
+}
+
+/* Experts that are split over the tensor-parallel group. */
+static void exchange_split(struct builder *b, enum step_kind kind, enum collective collective)
+{
+    if (layout_expert_tp(b->layout) > 1)
+        steps_add_exchange(b, kind, collective);
+}
+
+static void gather_shares(struct builder *b, enum step_kind kind)
+{
+    if (b->layout->tp > 1 && !b->sequence_parallel)
+        steps_add_exchange(b, kind, COLLECTIVE_ALL_GATHER);
+}
+
+static bool has_shared(const struct builder *b)
+{
+    const struct mixture *moe = &b->model->moe;
+    return (moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn) > 0;
+}
+
+/* Ours is added, and its gradient summed, beside the products. */
+static void expert_bias(struct builder *b)
+{
+    if (b->model->linear_bias)
+        steps_add(b, STEP_NOTHING, "expert_bias");
+}
+
+static void mixture_forward_steps(struct builder *b)
+{
+    steps_add(b, STEP_ROUTER, "router");
+    steps_add(b, STEP_TOP_K, "top_k");
+    steps_add(b, STEP_PERMUTE, "permute");
+    exchange_experts(b, STEP_DISPATCH);
+    exchange_split(b, STEP_DISPATCH_TP, COLLECTIVE_ALL_GATHER);
+    steps_add(b, STEP_EXPERT_UP, "expert_up");
+    steps_add(b, STEP_EXPERT_ACTIVATION, "expert_activation");
+    steps_add(b, STEP_EXPERT_DOWN, "expert_down");
+    expert_bias(b);
+    exchange_split(b, STEP_COMBINE_TP, COLLECTIVE_REDUCE_SCATTER);
+    exchange_experts(b, STEP_COMBINE);
+    steps_add(b, STEP_UNPERMUTE, "unpermute");
+    gather_shares(b, STEP_MIXTURE_GATHER);
+    if (!has_shared(b))
+        return;
+    steps_gather(b, STEP_SHARED_GATHER);
+    steps_add(b, STEP_SHARED_UP, "shared_up");
+    steps_add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
+    steps_add(b, STEP_SHARED_DOWN, "shared_down");
+    steps_reduce(b, STEP_SHARED_REDUCE);
+}
+
+static void dense_forward_steps(struct builder *b, bool gathers)
+{
+    struct column_group inputs = mlp_inputs(b);
+    group_forward(b, &inputs, gathers);
+    steps_add(b, STEP_ACTIVATION, "activation");
+    if (b->stops_early)
+        return;
+    steps_add(b, STEP_DOWN, "mlp_down");
+    steps_reduce(b, STEP_REDUCE2);
+}
+
+void steps_layer_forward(struct builder *b)
+{
+    b->products = 0;
+    steps_add(b, STEP_NORM1, "norm");
+    attention_forward_branch(b, !is_parallel(b));
+    if (!is_parallel(b))
+        steps_add(b, STEP_NORM2, "norm");
+    if (is_mixture(b))
+        mixture_forward_steps(b);
+    else
+        dense_forward_steps(b, !is_parallel(b));
+    if (!b->stops_early)
+        steps_add(b, STEP_RESIDUAL2, "residual");
+}
+
+static void mlp_backward_steps(struct builder *b, bool input, bool weight)
+{
+    struct column_group inputs = mlp_inputs(b);
+    if (input) {
+        steps_gather(b, STEP_GATHER_DOWN_GRADIENT);
+        steps_add(b, STEP_DOWN_INPUT, "mlp_down");
+    }
+    if (weight)
+        add_weight(b, STEP_DOWN_WEIGHT, "mlp_down");
+    if (input)
+        steps_add(b, STEP_ACTIVATION_BACKWARD, "activation");
+    steps_group_backward(b, &inputs, !is_parallel(b), input, weight);
+}
+
+static void experts_input_steps(struct builder *b)
+{
+    steps_add(b, STEP_EXPERT_DOWN_INPUT, "expert_down");
+    steps_add(b, STEP_EXPERT_ACTIVATION_BACKWARD, "expert_activation");
+    steps_add(b, STEP_EXPERT_UP_INPUT, "expert_up");
+    if (!has_shared(b))
+        return;
+    steps_gather(b, STEP_SHARED_GATHER_GRADIENT);
+    steps_add(b, STEP_SHARED_DOWN_INPUT, "shared_down");
+    steps_add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
+    steps_add(b, STEP_SHARED_UP_INPUT, "shared_up");
+    steps_gather(b, STEP_SHARED_GATHER_AGAIN);
+    steps_reduce(b, STEP_SHARED_REDUCE_GRADIENT);
+}
+
+static void experts_weight_steps(struct builder *b)
+{
+    steps_add(b, STEP_EXPERT_DOWN_WEIGHT, "expert_down");
+    steps_add(b, STEP_EXPERT_UP_WEIGHT, "expert_up");
+    if (!has_shared(b))
+        return;
+    steps_add(b, STEP_SHARED_DOWN_WEIGHT, "shared_down");
+    steps_add(b, STEP_SHARED_UP_WEIGHT, "shared_up");
+}
+
+static void mixture_backward_steps(struct builder *b, bool input, bool weight)
+{
+    if (input) {
+        steps_add(b, STEP_UNPERMUTE_BACKWARD, "unpermute");
+        exchange_experts(b, STEP_COMBINE_GRADIENT);
+        exchange_split(b, STEP_COMBINE_TP_GRADIENT, COLLECTIVE_ALL_GATHER);
+        expert_bias(b);
+        experts_input_steps(b);
+        exchange_split(b, STEP_DISPATCH_TP_GRADIENT, COLLECTIVE_REDUCE_SCATTER);
+        exchange_experts(b, STEP_DISPATCH_GRADIENT);
+        steps_add(b, STEP_PERMUTE_BACKWARD, "permute");
+        steps_add(b, STEP_ROUTER_BACKWARD, "router");
+        steps_add(b, STEP_NOTHING, "top_k");
+        gather_shares(b, STEP_MIXTURE_GATHER_GRADIENT);
+    }
+    if (weight)
+        experts_weight_steps(b);
+}
+
+static void attention_backward_steps(struct builder *b, bool input, bool weight)
+{
+    struct column_group inputs = attention_inputs(b);
+    if (input) {
+        if (!is_parallel(b))
+            steps_gather(b, STEP_GATHER_PROJECTION_GRADIENT);
+        steps_add(b, STEP_PROJECTION_INPUT, "projection");
+    }
+    if (weight)
+        add_weight(b, STEP_PROJECTION_WEIGHT, "projection");
+    if (input) {
+        attention_backward(b);
+        if (b->model->position == POSITION_ROTARY)
+            steps_add(b, STEP_ROTARY_BACKWARD, "rotary");
+        if (b->model->qk_norm)
+            steps_add(b, STEP_HEAD_NORMS_BACKWARD, "query_key_norm");
+    }
+    steps_group_backward(b, &inputs, true, input, weight);
+}
+
+void steps_layer_backward(struct builder *b, bool input, bool weight)
+{
+    if (input && b->layout->recompute != RECOMPUTE_NONE) {
+        b->recompute = true;
+        b->stops_early = layout_recomputes_by_need(b->layout);
+        if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
+            steps_layer_forward(b);
+        else
+            attention(b);
+        b->recompute = b->stops_early = false;
+    }
+    if (input) /* the weights of a prediction module stay with the head's */
+        steps_add(b, STEP_RESIDUAL2_BACKWARD, "residual")->anew = work_gathers_to_recompute(b->layout) && !b->ahead;
+    if (is_mixture(b))
+        mixture_backward_steps(b, input, weight);
+    else
+        mlp_backward_steps(b, input, weight);
+    if (input && !is_parallel(b)) {
+        steps_add(b, STEP_NORM2_BACKWARD, "norm");
+        steps_add(b, STEP_RESIDUAL1_BACKWARD, "residual");
+    }
+    attention_backward_steps(b, input, weight);
+    if (input)
+        steps_add(b, STEP_NORM1_BACKWARD, "norm");
+}
