@@ -1,7 +1,8 @@
 /*
  * activation.cu - GeLU (tanh form) and SwiGLU, forward and backward.
  *
- * Variants: gate and up in one matrix or apart; 16-byte accesses where the width is a multiple of 8, one element at a time otherwise.
+ * Variants: gate and up side by side or apart; 16-byte accesses where the width is a multiple of 8, otherwise single
+ * elements.
  * Bytes: GeLU 4 t f forward, 6 t f backward; SwiGLU 6 t f and 10 t f. FLOPs: 10 to 25 per element, one exponential.
  * Limiter: memory bandwidth.
  */
@@ -140,8 +141,8 @@ int activation_backward_cuda(const struct cuda_launch *launch, const struct acti
 {
     const bf16 *u = (const bf16 *)call->u, *da = (const bf16 *)call->da;
     const row_count rows = {call->count, call->f};
-    bool vector = call->f % VECTOR == 0 && aligned(u) && aligned(call->gate) && aligned(da) && aligned(call->du) &&
-                  aligned(call->dgate);
+    bool vector =
+        call->f % VECTOR == 0 && aligned(u) && aligned(call->gate) && aligned(da) && aligned(call->du) && aligned(call->dgate);
     if (call->gated) {
         const gated_rows d = gated_rows_of(call, call->du, call->dgate);
         return launch_each(launch, call->t * call->f, vector,

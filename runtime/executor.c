@@ -81,8 +81,11 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .micro_batches = layout_micro_batches(layout, options->setting->job)};
     rank->status = runtime_supports(layout, options->setting, &rank->diags);
     if (options->program->rolling && rank->clip > 0) {
-        diag_error(&rank->diags, NOWHERE, "gradients cannot be clipped under schedule=%s, which does not wait for their norm",
-                   schedule_name(layout->schedule));
+        diag_error(
+            &rank->diags, NOWHERE,
+            "gradients cannot be clipped under schedule=%s, which does not wait for their norm; set job.clip to 0 or choose "
+            "schedule=1f1b or zb-1p",
+            schedule_name(layout->schedule));
         rank->status = STATUS_MISSING;
     }
     if (rank->status == STATUS_OK)

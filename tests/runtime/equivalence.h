@@ -18,9 +18,9 @@ struct variant {
 #define PAIRS    FEATURE_BIT(EP_OVERLAP)
 #define PYTORCH  (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)) /* compiled instead of fused by hand */
 
-/* Ends the test where a toy differs from one rank with the same model and batch, in either of two steps with an update between
- * them. */
+/* Ends the test where a toy differs from one rank with the same model and batch, in either of two steps. */
 void check_toy(const struct toy *toy, enum detail detail);
-/* The same for layouts of a model, at every detail. Ends the test where a layout differs from one rank with the same model and batch. */
+/* The same for layouts of a model, at every detail. Ends the test where a layout differs from one rank with the same model and
+ * batch. */
 void check_variants(enum toy_model model, const struct variant *variants, size_t n);
 #endif
