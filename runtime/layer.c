@@ -1,4 +1,5 @@
 /* layer.c - what the steps of a layer share. */
+#include "model/cost/work.h"
 #include "runtime/layer.h"
 
 struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols)
@@ -104,6 +105,15 @@ struct product up_product(const struct layer_context *c)
     p.biased = s->linear_bias;
     p.first = step->part * s->ffn;
     return p;
+}
+
+void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered)
+{
+    bool sharded = c->shape->sequence_parallel;
+    /* Where every product of it is kept the recomputation gathers nothing. */
+    bool needed = sharded && !c->shape->gathers_again && work_keeps_products(c->rank->layout);
+    if (c->shape->gathers_again || (!c->step->keep && !needed))
+        layer_drop(c, gathered);
 }
 
 struct tensor *product_made(const struct layer_context *c, enum layer_product which, struct product p, struct tensor *x)

@@ -44,6 +44,8 @@ void product_forward(const struct layer_context *c, struct product p, const void
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
 
+/* After the last product that reads the layer's gathered input: it goes where it will be gathered, or computed, again. */
+void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered);
 /* Of the step under way: queries, keys and values or one of them; gate and up or one of them. */
 struct product qkv_product(const struct layer_context *c);
 struct product up_product(const struct layer_context *c);

@@ -94,8 +94,7 @@ static void qkv_step(const struct layer_context *c)
     *y = product_made(c, LAYER_QKV + step->part, qkv_product(c), l->n1_full);
     if (c->parallel || step->part < step->parts - 1)
         return;                                 /* others read the same input */
-    if (!c->step->keep || s->sequence_parallel) /* gathered again in the backward pass */
-        layer_drop(c, &l->n1_full);
+    layer_drop_gathered(c, &l->n1_full);
     layer_forget(c, &l->n1);
 }
 
@@ -173,8 +172,7 @@ static void up_step(const struct layer_context *c)
         layer_forget(c, &l->n1);
         return;
     }
-    if (!c->step->keep || s->sequence_parallel)
-        layer_drop(c, &l->n2_full);
+    layer_drop_gathered(c, &l->n2_full);
     layer_forget(c, &l->n2);
 }
 

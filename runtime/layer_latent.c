@@ -106,8 +106,7 @@ static void kv_down_step(const struct layer_context *c)
     norm_forward(c, false, t->kv_latent);
     if (c->parallel)
         return;
-    if (!c->step->keep || c->shape->sequence_parallel) /* gathered again in the backward pass */
-        layer_drop(c, &c->state->n1_full);
+    layer_drop_gathered(c, &c->state->n1_full);
     layer_forget(c, &c->state->n1);
 }
 

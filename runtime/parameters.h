@@ -99,6 +99,7 @@ struct shape {
     struct copies copies; /* of dense weights: dp * cp ranks */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
+    bool gathers_again;                   /* a sharded input is gathered once more for the backward pass; else kept as it was */
     bool apart;                           /* queries, keys and values, gate and up come from products of their own */
     bool mirrored;                        /* DualPipe: another rank holds the same weights and counts them */
     int layers, predictions;              /* of the model, with those of its prediction modules; modules */

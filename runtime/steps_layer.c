@@ -120,7 +120,7 @@ static struct column_group latent_group(const struct builder *b)
     return g;
 }
 
-static struct column_group attention_inputs(const struct builder *b)
+static struct column_group attention_group(const struct builder *b)
 {
     static const char *const apart[] = {"q", "k", "v"};
     static const struct column_group packed = {.items = {{STEP_QKV, STEP_QKV_INPUT, STEP_QKV_WEIGHT, "qkv", true}},
@@ -134,7 +134,7 @@ static struct column_group attention_inputs(const struct builder *b)
     return stand_apart(b) ? parts_of(packed, apart, 3) : packed;
 }
 
-static struct column_group mlp_inputs(const struct builder *b)
+static struct column_group mlp_group(const struct builder *b)
 {
     static const char *const apart[] = {"mlp_gate", "mlp_up"};
     static const struct column_group packed = {.items = {{STEP_UP, STEP_UP_INPUT, STEP_UP_WEIGHT, "mlp_up", true}},
@@ -148,6 +148,24 @@ static struct column_group mlp_inputs(const struct builder *b)
     struct column_group group = parts_of(packed, apart, 2);
     group.each_exchanges = layout_is_eager(b->layout, b->model);
     return group;
+}
+
+/* Eager stacks keep what was gathered. */
+static struct column_group gathered_as(const struct builder *b, struct column_group group)
+{
+    if (layout_is_eager(b->layout, b->model))
+        group.gather_again = STEP_NOTHING;
+    return group;
+}
+
+static struct column_group attention_inputs(const struct builder *b)
+{
+    return gathered_as(b, attention_group(b));
+}
+
+static struct column_group mlp_inputs(const struct builder *b)
+{
+    return gathered_as(b, mlp_group(b));
 }
 
 /* Whether what the layer's next product gives is kept: of the first, the third, ... */
@@ -211,7 +229,7 @@ void steps_group_backward(struct builder *b, const struct column_group *g, bool 
     for (int i = g->n - 1; i >= 0; i--) {
         if (input)
             add_part(b, g->items[i].input, g, i);
-        if (input && exchanges && (each || i == g->n - 1))
+        if (input && exchanges && g->gather_again != STEP_NOTHING && (each || i == g->n - 1))
             steps_gather(b, g->gather_again);
         if (input && !each && i == 0)
             sum_inputs(b, g);
