@@ -87,7 +87,6 @@ static void norm2_step(const struct layer_context *c)
 
 static void qkv_step(const struct layer_context *c)
 {
-    const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     const struct step *step = c->step->step;
     struct tensor **y = step->parts > 1 ? &l->apart[step->part] : &l->qkv;

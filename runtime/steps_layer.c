@@ -229,7 +229,7 @@ void steps_group_backward(struct builder *b, const struct column_group *g, bool 
     for (int i = g->n - 1; i >= 0; i--) {
         if (input)
             add_part(b, g->items[i].input, g, i);
-        if (input && exchanges && g->gather_again != STEP_NOTHING && (each || i == g->n - 1))
+        if (input && exchanges && g->gather_again != STEP_NOTHING && i == g->n - 1)
             steps_gather(b, g->gather_again);
         if (input && !each && i == 0)
             sum_inputs(b, g);

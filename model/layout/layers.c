@@ -55,7 +55,7 @@ static struct layer_range balanced_layers(int n, int layers, double table, int v
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)
 {
     int last = layout_virtual_stages(layout) - 1, v = virtual_stage, layers = model->layers, mtp = model->mtp_layers;
-    if (last > 0 && !mtp && layout_is_eager(layout, model)) {
+    if (last > 0 && last < layers && !mtp && layout_is_eager(layout, model)) {
         double table = (double)model->vocab * (double)model->hidden / transformer_layer_parameters(model, 0, false);
         return balanced_layers(last + 1, layers, table, v);
     }
