@@ -92,7 +92,7 @@ static void qkv_step(const struct layer_context *c)
     struct tensor **y = step->parts > 1 ? &l->apart[step->part] : &l->qkv;
     *y = product_made(c, LAYER_QKV + step->part, qkv_product(c), l->n1_full);
     if (c->parallel || step->part < step->parts - 1)
-        return;                                 /* others read the same input */
+        return; /* others read the same input */
     layer_drop_gathered(c, &l->n1_full);
     layer_forget(c, &l->n1);
 }

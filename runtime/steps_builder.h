@@ -35,7 +35,8 @@ struct column_product {
 struct column_group {
     struct column_product items[GROUP_PRODUCTS_MAX];
     int n;
-    enum step_kind gather, gather_again, reduce, sum; /* gather_again STEP_NOTHING: it was kept; sum STEP_NOTHING: the products add to what is there */
+    enum step_kind gather, gather_again, reduce,
+        sum; /* gather_again STEP_NOTHING: it was kept; sum STEP_NOTHING: the products add to what is there */
     bool each_exchanges;
 };
 
