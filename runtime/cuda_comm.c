@@ -40,13 +40,7 @@ struct nccl {
     NCCL_FUNCTIONS(FIELD)
 };
 
-enum {
-    TIMEOUT_S = 60,
-    PENDING = 64,
-    LOOK_NS = 20000000,
-    SPIN_NS = 100000,
-    FIRST_SWITCHED = 23000 /* NCCL 2.30.0 as ncclGetVersion says it */
-};
+enum { TIMEOUT_S = 60, PENDING = 64, LOOK_NS = 20000000, SPIN_NS = 100000 };
 
 /* An exchange on its way: what, and an event behind it. */
 struct pending {
@@ -538,25 +532,6 @@ static const struct comm_api cuda_comm_api = {.name = "nccl",
                                               .barrier = cuda_barrier,
                                               .abandon = cuda_abandon};
 
-/* NCCL reads its variables once, before its first communicator; what the user has set stays. */
-static void set_variables(const struct cuda_comm_options *options, int version)
-{
-    char host[32];
-    snprintf(host, sizeof host, "msim-rank-%d", options->rank);
-    setenv("NCCL_RUNTIME_CONNECT", "0", 0); /* connect when a communicator is made */
-    if (!options->shared_gpu)
-        return;
-    setenv("NCCL_MAX_CTAS", "2", 0); /* all ranks' kernels must fit the GPU together */
-    if (version >= FIRST_SWITCHED) {
-        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
-        return;
-    }
-    setenv("NCCL_HOSTID", host, 0);
-    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
-    setenv("NCCL_IB_DISABLE", "1", 0);
-    setenv("NCCL_MNNVL_ENABLE", "0", 0);
-}
-
 static enum status join(struct cuda_world *world, const struct cuda_comm_options *options, int version, struct diags *diags)
 {
     char versions[MEETING_VERSIONS];
@@ -597,7 +572,7 @@ enum status cuda_comm_open(const struct cuda_comm_options *options, struct devic
         status = nccl_load(&made->nccl, diags);
         if (status == STATUS_OK)
             (void)made->nccl.ncclGetVersion(&version);
-        set_variables(options, version);
+        cuda_comm_variables(options, version);
         if (status == STATUS_OK)
             status = meeting_enter(&made->meeting, options->folder, options->rank, options->n_ranks, made->base.timeout, diags);
         if (status == STATUS_OK)

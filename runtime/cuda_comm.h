@@ -36,6 +36,9 @@ struct cuda_comm_options {
 MUST_CHECK enum status cuda_comm_open(const struct cuda_comm_options *options, struct device *device, struct world **world,
                                       struct diags *diags);
 
+/* NCCL's variables for these options, for `version` as ncclGetVersion says it; before NCCL reads them. Those set already stay. */
+void cuda_comm_variables(const struct cuda_comm_options *options, int version);
+
 /* Where the launcher put this process. */
 struct cuda_place {
     int rank, n_ranks;    /* 0 of 1 without a launcher */

@@ -1,10 +1,13 @@
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/cuda_comm.h"
 
 static const struct place nowhere = {0};
+
+enum { FIRST_SWITCHED = 23000 }; /* NCCL 2.30.0 as ncclGetVersion says it */
 
 /* What each launcher calls them: Open MPI's environment, Slurm's srun (a batch script has no step), and by hand. */
 static const struct {
@@ -47,4 +50,23 @@ enum status cuda_place_read(struct cuda_place *place, struct diags *diags)
     }
     *place = read;
     return STATUS_OK;
+}
+
+/* NCCL reads its variables once, before its first communicator; what the user has set stays. */
+void cuda_comm_variables(const struct cuda_comm_options *options, int version)
+{
+    char host[32];
+    snprintf(host, sizeof host, "msim-rank-%d", options->rank);
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0); /* connect when a communicator is made */
+    if (!options->shared_gpu)
+        return;
+    setenv("NCCL_MAX_CTAS", "2", 0); /* all ranks' kernels must fit the GPU together */
+    if (version >= FIRST_SWITCHED) {
+        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+        return;
+    }
+    setenv("NCCL_HOSTID", host, 0);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+    setenv("NCCL_IB_DISABLE", "1", 0);
+    setenv("NCCL_MNNVL_ENABLE", "0", 0);
 }
