@@ -22,8 +22,8 @@
  * sequence parallelism (2205.05198); and the overlap of tensor and pipeline parallel exchanges in training stacks (2402.15627).
  *
  * An assumed micro-batch that a stack's fused softmax cannot take (layout_fuses_softmax) is doubled until it can, if the batch
- * divides by it: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades the bubble for efficiency, it is
- * tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8 that the closed form makes
+ * divides by it: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades the bubble for efficiency, it
+ * is tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8 that the closed form makes
  * fastest among those that fit the memory, as `msim plan` would choose it. The measured time is never looked at.
  */
 #ifndef MSIM_TRACES_RECONCILE_H
