@@ -77,6 +77,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "tokens are routed evenly to all experts");
     if (report->detail == DETAIL_KERNEL && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace counts");
+    if (layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
+        assume(report,
+               "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
+               "does: host_pause a layer and rank, among the host's time");
     assume(report, "the input batch is ready when the step begins: data loading costs no time");
     assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
 }
