@@ -214,11 +214,11 @@ static struct pass_costs *costs_of(struct closed_form *form, const struct layout
 
 /* --- putting passes together */
 
-/* What the first stage waits for its first gradient, (p-1)(F+B), less the forwards it may do meanwhile: as many as its memory
- * holds, or as there are micro-batches. */
-static double first_wait(const struct layout *l, double m, double held, double forward, double input)
+/* What the first stage waits for its first gradient, (p-1)(F+B) in `rounds` of one stage, less the forwards it may do meanwhile:
+ * as many as its memory holds, or as there are micro-batches. */
+static double first_wait(double rounds, double m, double held, double forward, double input)
 {
-    return (l->pp - 1) * (forward + input) - (fmin(m, held) - 1) * forward;
+    return rounds * (forward + input) - (fmin(m, held) - 1) * forward;
 }
 
 /*
@@ -245,15 +245,16 @@ static double interleaved_bubble(const struct layout *l, double m, double pair, 
     return (l->pp - 1) * pair + (l->vpp - 1) * missing * ring;
 }
 
-/* `pair`: a forward and a backward pass together, less than their sum where they hide one another's exchanges. */
-static double bubble_seconds(const struct layout *l, double m, double pair, double forward, double input, double weight)
+/* `pair`: a forward and a backward pass together, less than their sum where they hide one another's exchanges. `rounds`: how many
+ * times the fullest stage's passes a micro-batch takes on all others together; p - 1 of equal ones. */
+static double bubble_seconds(const struct layout *l, double m, double rounds, double pair, double forward, double input,
+                             double weight)
 {
-    double rounds = l->pp - 1;
     switch (l->schedule) {
     case SCHEDULE_INTERLEAVED: return interleaved_bubble(l, m, pair / l->vpp, forward / l->vpp, (input + weight) / l->vpp);
-    case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(l, m, l->pp, forward, input));
+    case SCHEDULE_ZB1P: return fmax(rounds * fmax(0, forward + input - weight), first_wait(rounds, m, l->pp, forward, input));
     case SCHEDULE_ZB2P:
-        return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(l, m, 2.0 * l->pp - 1, forward, input));
+        return fmax(rounds * fmax(0, forward + input - 2 * weight), first_wait(rounds, m, 2.0 * l->pp - 1, forward, input));
     /* What the programs give: none for F = B = W; DualPipe's published (P/2 - 1)(F&B + B - 3W) for F = B. */
     case SCHEDULE_ZBV: return rounds * fmax(0, fmax(forward, input) - weight);
     case SCHEDULE_DUALPIPE: return (l->pp / 2.0 - 1) * (pair - input - weight + forward + fmax(0, input - weight));
@@ -380,11 +381,25 @@ static void add_scaled(struct cost_by_class *to, const struct cost_by_class *fro
         to->s[i] += from->s[i] * scale;
 }
 
+/* Of stages of one chunk. The fullest is next to an end, or one of two. */
+static int largest_whole_stage(const struct layout *l, const struct transformer *model)
+{
+    const int candidates[] = {0, 1, l->pp - 2};
+    int most = 0;
+    for (int i = 0; i < 3; i++) {
+        int count = layout_layers(l, model, candidates[i]).count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* Layers of the stage that has most, ends counted by their time. */
 static int largest_stage_layers(const struct layout *l, const struct transformer *model)
 {
     int layers = model->layers + model->mtp_layers; /* the latter take layers' places */
     int v = l->pp * l->vpp;
+    if (l->vpp == 1)
+        return largest_whole_stage(l, model);
     if (layers % v && (layers + 2) % v == 0)
         return (layers + 2) / l->pp;
     return (layers + l->pp - 1) / l->pp;
@@ -409,6 +424,12 @@ static double ends_seconds(const struct layout *l, const struct transformer *mod
     return fmax(0, c->head_s / (l->schedule == SCHEDULE_DUALPIPE ? 2 : 1) - spared);
 }
 
+/* Stages of one chunk need not be equal, and what fills and drains the pipeline passes each of them. */
+static double rounds_of(const struct layout *l, const struct transformer *model, double fullest)
+{
+    return l->vpp == 1 ? (model->layers + model->mtp_layers) / fullest - 1 : l->pp - 1;
+}
+
 void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)
 {
     const struct setting *setting = &form->setting;
@@ -429,13 +450,15 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     struct layer_range range = {0, (int)n < setting->model->layers ? (int)n : setting->model->layers};
     struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
     struct stage_parameters parameters = {copies * p.dense, copies * p.experts};
-    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, n * pair_s, n * c->forward_s, n * c->input_s, n * c->weight_s);
+    double pause =
+        layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, n) : 0;
+    e.by_class.s[CLASS_BUBBLE] += bubble_seconds(l, m, rounds_of(l, setting->model, n), n * pair_s + pause, n * c->forward_s,
+                                                 n * c->input_s + pause, n * c->weight_s);
     e.by_class.s[CLASS_PP_COMM] += exposed_p2p(form, l, m);
     e.by_class.s[CLASS_DP_COMM] += exposed_dp(form, l, c, parameters, m, n * (c->input_s + c->weight_s), n * c->forward_s);
     e.by_class.s[CLASS_OPTIMIZER] += optimizer_seconds(form, l, parameters.dense + parameters.experts);
     e.by_class.s[CLASS_HOST] += data_loading_seconds(l, setting);
-    if (layout_checkpoints_in_python(l, setting->model))
-        e.by_class.s[CLASS_HOST] += m * pause_seconds(setting->cluster, l->tp * l->cp * l->pp, n);
+    e.by_class.s[CLASS_HOST] += m * pause;
     e.step_s = cost_by_class_total(&e.by_class);
     e.memory_bytes = closed_form_memory(form, l);
     *out = e;

@@ -380,13 +380,36 @@ void footprint_of_stage(const struct layout *layout, const struct setting *setti
     *out = f;
 }
 
+static int layers_of_stage(const struct layout *layout, const struct transformer *model, int stage)
+{
+    int layers = 0;
+    for (int chunk = 0; chunk < layout->vpp; chunk++)
+        layers += layout_layers(layout, model, layout_virtual_stage(layout, stage, chunk)).count;
+    return layers;
+}
+
+/* The first stage with more layers than the second, other than the last; the second when there is none. The heavier ones stand
+ * together before the last. */
+static int first_heavier_stage(const struct layout *layout, const struct transformer *model)
+{
+    if (layout->pp < 4)
+        return layout->pp > 1;
+    int second = layers_of_stage(layout, model, 1), stage = 2;
+    if (layers_of_stage(layout, model, layout->pp - 2) <= second)
+        return 1;
+    while (layers_of_stage(layout, model, stage) <= second)
+        stage++;
+    return stage;
+}
+
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
 {
-    /* Activations fall with the stage, the ends hold the tables: the fullest is the first, the second, or the last. */
-    const int candidates[] = {0, layout->pp > 1 ? 1 : 0, layout->pp - 1};
+    /* Activations fall with the stage or are as many everywhere, the ends hold the tables: the fullest is the first, the second,
+     * the last, or the first of those with a layer more. */
+    const int candidates[] = {0, layout->pp > 1 ? 1 : 0, first_heavier_stage(layout, setting->model), layout->pp - 1};
     struct footprint best = {0};
     int at = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct footprint f;
         if (i > 0 && candidates[i] == candidates[i - 1])
             continue;

@@ -349,10 +349,10 @@ static double starvation(const struct machine *machine, const struct work_table 
                          double device_s)
 {
     const struct work *work = work_at(table, execution->root);
-    if (execution->paired)
-        return execution->starved_s;
     bool pausing = machine->hosts > 0 && machine->cluster->gpu.host_pause_s > 0;
     double pauses = pausing ? pause_seconds(machine->cluster, machine->hosts, pausing_layers(table, work)) : 0;
+    if (execution->paired)
+        return execution->starved_s + pauses;
     if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
         return pauses;
     return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s) + pauses;

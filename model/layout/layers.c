@@ -19,11 +19,15 @@ static int layers_within(double bottleneck, double end)
     return bottleneck < end ? 0 : (int)(bottleneck - end + 1e-9);
 }
 
-/* The least weight, in layers, of the heaviest of n stages, contiguous ones, of which the first and the last have a token table
- * of `table` layers' weight beside their layers. */
+/*
+ * The least weight, in layers, of the heaviest of n stages, contiguous ones, of which the first and the last have a token table
+ * of `table` layers' weight beside their layers. It is whole where inner stages decide and `table` more than whole where the ends
+ * do; below what the stages can hold on average there is nothing to try.
+ */
 static double least_bottleneck(int n, int layers, double table)
 {
-    for (int whole = 1; whole <= layers + table; whole++) {
+    double average = n > 2 ? fmin(layers / (n - 2.0), (layers + 2 * table) / n) : layers / 2.0 + table;
+    for (double whole = fmax(1, floor(average));; whole++) {
         double with_table = whole - 1 + (table - floor(table)); /* between whole - 1 and whole */
         for (int i = 0; i < 2; i++) {
             double bottleneck = i ? whole : with_table;
@@ -31,7 +35,6 @@ static double least_bottleneck(int n, int layers, double table)
                 return bottleneck;
         }
     }
-    return layers + table;
 }
 
 static int lesser(int a, int b)
@@ -52,13 +55,27 @@ static struct layer_range balanced_layers(int n, int layers, double table, int v
     return range;
 }
 
+/* A token table in layers, both as a rank of the pipeline holds them. Mixtures are most of a model that has any. */
+static double table_weight(const struct layout *layout, const struct transformer *model)
+{
+    double dense = transformer_layer_parameters(model, model->layers - 1, false);
+    double experts = transformer_layer_parameters(model, model->layers - 1, true) - dense;
+    double share = (double)layout->tp / layout->ep / layout_expert_tp(layout); /* of experts, beside that of other matrices */
+    return (double)model->vocab * (double)model->hidden / (dense + (experts > 0 ? experts * share : 0));
+}
+
+/* DeepSpeed's stages have one chunk; with more, and where each layer is a stage, layers count alike as in Megatron's line. */
+static bool divides_by_parameters(const struct layout *layout, const struct transformer *model)
+{
+    bool chunked = layout->vpp > 1 || layout->pp == 1;
+    return !chunked && layout->pp <= model->layers && !model->mtp_layers && layout_is_eager(layout, model);
+}
+
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)
 {
     int last = layout_virtual_stages(layout) - 1, v = virtual_stage, layers = model->layers, mtp = model->mtp_layers;
-    if (last > 0 && last < layers && !mtp && layout_is_eager(layout, model)) {
-        double table = (double)model->vocab * (double)model->hidden / transformer_layer_parameters(model, 0, false);
-        return balanced_layers(last + 1, layers, table, v);
-    }
+    if (divides_by_parameters(layout, model))
+        return balanced_layers(last + 1, layers, table_weight(layout, model), v);
     /* Multi-token-prediction layers are the last ones, with the head, and take layers' places. Where they are more than a stage's
      * share they fill the last one, and the layers share the others. */
     bool filled = last > 0 && (layers + mtp) / (last + 1) < mtp;

@@ -19,9 +19,10 @@
  * the embedding and the head each take one layer's place; otherwise virtual stages differ by one layer and the first and last are
  * the lighter ones (only the last, when just one is lighter; the heavier ones stand together just before the last virtual stage,
  * which spreads them evenly over the stages and keeps them off the early ones, whose activations live longest). With pp * vpp =
- * L + 2 the embedding and the head have a virtual stage of their own, without a layer. Eager stacks (layout_is_eager) divide by
- * parameters instead, as DeepSpeed's pipelines do by default: the least weight that the heaviest virtual stage can have, a token
- * table weighing as many layers as it has parameters of them, to which they are filled one after the other.
+ * L + 2 the embedding and the head have a virtual stage of their own, without a layer. Stages of one chunk in eager stacks
+ * (layout_is_eager) are divided by parameters instead, as DeepSpeed's pipelines do by default: the least weight that the heaviest
+ * stage can have, a token table weighing as many layers as it has parameters of them, to which they are filled one after the
+ * other.
  */
 #ifndef MSIM_MODEL_LAYOUT_LAYOUT_H
 #define MSIM_MODEL_LAYOUT_LAYOUT_H

@@ -177,6 +177,33 @@ START_TEST(narrow_operands_are_kept_narrow)
 }
 END_TEST
 
+/* What a layout needs is what its fullest stage does, whichever that is: of 22 to 40 layers over stages that they do not divide.
+ */
+START_TEST(the_peak_is_of_the_fullest_stage)
+{
+    static const enum schedule schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZB1P, SCHEDULE_ZBV};
+    for (int i = 0; i < 19 * 7 * 5 * 2; i++) {
+        struct shape s;
+        struct footprint peak, one;
+        shape_gpt(&s, 22 + i % 19, 2048, 16, 2, 2 + i / 19 % 7, 1, 1);
+        s.layout.schedule = schedules[i / 19 / 7 % 5];
+        s.layout.vpp = s.layout.schedule == SCHEDULE_INTERLEAVED || s.layout.schedule == SCHEDULE_ZBV ? 2 : 1;
+        s.job.global_batch = 4 * s.layout.pp;
+        if (i / 19 / 7 / 5) {
+            s.model.gated_mlp = true, s.model.vocab = 200000;
+            s.layout.features = FEATURE_BIT(FLASH_ATTENTION2);
+        }
+        double most = 0;
+        for (int stage = 0; stage < s.layout.pp; stage++) {
+            footprint_of_stage(&s.layout, &s.setting, stage, &one);
+            most = one.total > most ? one.total : most;
+        }
+        footprint_peak(&s.layout, &s.setting, &peak, NULL);
+        ck_assert_double_eq(peak.total, most);
+    }
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -211,6 +238,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, every_second_product_is_kept);
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, narrow_operands_are_kept_narrow);
+    tcase_add_test(all, the_peak_is_of_the_fullest_stage);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;

@@ -68,11 +68,41 @@ START_TEST(eager_stacks_divide_by_parameters)
         ck_assert_int_eq(layout_layers(&four, &model, v).count, small[v]);
     for (int v = 0; v < 2; v++)
         ck_assert_int_eq(layout_layers(&two, &model, v).count, halves[v]);
-    four.features = FEATURE_BIT(FUSED_OPS);
+    four.vpp = 2; /* two chunks of a rank: alike */
+    for (int v = 0; v < 8; v++)
+        ck_assert_int_eq(layout_layers(&four, &model, v).count, 5);
+    four.vpp = 1, four.features = FEATURE_BIT(FUSED_OPS);
     ck_assert_int_eq(layout_layers(&four, &model, 0).count, 10);
+    four.features = 0;
+    model.vocab = 100000000; /* 1600 layers each */
+    ck_assert_int_eq(layout_layers(&two, &model, 0).count, 20);
+    ck_assert_int_eq(layout_layers(&four, &model, 0).count, 0);
+    ck_assert_int_eq(layout_layers(&four, &model, 1).count, 20);
+    model.vocab = 128000;
     model.layers = 80, model.hidden = 8192, model.ffn_hidden = 22016, model.heads = model.kv_heads = 64;
     for (int v = 0; v < 8; v++)
         ck_assert_int_eq(layout_layers(&eight, &model, v).count, large[v]);
+}
+END_TEST
+
+/* Layers of 64 experts outweigh a table that a dense one, as the first is here, does not: all of them, or the rank's of 16. */
+START_TEST(experts_are_weighed)
+{
+    struct transformer model = {.layers = 32,
+                                .hidden = 4096,
+                                .ffn_hidden = 14336,
+                                .heads = 32,
+                                .kv_heads = 8,
+                                .head_dim = 128,
+                                .vocab = 128000,
+                                .gated_mlp = true,
+                                .norm = NORM_RMS,
+                                .moe = {.experts = 64, .top_k = 2, .expert_ffn = 1792, .every = 1, .first_dense_layers = 1}};
+    struct layout whole = {.tp = 1, .pp = 4, .vpp = 1, .ep = 1}, shared = {.tp = 1, .pp = 4, .vpp = 1, .ep = 16};
+    ck_assert_int_eq(layout_layers(&whole, &model, 0).count, 8);  /* 0.36 of a layer */
+    ck_assert_int_eq(layout_layers(&shared, &model, 0).count, 6); /* 4.0 */
+    model.moe.experts = 0;
+    ck_assert_int_eq(layout_layers(&whole, &model, 0).count, 7); /* 2.4 */
 }
 END_TEST
 
@@ -416,6 +446,7 @@ int main(void)
     TCase *tcase = tcase_create("ranks");
     tcase_add_test(tcase, layers_by_hand);
     tcase_add_test(tcase, eager_stacks_divide_by_parameters);
+    tcase_add_test(tcase, experts_are_weighed);
     tcase_add_test(tcase, eager_division_is_a_partition_and_the_best);
     tcase_add_test(tcase, layers_partition);
     tcase_add_test(tcase, layers_partition_beside_prediction);

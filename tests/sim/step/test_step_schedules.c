@@ -276,6 +276,48 @@ START_TEST(closed_form_of_any_number)
 }
 END_TEST
 
+/* Stages divided by parameters, which a large vocabulary makes unequal, with and without the pauses of Python's checkpoints:
+ * what the fullest stage takes for each micro-batch, and the others once. */
+START_TEST(closed_form_of_unequal_stages)
+{
+    static const struct {
+        enum schedule schedule;
+        int pp, m;
+    } cases[] = {{SCHEDULE_1F1B, 2, 4},  {SCHEDULE_1F1B, 4, 8}, {SCHEDULE_1F1B, 4, 32}, {SCHEDULE_1F1B, 8, 12},
+                 {SCHEDULE_GPIPE, 4, 8}, {SCHEDULE_ZB1P, 4, 8}, {SCHEDULE_ZB1P, 8, 32}};
+
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof cases[0]; k++) {
+        struct job_case c;
+        int p = cases[k / 2].pp, m = cases[k / 2].m;
+        gpt_175b_case(&c, 8 * p, m);
+        c.model.layers = 40, c.model.hidden = 5120, c.model.ffn_hidden = 13824, c.model.vocab = 128000;
+        c.model.heads = c.model.kv_heads = 40, c.model.gated_mlp = true, c.model.norm = NORM_RMS;
+        c.cluster.gpu.host_pause_s = k % 2 ? 200e-6 : 0;
+        struct layout layout = {.tp = 8,
+                                .cp = 1,
+                                .pp = p,
+                                .vpp = 1,
+                                .dp = 1,
+                                .ep = 1,
+                                .micro_batch = 1,
+                                .recompute = RECOMPUTE_FULL,
+                                .schedule = cases[k / 2].schedule,
+                                .features = FEATURE_BIT(FLASH_ATTENTION2)};
+        struct step_options options = {.verify = true};
+        struct step_result result;
+        struct estimate estimate;
+        struct diags diags = {0};
+        c.job.features = layout.features;
+        ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
+        struct closed_form *form = closed_form_create(&c.setting);
+        closed_form_estimate(form, &layout, &estimate);
+        closed_form_destroy(form);
+        double error = estimate.step_s / result.step_time_s - 1;
+        ck_assert_msg(fabs(error) < 0.05, "case %zu: %.4f s against %.4f s", k, estimate.step_s, result.step_time_s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step_schedules");
@@ -285,6 +327,7 @@ int main(void)
     tcase_add_test(formulas, gpipe_and_1f1b);
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, closed_form_of_any_number);
+    tcase_add_test(formulas, closed_form_of_unequal_stages);
     tcase_add_test(formulas, pairs);
     tcase_add_test(formulas, closed_form_of_pairs);
     tcase_add_test(formulas, zero_bubble_h1);
