@@ -75,9 +75,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
-    if (report->detail == DETAIL_KERNEL && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
-        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace counts");
-    if (layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
+    bool by_kernel = report->detail == DETAIL_KERNEL;
+    if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
+        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
+    if (!by_kernel && layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
         assume(report,
                "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
                "does: host_pause a layer and rank, among the host's time");

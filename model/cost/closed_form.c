@@ -3,7 +3,7 @@
  * slowest stage.
  *
  *     step = m T + bubble + exposed p2p + exposed DP + optimizer + host
- *     bubble = (p-1)(F + B + W) / v        gpipe, 1f1b (v = 1), interleaved
+ *     bubble = (p-1)(F + B + W) / v        gpipe, 1f1b (v = 1), interleaved; of unequal stages, v = 1: see rounds_of
  *              (p-1)(F + B)  - (p-1) W ... see bubble_seconds for the zero-bubble schedules
  *
  * Where passes run in pairs (DualPipe; interleaved with ep_overlap) the micro-batches that neither fill nor drain the pipeline

@@ -58,6 +58,23 @@ static double sum_of(json_t *object)
     return sum;
 }
 
+/* The pauses of Python's checkpoints are assumed where they are counted: not kernel by kernel. */
+START_TEST(pauses_are_said_where_they_count)
+{
+    static const char *const details[] = {"chunk", "layer", "kernel"};
+    for (int i = 0; i < 3; i++) {
+        char command[400];
+        snprintf(command, sizeof command,
+                 MSIM_BINARY " step -q --model llama2-13b --cluster megascale-a100 --gpus 32 --global-batch 16 "
+                             "--features flash_attention2 --layout tp=4,pp=4,mb=1,recompute=full --detail %s",
+                 details[i]);
+        char *text = output_of(command);
+        ck_assert_int_eq(strstr(text, "host_pause a layer") != NULL, i < 2);
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(json_keys)
 {
     static const char *const keys[] = {
@@ -137,6 +154,7 @@ int main(void)
 
     tcase_set_timeout(interface, 120);
     tcase_add_test(interface, json_keys);
+    tcase_add_test(interface, pauses_are_said_where_they_count);
     tcase_add_test(interface, ways_agree);
     tcase_add_test(interface, traces_of_chosen_ranks);
     suite_add_tcase(suite, interface);
