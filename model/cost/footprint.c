@@ -242,12 +242,22 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     }
 }
 
+/* What stands beside what is kept while a layer is recomputed: all of it, or of attention alone what it had not kept. */
+static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, bool mixture)
+{
+    if (layout->recompute == RECOMPUTE_NONE)
+        return 0;
+    double full = layer_bytes_full(layout, setting, mixture, true);
+    bool attention_alone = layout->recompute == RECOMPUTE_SELECTIVE && !layout_recomputes_by_need(layout);
+    return attention_alone ? full - layer_bytes(layout, setting, mixture) : full;
+}
+
 static double stage_layers_bytes(const struct layout *layout, const struct setting *setting, int stage, double *largest)
 {
     const struct transformer *m = setting->model;
     const double kept[2] = {layer_bytes(layout, setting, false), m->moe.experts ? layer_bytes(layout, setting, true) : 0};
-    const double full[2] = {layer_bytes_full(layout, setting, false, true),
-                            m->moe.experts ? layer_bytes_full(layout, setting, true, true) : 0};
+    const double repeated[2] = {layer_bytes_repeated(layout, setting, false),
+                                m->moe.experts ? layer_bytes_repeated(layout, setting, true) : 0};
     double sum = 0;
     *largest = 0;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
@@ -256,13 +266,13 @@ static double stage_layers_bytes(const struct layout *layout, const struct setti
         if (m->mtp_layers && v == layout_virtual_stages(layout) - 1) { /* prediction layers are like the last one */
             bool mixture = layer_is_mixture(m, m->layers - 1);
             sum += m->mtp_layers * kept[mixture];
-            *largest = fmax(*largest, full[mixture]);
+            *largest = fmax(*largest, repeated[mixture]);
         }
         if (r.count == 0)
             continue;
         bool first = layer_is_mixture(m, r.first), last = layer_is_mixture(m, r.first + r.count - 1);
         sum += r.count * 0.5 * (kept[first] + kept[last]); /* a chunk changes from dense to mixture once at most */
-        *largest = fmax(*largest, full[last]);
+        *largest = fmax(*largest, repeated[last]);
     }
     return sum / layout->vpp;
 }
@@ -299,7 +309,7 @@ static double activation_bytes(const struct layout *layout, const struct setting
     double largest;
     double chunk = stage_layers_bytes(layout, setting, stage, &largest);
     double bytes = chunk * chunks_in_flight(layout, setting, stage);
-    double repeated = layout->recompute == RECOMPUTE_NONE ? 0 : largest * upkeep_of(layout).recomputing;
+    double repeated = largest * upkeep_of(layout).recomputing;
     return (bytes + fmax(repeated, ends_bytes(layout, setting, stage))) * upkeep_of(layout).allocator;
 }
 

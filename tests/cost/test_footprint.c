@@ -204,6 +204,28 @@ START_TEST(the_peak_is_of_the_fullest_stage)
 }
 END_TEST
 
+/* With scores in memory or without, at any vocabulary: keeping less never takes more. */
+START_TEST(recomputation_never_takes_more)
+{
+    for (int i = 0; i < 64; i++) {
+        struct shape s;
+        shape_gpt(&s, 24, 2048, 16, 2, 1 + i % 4, 1, 2);
+        s.layout.features = (i / 4 % 2 ? FEATURE_BIT(FLASH_ATTENTION2) : 0) | (i / 8 % 2 ? FEATURE_BIT(FUSED_OPS) : 0);
+        s.model.gated_mlp = i / 16 % 2;
+        s.model.vocab = i / 32 % 2 ? 1000000 : 32000;
+        double bytes[N_RECOMPUTES];
+        for (int r = 0; r < N_RECOMPUTES; r++) {
+            struct footprint peak;
+            s.layout.recompute = (enum recompute)r;
+            footprint_peak(&s.layout, &s.setting, &peak, NULL);
+            bytes[r] = peak.total;
+        }
+        ck_assert_double_le(bytes[RECOMPUTE_SELECTIVE], bytes[RECOMPUTE_NONE]);
+        ck_assert_double_le(bytes[RECOMPUTE_FULL], bytes[RECOMPUTE_NONE]);
+    }
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -239,6 +261,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
+    tcase_add_test(all, recomputation_never_takes_more);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;
