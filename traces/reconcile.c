@@ -11,7 +11,8 @@
 #include "model/cost/closed_form.h"
 #include "model/cost/footprint.h"
 
-static const double AGREEMENT = 0.005; /* of the FLOPs of a token; MFU is printed with three or four digits */
+static const double AGREEMENT = 0.005;   /* of the FLOPs of a token; MFU is printed with three or four digits */
+static const double CONTRADICTION = 1.5; /* beyond any convention: recomputation counted, too, is at most 4/3 */
 enum { FEWEST_ROWS = 3, VOCABULARY_STEP = 256 };
 static const double VOCABULARY_MIN = 1e3, VOCABULARY_MAX = 1e6;
 
@@ -237,6 +238,44 @@ static void take_likely_micro_batches(struct measurement_table *table, struct di
             n);
 }
 
+/* --- step time and MFU of one row */
+
+/* FLOPs of a token that some convention counts: from the layers with the causal half of attention to all of it with both
+ * vocabulary tables. */
+static void conventions(const struct measurement *row, double *least, double *most)
+{
+    struct token_flops t = token_flops_of(row);
+    *least = t.layers + t.attention / 2;
+    *most = t.layers + t.attention + 2 * t.word * (double)row->model.vocab;
+}
+
+static bool contradicts_itself(const struct measurement *row)
+{
+    double flops = counted(row), least, most;
+    if (flops <= 0 || row->model.moe.experts > 0)
+        return false;
+    conventions(row, &least, &most);
+    return flops < least / CONTRADICTION || flops > most * CONTRADICTION;
+}
+
+static void note_contradictions(const struct measurement_table *table, struct diags *diags)
+{
+    const struct measurement *first = NULL;
+    double least, most;
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_items; i++)
+        if (contradicts_itself(&table->items[i]) && n++ == 0)
+            first = &table->items[i];
+    if (!first)
+        return;
+    conventions(first, &least, &most);
+    double scale = 100 * first->mfu / counted(first);
+    diag_warning(diags, first->at,
+                 "step_time_s and mfu_pct contradict each other in %zu row%s: %.4g s would be an MFU of %.3g to %.3g %%, not "
+                 "%.3g %%; the time is taken",
+                 n, n == 1 ? "" : "s", first->step_s, least * scale, most * scale, 100 * first->mfu);
+}
+
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
     take_back_later(table, diags);
@@ -254,4 +293,5 @@ void measurement_reconcile(struct measurement_table *table, struct diags *diags)
         if (vocabulary)
             take(table, row, vocabulary, diags);
     }
+    note_contradictions(table, diags);
 }

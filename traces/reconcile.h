@@ -25,6 +25,9 @@
  * divides by it: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades the bubble for efficiency, it
  * is tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8 that the closed form makes
  * fastest among those that fit the memory, as `msim plan` would choose it. The measured time is never looked at.
+ *
+ * Rows whose F is more than one and a half times off every usual count (a step time in other units, another GPU's peak) are
+ * told: one of the two numbers is wrong, and the time is what stays. Of mixtures of experts nothing is told.
  */
 #ifndef MSIM_TRACES_RECONCILE_H
 #define MSIM_TRACES_RECONCILE_H

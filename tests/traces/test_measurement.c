@@ -226,6 +226,30 @@ START_TEST(vocabulary_stays)
 }
 END_TEST
 
+/* A time ten times as long as its MFU gives is told, and stays; one within what conventions differ by is not. */
+START_TEST(time_against_mfu)
+{
+    char text[4096] = HEADER, wrong[4096] = HEADER;
+    struct measurement_table table;
+    struct diags diags = {0};
+    counting_row(text, sizeof text, 32000, 1.0);
+    ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+    ck_assert_uint_eq(diags.n_items, 0);
+    measurement_table_free(&table);
+
+    counting_row(wrong, sizeof wrong, 32000, 1.0);
+    char *at = strstr(wrong, ",1.000,");
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, ",10.00,", 7);
+    ck_assert_int_eq(build(wrong, &table, &diags), STATUS_OK);
+    ck_assert_double_eq_tol(table.items[0].step_s, 10, 1e-9);
+    ck_assert_uint_eq(diags.n_items, 1);
+    expect_diag(&diags, 0, SEVERITY_WARNING, 2, 0, "step_time_s and mfu_pct contradict each other in 1 row");
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
 /* FlashAttention-2 (July 2023) in a paper of January 2022 becomes what there was, in one of 2023 the first one; sequence
  * parallelism (May 2022) and the overlap of tensor parallel exchanges (February 2024) go; a later paper and a source without a
  * number keep all. */
@@ -479,6 +503,7 @@ int main(void)
     tcase_add_test(rows, assumed_vocabulary);
     tcase_add_test(rows, vocabulary_stays);
     tcase_add_test(rows, before_their_time);
+    tcase_add_test(rows, time_against_mfu);
     tcase_add_test(rows, micro_batches_that_fuse);
     tcase_add_test(rows, micro_batches_of_pipelines);
     tcase_add_test(rows, unusable_rows);
