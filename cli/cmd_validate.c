@@ -222,6 +222,8 @@ static enum status run(struct invocation *call)
     if (status == STATUS_OK)
         status = read_options(call, &setup, &injection, &text, &how);
     if (status == STATUS_OK)
+        status = validate_measure(call, &v);
+    if (status == STATUS_OK)
         status = validate_run(call, &how, &v);
     v.seconds = seconds_now() - begin;
     if (status == STATUS_OK && v.devices.rank == 0)

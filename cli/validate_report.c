@@ -102,6 +102,8 @@ static void text_report(const struct invocation *call, const struct validation *
     classes_table(v, &classes);
     table_write_text(&classes, call);
     table_free(&classes);
+    fputs("(mean over ranks; streams overlap, and ranks wait for one another or a core: classes do not add up to the step)\n",
+          out);
     if (call->verbosity < 1)
         return;
     fprintf(out, "\n");

@@ -209,8 +209,13 @@ enum status validate_setup(struct invocation *call, struct validation *v)
     if (status == STATUS_OK)
         status = check_memory(call, v);
     assume_copies(v);
-    if (status == STATUS_OK && v->probed)
-        status = measure(call, v);
+    return status;
+}
+
+enum status validate_measure(struct invocation *call, struct validation *v)
+{
+    const struct job_setup *setup = v->setup;
+    enum status status = v->probed ? measure(call, v) : STATUS_OK;
     char text[192];
     if (status == STATUS_OK)
         talk(call, 0, "layout: %s%s", setup->chosen ? "auto chose " : "", layout_format(&setup->layout, text, sizeof text));

@@ -47,9 +47,11 @@ struct validation {
     bool probed;     /* the entry was measured here */
 };
 
-/* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing, the
- * cluster measured unless one is given. Fills in v->devices and what was measured; v->setup must stay where it is. */
+/* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing.
+ * Fills in v->devices; v->setup must stay where it is. */
 MUST_CHECK enum status validate_setup(struct invocation *call, struct validation *v);
+/* The cluster of the job, measured unless one is given: seconds, so after all that can be wrong with a call. */
+MUST_CHECK enum status validate_measure(struct invocation *call, struct validation *v);
 /* What one rank does when the others' messages are copies: the operations of its script, each when its stream and what it waits
  * for are ready. Fills in v->predicted and v->predicted_s; the program is there. */
 void validate_predict_alone(struct validation *v);
