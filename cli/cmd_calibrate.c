@@ -140,7 +140,7 @@ static enum status check_determined(const struct calibrating *c, bool any, struc
 static void note_rows(const struct calibrating *c, struct diags *diags)
 {
     if (c->n_other_gpus)
-        diag_note(diags, (struct place){0}, "%zu rows of other GPUs than %s are not used", c->n_other_gpus, c->gpu);
+        diag_note(diags, (struct place){0}, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
     if (c->n_unusable)
         diag_note(
             diags, (struct place){0},

@@ -239,6 +239,7 @@ void step_flow_write(const struct step_flow *flow, const struct invocation *call
         write_hot(flow, call);
     else
         fputs("no link was shared to its limit\n", call->out);
+    fputc('\n', call->out);
 }
 
 static json_t *layers_json(const struct step_flow *flow)

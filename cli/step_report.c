@@ -97,9 +97,10 @@ static void write_header(const struct step_report *report, FILE *out)
     fprintf(out, "%s on %s x %s (%s)\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name,
             e->cluster.name);
     fprintf(out, "layout   %s%s\n", layout_format(layout, text, sizeof text), report->setup->chosen ? "  (chosen)" : "");
-    fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batches of %d per replica\n",
-            grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision),
-            layout_micro_batches(layout, &e->job), layout->micro_batch);
+    int64_t micro_batches = layout_micro_batches(layout, &e->job);
+    fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batch%s of %d per replica\n",
+            grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision), micro_batches,
+            micro_batches == 1 ? "" : "es", layout->micro_batch);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
