@@ -12,6 +12,12 @@ last = high * 1.4
 set xrange [first:last]
 set yrange [first:last]
 set format xy '%g'
+if (last / first < 100) { # decades alone would leave an axis with one number
+    do for [decade = floor(log10(first)):floor(log10(last))] for [digit in '1 2 5'] {
+        set xtics add (real(digit) * 10**decade)
+        set ytics add (real(digit) * 10**decade)
+    }
+}
 set xlabel 'measured step time [s]'
 set ylabel 'predicted step time [s]'
 set samples 200
@@ -32,6 +38,7 @@ if (is_text) {
     unset label 1
     unset key
     unset logscale y
+    set ytics autofreq
     set lmargin at screen 0.73
     set rmargin at screen 0.985
     set tmargin at screen 0.44
