@@ -44,7 +44,10 @@ static enum status choose_gpu(struct invocation *call, const struct cuda_place *
     if (status != STATUS_OK)
         return status;
     status = cuda_device_facts(device, &devices->facts, &call->diags);
-    device->api->close(device);
+    if (status == STATUS_OK)
+        status = cuda_device_try_kernels(device, &devices->portable, &call->diags);
+    if (status == STATUS_OK) /* else closing might wait for what does not end */
+        device->api->close(device);
     return status;
 }
 
@@ -169,6 +172,8 @@ static enum status open_cuda(struct devices *devices, int rank, struct device **
 {
     char folder[DEVICES_PATH + 16];
     enum status status = cuda_device_open(rank, devices->gpu, devices->memory_limit, device, diags);
+    if (status == STATUS_OK && devices->portable)
+        cuda_device_use_portable(*device);
     if (status != STATUS_OK || devices->alone >= 0)
         return status;
     snprintf(folder, sizeof folder, "%s/%d", devices->folder, devices->n_worlds++);

@@ -33,6 +33,7 @@ struct devices {
     nanos timeout;                  /* of any wait for another rank */
     size_t memory_limit;            /* bytes of a rank; 0 none */
     struct cuda_device_facts facts; /* of the GPU */
+    bool portable;                  /* kernels only, since those made for the GPU compute something else */
 };
 
 /* Rows of --device, --ranks-per-gpu and --meet, for the option tables of commands. */

@@ -38,6 +38,13 @@ enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct ke
 bool attention_forward_has_hopper(const struct attention_call *call);
 bool attention_backward_has_hopper(const struct attention_call *call);
 
+/* Puts a small case of attention, forward and backward, on the stream twice: by sm_90a's own instructions and by portable
+ * kernels, all in the launch's workspace, inputs too. *difference, in the workspace: their largest difference over the largest
+ * number, infinite where one is none; above ATTENTION_TRIAL_TOLERANCE the two do not compute the same. Head dimension 64 or 128.
+ * CUDA's error code; cudaErrorNotSupported where there is only one kernel, and nothing to be compared. */
+#define ATTENTION_TRIAL_TOLERANCE 0.05f
+int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool windowed, const float **difference);
+
 /* Bytes of attention_call.workspace on a CUDA device: one float per row and head, backward only. */
 size_t attention_cuda_workspace(const struct attention_call *call, bool backward);
 

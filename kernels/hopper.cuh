@@ -48,8 +48,12 @@ static inline cudaError_t tensor_map_make(tensor_map *map, const void *base, int
     const cuuint32_t box[3] = {(cuuint32_t)box_columns, (cuuint32_t)box_rows, 1}, steps[3] = {1, 1, 1};
     void *found = NULL;
     cudaDriverEntryPointQueryResult status;
+#if CUDART_VERSION >= 12050 /* the other is deprecated since */
     const cudaError_t error =
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status);
+#else
+    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &status);
+#endif
     if (error != cudaSuccess || status != cudaDriverEntryPointSuccess || !found) {
         (void)cudaGetLastError();
         return cudaErrorNotSupported;

@@ -26,6 +26,14 @@ int cuda_device_count(void);
  * machine has no CUDA, where the GPU is older than sm_80, or where cuBLASLt cannot be loaded. */
 MUST_CHECK enum status cuda_device_open(int rank, int gpu, size_t limit, struct device **device, struct diags *diags);
 
+/* Computes small cases of attention by the kernels made for this GPU's architecture and by the portable ones. Where they do not
+ * agree a warning says so and *portable becomes true: cuda_device_use_portable then keeps a device to the portable ones, as
+ * MSIM_PORTABLE_KERNELS in the environment does from the beginning. Where they cannot be compared, because one fails or does not
+ * end, the GPU is of no use to this process any more: STATUS_FAILED with a sentence that names the variable; closing the
+ * device might then wait for ever. On a GPU with portable kernels only this does nothing, else it takes milliseconds. */
+MUST_CHECK enum status cuda_device_try_kernels(struct device *device, bool *portable, struct diags *diags);
+void cuda_device_use_portable(struct device *device);
+
 struct cuda_device_facts {
     char name[256];
     int major, minor, multiprocessors;

@@ -25,6 +25,17 @@ enum status cuda_device_facts(const struct device *device, struct cuda_device_fa
     return missing(diags);
 }
 
+enum status cuda_device_try_kernels(struct device *device, bool *portable, struct diags *diags)
+{
+    (void)device, (void)portable;
+    return missing(diags);
+}
+
+void cuda_device_use_portable(struct device *device)
+{
+    (void)device;
+}
+
 enum status cuda_comm_open(const struct cuda_comm_options *options, struct device *device, struct world **world,
                            struct diags *diags)
 {

@@ -39,6 +39,26 @@ static void open_gpu(int rank, struct device **device)
     ck_assert(cuda_device_open(rank, 0, 0, device, &diags) == STATUS_OK);
 }
 
+/* Kernels made for the emulated GPU agree with the portable ones, so nothing is said; a device asked to be portable has nothing
+ * to try. */
+START_TEST(kernels_are_tried)
+{
+    struct diags diags = {0};
+    struct device *device;
+    bool portable = true;
+    open_gpu(0, &device);
+    ck_assert(cuda_device_try_kernels(device, &portable, &diags) == STATUS_OK);
+    ck_assert(!portable);
+    cuda_device_use_portable(device);
+    ck_assert(cuda_device_try_kernels(device, &portable, &diags) == STATUS_OK);
+    ck_assert(!portable);
+    ck_assert_uint_eq(diags.n_items, 0);
+    ck_assert_uint_eq(device->in_use, 0);
+    device->api->close(device);
+    diags_free(&diags);
+}
+END_TEST
+
 static double gradient_error(const struct thread_run *a, const struct thread_run *b)
 {
     double square = 0, scale = 0;
@@ -229,10 +249,8 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 6},
-        {ranks_equal_the_cpu, N_CASES_OF_RANKS},
-        {a_rank_alone, 4},
-        {a_probe_of_a_job, 2},
+        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS}, {a_rank_alone, 4}, {a_probe_of_a_job, 2},
+        {kernels_are_tried, 1},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }

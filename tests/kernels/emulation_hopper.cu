@@ -7,7 +7,7 @@ namespace emulation
 {
 enum { M = 64, K = 16, MOST_COLUMNS = 256, WINDOW = 1024, ADDRESS_BITS = 18 };
 
-bool copies_eager;
+bool copies_eager, layouts_differ;
 
 /* --- barriers */
 
@@ -229,8 +229,10 @@ static uint32_t element_offset(enum swizzle swizzle, bool wide_contiguous, uint3
 static float element_of(uint64_t descriptor, bool wide_contiguous, uint32_t wide, uint32_t k)
 {
     const enum swizzle swizzle = (enum swizzle)(descriptor >> 62);
-    const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4, leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
-                   stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
+    const int exchanged = layouts_differ ? 16 : 0;
+    const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4,
+                   leading = (uint32_t)(descriptor >> (16 + exchanged) & 0x3fff) << 4,
+                   stride = (uint32_t)(descriptor >> (32 - exchanged) & 0x3fff) << 4;
     if (descriptor >> 49 & 7)
         fail("wgmma: base offsets are not emulated");
     if (start >> 3 & swizzle_bits[swizzle])

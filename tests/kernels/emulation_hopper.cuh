@@ -29,6 +29,7 @@ struct tensor_map {
 namespace emulation
 {
 extern bool copies_eager;
+extern bool layouts_differ; /* the instructions read another layout than the kernels believe: leading and stride are exchanged */
 
 struct product {
     float *d;

@@ -320,6 +320,31 @@ START_TEST(attention_backward)
 }
 END_TEST
 
+/* The trial finds that both kernels agree, whichever way tensor copies come, and that they do not where wgmma is not what the
+ * kernels take it for. */
+START_TEST(trial_of_attention)
+{
+    struct cuda_launch launch = {};
+    const float *difference = NULL;
+    launch.multiprocessors = 2;
+    launch.workspace = host_new(CUDA_WORKSPACE_BYTES);
+    launch.workspace_bytes = CUDA_WORKSPACE_BYTES;
+    emulation::copies_eager = _i == 0;
+    ck_assert_int_eq(attention_trial_cuda(&launch, _i == 0 ? 64 : 128, _i == 0, &difference), cudaSuccess);
+    ck_assert_msg(*difference > 0 && *difference < 0.4f * ATTENTION_TRIAL_TOLERANCE, "%g", (double)*difference);
+    emulation::copies_eager = false;
+    if (_i == 0) {
+        emulation::layouts_differ = true;
+        ck_assert_int_eq(attention_trial_cuda(&launch, 64, true, &difference), cudaSuccess);
+        ck_assert_msg(!(*difference <= 4 * ATTENTION_TRIAL_TOLERANCE), "%g", (double)*difference);
+        emulation::layouts_differ = false;
+    }
+    launch.portable = true;
+    ck_assert_int_eq(attention_trial_cuda(&launch, 64, false, &difference), cudaErrorNotSupported);
+    free(launch.workspace);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sm_90a, emulated");
@@ -334,6 +359,7 @@ int main(void)
     tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, attention_forward, 0, 10);
     tcase_add_loop_test(tcase, attention_backward, 0, 6);
+    tcase_add_loop_test(tcase, trial_of_attention, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
