@@ -41,7 +41,9 @@ static double waves_of(double x, double quantisation)
 static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak)
 {
     const struct gemm_parameters *p = &gpu->gemm[precision_there(gpu, g->precision)];
-    double best = INFINITY;
+    double best = INFINITY, ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
+    if (gpu->sms == 1) /* measured as a whole: no tiles to fill */
+        return ideal;
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
         const struct tile *tile = &tiles[t];
         double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
@@ -59,7 +61,6 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
                 break;
         }
     }
-    double ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
     return best * (1 + p->droop * ideal / (ideal + DROOP_SECONDS));
 }
 

@@ -16,6 +16,8 @@
  * formats on Blackwell). arithmetic' is slowed by up to `droop` as a kernel gets long (clocks fall under power). The cubic mean
  * rounds the roofline's corner, where neither limit is perfectly hidden behind the other.
  *
+ * An entry with one SM is of a device that msim probe measured as a whole, a CPU's cores among them: it has a rate and no tiles.
+ *
  * What is left: the library's choice of a kernel is not always the best one (its heuristic switches at odd sizes), which spreads
  * measured times of neighbouring shapes by 5 to 10 % without a rule.
  *

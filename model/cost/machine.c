@@ -167,12 +167,18 @@ static double channels_of(const struct cluster *cluster, struct group_span span)
     return fmin(NCCL_CHANNELS, CHANNELS_A_NIC * fmax(1, used));
 }
 
+/* So many SMs of a GPU; 0 of a device that was measured as a whole (one SM). */
+static double share_of(const struct gpu *gpu, double sms)
+{
+    return gpu->sms > 1 ? sms / gpu->sms : 0;
+}
+
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds)
 {
     const struct gpu *gpu = &cluster->gpu;
     double passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1, on_bus = passes * bytes * (span.ranks - 1) / span.ranks;
-    double occupied = gpu->sms > 1 ? channels_of(cluster, span) / gpu->sms : 0;
+    double occupied = share_of(gpu, channels_of(cluster, span));
     return fmin(seconds, occupied * seconds + NCCL_TRAFFIC * on_bus / gpu->hbm_rate);
 }
 
@@ -188,7 +194,7 @@ static double side_by_side(double compute, double exchange, double share)
 static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange,
                                  int max_pieces)
 {
-    double share = PIPELINED_SMS / machine->cluster->gpu.sms;
+    double share = share_of(&machine->cluster->gpu, PIPELINED_SMS);
     double g = cost_seconds(leaf_cost(machine, compute)), c = cost_seconds(leaf_cost(machine, exchange));
     if (max_pieces == 0)
         return side_by_side(g, c, share);
@@ -320,7 +326,7 @@ static struct pair pair_of(const struct machine *machine, const struct work_tabl
     }
     double c = compute[0] + compute[1], e = exchange[0] + exchange[1];
     double longer = fmax(compute[0] + exchange[0], compute[1] + exchange[1]);
-    double t = fmax(side_by_side(c, e, PAIR_SMS / machine->cluster->gpu.sms), longer);
+    double t = fmax(side_by_side(c, e, share_of(&machine->cluster->gpu, PAIR_SMS)), longer);
     return (struct pair){.exposed = e > 0 ? (t - c) / e : 1, .starved = host > 0 ? starved_seconds(host, t) / host : 0};
 }
 

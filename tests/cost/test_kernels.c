@@ -51,6 +51,16 @@ START_TEST(gemm_reaches_the_peak_fraction_when_large)
 END_TEST
 
 /* A head of 108 in 16 bits is no multiple of 16 bytes: 312 TFLOP/s become 19.5. */
+/* A device measured as a whole has a rate, not tiles: small and odd products take their share. */
+START_TEST(one_sm_has_no_tiles)
+{
+    struct gpu gpu = plain_gpu();
+    gpu.sms = 1;
+    ck_assert_double_eq_tol(gemm(&gpu, 3, 5, 7).compute_s, 2.0 * 3 * 5 * 7 / 312e12, 1e-24);
+    ck_assert_double_eq_tol(gemm(&gpu, 4097, 513, 100).compute_s, 2.0 * 4097 * 513 * 100 / 312e12, 1e-18);
+}
+END_TEST
+
 START_TEST(slices_that_are_not_aligned_miss_the_tensor_cores)
 {
     struct gpu gpu = plain_gpu();
@@ -292,6 +302,7 @@ Suite *suite_kernels(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, gemm_pays_for_whole_waves);
     tcase_add_test(all, gemm_reaches_the_peak_fraction_when_large);
+    tcase_add_test(all, one_sm_has_no_tiles);
     tcase_add_test(all, slices_that_are_not_aligned_miss_the_tensor_cores);
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
     tcase_add_test(all, gemm_grows_with_every_dimension);
