@@ -128,9 +128,10 @@ static struct kept kept_by_stream(const struct layout *layout, const struct sett
     if (drops_out(layout, m) || setting->job->dropout > 0)
         bytes += 2 * h;
     if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
-        bytes += 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
-    double inputs = 2 * 2 * h * (has(layout, FEATURE_BIT(PARALLEL_BLOCK)) ? 0.5 : 1);
-    bytes -= 2 * 2 * h - inputs;
+        bytes += 2 * (4 + 2 + 1) * h;                         /* fp32 input, its product, scale, per norm */
+    bool parallel = has(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
+    double inputs = 2 * 2 * h * (parallel ? 0.5 : 1);
+    bytes -= parallel ? 2 * 2 * h : 0;
     return layout_is_eager(layout, m) ? (struct kept){.local = bytes - inputs, .whole = inputs} : (struct kept){.local = bytes};
 }
 

@@ -226,6 +226,19 @@ START_TEST(recomputation_never_takes_more)
 }
 END_TEST
 
+/* One norm's input and one of the column-parallel layers instead of two each. */
+START_TEST(a_parallel_block_keeps_two_inputs_fewer)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.sequence_parallel = false;
+    s.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
+    double serial = layer_bytes_a_token(&s);
+    s.layout.features |= FEATURE_BIT(PARALLEL_BLOCK);
+    ck_assert_double_eq_tol(serial - layer_bytes_a_token(&s), 4.0 * 12288, 1e-6);
+}
+END_TEST
+
 START_TEST(saving_features_save)
 {
     struct shape s;
@@ -262,6 +275,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
     tcase_add_test(all, recomputation_never_takes_more);
+    tcase_add_test(all, a_parallel_block_keeps_two_inputs_fewer);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
     return suite;
