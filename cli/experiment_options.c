@@ -15,7 +15,8 @@ static const char *const feature_names[] = {
 #define X(id, name, what) name,
     FEATURES(X)
 #undef X
-        NULL,
+        "none",
+    NULL,
 };
 
 #define GROUP "Experiment"
@@ -69,7 +70,7 @@ const struct option_row experiment_options[] = {
      .argument = "NAME,...",
      .type = OPTION_LIST,
      .choices = feature_names,
-     .help = "software features between commas, repeatable; what current training stacks have when none is named",
+     .help = "software features between commas, repeatable, or none; without the option those of current training stacks",
      .group = GROUP,
      .key = "job.features"},
     {.name = "tokens",

@@ -22,6 +22,8 @@ static void read_feature(const struct yaml_node *value, feature_set *features, s
         return;
     }
     int feature = feature_parse(value->text);
+    if (strcmp(value->text, "none") == 0)
+        return;
     if (feature >= 0) {
         *features |= (feature_set)1 << feature;
         return;
@@ -37,7 +39,8 @@ static void read_feature(const struct yaml_node *value, feature_set *features, s
                    value->text);
 }
 
-/* A sequence of names, or one text with commas or semicolons between them (as measurement tables write it). */
+/* A sequence of names, or one text with commas or semicolons between them (as measurement tables write it). The word none stands
+ * for no feature. */
 static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
     feature_set features = 0;

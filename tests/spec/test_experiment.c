@@ -135,6 +135,8 @@ START_TEST(overrides_reach_any_key)
     ck_assert_str_eq(e.layout.text, "tp=2");
     load_with(the_file, "job.features=[compile, async_data]");
     ck_assert_uint_eq(e.job.features, FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_DATA));
+    load_with(the_file, "job.features=none");
+    ck_assert_uint_eq(e.job.features, 0);
     load_with(the_file, "job.features=compile;async_tp");
     ck_assert_uint_eq(e.job.features, FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP));
     load_with(the_file, "job={global_batch: 512, precision: fp16}");
