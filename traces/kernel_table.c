@@ -28,7 +28,8 @@ enum { DIMENSION_MAX = 1 << 28, HEADS_MAX = 1 << 16, RANKS_MAX = 1 << 24 };
     X(NODES, "nodes", false)                                                                                                     \
     X(BYTES, "bytes", false)                                                                                                     \
     X(KERNEL, "kernel", false)                                                                                                   \
-    X(NCCL, "nccl", false)
+    X(NCCL, "nccl", false)                                                                                                       \
+    X(SPREAD, "spread", false)
 
 enum kernel_column {
 #define X(id, name, required) KERNEL_##id##_COLUMN,
@@ -49,6 +50,7 @@ struct reading {
     size_t row;
     const char **unknown; /* words warned of */
     size_t n_unknown, capacity;
+    struct place untold; /* the first word that no warning of its own names */
     struct diags *diags;
 };
 
@@ -70,7 +72,9 @@ static int64_t whole(struct reading *r, enum kernel_column column, int64_t low, 
     return otherwise < low ? low : otherwise;
 }
 
-/* A word nobody knows: a warning the first time. */
+enum { WORDS_TOLD = 3 }; /* one by one */
+
+/* A word nobody knows: a warning the first time, for the first of them. */
 static void skip_word(struct reading *r, enum kernel_column column, const char *what)
 {
     const char *word = text_of(r, column);
@@ -79,8 +83,19 @@ static void skip_word(struct reading *r, enum kernel_column column, const char *
             return;
     r->unknown = memory_grow(r->unknown, &r->capacity, r->n_unknown + 1, sizeof *r->unknown);
     r->unknown[r->n_unknown++] = word;
-    diag_warning(r->diags, csv_place(r->csv, r->row, r->columns[column]), "row skipped: unknown %s '%.40s' (all rows of it)",
-                 what, word);
+    struct place at = csv_place(r->csv, r->row, r->columns[column]);
+    if (r->n_unknown <= WORDS_TOLD)
+        diag_warning(r->diags, at, "row skipped: unknown %s '%.40s' (all rows of it)", what, word);
+    else if (r->n_unknown == WORDS_TOLD + 1)
+        r->untold = at;
+}
+
+/* The others together: a table of msim probe has many kernels that nothing is fitted to here. */
+static void tell_other_words(const struct reading *r)
+{
+    if (r->n_unknown > WORDS_TOLD)
+        diag_warning(r->diags, r->untold, "rows of %zu more unknown words skipped, from '%.40s' on", r->n_unknown - WORDS_TOLD,
+                     r->unknown[WORDS_TOLD]);
 }
 
 static bool read_gemm(struct reading *r, struct kernel_measurement *kernel)
@@ -195,6 +210,7 @@ enum status kernel_table_build(struct csv_table *csv, struct kernel_table *table
                 built.n_skipped++;
         }
     }
+    tell_other_words(&reading);
     free(reading.unknown);
     built.csv = *csv;
     *csv = (struct csv_table){0};

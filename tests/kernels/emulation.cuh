@@ -40,7 +40,7 @@ struct bf16 {
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
-enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotSupported, cudaMemcpyDeviceToDevice };
+enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotSupported = 801, cudaMemcpyDeviceToDevice = 3 };
 
 namespace emulation
 {

@@ -83,6 +83,24 @@ START_TEST(unknown_words_skip_their_rows)
 }
 END_TEST
 
+/* Five words: three by name, the others in one line at the first of them. */
+START_TEST(many_unknown_words_are_told_together)
+{
+    struct diags diags = {0};
+    struct kernel_table t;
+    ck_assert_int_eq(parse("gpu,op,dtype,time_us,spread\ng,a,bf16,1,0\ng,b,bf16,1,0\ng,a,bf16,1,0\ng,c,bf16,1,0\ng,d,bf16,1,0\n"
+                           "g,e,bf16,1,0\n",
+                           &t, &diags),
+                     STATUS_OK);
+    ck_assert_uint_eq(t.n_skipped, 6);
+    ck_assert_uint_eq(diags.n_items, 4);
+    ck_assert_str_eq(diags.items[3].text, "rows of 2 more unknown words skipped, from 'd' on");
+    ck_assert_int_eq(diags.items[3].line, 6);
+    kernel_table_free(&t);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(cases_differ_when_shapes_do)
 {
     struct diags diags = {0};
@@ -105,6 +123,7 @@ int main(void)
     tcase_add_test(tests, experts_products_are_launched_apart);
     tcase_add_test(tests, a_shape_that_is_missing_is_an_error);
     tcase_add_test(tests, unknown_words_skip_their_rows);
+    tcase_add_test(tests, many_unknown_words_are_told_together);
     tcase_add_test(tests, cases_differ_when_shapes_do);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
