@@ -7,6 +7,22 @@
 
 enum { GUARD_PATTERN = 0xa5 };
 
+static void *host_new(size_t bytes)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, 256, bytes) != 0)
+        abort();
+    return memory;
+}
+
+static void host_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+const struct kernel_device kernel_device_host = {
+    .memory_new = host_new, .memory_free = free, .copy_in = host_copy, .copy_out = host_copy};
+
 static size_t device_bytes(const struct operand *operand)
 {
     return operand->count * operand_element_bytes(operand, true);

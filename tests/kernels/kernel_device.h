@@ -15,6 +15,9 @@ struct kernel_device {
     void (*copy_out)(void *host, const void *device, size_t bytes);
 };
 
+/* The CPU's own memory, where emulated kernels run; a test ends when there is none left. */
+extern const struct kernel_device kernel_device_host;
+
 struct kernel_run {
     const struct kernel_device *device;
     const struct kernel_case *c;

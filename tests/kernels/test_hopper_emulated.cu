@@ -240,26 +240,12 @@ END_TEST
 
 /* --- attention */
 
-static void *host_new(size_t bytes)
-{
-    void *memory = NULL;
-    ck_assert_int_eq(posix_memalign(&memory, 256, bytes), 0);
-    return memory;
-}
-
-static void host_copy(void *to, const void *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-static const struct kernel_device host = {host_new, free, host_copy, host_copy};
-
 static void run_attention(struct kernel_case *c, struct kernel_run *result, bool portable)
 {
     struct cuda_launch launch = {};
     launch.multiprocessors = 2;
     launch.portable = portable;
-    kernel_run_prepare(result, c, &host);
+    kernel_run_prepare(result, c, &kernel_device_host);
     if (result->call.kernel == KERNEL_ATTENTION_FORWARD)
         ck_assert_int_eq(attention_forward_cuda(&launch, &result->call.attention), cudaSuccess);
     else
@@ -327,7 +313,7 @@ START_TEST(trial_of_attention)
     struct cuda_launch launch = {};
     const float *difference = NULL;
     launch.multiprocessors = 2;
-    launch.workspace = host_new(CUDA_WORKSPACE_BYTES);
+    launch.workspace = kernel_device_host.memory_new(CUDA_WORKSPACE_BYTES);
     launch.workspace_bytes = CUDA_WORKSPACE_BYTES;
     emulation::copies_eager = _i == 0;
     ck_assert_int_eq(attention_trial_cuda(&launch, _i == 0 ? 64 : 128, _i == 0, &difference), cudaSuccess);

@@ -18,28 +18,13 @@ enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, co
     return STATUS_MISSING;
 }
 
-static void *host_new(size_t bytes)
-{
-    void *memory = NULL;
-    ck_assert_int_eq(posix_memalign(&memory, 256, bytes), 0);
-    return memory;
-}
-
-static void host_copy(void *to, const void *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-static const struct kernel_device host = {
-    .memory_new = host_new, .memory_free = free, .copy_in = host_copy, .copy_out = host_copy};
-
 static void run_once(struct kernel_case *c, struct kernel_run *result)
 {
     static char workspace[1 << 20] __attribute__((aligned(256)));
     memset(workspace, 0xff, sizeof workspace);
     struct cuda_launch launch = {.workspace = workspace, .workspace_bytes = sizeof workspace, .multiprocessors = 2};
     struct diags diags = {0};
-    kernel_run_prepare(result, c, &host);
+    kernel_run_prepare(result, c, &kernel_device_host);
     ck_assert_msg(kernel_cuda_launch(&launch, &result->call, &diags) == STATUS_OK, "%s %s: %s", kernel_name(c->call.kernel),
                   c->text, diags.n_items ? diags.items[0].text : "failed");
     kernel_run_fetch(result);
@@ -127,7 +112,7 @@ START_TEST(embedding_of_many_rows)
     static float dx_wide[T * WIDE];
     static int32_t tokens[T];
     float sums[COUNT * WIDE], expected[COUNT * WIDE];
-    void *workspace = host_new(ROOM);
+    void *workspace = kernel_device_host.memory_new(ROOM);
     struct random_stream random = random_stream_named((uint64_t)_i, 12, 0);
     struct embedding_call call = {.t = T, .h = _i ? 9 : WIDE, .seq_len = T, .first = FIRST, .count = COUNT, .tokens = tokens};
     for (int i = 0; i < T; i++)
