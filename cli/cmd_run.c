@@ -16,7 +16,7 @@ static struct run_closed_form closed_form_of(const struct run_session *s)
 {
     double use[N_TIME_USES];
     for (int i = 0; i < N_TIME_USES; i++)
-        use[i] = (double)s->result.use[i] / 1e9;
+        use[i] = nanos_to_seconds(s->result.use[i]);
     return s->has_policy ? run_closed_form_of_policy(&s->options, use, s->result.interruptions)
                          : run_closed_form(&s->options, s->result.failures);
 }

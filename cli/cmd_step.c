@@ -8,6 +8,7 @@
 #include "cli/step_flow.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
+#include "model/base/order.h"
 
 static const struct place NOWHERE;
 
@@ -114,13 +115,6 @@ static bool trace_ranks(struct invocation *call, const struct job_setup *setup, 
         (*ranks)[i] = folded ? layout_coordinates(&setup->layout, rank).pp : rank;
     }
     return true;
-}
-
-static int int_compare(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
 }
 
 /* Ranks in order, each once: several may have been folded into one. */

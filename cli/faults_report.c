@@ -173,8 +173,8 @@ enum status faults_report_trace(struct invocation *call, const struct fault_trac
     json_t *root = result_create(call, NULL), *list = json_array();
     for (size_t i = 0; i < trace->n_items; i++) {
         const struct fault *fault = &trace->items[i];
-        json_t *row = json_pack("{s:f, s:i, s:s, s:f}", "time_s", (double)fault->time / 1e9, "node", fault->node, "kind",
-                                fault_kind_name(fault->kind), "down_s", (double)fault->down / 1e9);
+        json_t *row = json_pack("{s:f, s:i, s:s, s:f}", "time_s", nanos_to_seconds(fault->time), "node", fault->node, "kind",
+                                fault_kind_name(fault->kind), "down_s", nanos_to_seconds(fault->down));
         if (fault->kind != FAULT_NODE)
             json_object_set_new(row, "factor", json_real((double)fault->speed / FULL_SPEED));
         if (fault->detail >= 0)

@@ -123,13 +123,13 @@ double search_interruptions(const struct search *search)
 
 static double young_s(const struct search *search)
 {
-    double failures = search_interruptions(search), w = (double)search->s->options.checkpoint.block / 1e9;
-    return failures > 0 ? sqrt(2 * w * (double)search->s->options.horizon / 1e9 * (double)search->n / failures) : 0;
+    double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
+    return failures > 0 ? sqrt(2 * w * nanos_to_seconds(search->s->options.horizon) * (double)search->n / failures) : 0;
 }
 
 static void improve_interval(struct search *search)
 {
-    double young = young_s(search), now = (double)search->s->options.checkpoint.interval / 1e9;
+    double young = young_s(search), now = nanos_to_seconds(search->s->options.checkpoint.interval);
     best_time(search, young > 0 ? young : now, set_interval);
 }
 
@@ -315,10 +315,10 @@ void lever_format(const struct lever *lever, const struct search_state *state, c
     char interval[32];
     switch (lever->value) {
     case VALUE_KIND:
-        quantity_format((double)state->checkpoint.interval / 1e9, DIM_TIME, interval, sizeof interval);
+        quantity_format(nanos_to_seconds(state->checkpoint.interval), DIM_TIME, interval, sizeof interval);
         snprintf(text, size, "%s, %s", *state->kind ? state->kind : "blocking", interval);
         return;
-    case VALUE_NANOS: quantity_format((double)*(const nanos *)field / 1e9, DIM_TIME, text, size); return;
+    case VALUE_NANOS: quantity_format(nanos_to_seconds(*(const nanos *)field), DIM_TIME, text, size); return;
     case VALUE_SECONDS: quantity_format(*(const double *)field, DIM_TIME, text, size); return;
     case VALUE_COUNT: snprintf(text, size, "%d", *(const int *)field); return;
     case VALUE_SUITE: format_suite(field, text, size); return;

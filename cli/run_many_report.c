@@ -9,11 +9,6 @@
 #include "model/base/memory.h"
 #include "traces/csv.h"
 
-static double seconds(nanos time)
-{
-    return (double)time / 1e9;
-}
-
 static double mfu_pct(const struct run_session *s, const struct replica_outcome *outcome)
 {
     return outcome_goodput_pct(s, outcome) * s->report.step_mfu;
@@ -22,7 +17,8 @@ static double mfu_pct(const struct run_session *s, const struct replica_outcome 
 static double tokens(const struct run_session *s, const struct replica_outcome *outcome)
 {
     const struct job *job = &s->experiment.job;
-    return seconds(outcome->use[USE_TRAINING]) / s->report.step_time_s * (double)job->global_batch * (double)job->seq_len;
+    return nanos_to_seconds(outcome->use[USE_TRAINING]) / s->report.step_time_s * (double)job->global_batch *
+           (double)job->seq_len;
 }
 
 static double tokens_billion(const struct run_session *s, const struct replica_outcome *outcome)
@@ -150,7 +146,7 @@ static enum status write_json(struct invocation *call, const struct run_session 
     json_t *means = json_object();
     free(config);
     json_object_set_new(root, "replicas", json_integer(n));
-    json_object_set_new(root, "horizon_s", json_real(seconds(s->options.horizon)));
+    json_object_set_new(root, "horizon_s", json_real(nanos_to_seconds(s->options.horizon)));
     json_object_set_new(root, "ettr", json_real(run_estimate(s, outcomes, n, outcome_ettr_pct).mean / 100));
     json_object_set_new(root, "goodput", json_real(run_estimate(s, outcomes, n, outcome_goodput_pct).mean / 100));
     json_object_set_new(root, "step_time_s", json_real(s->report.step_time_s));
@@ -177,7 +173,7 @@ static void write_csv(struct invocation *call, const struct run_session *s, cons
         csv_write_integer(call->out, false, outcome->interruptions);
         csv_write_integer(call->out, false, outcome->called);
         for (int i = 0; i < N_TIME_USES; i++)
-            csv_write_number(call->out, false, seconds(outcome->use[i]));
+            csv_write_number(call->out, false, nanos_to_seconds(outcome->use[i]));
         fputc('\n', call->out);
     }
 }

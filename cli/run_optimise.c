@@ -34,8 +34,8 @@ struct optimum {
 /* Mean time between interruptions as drawn, and what the closed forms make of it. */
 static void closed_forms(const struct search *search, struct optimum *o)
 {
-    double failures = search_interruptions(search), w = (double)search->s->options.checkpoint.block / 1e9;
-    double m = failures > 0 ? (double)search->s->options.horizon / 1e9 * (double)search->n / failures : HUGE_VAL;
+    double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
+    double m = failures > 0 ? nanos_to_seconds(search->s->options.horizon) * (double)search->n / failures : HUGE_VAL;
     double x = w / (2 * m);
     o->mttf_s = m;
     o->young_s = sqrt(2 * w * m);
@@ -258,12 +258,12 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
     free(config);
     json_object_set_new(root, "optimum",
                         json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o}", "checkpoint_interval_s",
-                                  (double)o->best.checkpoint.interval / 1e9, "spares", o->best.recovery.spares, "goodput",
+                                  nanos_to_seconds(o->best.checkpoint.interval), "spares", o->best.recovery.spares, "goodput",
                                   o->end.mean / 100, "goodput_ci95", o->end.half_width / 100, "goodput_before",
                                   o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s", o->young_s,
                                   "daly_s", o->daly_s, "mttf_s", o->mttf_s, "checkpoint_interval_before_s",
-                                  (double)o->before.checkpoint.interval / 1e9, "replicas", (json_int_t)search->n, "evaluations",
-                                  search->evaluations, "levers", levers_json(o)));
+                                  nanos_to_seconds(o->before.checkpoint.interval), "replicas", (json_int_t)search->n,
+                                  "evaluations", search->evaluations, "levers", levers_json(o)));
     return result_write(call, root);
 }
 

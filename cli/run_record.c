@@ -5,11 +5,6 @@
 #include "cli/run_report.h"
 #include "traces/csv.h"
 
-static double seconds(nanos time)
-{
-    return (double)time / 1e9;
-}
-
 static nanos idle_time(const nanos *use)
 {
     return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART] + use[USE_DIAGNOSIS] + use[USE_HUMAN];
@@ -19,7 +14,8 @@ static json_t *uses_json(const struct run_report *report, const nanos *use, bool
 {
     json_t *uses = json_object();
     for (int i = 0; i < report_uses(report); i++)
-        json_object_set_new(uses, time_use_name((enum time_use)i), exact ? json_integer(use[i]) : json_real(seconds(use[i])));
+        json_object_set_new(uses, time_use_name((enum time_use)i),
+                            exact ? json_integer(use[i]) : json_real(nanos_to_seconds(use[i])));
     return uses;
 }
 
@@ -33,9 +29,9 @@ static void add_verdict(json_t *object, const struct run_report *report, const s
     json_object_set_new(object, "found_by",
                         found_by_test ? json_string(report->policy->tests.items[verdict->found_by].name)
                                       : json_string(verdict->called ? "a person" : "nobody"));
-    json_object_set_new(object, "detection_s", json_real(seconds(verdict->detect)));
-    json_object_set_new(object, "diagnosis_s", json_real(seconds(verdict->diagnose)));
-    json_object_set_new(object, "human_s", json_real(seconds(verdict->human)));
+    json_object_set_new(object, "detection_s", json_real(nanos_to_seconds(verdict->detect)));
+    json_object_set_new(object, "diagnosis_s", json_real(nanos_to_seconds(verdict->diagnose)));
+    json_object_set_new(object, "human_s", json_real(nanos_to_seconds(verdict->human)));
     json_object_set_new(object, "relapse", json_boolean(incident->relapse));
     json_object_set_new(object, "condemned", json_integer(verdict->n_condemned));
 }
@@ -49,19 +45,20 @@ static json_t *incident_json(const struct run_report *report, const struct incid
 {
     json_t *object = json_object();
     const struct fault *fault = incident->fault;
-    json_object_set_new(object, "time_s", json_real(seconds(incident->time)));
+    json_object_set_new(object, "time_s", json_real(nanos_to_seconds(incident->time)));
     json_object_set_new(object, "node", incident->alarm ? json_null() : json_integer(fault->node));
     json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
     json_object_set_new(object, "detail", json_string(incident_cause(report, incident)));
-    json_object_set_new(object, "down_s", json_real(seconds(fault->down)));
+    json_object_set_new(object, "down_s", json_real(nanos_to_seconds(fault->down)));
     if (fault->kind != FAULT_NODE)
         json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
     if (report->policy)
         add_verdict(object, report, incident);
     json_object_set_new(object, "interrupted", json_boolean(incident->interrupted));
     json_object_set_new(object, "nodes_down", json_integer(incident->n_down));
-    json_object_set_new(object, "lost_s", json_real(seconds(incident->lost)));
-    json_object_set_new(object, "resume_s", incident->resumed == NEVER ? json_null() : json_real(seconds(incident->resumed)));
+    json_object_set_new(object, "lost_s", json_real(nanos_to_seconds(incident->lost)));
+    json_object_set_new(object, "resume_s",
+                        incident->resumed == NEVER ? json_null() : json_real(nanos_to_seconds(incident->resumed)));
     return object;
 }
 
@@ -93,11 +90,11 @@ static json_t *series_json(const struct run_report *report)
         const nanos *use = result->series[i].use;
         json_t *bin = json_object();
         double goodput = bin_share(result, i, use[USE_TRAINING]);
-        json_object_set_new(bin, "start_s", json_real(seconds((nanos)i * result->bin)));
-        json_object_set_new(bin, "length_s", json_real(seconds(run_bin_length(result, i))));
+        json_object_set_new(bin, "start_s", json_real(nanos_to_seconds((nanos)i * result->bin)));
+        json_object_set_new(bin, "length_s", json_real(nanos_to_seconds(run_bin_length(result, i))));
         json_object_set_new(bin, "ettr", json_real(bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED])));
         json_object_set_new(bin, "goodput", json_real(goodput));
-        json_object_set_new(bin, "tokens", json_real(seconds(use[USE_TRAINING]) * tokens_per_s(report)));
+        json_object_set_new(bin, "tokens", json_real(nanos_to_seconds(use[USE_TRAINING]) * tokens_per_s(report)));
         if (report->step_mfu > 0)
             json_object_set_new(bin, "mfu_pct", json_real(100 * goodput * report->step_mfu));
         json_object_set_new(bin, "breakdown", uses_json(report, use, false));
@@ -112,13 +109,13 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_t *policy = json_object();
     json_object_set_new(policy, "nodes", json_integer(options->nodes));
     json_object_set_new(policy, "spares", json_integer(options->recovery.spares));
-    json_object_set_new(policy, "checkpoint_interval_s", json_real(seconds(options->checkpoint.interval)));
-    json_object_set_new(policy, "checkpoint_block_s", json_real(seconds(options->checkpoint.block)));
-    json_object_set_new(policy, "detect_s", json_real(seconds(options->recovery.detect)));
-    json_object_set_new(policy, "restart_s", json_real(seconds(options->recovery.restart)));
+    json_object_set_new(policy, "checkpoint_interval_s", json_real(nanos_to_seconds(options->checkpoint.interval)));
+    json_object_set_new(policy, "checkpoint_block_s", json_real(nanos_to_seconds(options->checkpoint.block)));
+    json_object_set_new(policy, "detect_s", json_real(nanos_to_seconds(options->recovery.detect)));
+    json_object_set_new(policy, "restart_s", json_real(nanos_to_seconds(options->recovery.restart)));
     json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
     if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
-        json_object_set_new(policy, "checkpoint_persist_s", json_real(seconds(options->checkpoint.persist)));
+        json_object_set_new(policy, "checkpoint_persist_s", json_real(nanos_to_seconds(options->checkpoint.persist)));
     if (report->policy) {
         char *text = robust_policy_to_json(report->policy);
         json_object_set_new(policy, "recovery", json_loads(text, 0, NULL));
@@ -137,7 +134,7 @@ static void add_answers(json_t *root, const struct run_report *report)
 {
     const struct run_result *result = report->result;
     const nanos *use = result->use;
-    json_object_set_new(root, "horizon_s", json_real(seconds(result->horizon)));
+    json_object_set_new(root, "horizon_s", json_real(nanos_to_seconds(result->horizon)));
     json_object_set_new(root, "ettr", json_real(result->ettr));
     json_object_set_new(root, "goodput", json_real(result->goodput));
     json_object_set_new(root, "mfu_pct",
@@ -159,14 +156,15 @@ static void add_answers(json_t *root, const struct run_report *report)
     }
     if (report->gpu_price > 0)
         json_object_set_new(root, "cost_per_million_tokens", json_real(report_token_cost(report)));
-    json_object_set_new(root, "useful_s", json_real(seconds(use[USE_TRAINING])));
-    json_object_set_new(root, "degraded_s", json_real(seconds(use[USE_DEGRADED])));
-    json_object_set_new(root, "lost_s", json_real(seconds(use[USE_LOST])));
-    json_object_set_new(root, "checkpoint_s", json_real(seconds(use[USE_CHECKPOINT])));
-    json_object_set_new(root, "idle_s", json_real(seconds(idle_time(use))));
+    json_object_set_new(root, "useful_s", json_real(nanos_to_seconds(use[USE_TRAINING])));
+    json_object_set_new(root, "degraded_s", json_real(nanos_to_seconds(use[USE_DEGRADED])));
+    json_object_set_new(root, "lost_s", json_real(nanos_to_seconds(use[USE_LOST])));
+    json_object_set_new(root, "checkpoint_s", json_real(nanos_to_seconds(use[USE_CHECKPOINT])));
+    json_object_set_new(root, "idle_s", json_real(nanos_to_seconds(idle_time(use))));
     json_object_set_new(root, "breakdown", uses_json(report, use, false));
     json_object_set_new(root, "breakdown_ns", uses_json(report, use, true));
-    json_object_set_new(root, "waiting_since_s", result->ended_waiting ? json_real(seconds(result->waiting_since)) : json_null());
+    json_object_set_new(root, "waiting_since_s",
+                        result->ended_waiting ? json_real(nanos_to_seconds(result->waiting_since)) : json_null());
 }
 
 static void add_step(json_t *root, const struct run_report *report)
@@ -208,8 +206,8 @@ void run_report_series_csv(const struct run_report *report, FILE *out)
     for (size_t i = 0; i < result->n_series; i++) {
         const nanos *use = result->series[i].use;
         double goodput = bin_share(result, i, use[USE_TRAINING]);
-        csv_write_number(out, true, seconds((nanos)i * result->bin));
-        csv_write_number(out, false, seconds(run_bin_length(result, i)));
+        csv_write_number(out, true, nanos_to_seconds((nanos)i * result->bin));
+        csv_write_number(out, false, nanos_to_seconds(run_bin_length(result, i)));
         csv_write_number(out, false, bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED]));
         csv_write_number(out, false, goodput);
         if (report->step_mfu > 0)
@@ -217,7 +215,7 @@ void run_report_series_csv(const struct run_report *report, FILE *out)
         else
             csv_write_cell(out, false, "");
         for (int j = 0; j < report_uses(report); j++)
-            csv_write_number(out, false, seconds(use[j]));
+            csv_write_number(out, false, nanos_to_seconds(use[j]));
         fputc('\n', out);
     }
 }
@@ -228,21 +226,21 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out)
     fputs("time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s\n", out);
     for (size_t i = 0; i < result->n_incidents; i++) {
         const struct incident *incident = &result->incidents[i];
-        csv_write_number(out, true, seconds(incident->time));
+        csv_write_number(out, true, nanos_to_seconds(incident->time));
         if (incident->alarm)
             csv_write_cell(out, false, "");
         else
             csv_write_integer(out, false, incident->fault->node);
         csv_write_cell(out, false, fault_kind_name(incident->fault->kind));
         csv_write_cell(out, false, incident_cause(report, incident));
-        csv_write_number(out, false, seconds(incident->fault->down));
+        csv_write_number(out, false, nanos_to_seconds(incident->fault->down));
         csv_write_integer(out, false, incident->interrupted);
         csv_write_integer(out, false, incident->n_down);
-        csv_write_number(out, false, seconds(incident->lost));
+        csv_write_number(out, false, nanos_to_seconds(incident->lost));
         if (incident->resumed == NEVER)
             csv_write_cell(out, false, "");
         else
-            csv_write_number(out, false, seconds(incident->resumed));
+            csv_write_number(out, false, nanos_to_seconds(incident->resumed));
         fputc('\n', out);
     }
 }

@@ -8,28 +8,23 @@
 #include "cli/table.h"
 #include "model/base/memory.h"
 
-static double seconds(nanos time)
-{
-    return (double)time / 1e9;
-}
-
 double report_tokens(const struct run_report *report)
 {
     const struct job *job = &report->experiment->job;
-    double steps = seconds(report->result->use[USE_TRAINING]) / report->step_time_s;
+    double steps = nanos_to_seconds(report->result->use[USE_TRAINING]) / report->step_time_s;
     return steps * (double)job->global_batch * (double)job->seq_len;
 }
 
 double report_budget_days(const struct run_report *report)
 {
     double tokens = report_tokens(report);
-    return tokens > 0 ? report->experiment->job.tokens / tokens * seconds(report->result->horizon) / 86400 : 0;
+    return tokens > 0 ? report->experiment->job.tokens / tokens * nanos_to_seconds(report->result->horizon) / 86400 : 0;
 }
 
 double report_token_cost(const struct run_report *report)
 {
     const struct experiment *e = report->experiment;
-    double tokens = report_tokens(report), hours = seconds(report->result->horizon) / 3600;
+    double tokens = report_tokens(report), hours = nanos_to_seconds(report->result->horizon) / 3600;
     double gpus = e->gpus + (double)report->options->recovery.spares * e->cluster.gpus_per_node;
     return tokens > 0 ? report->gpu_price * gpus * hours / tokens * 1e6 : 0;
 }
@@ -100,15 +95,15 @@ static char *duration_text(nanos time, char *buffer, size_t size)
     if (time == 0)
         snprintf(buffer, size, "0 s");
     else
-        quantity_format(seconds(time), DIM_TIME, buffer, size);
+        quantity_format(nanos_to_seconds(time), DIM_TIME, buffer, size);
     return buffer;
 }
 
 char *horizon_text(nanos horizon, char *buffer, size_t size)
 {
-    double days = seconds(horizon) / 86400;
+    double days = nanos_to_seconds(horizon) / 86400;
     if (days < 1)
-        return quantity_format(seconds(horizon), DIM_TIME, buffer, size);
+        return quantity_format(nanos_to_seconds(horizon), DIM_TIME, buffer, size);
     snprintf(buffer, size, "%.6g d", days);
     return buffer;
 }
@@ -233,7 +228,7 @@ static void write_uses(struct invocation *call, const struct run_report *report)
     table_column(&table, "", NULL, ALIGN_LEFT);
     for (int i = 0; i < report_uses(report); i++) {
         table_cell(&table, "%s", time_use_name((enum time_use)i));
-        table_cell(&table, "%.2f", seconds(result->use[i]) / 3600);
+        table_cell(&table, "%.2f", nanos_to_seconds(result->use[i]) / 3600);
         table_cell(&table, "%.3f", 100.0 * (double)result->use[i] / (double)result->horizon);
         table_tint(&table, TINT_DIM);
         table_cell(&table, "%s", time_use_meaning((enum time_use)i));
@@ -264,7 +259,7 @@ static void write_series(const struct invocation *call, const struct run_report 
             worst = i;
         }
     fprintf(call->out, "\ngoodput over time (full height 100 %%; %zu %s, worst %.1f %% at %.4g d)\n%s\n", result->n_series,
-            bin_name(result->bin), 100 * low, seconds((nanos)worst * result->bin) / 86400,
+            bin_name(result->bin), 100 * low, nanos_to_seconds((nanos)worst * result->bin) / 86400,
             goodput_bars(result, WIDTH, bars, sizeof bars));
 }
 
@@ -309,13 +304,13 @@ static void write_worst(struct invocation *call, const struct run_report *report
     table_column(&table, "cause", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < n && i < SHOWN; i++) {
         const struct incident *incident = &report->result->incidents[costs[i].incident];
-        table_cell(&table, "%.3f", seconds(incident->time) / 86400);
+        table_cell(&table, "%.3f", nanos_to_seconds(incident->time) / 86400);
         if (incident->alarm)
             table_cell(&table, "-");
         else
             table_cell(&table, "%" PRId32, incident->fault->node);
-        table_cell(&table, "%.3f", seconds(incident->lost) / 3600);
-        table_cell(&table, "%.3f", seconds(stopped_time(report->result, incident)) / 3600);
+        table_cell(&table, "%.3f", nanos_to_seconds(incident->lost) / 3600);
+        table_cell(&table, "%.3f", nanos_to_seconds(stopped_time(report->result, incident)) / 3600);
         table_cell(&table, "%" PRId32, incident->n_down);
         table_cell(&table, "%s", incident_cause(report, incident));
     }
@@ -330,12 +325,12 @@ static void write_worst(struct invocation *call, const struct run_report *report
 static void write_waiting(const struct invocation *call, const struct run_result *result)
 {
     fprintf(call->out, "\nat the horizon the job had been waiting for nodes since day %.3f\n",
-            seconds(result->waiting_since) / 86400);
+            nanos_to_seconds(result->waiting_since) / 86400);
     if (result->next_repair == NEVER)
         fputs("the run never ends: no spare is left and no repair is under way\n", call->out);
     else if (result->next_repair >= 2 * result->horizon)
         fprintf(call->out, "the run never ends in any reasonable time: the next node is back on day %.0f\n",
-                seconds(result->next_repair) / 86400);
+                nanos_to_seconds(result->next_repair) / 86400);
 }
 
 static void write_text(struct invocation *call, const struct run_report *report)

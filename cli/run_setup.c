@@ -210,7 +210,7 @@ static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
     if (faults->horizon_s <= 0)
-        faults->horizon_s = s->has_model ? 30 * DAY_S : (double)fault_trace_horizon(&s->trace) / 1e9;
+        faults->horizon_s = s->has_model ? 30 * DAY_S : nanos_to_seconds(fault_trace_horizon(&s->trace));
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;

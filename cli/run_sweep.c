@@ -165,7 +165,7 @@ static enum status run_resized(struct invocation *call, const struct run_session
 static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct point *point)
 {
     double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
-    double failures = 0, interruptions = 0, horizon_s = (double)point->options.horizon / 1e9, use_s[N_TIME_USES];
+    double failures = 0, interruptions = 0, horizon_s = nanos_to_seconds(point->options.horizon), use_s[N_TIME_USES];
     for (int64_t i = 0; i < n; i++) {
         goodput[i] = 100 * outcome_goodput(&outcomes[i], point->options.horizon);
         ettr[i] = 100 * outcome_ettr(&outcomes[i], point->options.horizon);

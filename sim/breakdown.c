@@ -53,20 +53,15 @@ static uint32_t latest_before(const struct step_op *op, struct op_times times, n
     return latest;
 }
 
-static nanos later(nanos a, nanos b)
-{
-    return a > b ? a : b;
-}
-
 void gap_attribute(const struct step_op *ops, struct op_times times, uint32_t awaited, nanos from, struct class_nanos *by)
 {
     nanos to = op_time_at(times, awaited)->end;
 
     while (to > from && awaited != NO_OP) {
         const struct step_op *op = &ops[awaited];
-        nanos busy = later(op_time_at(times, awaited)->start, from), ready;
+        nanos busy = nanos_later(op_time_at(times, awaited)->start, from), ready;
         uint32_t before = latest_before(op, times, &ready);
-        nanos waiting = later(ready, from);
+        nanos waiting = nanos_later(ready, from);
 
         by->ns[op->class] += to - busy;
         if (busy > waiting) {

@@ -4,11 +4,6 @@
 
 __extension__ typedef __int128 wide;
 
-static nanos min_nanos(nanos a, nanos b)
-{
-    return a < b ? a : b;
-}
-
 const char *checkpoint_kind_name(enum checkpoint_kind kind)
 {
     static const char *const names[N_CHECKPOINT_KINDS] = {"blocking", "two-stage", "memory"};
@@ -17,10 +12,10 @@ const char *checkpoint_kind_name(enum checkpoint_kind kind)
 
 void training_init(struct training *training, struct checkpoint_policy policy)
 {
-    policy.interval = min_nanos(policy.interval, CHECKPOINT_MAX_NANOS);
-    policy.block = min_nanos(policy.block, CHECKPOINT_MAX_NANOS);
-    policy.persist = min_nanos(policy.persist, CHECKPOINT_MAX_NANOS);
-    policy.write = min_nanos(policy.write, CHECKPOINT_MAX_NANOS);
+    policy.interval = nanos_earlier(policy.interval, CHECKPOINT_MAX_NANOS);
+    policy.block = nanos_earlier(policy.block, CHECKPOINT_MAX_NANOS);
+    policy.persist = nanos_earlier(policy.persist, CHECKPOINT_MAX_NANOS);
+    policy.write = nanos_earlier(policy.write, CHECKPOINT_MAX_NANOS);
     *training = (struct training){.policy = policy, .speed = FULL_SPEED};
 }
 
@@ -63,9 +58,9 @@ static void snapshot_taken(struct training *training, struct ledger *ledger)
 /* The background goes on for as long as the ledger's clock does. */
 static void background(struct training *training, struct ledger *ledger, nanos duration)
 {
-    if (training->write_left > 0 && (training->write_left -= min_nanos(duration, training->write_left)) == 0)
+    if (training->write_left > 0 && (training->write_left -= nanos_earlier(duration, training->write_left)) == 0)
         ledger_commit_level(ledger, LEVEL_WRITING);
-    if (training->persist_left > 0 && (training->persist_left -= min_nanos(duration, training->persist_left)) == 0)
+    if (training->persist_left > 0 && (training->persist_left -= nanos_earlier(duration, training->persist_left)) == 0)
         persisted(training, ledger);
 }
 
@@ -73,9 +68,9 @@ static void background(struct training *training, struct ledger *ledger, nanos d
 static nanos until_background(const struct training *training, nanos limit)
 {
     if (training->persist_left > 0)
-        limit = min_nanos(limit, training->persist_left);
+        limit = nanos_earlier(limit, training->persist_left);
     if (training->write_left > 0)
-        limit = min_nanos(limit, training->write_left);
+        limit = nanos_earlier(limit, training->write_left);
     return limit;
 }
 
@@ -84,7 +79,7 @@ static nanos until_background(const struct training *training, nanos limit)
 
 static void write_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {
-    nanos duration = min_nanos(until_background(training, until - ledger->now), training->block_left);
+    nanos duration = nanos_earlier(until_background(training, until - ledger->now), training->block_left);
     ledger_book(ledger, USE_CHECKPOINT, duration);
     training->block_left -= duration;
     background(training, ledger, duration);
@@ -116,7 +111,7 @@ static void work_towards_checkpoint(struct training *training, struct ledger *le
 {
     nanos left = training->policy.interval - training->work;
     nanos needed = clock_time(training, left);
-    nanos duration = min_nanos(until_background(training, until - ledger->now), needed);
+    nanos duration = nanos_earlier(until_background(training, until - ledger->now), needed);
     nanos work = duration == needed ? left : work_in(training, duration);
     ledger_train(ledger, work, duration - work);
     training->work += work;
@@ -127,7 +122,7 @@ static void work_towards_checkpoint(struct training *training, struct ledger *le
 static void begin_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {
     if (training->persist_left > 0) { /* the one before is still on its way */
-        nanos duration = min_nanos(until - ledger->now, until_background(training, training->persist_left));
+        nanos duration = nanos_earlier(until - ledger->now, until_background(training, training->persist_left));
         ledger_book(ledger, USE_CHECKPOINT, duration);
         background(training, ledger, duration);
         return;
@@ -156,7 +151,7 @@ static nanos whole_intervals(const struct training *training, const struct ledge
 void training_advance(struct training *training, struct ledger *ledger, nanos until)
 {
     while (ledger->now < until) {
-        nanos stop = min_nanos(until, ledger_edge(ledger));
+        nanos stop = nanos_earlier(until, ledger_edge(ledger));
         nanos n = 0;
         if (training->block_left > 0) {
             write_checkpoint(training, ledger, stop);

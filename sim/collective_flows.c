@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "model/base/random.h"
 
 enum { PURPOSE_PARTNERS = 0x7061 };
@@ -23,12 +24,6 @@ static int set_of(const struct fabric *fabric, int gpu)
 static int pod_of(const struct fabric *fabric, int gpu)
 {
     return fabric_pod_of_tor(fabric, set_of(fabric, gpu) * fabric->shape.tors_per_set);
-}
-
-static int int_compare(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 /* Distinct values among values[n], which are sorted on the way; *most of one value. */

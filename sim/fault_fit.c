@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "sim/fault_fit_parts.h"
 #include "sim/fault_statistics.h"
 
@@ -24,17 +25,11 @@ double ks_p_value(double distance, size_t n)
     return fmin(fmax(sum, 0), 1);
 }
 
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 double ks_uniform_distance(double *u, size_t n)
 {
     double distance = 0;
     if (n > 1)
-        qsort(u, n, sizeof *u, compare_doubles);
+        qsort(u, n, sizeof *u, double_compare);
     for (size_t i = 0; i < n; i++)
         distance = fmax(distance, fmax(u[i] - (double)i / (double)n, (double)(i + 1) / (double)n - u[i]));
     return distance;
@@ -149,7 +144,7 @@ static void fit_slow(const struct fault_trace *trace, enum fault_kind kind, doub
         const struct fault *fault = &trace->items[i];
         if (fault->kind != kind || fault->down <= 0)
             continue;
-        x[n++] = log((double)fault->down / 1e9);
+        x[n++] = log(nanos_to_seconds(fault->down));
         factor += (double)fault->speed / FULL_SPEED;
     }
     if (n > 0 && model->slow.n < MAX_SLOW) {
@@ -176,7 +171,7 @@ static void fit_rate(const struct fault_trace *trace, int32_t nodes, nanos horiz
         if (fault->kind != FAULT_NODE)
             continue;
         nanos end = fault->time + fault->down < horizon ? fault->time + fault->down : horizon;
-        down_s += end > fault->time ? (double)(end - fault->time) / 1e9 : 0;
+        down_s += end > fault->time ? nanos_to_seconds(end - fault->time) : 0;
         bool same =
             (i > 0 && trace->items[i - 1].time == fault->time && trace->items[i - 1].node != fault->node) ||
             (i + 1 < trace->n_items && trace->items[i + 1].time == fault->time && trace->items[i + 1].node != fault->node);
@@ -186,7 +181,7 @@ static void fit_rate(const struct fault_trace *trace, int32_t nodes, nanos horiz
     fault_statistics(trace, nodes, horizon, &statistics);
     double spread = sqrt(fmax(1, statistics.variance_to_mean));
     fault_statistics_free(&statistics);
-    double days = fmax((double)horizon / 1e9 * nodes - down_s, 1) / DAY_S;
+    double days = fmax(nanos_to_seconds(horizon) * nodes - down_s, 1) / DAY_S;
     double low = gsl_cdf_chisq_Pinv(0.025, 2 * n) / 2, high = gsl_cdf_chisq_Pinv(0.975, 2 * n + 2) / 2;
     fit->rate = (struct interval_estimate){n / days, fmax(n - (n - low) * spread, 0) / days, (n + (high - n) * spread) / days};
     fit->simultaneous = (double)together / n;
@@ -210,7 +205,7 @@ static void keep_model(const char *name, int32_t nodes, nanos horizon, struct fa
     model->early_days = f->early_days.value;
     model->nodes = nodes;
     model->gpus_per_node = 8;
-    model->days = (double)horizon / 1e9 / DAY_S;
+    model->days = nanos_to_seconds(horizon) / DAY_S;
 }
 
 enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon, struct fault_fit *fit,

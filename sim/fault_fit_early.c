@@ -89,10 +89,10 @@ static void keep_wave(struct wave *wave, gsl_vector *x, int32_t nodes, double sp
 
 void fit_early(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct fault_fit *fit)
 {
-    struct wave wave = {.times_s = memory_new(trace->n_items, sizeof(double)), .horizon_s = (double)horizon / 1e9};
+    struct wave wave = {.times_s = memory_new(trace->n_items, sizeof(double)), .horizon_s = nanos_to_seconds(horizon)};
     for (size_t i = 0; i < trace->n_items; i++)
         if (trace->items[i].kind == FAULT_NODE && trace->items[i].time < horizon && !grouped[i])
-            wave.times_s[wave.n++] = (double)trace->items[i].time / 1e9;
+            wave.times_s[wave.n++] = nanos_to_seconds(trace->items[i].time);
     gsl_vector *x = gsl_vector_alloc(2), *best = gsl_vector_alloc(2);
     double least = 1e18, even = (double)wave.n * log(wave.horizon_s);
     for (int part = 2 * LONGEST_PART; part <= 200 * LONGEST_PART && wave.n >= LEAST_FAILURES; part *= 10) {

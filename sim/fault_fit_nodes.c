@@ -52,10 +52,10 @@ static void read_node(struct sample *sample, const struct fault *faults, size_t 
     struct life_history *node = &sample->nodes[faults[0].node];
     double back_s = 0;
     node->failed = true;
-    node->first_s = fmax((double)faults[0].time / 1e9, 1);
+    node->first_s = fmax(nanos_to_seconds(faults[0].time), 1);
     node->begin = sample->n_gaps;
     for (size_t i = 0; i < n; i++) {
-        double time_s = (double)faults[i].time / 1e9, end_s = time_s + (double)faults[i].down / 1e9;
+        double time_s = nanos_to_seconds(faults[i].time), end_s = time_s + nanos_to_seconds(faults[i].down);
         if (i > 0)
             add_gap(sample, time_s - back_s, sample->horizon_s - back_s);
         back_s = fmax(back_s, end_s);
@@ -78,7 +78,7 @@ static void sample_read(const struct fault_trace *trace, const bool *grouped, in
                               .gaps = memory_new(n, sizeof(double)),
                               .limits = memory_new(n, sizeof(double)),
                               .log_gaps = memory_new(n, sizeof(double)),
-                              .horizon_s = (double)horizon / 1e9};
+                              .horizon_s = nanos_to_seconds(horizon)};
     for (size_t i = 0; i < n;) {
         size_t end = i + 1;
         while (end < n && sorted[end].node == sorted[i].node)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schema.h"
 
@@ -261,11 +262,6 @@ enum status fault_model_load(const char *name, struct fault_model *model, struct
 
 /* --- names, writing --- */
 
-static int compare_names(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
 char **fault_model_names(size_t *n)
 {
     size_t capacity = 0;
@@ -287,7 +283,7 @@ char **fault_model_names(size_t *n)
     names = memory_grow(names, &capacity, *n + 1, sizeof *names);
     names[*n] = NULL;
     if (*n > 1)
-        qsort(names, *n, sizeof *names, compare_names);
+        qsort(names, *n, sizeof *names, text_compare);
     return names;
 }
 

@@ -6,19 +6,14 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 
 #define DAY ((nanos)86400 * NANOS_PER_SECOND)
-
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 static void sort_doubles(double *x, size_t n)
 {
     if (n > 1)
-        qsort(x, n, sizeof *x, compare_doubles); /* equal numbers are alike */
+        qsort(x, n, sizeof *x, double_compare); /* equal numbers are alike */
 }
 
 static double mean_of(const double *x, size_t n)
@@ -135,7 +130,7 @@ static struct weibull_fit fit_gaps(const struct fault_trace *trace)
         if (!is_failure(fault))
             continue;
         if (previous && fault->time > previous->time)
-            gaps[n++] = (double)(fault->time - previous->time) / 1e9;
+            gaps[n++] = nanos_to_seconds(fault->time - previous->time);
         previous = fault;
     }
     struct weibull_fit fit = weibull_fit(gaps, n);
@@ -195,7 +190,7 @@ static void count_nodes(const struct fault_trace *trace, struct fault_statistics
             continue;
         struct fault_count *count = &nodes[fault->node];
         out->nodes_hit += count->n++ == 0;
-        count->mean_down_s += (double)fault->down / 1e9;
+        count->mean_down_s += nanos_to_seconds(fault->down);
     }
     if (out->nodes > 1)
         qsort(nodes, (size_t)out->nodes, sizeof *nodes, compare_counts);
@@ -222,7 +217,7 @@ static void count_causes(const struct fault_trace *trace, struct fault_statistic
         const struct fault *fault = &trace->items[i];
         struct fault_count *count = &causes[fault->detail < 0 ? n - 1 : (size_t)fault->detail];
         count->n++;
-        count->mean_down_s += (double)fault->down / 1e9;
+        count->mean_down_s += nanos_to_seconds(fault->down);
         out->kinds[fault->kind]++;
     }
     qsort(causes, n, sizeof *causes, compare_counts);
@@ -253,7 +248,7 @@ static double daily_variance_to_mean(const struct fault_trace *trace, nanos hori
 
 void fault_statistics(const struct fault_trace *trace, int32_t nodes, nanos horizon, struct fault_statistics *out)
 {
-    *out = (struct fault_statistics){.nodes = nodes, .horizon_s = (double)horizon / 1e9};
+    *out = (struct fault_statistics){.nodes = nodes, .horizon_s = nanos_to_seconds(horizon)};
     for (size_t i = 0; i < trace->n_items; i++)
         out->n_failures += is_failure(&trace->items[i]);
     out->n_slow = trace->n_items - out->n_failures;

@@ -229,7 +229,7 @@ static void generate_slow(const struct generation *g, int kind, int32_t nodes)
 
 void faults_generate(const struct fault_model *model, int32_t nodes, nanos horizon, uint64_t seed, struct fault_trace *trace)
 {
-    double end_s = (double)horizon / 1e9, ordinary = model->rate / (1 + model->lemon_share * (model->lemon_factor - 1));
+    double end_s = nanos_to_seconds(horizon), ordinary = model->rate / (1 + model->lemon_share * (model->lemon_factor - 1));
     struct generation g = {
         .model = model,
         .ordinary = life_of(ordinary, model->shape, end_s),
@@ -252,7 +252,7 @@ void faults_generate(const struct fault_model *model, int32_t nodes, nanos horiz
 void faults_generate_poisson(const struct fault_model *model, int32_t nodes, nanos horizon, uint64_t seed,
                              struct fault_trace *trace)
 {
-    double mean_s = 86400 / (model->rate * nodes), end_s = (double)horizon / 1e9, time_s = 0;
+    double mean_s = 86400 / (model->rate * nodes), end_s = nanos_to_seconds(horizon), time_s = 0;
     struct random_stream random = random_stream_named(seed, PURPOSE_POISSON, 0);
     *trace = (struct fault_trace){0};
     while ((time_s += -mean_s * log(random_uniform(&random))) < end_s) {

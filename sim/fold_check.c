@@ -3,19 +3,14 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "sim/fold_internal.h"
-
-static int colour_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Sort the classes of a list. Most are short. */
 static void colours_sort(uint32_t *colours, size_t n)
 {
     if (n > 32) {
-        qsort(colours, n, sizeof *colours, colour_compare);
+        qsort(colours, n, sizeof *colours, uint32_compare);
         return;
     }
     for (size_t i = 1; i < n; i++) {

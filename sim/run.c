@@ -11,7 +11,8 @@ static const struct place nowhere = {0};
 static void check_positive(const char *what, nanos value, nanos low, struct diags *diags)
 {
     if (value < low)
-        diag_error(diags, nowhere, "%s of %.10g s; it must be %s", what, (double)value / 1e9, low > 0 ? "above 0" : "0 or more");
+        diag_error(diags, nowhere, "%s of %.10g s; it must be %s", what, nanos_to_seconds(value),
+                   low > 0 ? "above 0" : "0 or more");
 }
 
 static enum status check_options(const struct run_options *options, const struct fault_trace *trace, struct diags *diags)
@@ -277,9 +278,9 @@ nanos run_bin_length(const struct run_result *result, size_t i)
 
 struct run_closed_form run_closed_form(const struct run_options *options, int64_t failures)
 {
-    double d = (double)options->checkpoint.interval / 1e9, w = (double)options->checkpoint.block / 1e9;
-    double r = (double)(options->recovery.detect + options->recovery.restart) / 1e9;
-    double rate = (double)failures / ((double)options->horizon / 1e9);
+    double d = nanos_to_seconds(options->checkpoint.interval), w = nanos_to_seconds(options->checkpoint.block);
+    double r = nanos_to_seconds(options->recovery.detect + options->recovery.restart);
+    double rate = (double)failures / (nanos_to_seconds(options->horizon));
     struct run_closed_form form = {.first_order = (1 - rate * (r + d / 2)) / (1 + w / d), .exponential = 1 / (1 + w / d)};
     if (failures == 0)
         return form;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 
 /* --- one replica --- */
 
@@ -120,12 +121,6 @@ enum status replicas_run(const struct replicas_request *request, struct replica_
 
 /* --- statistics --- */
 
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double quantile(const double *x, size_t n, double q)
 {
     double at = q * (double)(n - 1);
@@ -138,7 +133,7 @@ struct estimate estimate_of(double *x, size_t n)
     struct estimate e = {0};
     if (n == 0)
         return e;
-    qsort(x, n, sizeof *x, compare_doubles); /* equal numbers are alike */
+    qsort(x, n, sizeof *x, double_compare); /* equal numbers are alike */
     for (size_t i = 0; i < n; i++)
         e.mean += x[i];
     e.mean /= (double)n;

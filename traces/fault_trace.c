@@ -215,7 +215,7 @@ static void check_order(struct reading *reading, size_t row, nanos time)
 {
     if (time < reading->previous)
         diag_error(reading->diags, cell_place(reading, row, TIME), "out of order: %s after %.10g s; sort the rows by time_s",
-                   csv_cell(&reading->table, row, reading->columns[TIME]), (double)reading->previous / 1e9);
+                   csv_cell(&reading->table, row, reading->columns[TIME]), nanos_to_seconds(reading->previous));
     else
         reading->previous = time;
 }

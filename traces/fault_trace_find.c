@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "model/spec/catalog.h"
 #include "traces/fault_trace.h"
 
@@ -37,11 +38,6 @@ static void keep_name(struct names *names, const char *file)
     names->items[names->n++][end - file] = '\0';
 }
 
-static int compare_names(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
 static struct names shipped_names(void)
 {
     struct names names = {0};
@@ -53,7 +49,7 @@ static struct names shipped_names(void)
         closedir(directory);
     free(folder);
     if (names.n > 1)
-        qsort(names.items, names.n, sizeof *names.items, compare_names);
+        qsort(names.items, names.n, sizeof *names.items, text_compare);
     return names;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/order.h"
+
 struct unit {
     const char *name;
     double factor; /* canonical units in one of this */
@@ -230,11 +232,6 @@ static bool same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
  * case; gives up beyond NAME_MAX_COMPARED characters. */
 static int edit_distance(const char *a, const char *b)
@@ -247,9 +244,9 @@ static int edit_distance(const char *a, const char *b)
         for (int j = 0; j <= n_b; j++) {
             int best = i + j; /* where one of them is empty */
             if (i > 0 && j > 0) {
-                best = least(d[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]), least(d[i - 1][j], d[i][j - 1]) + 1);
+                best = int_min(d[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]), int_min(d[i - 1][j], d[i][j - 1]) + 1);
                 if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-                    best = least(best, d[i - 2][j - 2] + 1);
+                    best = int_min(best, d[i - 2][j - 2] + 1);
             }
             d[i][j] = (uint8_t)best;
         }

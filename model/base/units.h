@@ -40,6 +40,21 @@ typedef int64_t nanos;
 /* Seconds to nanoseconds, rounded to nearest; saturates. */
 nanos nanos_from_seconds(double seconds);
 
+static inline double nanos_to_seconds(nanos time)
+{
+    return (double)time / 1e9;
+}
+
+static inline nanos nanos_earlier(nanos a, nanos b)
+{
+    return a < b ? a : b;
+}
+
+static inline nanos nanos_later(nanos a, nanos b)
+{
+    return a > b ? a : b;
+}
+
 /* Parse `text` completely as a finite quantity of `dimension`. On failure, *why (size bytes) says what is wrong and
  * what would be right, and *value is untouched. */
 MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);

@@ -1,6 +1,8 @@
 /* layers.c - which layers a virtual stage holds, and which virtual stage a chunk is. */
 #include <math.h>
 
+#include "model/base/order.h"
+
 #include "model/layout/layout.h"
 
 bool schedule_is_folded(enum schedule schedule)
@@ -37,11 +39,6 @@ static double least_bottleneck(int n, int layers, double table)
     }
 }
 
-static int lesser(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Stages are filled up to the bottleneck one after the other; each that is left keeps a layer. */
 static struct layer_range balanced_layers(int n, int layers, double table, int v)
 {
@@ -50,7 +47,7 @@ static struct layer_range balanced_layers(int n, int layers, double table, int v
     for (int i = 0; i <= v; i++) {
         int left = layers - range.first - range.count;
         range.first += range.count;
-        range.count = i == n - 1 ? left : lesser(layers_within(bottleneck, i ? 0 : table), left - (n - 1 - i));
+        range.count = i == n - 1 ? left : int_min(layers_within(bottleneck, i ? 0 : table), left - (n - 1 - i));
     }
     return range;
 }

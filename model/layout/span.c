@@ -6,24 +6,11 @@
  */
 #include "model/layout/ranks.h"
 
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
+#include "model/base/order.h"
 
 static int divide_up(int a, int b)
 {
     return (a + b - 1) / b;
-}
-
-static int greatest_divisor(int a, int b)
-{
-    while (b) {
-        int rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* The largest k * block mod size over 0 <= k < n_blocks. */
@@ -31,7 +18,7 @@ static int worst_block_offset(int block, int n_blocks, int size)
 {
     if ((int64_t)block * n_blocks <= size)
         return block * (n_blocks - 1);
-    int divisor = greatest_divisor(block, size);
+    int divisor = int_common_divisor(block, size);
     if (n_blocks >= size / divisor)
         return size - divisor; /* every multiple of the divisor occurs */
     int worst = 0, offset = 0, step = block % size;
@@ -49,7 +36,7 @@ static int worst_offset(const struct group_shape *shape, int size)
     if (shape->width >= size)
         return size - 1;
     int block = worst_block_offset(shape->block, shape->n_blocks, size);
-    return min_int(block + shape->width - 1, size - 1);
+    return int_min(block + shape->width - 1, size - 1);
 }
 
 struct reach {
@@ -63,7 +50,7 @@ static struct reach reach_of_line(const struct group_shape *shape, int size)
         return (struct reach){shape->n, 1};
     /* Members are closer than a unit is wide: none between the first and the last member's is skipped. */
     int last = worst_offset(shape, size) + (shape->n - 1) * shape->stride;
-    return (struct reach){last / size + 1, min_int(shape->n, divide_up(size, shape->stride))};
+    return (struct reach){last / size + 1, int_min(shape->n, divide_up(size, shape->stride))};
 }
 
 static struct reach reach_of(const struct group_shape *shape, int world, int size)
@@ -77,7 +64,7 @@ static struct reach reach_of(const struct group_shape *shape, int world, int siz
         return (struct reach){line.units * shape->outer_n, line.per_unit};
     int last = worst_offset(shape, size) + (shape->outer_n - 1) * shape->outer_stride + shape->n - 1;
     return (struct reach){last / size + 1,
-                          min_int(shape->n, size) * min_int(shape->outer_n, divide_up(size, shape->outer_stride))};
+                          int_min(shape->n, size) * int_min(shape->outer_n, divide_up(size, shape->outer_stride))};
 }
 
 /* GPUs that the job uses of each NVLink domain; see the header. */
@@ -95,10 +82,10 @@ static int used_domain(int world, const struct cluster *cluster)
 /* A group with several members in a node spreads over as many NICs; what all groups of a node want is divided by the NICs. */
 static int nic_sharing(const struct group_shape *shape, int world, const struct cluster *cluster)
 {
-    int node = min_int(cluster->gpus_per_node, world), nics = cluster->nics_per_node > 0 ? cluster->nics_per_node : 1;
-    int members = min_int(reach_of(shape, world, node).per_unit, node);
+    int node = int_min(cluster->gpus_per_node, world), nics = cluster->nics_per_node > 0 ? cluster->nics_per_node : 1;
+    int members = int_min(reach_of(shape, world, node).per_unit, node);
     int groups = node / members;
-    int sharing = divide_up(groups * min_int(members, nics), nics);
+    int sharing = divide_up(groups * int_min(members, nics), nics);
     return sharing > 1 ? sharing : 1;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 
 enum {
     TILE_TOKENS = 128,          /* rows of a fused attention kernel's tile (FlashAttention-2 and -3: 128) */
@@ -21,12 +22,6 @@ void int_list_free(struct int_list *list)
 {
     free(list->items);
     *list = (struct int_list){0};
-}
-
-static int int_compare(const void *a, const void *b)
-{
-    int left = *(const int *)a, right = *(const int *)b;
-    return (left > right) - (left < right);
 }
 
 static void int_list_sort_unique(struct int_list *list)
@@ -154,23 +149,13 @@ void candidates_vpp(struct int_list *out, const struct space_limit *limit, int l
             int_list_add(out, vpp);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks)
 {
     if (model->moe.experts == 0) {
         int_list_add(out, 1);
         return;
     }
-    int64_t shared = common_divisor(ranks, model->moe.experts);
+    int shared = int_common_divisor((int)ranks, model->moe.experts);
     if (limit->n == 0)
         add_divisors(out, shared, 1, INT_MAX);
     else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "model/spec/entry.h"
 
 static const char *const folders[N_CATALOG_KINDS] = {
@@ -183,11 +184,6 @@ static enum status names_of_kind(enum catalog_kind kind, const char *ending, str
     return STATUS_BAD_INPUT;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorted names without repetitions: one place's entry hides another's. */
 static void names_unique(struct names *names)
 {
@@ -214,7 +210,7 @@ enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names
         catalog_names_free(found.items);
         return status;
     }
-    qsort(found.items, found.n, sizeof *found.items, compare_names);
+    qsort(found.items, found.n, sizeof *found.items, text_compare);
     names_unique(&found);
     *names = found.items;
     *n_names = found.n;

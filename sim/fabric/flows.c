@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/order.h"
 #include "sim/fabric/flows_internal.h"
 
 /* Capacities up to here cannot overflow the sums of flows_solve.c. */
@@ -348,12 +349,6 @@ static void flows_settle(struct flows *flows)
 
 /* ---- connections */
 
-static int link_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- the lists of links */
 
 static void hop_list(struct flows *flows, uint32_t h, uint32_t which)
@@ -413,7 +408,7 @@ static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links,
     if (n > few && crossings == NULL) {
         sorted = memory_new(n, sizeof *sorted);
         memcpy(sorted, links, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, link_compare);
+        qsort(sorted, n, sizeof *sorted, uint32_compare);
         links = sorted;
     }
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "model/base/order.h"
+
 #include "sim/fabric/flows_internal.h"
 
 double flows_rate(struct flows *flows, uint32_t which)
@@ -63,12 +65,6 @@ bool flows_busy(const struct flows *flows, uint32_t flow)
     return flows->items[flow].sending;
 }
 
-static int number_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
 {
     size_t n = 0, filled = 0;
@@ -79,7 +75,7 @@ size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, 
     for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
         if (flows->hops[h].active)
             all[filled++] = flows->listings[h].flow;
-    qsort(all, n, sizeof *all, number_compare);
+    qsort(all, n, sizeof *all, uint32_compare);
     for (size_t i = 0; i < n && i < size; i++)
         which[i] = all[i];
     free(all);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "model/base/random.h"
 
 enum { PURPOSE_PERMUTATION = 0x706d, PURPOSE_JITTER = 0x6a74 };
@@ -117,12 +118,6 @@ static enum status transfers_open(struct run *run, struct diags *diags)
     return STATUS_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Rates of the connections that leave their NVLink domain, moved to the front; how many there are. All, where none does. */
 static size_t network_only(const struct run *run, struct load_result *result)
 {
@@ -153,8 +148,8 @@ static void transfers_run(struct run *run, struct load_result *result)
         for (uint32_t flow; (flow = flows_take(run->flows)) != NO_FLOW;)
             result->ends[flows_what(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
     }
-    qsort(result->rates, result->n_connections, sizeof *result->rates, ascending);
-    qsort(result->ends, n, sizeof *result->ends, ascending);
+    qsort(result->rates, result->n_connections, sizeof *result->rates, double_compare);
+    qsort(result->ends, n, sizeof *result->ends, double_compare);
     result->seconds = n > 0 ? result->ends[n - 1] : 0;
     result->counts = flows_counts(run->flows);
 }
