@@ -15,7 +15,8 @@
 #define CAST_FIXED_START 3e-6 /* a launch or two */
 enum { CAST_ALIGNMENT = 16 }; /* rows of A: others are padded before the cast */
 
-const void *calibrating_entry(const struct calibrating *c, const struct cluster *cluster)
+/* The struct that the schema's offsets count from. */
+static const void *entry_of(const struct calibrating *c, const struct cluster *cluster)
 {
     return c->kind == CATALOG_CLUSTERS ? (const void *)cluster : &cluster->gpu;
 }
@@ -36,7 +37,7 @@ static void add_parameter(struct calibrating *c, const struct entry_parameter *e
             return;
     if (c->n_parameters == CALIBRATED_MAX)
         return;
-    double value = entry_parameter_get(entry, calibrating_entry(c, &c->cluster));
+    double value = entry_parameter_get(entry, entry_of(c, &c->cluster));
     c->parameters[c->n_parameters++] =
         (struct calibrated_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
 }
@@ -53,8 +54,8 @@ static bool add_section(struct calibrating *c, const char *section, const char *
         const char *rest = below && key[length] ? key + length + 1 : key;
         bool excepted = except && (strcmp(rest, except) == 0 || strchr(rest, '.'));
         /* what may be left out and is zero is not there: NVLS, say */
-        bool unset = all[i].row->fallback && !*all[i].row->fallback &&
-                     entry_parameter_get(&all[i], calibrating_entry(c, &c->cluster)) <= 0;
+        bool unset =
+            all[i].row->fallback && !*all[i].row->fallback && entry_parameter_get(&all[i], entry_of(c, &c->cluster)) <= 0;
         if (below && !excepted && (even_absent || !unset)) {
             add_parameter(c, &all[i]);
             any = true;

@@ -6,7 +6,7 @@
 #include "cli/calibrating.h"
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "model/spec/schemas.h"
+#include "model/spec/schema.h"
 
 enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
 

@@ -73,9 +73,6 @@ struct calibrating {
     bool chosen; /* --parameters was given */
 };
 
-/* The struct that the schema's offsets count from. */
-const void *calibrating_entry(const struct calibrating *calibrating, const struct cluster *cluster);
-
 /* Read all tables, keep the rows of the GPU, group them, choose those held out. */
 MUST_CHECK enum status calibrating_read(struct calibrating *calibrating, struct invocation *call);
 void calibrating_free(struct calibrating *calibrating);

@@ -157,6 +157,6 @@ enum status catalog_table_fill(struct table *table, enum catalog_kind kind, cons
         else
             status = row;
     }
-    catalog_names_free(names);
+    names_free(names);
     return status;
 }

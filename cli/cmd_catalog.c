@@ -205,7 +205,7 @@ static enum status list_json(struct invocation *call, const struct alias_table *
         }
         json_object_set_new(result, kind_names[kind], list);
         if (status == STATUS_OK)
-            catalog_names_free(names);
+            names_free(names);
     }
     if (status == STATUS_OK)
         return result_write(call, result);

@@ -58,40 +58,11 @@ static enum status generate(struct invocation *call)
 /* --- summary -----------------------------------------------------------------------------------------------------------------
  */
 
-static enum status summarise(struct invocation *call)
-{
-    char *path;
-    bool shipped;
-    enum status status = fault_trace_find(call->operands[1], &path, &shipped, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    struct fault_trace trace;
-    int32_t nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0;
-    struct fault_trace_limits limits = {.keep = nodes, .known = nodes};
-    status = fault_trace_read(path, limits, &trace, &call->diags);
-    free(path);
-    if (status != STATUS_OK)
-        return status;
-    if (nodes == 0)
-        nodes = fault_trace_nodes(&trace);
-    nanos horizon =
-        option_given(call, "horizon") ? nanos_from_seconds(option_quantity(call, "horizon")) : fault_trace_horizon(&trace);
-    struct faults_report summary = {.name = call->operands[1], .trace = &trace};
-    fault_statistics(&trace, nodes > 0 ? nodes : 1, horizon, &summary.statistics);
-    status = faults_report_write(call, &summary);
-    fault_statistics_free(&summary.statistics);
-    fault_trace_free(&trace);
-    return status;
-}
-
-/* --- fit ---------------------------------------------------------------------------------------------------------------------
- */
-
+/* The trace that the second operand names; over which nodes and how long, as said or as the trace shows. */
 static enum status read_named_trace(struct invocation *call, struct fault_trace *trace, int32_t *nodes, nanos *horizon)
 {
     char *path;
-    bool shipped;
-    enum status status = fault_trace_find(call->operands[1], &path, &shipped, &call->diags);
+    enum status status = fault_trace_find(call->operands[1], &path, NULL, &call->diags);
     if (status != STATUS_OK)
         return status;
     *nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0;
@@ -102,10 +73,27 @@ static enum status read_named_trace(struct invocation *call, struct fault_trace 
         return status;
     *nodes = *nodes > 0 ? *nodes : fault_trace_nodes(trace);
     *horizon = option_given(call, "horizon") ? nanos_from_seconds(option_quantity(call, "horizon")) : fault_trace_horizon(trace);
-    if (!option_given(call, "nodes"))
-        diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", *nodes);
     return STATUS_OK;
 }
+
+static enum status summarise(struct invocation *call)
+{
+    struct fault_trace trace;
+    int32_t nodes;
+    nanos horizon;
+    enum status status = read_named_trace(call, &trace, &nodes, &horizon);
+    if (status != STATUS_OK)
+        return status;
+    struct faults_report summary = {.name = call->operands[1], .trace = &trace};
+    fault_statistics(&trace, nodes > 0 ? nodes : 1, horizon, &summary.statistics);
+    status = faults_report_write(call, &summary);
+    fault_statistics_free(&summary.statistics);
+    fault_trace_free(&trace);
+    return status;
+}
+
+/* --- fit ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum status write_model(struct invocation *call, const struct fault_model *model)
 {
@@ -127,6 +115,8 @@ static enum status fit(struct invocation *call)
     enum status status = read_named_trace(call, &trace, &nodes, &horizon);
     if (status != STATUS_OK)
         return status;
+    if (!option_given(call, "nodes"))
+        diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
     struct fault_fit *fitted = memory_new(1, sizeof *fitted);
     status = fault_fit(&trace, call->operands[1], nodes, horizon, fitted, &call->diags);
     if (status == STATUS_OK)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/result.h"
 #include "cli/run_many.h"

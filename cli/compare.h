@@ -42,9 +42,6 @@ struct comparing {
     bool all_rows;
 };
 
-/* What a table is called in a report: its file name without folders and endings. Returns buffer. */
-char *compare_table_title(const char *path, char *buffer, size_t size);
-
 void compare_write_text(const struct comparing *comparing, const struct invocation *call);
 void compare_write_csv(const struct comparing *comparing, FILE *out);
 /* The keys of a JSON result: summary, sources, gpus, rows. */

@@ -9,7 +9,8 @@
 
 #define GIB 0x1p30
 
-char *compare_table_title(const char *path, char *buffer, size_t size)
+/* What a table is called in a report: its file name without folders and endings. Returns buffer. */
+static char *table_title(const char *path, char *buffer, size_t size)
 {
     const char *slash = strrchr(path, '/');
     snprintf(buffer, size, "%s", slash ? slash + 1 : path);
@@ -72,8 +73,7 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
     accuracy_columns(&table, what);
     for (size_t i = 0; i < n_groups; i++) {
         char title[256];
-        accuracy_row(&table,
-                     key == ACCURACY_BY_SOURCE ? compare_table_title(groups[i].name, title, sizeof title) : groups[i].name,
+        accuracy_row(&table, key == ACCURACY_BY_SOURCE ? table_title(groups[i].name, title, sizeof title) : groups[i].name,
                      &groups[i].accuracy);
     }
     if (key == ACCURACY_BY_SOURCE) {
@@ -137,7 +137,7 @@ static void row_cells(struct table *table, const struct compared *row, const str
 {
     char title[256], layout[96];
     table_cell(table, "%s", row->run->name);
-    table_cell(table, "%s", compare_table_title(row->table, title, sizeof title));
+    table_cell(table, "%s", table_title(row->table, title, sizeof title));
     table_cell(table, "%d", row->run->gpus);
     layout_brief(row->run, layout, sizeof layout);
     table_cell(table, "%s", layout);

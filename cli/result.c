@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/experiment_options.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
 

@@ -6,7 +6,6 @@
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/table.h"
-#include "model/base/memory.h"
 #include "traces/csv.h"
 
 static double mfu_pct(const struct run_session *s, const struct replica_outcome *outcome)

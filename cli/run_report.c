@@ -62,7 +62,8 @@ static double stretch_goodput(const struct run_result *result, size_t first, siz
     return length > 0 ? (double)training / (double)length : 0;
 }
 
-char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size)
+/* A bar of `width` characters, one per stretch of the series, 0 to 100 % of goodput. Returns buffer. */
+static char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size)
 {
     size_t columns = result->n_series < (size_t)width ? result->n_series : (size_t)width;
     size_t used = 0;

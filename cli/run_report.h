@@ -52,7 +52,4 @@ const char *incident_cause(const struct run_report *report, const struct inciden
 /* "54 d", or what suits less than a day. Returns buffer. */
 char *horizon_text(nanos horizon, char *buffer, size_t size);
 
-/* Parts that stand alone for tests: a bar of `width` characters, one per stretch of the series, 0 to 100 % of goodput. */
-char *goodput_bars(const struct run_result *result, int width, char *buffer, size_t size);
-
 #endif

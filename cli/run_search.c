@@ -23,7 +23,7 @@ void search_close(struct search *search)
     free(search->base);
 }
 
-void search_evaluate(struct search *search)
+static void evaluate(struct search *search)
 {
     if (search->status != STATUS_OK)
         return;
@@ -39,7 +39,7 @@ struct estimate search_goodput(const struct search *search)
 
 double search_price(struct search *search)
 {
-    search_evaluate(search);
+    evaluate(search);
     double nodes = search->s->options.nodes;
     return (nodes + search->s->options.recovery.spares) / nodes / fmax(search_goodput(search).mean / 100, 1e-9);
 }

@@ -25,9 +25,7 @@ struct search {
 MUST_CHECK enum status search_open(struct search *search, struct invocation *call, struct run_session *s, const char *what);
 void search_close(struct search *search);
 
-/* Runs the candidate: the outcomes are its own. */
-void search_evaluate(struct search *search);
-/* The same; nodes paid for, per node's worth of work that counts. */
+/* Runs the candidate: the outcomes are its own. Nodes paid for, per node's worth of work that counts. */
 double search_price(struct search *search);
 struct estimate search_goodput(const struct search *search);
 /* The candidate becomes what others are compared with. */

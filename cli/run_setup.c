@@ -11,6 +11,7 @@
 #include "cli/layout_choice.h"
 #include "cli/shared_options.h"
 #include "sim/checkpoint_traffic.h"
+#include "sim/degraded.h"
 #include "sim/fault_statistics.h"
 #include "sim/faults.h"
 #include "sim/step.h"
@@ -110,7 +111,8 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
 /* --- the trace ---------------------------------------------------------------------------------------------------------------
  */
 
-int32_t run_job_nodes(const struct experiment *e)
+/* Nodes that the job of an experiment uses. */
+static int32_t job_nodes(const struct experiment *e)
 {
     return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
 }
@@ -411,7 +413,7 @@ static enum status draw_trace(struct invocation *call, struct run_session *s)
 
 enum status run_session_prepare(struct invocation *call, struct run_session *s)
 {
-    s->options.nodes = run_job_nodes(&s->experiment);
+    s->options.nodes = job_nodes(&s->experiment);
     enum status faults = read_faults(call, s);
     enum status stepped = find_step(call, s);
     if (faults != STATUS_OK || stepped != STATUS_OK)

@@ -7,7 +7,6 @@
 #include "cli/run_report.h"
 #include "model/layout/layout.h"
 #include "sim/checkpoint_cost.h"
-#include "sim/degraded.h"
 #include "sim/fault_model.h"
 #include "sim/robust_policy.h"
 #include "sim/startup.h"
@@ -45,8 +44,5 @@ void run_session_free(struct run_session *s);
 MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind);
 /* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
 MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
-
-/* Nodes that the job of an experiment uses. */
-int32_t run_job_nodes(const struct experiment *experiment);
 
 #endif

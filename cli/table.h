@@ -17,7 +17,6 @@
 #define MSIM_CLI_TABLE_H
 
 #include "cli/command.h"
-#include "cli/terminal.h"
 
 enum align { ALIGN_LEFT, ALIGN_RIGHT };
 enum tint { TINT_NONE, TINT_GOOD, TINT_WARN, TINT_BAD, TINT_DIM, TINT_STRONG };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "model/base/memory.h"
 
 enum { GAP = 2, NARROWEST_TEXT = 12, HEADING_SIZE = 128 };

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "model/base/file.h"
-#include "model/base/memory.h"
 #include "model/spec/catalog.h"
 #include "plots/figure_data.h"
 #include "plots/gnuplot.h"
@@ -25,7 +24,7 @@ static const struct {
     [FIGURE_LINKS] = {"links", 1500, 1100, 100, 24},
 };
 
-const char *figure_name(enum figure_kind kind)
+static const char *figure_name(enum figure_kind kind)
 {
     return kinds[kind].name;
 }

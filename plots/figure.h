@@ -35,7 +35,6 @@ enum figure_kind {
     FIGURE_LINKS,
     N_FIGURE_KINDS
 };
-const char *figure_name(enum figure_kind kind);
 
 enum figure_terminal { TERMINAL_TEXT, TERMINAL_PNG, TERMINAL_SVG, TERMINAL_PDF };
 /* What a file's ending asks for; text for "-". STATUS_USAGE when it is none of those. */

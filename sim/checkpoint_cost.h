@@ -26,7 +26,7 @@
 #include "model/layout/layout.h"
 #include "sim/checkpoint.h"
 
-enum load_kind { LOAD_ALL, LOAD_BROADCAST, N_LOADS };
+enum load_kind { LOAD_ALL, LOAD_BROADCAST };
 
 struct checkpoint_cost {
     double total_bytes; /* once */

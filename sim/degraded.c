@@ -129,8 +129,3 @@ struct degraded_speed degraded_speed_of(struct degraded *degraded)
 {
     return (struct degraded_speed){.speed = speed_of, .context = degraded};
 }
-
-size_t degraded_conditions(const struct degraded *degraded)
-{
-    return degraded->n;
-}

@@ -26,7 +26,5 @@ struct degraded *degraded_create(const struct layout *layout, const struct setti
 void degraded_destroy(struct degraded *degraded);
 /* For struct run_options. */
 struct degraded_speed degraded_speed_of(struct degraded *degraded);
-/* Distinct conditions met so far. */
-size_t degraded_conditions(const struct degraded *degraded);
 
 #endif

@@ -5,13 +5,6 @@
 
 #include "sim/fault_model.h"
 
-static const char *const symptoms[N_SYMPTOMS] = {"exit", "unreachable", "hang", "silent"};
-
-const char *symptom_name(enum symptom symptom)
-{
-    return symptoms[symptom];
-}
-
 struct keyword {
     const char *text;
     enum component component;

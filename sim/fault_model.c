@@ -1,17 +1,13 @@
 #include "sim/fault_model.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/base/memory.h"
-#include "model/base/order.h"
-#include "model/spec/catalog.h"
 #include "model/spec/schema.h"
 
-#define FOLDER "sim/fault_models"
+const struct shipped fault_models = {.folder = "sim/fault_models", .endings = {".yaml"}, .also = "files"};
 
 /* --- the keys ----------------------------------------------------------------------------------------------------------------
  */
@@ -219,37 +215,12 @@ enum status fault_model_parse(const char *name, const char *bytes, size_t n, str
     return status;
 }
 
-static char *shipped_path(const char *name)
-{
-    char relative[256];
-    int n = snprintf(relative, sizeof relative, FOLDER "/%s.yaml", name);
-    return n < (int)sizeof relative ? data_path(relative) : NULL;
-}
-
-static void report_unknown(const char *name, struct diags *diags)
-{
-    size_t n;
-    char **names = fault_model_names(&n);
-    char known[512] = "known are files", hint[512];
-    size_t used = strlen(known);
-    for (size_t i = 0; i < n && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i + 1 < n ? ", " : " and ", names[i]);
-    if (n == 0)
-        diag_error(diags, (struct place){.file = FOLDER}, "cannot find the fault models; MSIM_DATA can name their place");
-    else
-        diag_error(diags, (struct place){0}, "unknown fault model '%s'; %s", name,
-                   name_hint(name, (const char *const *)names, n, known, hint, sizeof hint));
-    fault_model_names_free(names);
-}
-
 enum status fault_model_load(const char *name, struct fault_model *model, struct diags *diags)
 {
-    bool file = strchr(name, '/') || strchr(name, '.') || strcmp(name, "-") == 0;
-    char *path = file ? memory_copy_text(name) : shipped_path(name);
-    if (!path && access(name, R_OK) == 0)
-        path = memory_copy_text(name);
+    char hint[512], *path = shipped_path(&fault_models, name, NULL);
     if (!path) {
-        report_unknown(name, diags);
+        diag_error(diags, (struct place){0}, "unknown fault model '%s'; %s", name,
+                   shipped_hint(&fault_models, name, hint, sizeof hint));
         return STATUS_BAD_INPUT;
     }
     struct arena arena = {0};
@@ -258,40 +229,6 @@ enum status fault_model_load(const char *name, struct fault_model *model, struct
     arena_free(&arena);
     free(path);
     return status;
-}
-
-/* --- names, writing --- */
-
-char **fault_model_names(size_t *n)
-{
-    size_t capacity = 0;
-    char **names = NULL;
-    char *folder = data_path(FOLDER);
-    DIR *directory = folder ? opendir(folder) : NULL;
-    *n = 0;
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        char *end = strstr(entry->d_name, ".yaml");
-        if (!end || end == entry->d_name || end[5])
-            continue;
-        names = memory_grow(names, &capacity, *n + 2, sizeof *names);
-        names[*n] = memory_copy_text(entry->d_name);
-        names[(*n)++][end - entry->d_name] = '\0';
-    }
-    if (directory)
-        closedir(directory);
-    free(folder);
-    names = memory_grow(names, &capacity, *n + 1, sizeof *names);
-    names[*n] = NULL;
-    if (*n > 1)
-        qsort(names, *n, sizeof *names, text_compare);
-    return names;
-}
-
-void fault_model_names_free(char **names)
-{
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
 }
 
 char *fault_model_to_json(const struct fault_model *model)

@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "model/base/diag.h"
+#include "model/spec/shipped.h"
 
 #define COMPONENTS(X)                                                                                                            \
     X(GPU, "gpu")                                                                                                                \
@@ -56,7 +57,6 @@ enum symptom {
     SYMPTOM_SILENT,      /* training goes on with wrong numbers */
     N_SYMPTOMS
 };
-const char *symptom_name(enum symptom symptom);
 
 /* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. */
 enum component component_of_text(const char *cause);
@@ -140,9 +140,8 @@ MUST_CHECK enum status fault_model_load(const char *name, struct fault_model *mo
 MUST_CHECK enum status fault_model_parse(const char *name, const char *bytes, size_t n, struct fault_model *model,
                                          struct diags *diags);
 
-/* Names of those that come with msim, in alphabetical order, NULL-terminated; free with fault_model_names_free. */
-char **fault_model_names(size_t *n);
-void fault_model_names_free(char **names);
+/* Those that come with msim. */
+extern const struct shipped fault_models;
 
 /* A JSON text that fault_model_parse turns into an equal model; the caller frees it. */
 char *fault_model_to_json(const struct fault_model *model);

@@ -39,12 +39,6 @@ void ledger_open(struct ledger *ledger, nanos horizon, nanos width)
         ledger->first[level] = LEDGER_NONE;
 }
 
-void ledger_close(struct ledger *ledger)
-{
-    free(ledger->bins);
-    *ledger = (struct ledger){0};
-}
-
 nanos ledger_edge(const struct ledger *ledger)
 {
     if (ledger->bin + 1 >= ledger->n_bins)

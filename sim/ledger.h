@@ -65,7 +65,6 @@ enum { LEDGER_MAX_BINS = 1 << 20 };
 
 /* horizon and width above 0, horizon / width below LEDGER_MAX_BINS. */
 void ledger_open(struct ledger *ledger, nanos horizon, nanos width);
-void ledger_close(struct ledger *ledger);
 
 /* End of the current bin: no single booking may go beyond it. */
 nanos ledger_edge(const struct ledger *ledger);

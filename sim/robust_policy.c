@@ -4,11 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/base/memory.h"
-#include "model/spec/catalog.h"
 #include "model/spec/schema.h"
+#include "model/spec/shipped.h"
 
 /* --- the diagnostic suite --- */
 
@@ -139,16 +138,10 @@ enum status robust_policy_parse(const char *name, const char *bytes, size_t n, s
 
 enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags)
 {
-    static const char *const shipped[] = {"megascale", "byterobust", "manual"};
-    char relative[256];
-    bool file = strchr(name, '/') || strchr(name, '.') || strcmp(name, "-") == 0;
-    snprintf(relative, sizeof relative, "sim/policies/%.200s.yaml", name);
-    char *path = file ? memory_copy_text(name) : data_path(relative);
+    static const struct shipped policies = {.folder = "sim/policies", .endings = {".yaml"}, .also = "replay and files"};
+    char hint[512], *path = shipped_path(&policies, name, NULL);
     if (!path) {
-        char hint[96];
-        diag_error(
-            diags, (struct place){0}, "unknown policy '%s'; %s", name,
-            name_hint(name, shipped, 3, "known are replay, megascale, byterobust and manual, and files", hint, sizeof hint));
+        diag_error(diags, (struct place){0}, "unknown policy '%s'; %s", name, shipped_hint(&policies, name, hint, sizeof hint));
         return STATUS_BAD_INPUT;
     }
     struct arena arena = {0};
@@ -183,12 +176,4 @@ bool robust_policy_watches_traffic(const struct robust_policy *policy)
 {
     return policy->traffic_window_s > 0 &&
            (policy->collective_timeout_s <= 0 || policy->traffic_window_s < policy->collective_timeout_s);
-}
-
-double robust_policy_suite_s(const struct robust_policy *policy)
-{
-    double seconds = 0;
-    for (int i = 0; i < policy->tests.n; i++)
-        seconds += policy->tests.items[i].seconds;
-    return seconds;
 }

@@ -80,7 +80,4 @@ bool robust_policy_watches_traffic(const struct robust_policy *policy);
 /* False alarms per day of training on `nodes` nodes: of the heartbeats, and of what watches for hangs. */
 void robust_policy_alarms(const struct robust_policy *policy, int32_t nodes, double *heartbeat, double *hang);
 
-/* Seconds of the whole suite. */
-double robust_policy_suite_s(const struct robust_policy *policy);
-
 #endif

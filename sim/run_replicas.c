@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/memory.h"
 #include "model/base/order.h"
+#include "sim/faults.h"
 
 /* --- one replica --- */
 

@@ -11,7 +11,6 @@
 #ifndef MSIM_SIM_RUN_REPLICAS_H
 #define MSIM_SIM_RUN_REPLICAS_H
 
-#include "sim/faults.h"
 #include "sim/run.h"
 
 struct replica_outcome {

@@ -1,23 +1,17 @@
 #include "sim/startup.h"
 
-static const char *const stores[N_STORES] = {"tcp", "redis", "ordered"};
-
 /* 1,047 s and 361 s over 2 n G = 4,587,520 operations. */
 #define TCP_S   (1047 / 4587520.0)
 #define REDIS_S (361 / 4587520.0)
 enum { GROUPS_OF_A_RANK = 6, OPERATIONS = 2 };
-
-const char *store_name(enum store_kind store)
-{
-    return stores[store];
-}
 
 struct startup_options startup_usual(void)
 {
     return (struct startup_options){.store = STORE_ORDERED, .scheduling_s = 60, .process_s = 30, .warm_up_s = 60};
 }
 
-double startup_groups(const struct layout *layout, int gpus)
+/* Groups that a layout makes. */
+static double startup_groups(const struct layout *layout, int gpus)
 {
     double n = gpus;
     return n / layout->tp + 3 * n / layout->pp + n / layout->dp + n / ((double)layout->tp * layout->pp);

@@ -29,8 +29,7 @@
 
 #include "model/layout/layout.h"
 
-enum store_kind { STORE_TCP, STORE_REDIS, STORE_ORDERED, N_STORES };
-const char *store_name(enum store_kind store); /* tcp redis ordered */
+enum store_kind { STORE_TCP, STORE_REDIS, STORE_ORDERED };
 
 struct startup_options {
     enum store_kind store;
@@ -47,8 +46,6 @@ struct startup {
     double scheduling_s, image_s, process_s, communicators_s, loading_s, warm_up_s;
 };
 
-/* Groups that a layout makes. */
-double startup_groups(const struct layout *layout, int gpus);
 double startup_communicators_s(const struct layout *layout, int gpus, enum store_kind store);
 
 /* `new_nodes` need the image; `hot`: what replaces them stands ready. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/spec/shipped.h"
 #include "traces/csv.h"
 
 /* A century: what lies beyond is a wrong unit rather than a fault. */
@@ -20,7 +21,7 @@ const char *fault_kind_name(enum fault_kind kind)
     return kind_names[kind];
 }
 
-int fault_kind_parse(const char *name)
+static int kind_parse(const char *name)
 {
     for (int i = 0; i < N_FAULT_KINDS; i++)
         if (strcmp(name, kind_names[i]) == 0)
@@ -161,7 +162,7 @@ static bool cell_seconds(const struct reading *reading, size_t row, enum column 
 static bool cell_kind(const struct reading *reading, size_t row, enum fault_kind *kind)
 {
     const char *text = csv_cell(&reading->table, row, reading->columns[KIND]);
-    int parsed = *text ? fault_kind_parse(text) : FAULT_NODE;
+    int parsed = *text ? kind_parse(text) : FAULT_NODE;
     if (parsed < 0) {
         char hint[64];
         diag_error(reading->diags, cell_place(reading, row, KIND), "unknown kind '%s'; %s", text,
@@ -299,4 +300,20 @@ void fault_trace_write(const struct fault_trace *trace, FILE *out)
         csv_write_cell(out, false, fault_trace_detail(trace, fault));
         fputc('\n', out);
     }
+}
+
+/* --- by name -----------------------------------------------------------------------------------------------------------------
+ */
+
+enum status fault_trace_find(const char *name, char **path, bool *shipped, struct diags *diags)
+{
+    static const struct shipped traces = {.folder = "traces/faults", .endings = {".csv", ".csv.gz"}};
+    char hint[512], *found = shipped_path(&traces, name, shipped);
+    if (!found) {
+        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; %s", name,
+                   shipped_hint(&traces, name, hint, sizeof hint));
+        return STATUS_BAD_INPUT;
+    }
+    *path = found;
+    return STATUS_OK;
 }

@@ -30,7 +30,6 @@ enum fault_kind {
     N_FAULT_KINDS
 };
 const char *fault_kind_name(enum fault_kind kind); /* node straggler link */
-int fault_kind_parse(const char *name);            /* -1: unknown */
 
 /* Speeds are integers so that a run's arithmetic is exact: parts of 10^9. */
 enum { FULL_SPEED = 1000000000 };
@@ -70,7 +69,8 @@ MUST_CHECK enum status fault_trace_read(const char *path, struct fault_trace_lim
 void fault_trace_free(struct fault_trace *trace);
 
 /* The path of a trace by name: a shipped trace ("llama3-54d"), or a file (anything with a '/' or a '.', and what is not shipped
- * but is there). *shipped says which. The caller frees the path; an unknown name is reported together with those known. */
+ * but is there). *shipped (may be NULL) says which. The caller frees the path; an unknown name is reported together with those
+ * known. */
 MUST_CHECK enum status fault_trace_find(const char *name, char **path, bool *shipped, struct diags *diags);
 
 /* Append a row; `detail` is copied, NULL or "" for none. Rows may be appended in any order, fault_trace_sort then orders them by

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/memory.h"
 #include "traces/csv.h"
 #include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"

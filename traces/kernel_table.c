@@ -222,13 +222,6 @@ enum status kernel_table_build(struct csv_table *csv, struct kernel_table *table
     return STATUS_OK;
 }
 
-enum status kernel_table_read(const char *path, struct kernel_table *table, struct diags *diags)
-{
-    struct csv_table csv;
-    enum status status = csv_table_read(path, &csv, diags);
-    return status == STATUS_OK ? kernel_table_build(&csv, table, diags) : status;
-}
-
 void kernel_table_free(struct kernel_table *table)
 {
     free(table->items);

@@ -55,9 +55,7 @@ struct kernel_table {
 /* Whether a table's header is a kernel table's: it has `op` and `time_us`. */
 bool kernel_table_is(const struct csv_table *csv);
 
-/* Read a whole table (".gz", "-"). *table is written only on success; free it with kernel_table_free. */
-MUST_CHECK enum status kernel_table_read(const char *path, struct kernel_table *table, struct diags *diags);
-/* The same of a table in memory; takes over `csv`, also on failure. */
+/* Read a table; takes over `csv`, also on failure. *table is written only on success; free it with kernel_table_free. */
 MUST_CHECK enum status kernel_table_build(struct csv_table *csv, struct kernel_table *table, struct diags *diags);
 void kernel_table_free(struct kernel_table *table);
 

@@ -17,7 +17,7 @@ const char *reading_text(const struct measurement_reading *reading, enum column 
     return csv_cell(reading->csv, reading->row, reading->columns[column]);
 }
 
-bool reading_is_empty(const struct measurement_reading *reading, enum column column)
+static bool is_empty(const struct measurement_reading *reading, enum column column)
 {
     return *reading_text(reading, column) == '\0';
 }
@@ -30,7 +30,7 @@ struct place reading_place(const struct measurement_reading *reading, enum colum
 int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown)
 {
     int64_t value = unknown;
-    if (!reading_is_empty(reading, column) &&
+    if (!is_empty(reading, column) &&
         csv_cell_integer(reading->csv, reading->row, reading->columns[column], low, high, &value, reading->diags) != STATUS_OK)
         return unknown;
     return value;
@@ -39,7 +39,7 @@ int64_t reading_whole(struct measurement_reading *reading, enum column column, i
 double reading_number(struct measurement_reading *reading, enum column column, double low, double high)
 {
     double value = 0;
-    if (!reading_is_empty(reading, column) &&
+    if (!is_empty(reading, column) &&
         csv_cell_number(reading->csv, reading->row, reading->columns[column], low, high, &value, reading->diags) != STATUS_OK)
         return 0;
     return value;

@@ -88,7 +88,6 @@ struct measurement_reading {
 
 /* A cell of the current row, and where it stands. */
 const char *reading_text(const struct measurement_reading *reading, enum column column);
-bool reading_is_empty(const struct measurement_reading *reading, enum column column);
 struct place reading_place(const struct measurement_reading *reading, enum column column);
 /* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell is reported and reads as if empty. */
 int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown);

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/memory.h"
 #include "traces/csv.h"
 #include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"

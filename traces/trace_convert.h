@@ -39,9 +39,6 @@ MUST_CHECK enum status xid_trace_read(const char *path, const struct convert_opt
 MUST_CHECK enum status smi_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                                       struct diags *diags);
 
-/* What an Xid number means, and whether it ends work by itself ("software": the program's own mistake). */
-const char *xid_meaning(int xid, bool *hardware);
-
 /* --- for the readers ---------------------------------------------------------------------------------------------------------
  */
 

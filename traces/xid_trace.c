@@ -36,7 +36,8 @@ static const struct xid known[] = {
     {140, true, "Xid 140: unrecovered ECC error"},
 };
 
-const char *xid_meaning(int number, bool *hardware)
+/* What an Xid number means, and whether it ends work by itself ("software": the program's own mistake). */
+static const char *xid_meaning(int number, bool *hardware)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].number == number) {

@@ -10,12 +10,6 @@ void shortlist_init(struct shortlist *list, int limit)
     *list = (struct shortlist){.plans = memory_new((size_t)limit, sizeof(struct plan)), .limit = limit};
 }
 
-void shortlist_free(struct shortlist *list)
-{
-    free(list->plans);
-    *list = (struct shortlist){0};
-}
-
 static void swap_plans(struct plan *a, struct plan *b)
 {
     struct plan kept = *a;

@@ -14,7 +14,6 @@ struct shortlist {
 };
 
 void shortlist_init(struct shortlist *list, int limit);
-void shortlist_free(struct shortlist *list);
 void shortlist_offer(struct shortlist *list, const struct plan *plan);
 /* Best first; the list is empty afterwards and the caller owns what is returned. */
 struct plan *shortlist_take(struct shortlist *list, int *n);

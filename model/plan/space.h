@@ -70,7 +70,6 @@ enum space_dimension {
         N_SPACE_DIMENSIONS
 };
 const char *space_dimension_name(enum space_dimension dimension);
-const char *space_dimension_values(enum space_dimension dimension); /* what it takes, for help and messages */
 
 enum { SPACE_RANGES = 32 };
 

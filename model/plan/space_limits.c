@@ -23,11 +23,6 @@ const char *space_dimension_name(enum space_dimension dimension)
     return dimension_rows[dimension].name;
 }
 
-const char *space_dimension_values(enum space_dimension dimension)
-{
-    return dimension_rows[dimension].values;
-}
-
 bool space_limit_allows(const struct space_limit *limit, int value)
 {
     if (limit->n == 0)

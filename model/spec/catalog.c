@@ -1,6 +1,5 @@
 #include "model/spec/catalog.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/base/order.h"
 #include "model/spec/entry.h"
 
 static const char *const folders[N_CATALOG_KINDS] = {
@@ -68,7 +66,7 @@ static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, s
             *found = c;
             n_found++;
         }
-    catalog_names_free(names);
+    names_free(names);
     diags_free(&quiet);
     return n_found == 1;
 }
@@ -131,71 +129,26 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     return status == STATUS_OK ? cluster_of_kind(&kind, nodes, cluster, diags) : status;
 }
 
-/* Growing list of names. */
-struct names {
-    char **items;
-    size_t n, capacity;
-};
-
-static void names_add(struct names *names, const char *text, size_t length, const char *ending)
-{
-    size_t size = length + strlen(ending) + 1;
-    char *name = memory_new(size, 1);
-    snprintf(name, size, "%.*s%s", (int)length, text, ending);
-    names->items = memory_grow(names->items, &names->capacity, names->n + 2, sizeof *names->items);
-    names->items[names->n++] = name;
-    names->items[names->n] = NULL;
-}
-
-/* Adds every NAME.yaml of one folder as NAME and `ending`. */
-static enum status names_of_folder(const char *path, const char *ending, struct names *names, struct diags *diags)
-{
-    DIR *directory = opendir(path);
-    if (!directory) {
-        diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; MSIM_DATA can name its place",
-                   strerror(errno));
-        return STATUS_BAD_INPUT;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (dot && dot > entry->d_name && strcmp(dot, ".yaml") == 0)
-            names_add(names, entry->d_name, (size_t)(dot - entry->d_name), ending);
-    }
-    closedir(directory);
-    return STATUS_OK;
-}
-
-/* The same of a kind's folders, in all places where entries are looked for. */
+/* Adds every NAME.yaml of a kind as NAME and `ending`, from all places where entries are looked for. */
 static enum status names_of_kind(enum catalog_kind kind, const char *ending, struct names *names, struct diags *diags)
 {
+    static const char *const endings[] = {".yaml", NULL};
     enum status status = STATUS_OK;
     bool any = false;
     for (int place = 0; place < N_DATA_PLACES && status == STATUS_OK; place++) {
         char *path = data_path_in((enum data_place)place, folders[kind]);
         any = any || path;
-        if (path)
-            status = names_of_folder(path, ending, names, diags);
+        if (path && !names_of_folder(path, endings, ending, names)) {
+            diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; MSIM_DATA can name its place",
+                       strerror(errno));
+            status = STATUS_BAD_INPUT;
+        }
         free(path);
     }
     if (any)
         return status;
     diag_error(diags, (struct place){.file = folders[kind]}, "cannot find the catalog; MSIM_DATA can name its place");
     return STATUS_BAD_INPUT;
-}
-
-/* Sorted names without repetitions: one place's entry hides another's. */
-static void names_unique(struct names *names)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < names->n; i++) {
-        if (kept && strcmp(names->items[kept - 1], names->items[i]) == 0)
-            free(names->items[i]);
-        else
-            names->items[kept++] = names->items[i];
-    }
-    names->n = kept;
-    names->items[kept] = NULL;
 }
 
 enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags)
@@ -207,19 +160,11 @@ enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names
     if (status == STATUS_OK && kind == CATALOG_CLUSTERS)
         status = names_of_kind(CATALOG_GPUS, "-node", &found, diags);
     if (status != STATUS_OK) {
-        catalog_names_free(found.items);
+        names_free(found.items);
         return status;
     }
-    qsort(found.items, found.n, sizeof *found.items, text_compare);
-    names_unique(&found);
+    names_sort(&found);
     *names = found.items;
     *n_names = found.n;
     return STATUS_OK;
-}
-
-void catalog_names_free(char **names)
-{
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
 }

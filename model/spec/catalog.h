@@ -17,6 +17,7 @@
 
 #include "model/base/diag.h"
 #include "model/spec/cluster.h"
+#include "model/spec/shipped.h"
 #include "model/spec/transformer.h"
 
 enum catalog_kind { CATALOG_MODELS, CATALOG_GPUS, CATALOG_CLUSTERS, N_CATALOG_KINDS };
@@ -55,9 +56,8 @@ MUST_CHECK enum status cluster_of_kind(const struct cluster_kind *kind, int node
 MUST_CHECK enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double nic_rate, struct cluster *cluster,
                                       struct diags *diags);
 
-/* Names in alphabetical order, NULL-terminated; free with catalog_names_free. */
+/* Names in alphabetical order, NULL-terminated; free with names_free. */
 MUST_CHECK enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags);
-void catalog_names_free(char **names);
 
 /* A data file of the program (relative path such as "catalog/gpus/b200.yaml" or "traces/llama3-54d.csv"): the first that exists
  * of the directories above; NULL when none does. The caller frees the path. */

@@ -149,7 +149,7 @@ enum status alias_table_load(struct alias_table *table, struct diags *diags)
 void alias_table_free(struct alias_table *table)
 {
     for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
-        catalog_names_free(table->names[kind]);
+        names_free(table->names[kind]);
     arena_free(&table->arena);
     *table = (struct alias_table){0};
 }

@@ -40,7 +40,7 @@ static enum status unknown_name(const struct yaml_node *value, struct diags *dia
     diag_error(diags, value->at, "no model, GPU or cluster is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
                best ? best : "; `msim catalog` lists them", best ? "'?" : "");
     for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
-        catalog_names_free(names[kind]);
+        names_free(names[kind]);
     return STATUS_BAD_INPUT;
 }
 

@@ -69,7 +69,7 @@ static void report_unknown(enum catalog_kind kind, const struct yaml_node *value
     else
         diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
                    kinds[kind].one, value->text);
-    catalog_names_free(names);
+    names_free(names);
 }
 
 /* The entry of a name that has no file of its own, by one of its other spellings; NULL when there is none. */

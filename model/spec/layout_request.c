@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/spec/schemas.h"
+#include "model/spec/schema.h"
 
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {

@@ -120,7 +120,4 @@ json_t *schema_write(const struct schema *schema, const void *object);
 
 const struct field *schema_find(const struct schema *schema, const char *key);
 
-/* The error "unknown key 'x' in a gpu; did you mean 'y'?" at the key. */
-void schema_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags);
-
 #endif

@@ -133,7 +133,7 @@ void field_read(const struct field *row, const struct yaml_node *value, void *ob
     }
 }
 
-void schema_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags)
+static void report_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags)
 {
     enum { KEYS_MAX = 64 };
     const char *keys[KEYS_MAX];
@@ -173,7 +173,7 @@ void schema_read(const struct schema *schema, const struct yaml_node *mapping, v
     for (const struct yaml_node *child = mapping->first; child; child = child->next) {
         const struct field *row = schema_find(schema, child->key);
         if (!row)
-            schema_unknown_key(schema, child, diags);
+            report_unknown_key(schema, child, diags);
         else if (!yaml_is_null(child))
             field_read(row, child, object, diags);
         else if (!row->fallback)

@@ -105,15 +105,11 @@ void flows_advance(struct flows *flows, nanos time);
 uint32_t flows_take(struct flows *flows);
 
 /* Answers about the present; they solve what has changed. */
-double flows_rate(struct flows *flows, uint32_t flow); /* B/s; 0 when idle */
-double flows_bytes_left(struct flows *flows, uint32_t flow);
-int64_t flows_level(struct flows *flows, uint32_t flow);  /* in units; INT64_MAX when nothing holds it back */
-double flows_load(struct flows *flows, uint32_t link);    /* B/s taken */
-bool flows_saturated(struct flows *flows, uint32_t link); /* less is left than one more unit of level would take */
+double flows_rate(struct flows *flows, uint32_t flow);   /* B/s; 0 when idle */
+int64_t flows_level(struct flows *flows, uint32_t flow); /* in units; INT64_MAX when nothing holds it back */
+double flows_load(struct flows *flows, uint32_t link);   /* B/s taken */
 uint64_t flows_what(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
-/* The connections now using a link, up to `size` of them in order; returns how many there are. */
-size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
 /* The open connections that are routed over a link, up to `size` of them; returns how many there are. */
 size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
 /* Bytes of the transfers that have begun over each link so far: bytes[links]. */

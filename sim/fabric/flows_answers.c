@@ -1,7 +1,5 @@
 #include <stdlib.h>
 
-#include "model/base/order.h"
-
 #include "sim/fabric/flows_internal.h"
 
 double flows_rate(struct flows *flows, uint32_t which)
@@ -10,17 +8,6 @@ double flows_rate(struct flows *flows, uint32_t which)
 
     flows_next(flows);
     return flow->sending ? (double)flow->level * flow->weight / FLOW_UNITS : 0;
-}
-
-double flows_bytes_left(struct flows *flows, uint32_t which)
-{
-    const struct flow *flow = &flows->items[which];
-
-    if (!flow->sending || flow->level == LEVEL_NONE)
-        return 0;
-    double seconds = (double)(flows->now - flow->since) / (double)NANOS_PER_SECOND;
-    double left = flow->bytes_left - flows_rate(flows, which) * seconds;
-    return left > 0 ? left : 0;
 }
 
 int64_t flows_level(struct flows *flows, uint32_t which)
@@ -45,16 +32,6 @@ double flows_load(struct flows *flows, uint32_t link)
     return (double)link_units(flows, link) / FLOW_UNITS;
 }
 
-bool flows_saturated(struct flows *flows, uint32_t link)
-{
-    int64_t shares = 0;
-
-    flows_next(flows);
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
-        shares += flows->hops[h].active ? flows->hops[h].share : 0;
-    return flows->links[link].capacity - link_units(flows, link) < shares;
-}
-
 uint64_t flows_what(const struct flows *flows, uint32_t flow)
 {
     return flows->whats[flow];
@@ -63,23 +40,6 @@ uint64_t flows_what(const struct flows *flows, uint32_t flow)
 bool flows_busy(const struct flows *flows, uint32_t flow)
 {
     return flows->items[flow].sending;
-}
-
-size_t flows_on_link(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
-{
-    size_t n = 0, filled = 0;
-
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
-        n += flows->hops[h].active;
-    uint32_t *all = memory_new(n, sizeof *all);
-    for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next)
-        if (flows->hops[h].active)
-            all[filled++] = flows->listings[h].flow;
-    qsort(all, n, sizeof *all, uint32_compare);
-    for (size_t i = 0; i < n && i < size; i++)
-        which[i] = all[i];
-    free(all);
-    return n;
 }
 
 size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)

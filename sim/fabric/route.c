@@ -445,10 +445,3 @@ bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pa
     return gpus_join(router, from, first, to, queue_pair, path) ||
            (first != second && gpus_join(router, from, second, to, queue_pair, path));
 }
-
-double path_latency(const struct fabric *fabric, const struct path *path)
-{
-    if (path->switches == 0)
-        return 0;
-    return fabric->shape.latency_s + (path->switches - 1) * fabric->shape.hop_latency_s;
-}

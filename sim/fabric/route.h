@@ -58,7 +58,4 @@ MUST_CHECK bool route_gpus(const struct router *router, int from, int to, uint32
  * Names the first who do not; STATUS_CHECK then. O(ToRs^2) routes, none where all links are up. */
 MUST_CHECK enum status route_check(const struct fabric *fabric, struct diags *diags);
 
-/* Latency of a path without load: the fabric's latency over the first switch, and per further one. */
-double path_latency(const struct fabric *fabric, const struct path *path);
-
 #endif

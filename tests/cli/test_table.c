@@ -5,6 +5,7 @@
 
 #include "cli/progress.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 
 static struct table sample(void)
 {

@@ -118,7 +118,7 @@ START_TEST(no_spelling_means_two_entries)
             for (const struct yaml_node *item = list->first; item; item = item->next)
                 n_listed++;
     ck_assert_uint_eq(n_listed, n_reached);
-    catalog_names_free(names);
+    names_free(names);
     alias_table_free(&table);
 }
 END_TEST

@@ -182,7 +182,7 @@ START_TEST(every_catalog_model_has_its_published_size)
         ck_assert_msg(m.moe.experts == 0 || m.published_active > 0 || strstr("grok1-314b megascale-moe-352b", m.name), "%s",
                       m.name);
     }
-    catalog_names_free(names);
+    names_free(names);
     diags_free(&diags);
 }
 END_TEST

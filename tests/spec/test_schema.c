@@ -125,7 +125,7 @@ START_TEST(every_entry_is_read_back_as_written)
         ck_assert_int_eq(catalog_entry(names[i], &entry, &diags), STATUS_OK);
         check_written_back(schemas[_i], &entry.model, sizes[_i], names[i]);
     }
-    catalog_names_free(names);
+    names_free(names);
 }
 END_TEST
 

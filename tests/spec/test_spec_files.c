@@ -201,7 +201,7 @@ START_TEST(msim_data_comes_first)
     char **names;
     size_t n_before, n;
     ck_assert_int_eq(catalog_names(CATALOG_GPUS, &names, &n_before, &diags), STATUS_OK);
-    catalog_names_free(names);
+    names_free(names);
     setenv("MSIM_DATA", folder, 1);
     ck_assert_int_eq(catalog_gpu("mine", &gpu, &diags), STATUS_OK);
     ck_assert_int_eq(gpu.sms, 3);
@@ -211,7 +211,7 @@ START_TEST(msim_data_comes_first)
     for (size_t i = 0; i < n; i++)
         listed = listed || strcmp(names[i], "mine") == 0;
     ck_assert(listed);
-    catalog_names_free(names);
+    names_free(names);
     setenv("MSIM_DATA", "", 1);
     ck_assert_int_eq(catalog_gpu("mine", &gpu, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
@@ -255,7 +255,7 @@ START_TEST(names_are_sorted_and_load)
             ck_assert_int_eq((int)entry.kind, kind);
         }
         ck_assert_uint_eq(diags.n_items, 0);
-        catalog_names_free(names);
+        names_free(names);
     }
 }
 END_TEST

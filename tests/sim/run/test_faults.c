@@ -186,7 +186,7 @@ START_TEST(test_presets_are_sound)
 {
     static const char *const expected[] = {"delta", "lanl", "llama3", "megascale", "rsc-1", "rsc-2", "titan"};
     size_t n;
-    char **names = fault_model_names(&n);
+    char **names = shipped_names(&fault_models, &n);
     ck_assert_uint_eq(n, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < n; i++) {
         const struct fault_model *model = preset(names[i]);
@@ -195,7 +195,7 @@ START_TEST(test_presets_are_sound)
         ck_assert(model->rate > 1e-4 && model->rate < 1e-1);
         ck_assert_uint_gt(strlen(model->source), 40);
     }
-    fault_model_names_free(names);
+    names_free(names);
     double weight = 0;
     const struct fault_model *model = preset("llama3");
     for (int j = 0; j < model->causes.n; j++)
@@ -209,7 +209,7 @@ END_TEST
 START_TEST(test_models_round_trip)
 {
     size_t n;
-    char **names = fault_model_names(&n);
+    char **names = shipped_names(&fault_models, &n);
     for (size_t i = 0; i < n; i++) {
         struct fault_model model = *preset(names[i]), back;
         struct diags diags = {0};
@@ -221,7 +221,7 @@ START_TEST(test_models_round_trip)
         free(again);
         diags_free(&diags);
     }
-    fault_model_names_free(names);
+    names_free(names);
 }
 END_TEST
 

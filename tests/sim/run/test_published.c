@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "case.h"
+#include "sim/faults.h"
 #include "sim/run_replicas.h"
 #include "sim/startup.h"
 

@@ -12,6 +12,7 @@
 #include "case.h"
 #include "sim/checkpoint_cost.h"
 #include "sim/fault_fit.h"
+#include "sim/faults.h"
 #include "sim/run_replicas.h"
 #include "sim/startup.h"
 

@@ -1,0 +1,39 @@
+/*
+ * shipped.h - data files that come with the program and go by name: catalog entries, fault traces, fault models, policies.
+ */
+#ifndef MSIM_MODEL_SPEC_SHIPPED_H
+#define MSIM_MODEL_SPEC_SHIPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where the files of a kind are and how their names end; the caller's constant. */
+struct shipped {
+    const char *folder;     /* as data_path takes it */
+    const char *endings[3]; /* ".yaml"; NULL after the last. Of files that differ in it alone the first counts */
+    const char *also;       /* what else a name may be, for messages; NULL: nothing */
+};
+
+/* The path that `name` means: its own where it is a file's by its form (a '/' or a '.' in it, or "-") or where nothing that is
+ * shipped has this name but a file here does; *ours (may be NULL) says whether it is a shipped one. NULL: neither. The caller
+ * frees it. */
+char *shipped_path(const struct shipped *kind, const char *name, bool *ours);
+
+/* All names of a kind in alphabetical order, NULL-terminated; free with names_free. */
+char **shipped_names(const struct shipped *kind, size_t *n_names);
+
+/* What is near an unknown name, or all that is known: "did you mean 'lanl'?". Returns buffer. */
+const char *shipped_hint(const struct shipped *kind, const char *name, char *buffer, size_t size);
+
+/* Names of the files of a folder, without their endings; NULL-terminated as soon as there is one. */
+struct names {
+    char **items;
+    size_t n, capacity;
+};
+/* Adds those that end in one of `endings`, each with `suffix` behind it; false with errno where the folder cannot be read. */
+bool names_of_folder(const char *path, const char *const *endings, const char *suffix, struct names *names);
+/* In alphabetical order, without repetitions. */
+void names_sort(struct names *names);
+void names_free(char **names); /* NULL-terminated; NULL: nothing */
+
+#endif
