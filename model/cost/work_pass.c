@@ -134,14 +134,18 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
     return id;
 }
 
-/* Bytes moved per parameter. Adam reads gradient, master weight and two moments in fp32 (16) and writes the last three and the
- * bf16 weight (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (12 + 10). Before it the
- * gradients are read for their norm (4) and afterwards zeroed (4); fp16 adds a pass that divides by the loss scale and looks for
+/* Bytes moved per parameter. Adam reads master weight and two moments in fp32 (12) and writes them and the half-precision weight
+ * (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (8 + 10). The gradient is read by the
+ * update, before it for the norm, and afterwards zeroed. Gradients of fp16 training that were accumulated and reduced in fp16
+ * stay so, and the update divides by the loss scale as it reads; where they are fp32, a pass of its own divides and looks for
  * infinities (8). */
 static double optimizer_bytes(const struct job *job)
 {
-    double bytes = job->optimizer == OPTIMIZER_ADAM ? 30 : job->optimizer == OPTIMIZER_LAMB ? 38 : 22;
-    return bytes + 4 + 4 + (job->precision == PRECISION_FP16 ? 8 : 0);
+    bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;
+    double state = job->optimizer == OPTIMIZER_ADAM ? 26 : job->optimizer == OPTIMIZER_LAMB ? 34 : 18;
+    double gradient = half ? 2 : 4;
+    double unscaled = job->precision == PRECISION_FP16 && !half ? 8 : 0;
+    return state + 3 * gradient + unscaled;
 }
 
 int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,

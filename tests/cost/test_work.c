@@ -55,6 +55,35 @@ START_TEST(pytorch_repeats_what_is_needed)
 }
 END_TEST
 
+/* Bytes a parameter that the optimizer step streams, counted by hand: Adam's master weight and moments 24 and the half-precision
+ * weight 2, and the gradient read twice and zeroed once. fp16 gradients are half as wide and divided by the loss scale on the
+ * way; fp32 ones of fp16 training in a pass of their own (8). vTrain's runs take 20.2 ps a parameter on A100: 32 bytes at 78 % of
+ * its 2,039 GB/s are 20.1. */
+START_TEST(optimizer_streams_what_is_counted)
+{
+    static const struct {
+        enum precision products, gradients;
+        enum optimizer optimizer;
+        double bytes;
+    } cases[] = {
+        {PRECISION_BF16, PRECISION_FP32, OPTIMIZER_ADAM, 38}, {PRECISION_BF16, PRECISION_BF16, OPTIMIZER_ADAM, 38},
+        {PRECISION_FP16, PRECISION_FP16, OPTIMIZER_ADAM, 32}, {PRECISION_FP16, PRECISION_FP32, OPTIMIZER_ADAM, 46},
+        {PRECISION_BF16, PRECISION_FP32, OPTIMIZER_LAMB, 46}, {PRECISION_BF16, PRECISION_FP32, OPTIMIZER_SGD, 30},
+    };
+    struct shape s;
+    shape_megascale(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct work_table table = {0};
+        s.job.precision = cases[i].products;
+        s.job.gradient_precision = cases[i].gradients;
+        s.job.optimizer = cases[i].optimizer;
+        int32_t id = work_add_optimizer(&table, &s.layout, &s.setting, 1e9);
+        ck_assert_double_eq_tol(table.items[id].memory.bytes / 1e9, cases[i].bytes, 1e-12);
+        work_table_free(&table);
+    }
+}
+END_TEST
+
 static int count_children(const struct work_table *table, const char *label)
 {
     int n = 0;
@@ -317,6 +346,7 @@ Suite *suite_work(void)
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
     tcase_add_test(all, classes_sum_to_the_cost);
+    tcase_add_test(all, optimizer_streams_what_is_counted);
     tcase_add_test(all, features_help);
     suite_add_tcase(suite, all);
     return suite;

@@ -59,7 +59,7 @@ START_TEST(gpt_row)
     ck_assert_double_eq_tol(m->cluster.nic_rate, 25e9, 1);
     ck_assert_int_eq(m->job.global_batch, 512);
     ck_assert_int_eq(m->job.precision, PRECISION_FP16);
-    ck_assert_int_eq(m->job.gradient_precision, PRECISION_BF16);
+    ck_assert_int_eq(m->job.gradient_precision, PRECISION_FP16);
     ck_assert_uint_eq(m->job.features, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(SCATTER_GATHER_P2P)); /* of Megatron's line */
     ck_assert_int_eq(m->layout.tp, 2);
     ck_assert_int_eq(m->layout.dp, 8);
