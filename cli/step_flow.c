@@ -22,9 +22,11 @@ static void layers_measure(struct step_flow *flow, const struct link_usage *usag
         *use = (struct layer_use){.links = fabric_layer_links(fabric, (enum fabric_layer)layer)};
         for (uint32_t l = fabric->first[layer]; l < fabric->first[layer + 1]; l++) {
             double share = usage[l].carried / (fabric->rates[l] * seconds);
-            use->mean += share / use->links;
+            use->used += share > 0;
+            use->mean += share;
             use->most = share > use->most ? share : use->most;
         }
+        use->mean /= use->used > 0 ? use->used : 1;
     }
 }
 
@@ -191,13 +193,15 @@ static void write_layers(const struct step_flow *flow, const struct invocation *
 
     table_column(&table, "layer", NULL, ALIGN_LEFT);
     table_column(&table, "links", NULL, ALIGN_RIGHT);
-    table_column(&table, "mean use", "%", ALIGN_RIGHT);
+    table_column(&table, "used", NULL, ALIGN_RIGHT);
+    table_column(&table, "their mean use", "%", ALIGN_RIGHT);
     table_column(&table, "most", "%", ALIGN_RIGHT);
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
         if (flow->layers[layer].links == 0)
             continue;
         table_cell(&table, "%s", fabric_layer_name((enum fabric_layer)layer));
         table_cell(&table, "%u", flow->layers[layer].links);
+        table_cell(&table, "%u", flow->layers[layer].used);
         table_cell(&table, "%.2f", 100 * flow->layers[layer].mean);
         table_cell(&table, "%.2f", 100 * flow->layers[layer].most);
     }
@@ -250,8 +254,9 @@ static json_t *layers_json(const struct step_flow *flow)
         const struct layer_use *use = &flow->layers[layer];
         if (use->links > 0)
             json_object_set_new(layers, fabric_layer_name((enum fabric_layer)layer),
-                                json_pack("{s:I, s:f, s:f}", "links", (json_int_t)use->links, "mean_utilisation_pct",
-                                          100 * use->mean, "max_utilisation_pct", 100 * use->most));
+                                json_pack("{s:I, s:I, s:f, s:f}", "links", (json_int_t)use->links, "links_used",
+                                          (json_int_t)use->used, "mean_utilisation_pct", 100 * use->mean, "max_utilisation_pct",
+                                          100 * use->most));
     }
     return layers;
 }

@@ -97,7 +97,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .alibi = m->position == POSITION_ALIBI,
         .qk_norm = m->qk_norm,
         .linear_bias = m->linear_bias,
-        .gathers_again = layout->sequence_parallel && tp > 1 && !layout_is_eager(layout, m),
+        .gathers_again = layout->sequence_parallel && tp > 1 && !layout_follows_llama(layout, m),
         .apart = work_keeps_matrices_apart(layout, m),
         .qkv_bias = m->linear_bias || m->qkv_bias,
         .mirrored = layout->schedule == SCHEDULE_DUALPIPE && 2 * at.pp >= layout->pp,

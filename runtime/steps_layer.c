@@ -146,14 +146,14 @@ static struct column_group mlp_group(const struct builder *b)
     if (!stand_apart(b))
         return packed;
     struct column_group group = parts_of(packed, apart, 2);
-    group.each_exchanges = layout_is_eager(b->layout, b->model);
+    group.each_exchanges = layout_follows_llama(b->layout, b->model);
     return group;
 }
 
 /* Eager stacks keep what was gathered. */
 static struct column_group gathered_as(const struct builder *b, struct column_group group)
 {
-    if (layout_is_eager(b->layout, b->model))
+    if (layout_follows_llama(b->layout, b->model))
         group.gather_again = STEP_NOTHING;
     return group;
 }

@@ -132,7 +132,8 @@ static struct kept kept_by_stream(const struct layout *layout, const struct sett
     bool parallel = has(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
     double inputs = 2 * 2 * h * (parallel ? 0.5 : 1);
     bytes -= parallel ? 2 * 2 * h : 0;
-    return layout_is_eager(layout, m) ? (struct kept){.local = bytes - inputs, .whole = inputs} : (struct kept){.local = bytes};
+    return layout_follows_llama(layout, m) ? (struct kept){.local = bytes - inputs, .whole = inputs}
+                                           : (struct kept){.local = bytes};
 }
 
 static double tokens_per_micro_batch(const struct layout *layout, const struct setting *setting)

@@ -40,7 +40,7 @@ static void cross_entropy(struct layer_builder *b, bool backward)
 
 bool head_gathers(const struct layout *layout, const struct transformer *model)
 {
-    return model->gated_mlp && !(layout->features & FEATURES_FUSING);
+    return layout_follows_llama(layout, model);
 }
 
 static int32_t head_exchange(struct layer_builder *b, bool backward)

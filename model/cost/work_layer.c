@@ -175,7 +175,7 @@ static void group_forward(struct layer_builder *b, const struct linear_group *g,
 
 static bool keeps_gathered(const struct layer_builder *b)
 {
-    return layout_is_eager(b->layout, b->model);
+    return layout_follows_llama(b->layout, b->model);
 }
 
 /* Eager stacks keep what was gathered; for others the first weight gradient needs it again. Gradients of the input are added up
@@ -285,7 +285,7 @@ static struct linear_group mlp_up_of(const struct layer_builder *b)
         return (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}},
                                      .n = 2,
                                      .apart = true,
-                                     .each_exchanges = layout_is_eager(b->layout, b->model)};
+                                     .each_exchanges = layout_follows_llama(b->layout, b->model)};
     return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
 }
 

@@ -65,7 +65,7 @@ static double table_weight(const struct layout *layout, const struct transformer
 static bool divides_by_parameters(const struct layout *layout, const struct transformer *model)
 {
     bool chunked = layout->vpp > 1 || layout->pp == 1;
-    return !chunked && layout->pp <= model->layers && !model->mtp_layers && layout_is_eager(layout, model);
+    return !chunked && layout->pp <= model->layers && !model->mtp_layers && layout_follows_llama(layout, model);
 }
 
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)

@@ -20,9 +20,9 @@
  * the lighter ones (only the last, when just one is lighter; the heavier ones stand together just before the last virtual stage,
  * which spreads them evenly over the stages and keeps them off the early ones, whose activations live longest). With pp * vpp =
  * L + 2 the embedding and the head have a virtual stage of their own, without a layer. Stages of one chunk in eager stacks
- * (layout_is_eager) are divided by parameters instead, as DeepSpeed's pipelines do by default: the least weight that the heaviest
- * stage can have, a token table weighing as many layers as it has parameters of them, to which they are filled one after the
- * other.
+ * (layout_follows_llama) are divided by parameters instead, as DeepSpeed's pipelines do by default: the least weight that the
+ * heaviest stage can have, a token table weighing as many layers as it has parameters of them, to which they are filled one after
+ * the other.
  */
 #ifndef MSIM_MODEL_LAYOUT_LAYOUT_H
 #define MSIM_MODEL_LAYOUT_LAYOUT_H
@@ -118,7 +118,7 @@ bool layout_recomputes_by_need(const struct layout *layout);
  * what was gathered; and whole layers are checkpointed by autograd functions in Python, whose objects live from the forward to
  * the backward pass, but for stacks that recompute by need.
  */
-bool layout_is_eager(const struct layout *layout, const struct transformer *model);
+bool layout_follows_llama(const struct layout *layout, const struct transformer *model);
 bool layout_checkpoints_in_python(const struct layout *layout, const struct transformer *model);
 
 /*

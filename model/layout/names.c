@@ -91,14 +91,14 @@ bool layout_recomputes_by_need(const struct layout *layout)
     return by_module && !(layout->features & FEATURE_BIT(FUSED_OPS));
 }
 
-bool layout_is_eager(const struct layout *layout, const struct transformer *model)
+bool layout_follows_llama(const struct layout *layout, const struct transformer *model)
 {
     return model->gated_mlp && !(layout->features & FEATURES_FUSING);
 }
 
 bool layout_checkpoints_in_python(const struct layout *layout, const struct transformer *model)
 {
-    return layout->recompute == RECOMPUTE_FULL && layout_is_eager(layout, model) && !layout_recomputes_by_need(layout);
+    return layout->recompute == RECOMPUTE_FULL && layout_follows_llama(layout, model) && !layout_recomputes_by_need(layout);
 }
 
 bool layout_fuses_softmax(const struct layout *layout, int heads)
