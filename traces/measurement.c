@@ -29,28 +29,23 @@ static void warn_unknown_feature(struct measurement_reading *reading, const char
     reading->unknown_features[reading->n_unknown++] = memory_copy_text(name);
 }
 
-/* An empty cell names no feature; a table without the column says nothing of them, as a job that names none. */
+/* An empty cell names no feature; a table without the column says nothing of them, as a job that names none (assume_features). */
 static feature_set read_features(struct measurement_reading *reading)
 {
     feature_set set = 0;
     if (reading->columns[COLUMN_FEATURES] < 0)
         return FEATURES_USUAL;
-    const char *p = reading_text(reading, COLUMN_FEATURES);
-    while (*p) {
+    const char *rest = reading_text(reading, COLUMN_FEATURES);
+    while (*(rest += strspn(rest, ";, "))) {
         char name[64];
-        size_t n = strcspn(p, ";");
-        while (n && *p == ' ')
-            p++, n--;
-        size_t length = n;
-        while (length && p[length - 1] == ' ')
-            length--;
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), p);
-        int feature = *name ? feature_parse(name) : -1;
+        size_t n = strcspn(rest, ";, ");
+        snprintf(name, sizeof name, "%.*s", (int)n, rest);
+        int feature = feature_parse(name);
         if (feature >= 0)
             set |= (feature_set)1 << feature;
-        else if (*name)
+        else
             warn_unknown_feature(reading, name);
-        p += n + (p[n] == ';');
+        rest += n;
     }
     return set;
 }
@@ -139,6 +134,16 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     };
     layout->schedule = read_schedule(reading, layout->pp, layout->vpp);
     read_world(reading, layout, gpus);
+}
+
+/* Without the column features are the usual ones of the row's GPU. */
+static void assume_features(const struct measurement_reading *reading, struct measurement *row)
+{
+    if (reading->columns[COLUMN_FEATURES] >= 0)
+        return;
+    feature_set usual = features_usual(&row->cluster.gpu), others = ~FEATURES_FLASH;
+    row->job.features = (row->job.features & others) | usual;
+    row->layout.features = (row->layout.features & others) | usual;
 }
 
 /* Where sliding windows were used and nobody published how wide. */
@@ -249,6 +254,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     assume_messages(row);
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
+    assume_features(reading, row);
     read_outcome(reading, row);
     return !reading->unusable;
 }

@@ -232,9 +232,13 @@ static bool check_features(const struct layout *l, const struct setting *s, stru
             feature_name((enum feature)__builtin_ctz(foreign)));
         return false;
     }
-    /* fp8 units came with the asynchronous tensor cores that FlashAttention-3 needs. */
-    if ((l->features & FEATURE_BIT(FLASH_ATTENTION3)) && s->cluster->gpu.peak_flops[PRECISION_FP8] <= 0) {
+    int newest = gpu_flash_attention(&s->cluster->gpu);
+    if ((l->features & FEATURE_BIT(FLASH_ATTENTION3)) && newest < 3) {
         SAY(why, "flash_attention3 needs the asynchronous tensor cores that the %s does not have", s->cluster->gpu.name);
+        return false;
+    }
+    if ((l->features & FEATURE_BIT(FLASH_ATTENTION2)) && newest < 2) {
+        SAY(why, "flash_attention2 has no kernels for the %s; flash_attention stands for those it has", s->cluster->gpu.name);
         return false;
     }
     return true;

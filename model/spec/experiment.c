@@ -230,7 +230,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
                    gpu->name, precision_name(job->precision), gpu->name);
     if (!yaml_find(part, "features"))
-        job->features = FEATURES_USUAL;
+        job->features = features_usual(gpu);
     if (!job->seq_len)
         job->seq_len = e->model.max_seq_len;
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)

@@ -7,6 +7,18 @@ static const char *const names[N_PRECISIONS] = {
     [PRECISION_FP8] = "fp8",   [PRECISION_MXFP8] = "mxfp8", [PRECISION_NVFP4] = "nvfp4",
 };
 
+int gpu_flash_attention(const struct gpu *gpu)
+{
+    static const int newest[N_ARCHITECTURES] = {
+        [ARCHITECTURE_VOLTA] = 1, [ARCHITECTURE_TURING] = 1, [ARCHITECTURE_AMPERE] = 2,
+        [ARCHITECTURE_ADA] = 2,   [ARCHITECTURE_HOPPER] = 3, [ARCHITECTURE_BLACKWELL] = 3,
+        [ARCHITECTURE_CDNA2] = 2, [ARCHITECTURE_CDNA3] = 2,  [ARCHITECTURE_CDNA4] = 2,
+    };
+    if (gpu->architecture == ARCHITECTURE_UNKNOWN)
+        return gpu->peak_flops[PRECISION_FP8] > 0 ? 3 : 2;
+    return newest[gpu->architecture];
+}
+
 const char *precision_name(enum precision precision)
 {
     return names[precision];

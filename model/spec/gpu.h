@@ -15,6 +15,21 @@ enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8, 
 const char *precision_name(enum precision precision);
 int precision_parse(const char *name); /* -1: unknown */
 
+/* NVIDIA's by compute capability (7.0, 7.5, 8.0, 8.9, 9.0, 10.x), AMD's by generation: which kernels were written for a GPU. */
+enum architecture {
+    ARCHITECTURE_UNKNOWN,
+    ARCHITECTURE_VOLTA,
+    ARCHITECTURE_TURING,
+    ARCHITECTURE_AMPERE,
+    ARCHITECTURE_ADA,
+    ARCHITECTURE_HOPPER,
+    ARCHITECTURE_BLACKWELL,
+    ARCHITECTURE_CDNA2,
+    ARCHITECTURE_CDNA3,
+    ARCHITECTURE_CDNA4,
+    N_ARCHITECTURES
+};
+
 /* Matrix multiplication in one precision; see model/cost/gemm.h. */
 struct gemm_parameters {
     double peak_fraction;          /* of the dense peak that a long main loop on 256 x 128 tiles sustains, all SMs busy */
@@ -75,6 +90,7 @@ struct memory_parameters {
 struct gpu {
     char name[NAME_SIZE];
     char source[SOURCE_SIZE];
+    enum architecture architecture;
     double peak_flops[N_PRECISIONS]; /* FLOP/s, dense; fp32 is the tensor-core-free rate */
     double exp_rate;                 /* exponentials per second of all special-function units; 0: never the limit */
     double hbm_bytes;                /* capacity as the driver reports it to a program */
@@ -109,5 +125,13 @@ struct gpu {
     double nccl_hop_s;       /* each ring step */
     double nvls_rate;        /* B/s, size over time, of an all-reduce reduced in the switch (NVLS); 0: not there */
 };
+
+/*
+ * The newest generation of FlashAttention (1 to 3) with kernels for the GPU: the second needs Ampere, Ada or CDNA 2, the third
+ * the asynchronous tensor cores that came with Hopper (README of Dao-AILab/flash-attention). On older GPUs other fused kernels
+ * stand for the first, such as PyTorch's memory-efficient attention. Of an unknown architecture fp8 units tell that it is not
+ * older than Hopper, and nothing that it is older than Ampere.
+ */
+int gpu_flash_attention(const struct gpu *gpu);
 
 #endif

@@ -89,9 +89,17 @@ static const struct field nccl_rows[] = {
 };
 static const struct schema nccl_schema = SCHEMA("nccl", nccl_rows);
 
+static const char *const architectures[N_ARCHITECTURES + 1] = {
+    [ARCHITECTURE_UNKNOWN] = "unknown",     [ARCHITECTURE_VOLTA] = "volta", [ARCHITECTURE_TURING] = "turing",
+    [ARCHITECTURE_AMPERE] = "ampere",       [ARCHITECTURE_ADA] = "ada",     [ARCHITECTURE_HOPPER] = "hopper",
+    [ARCHITECTURE_BLACKWELL] = "blackwell", [ARCHITECTURE_CDNA2] = "cdna2", [ARCHITECTURE_CDNA3] = "cdna3",
+    [ARCHITECTURE_CDNA4] = "cdna4",
+};
+
 static const struct field gpu_rows[] = {
     TEXT("name", struct gpu, name, UNSET, "name"),
     TEXT("source", struct gpu, source, UNSET, "where the data-sheet numbers come from"),
+    CHOICE("architecture", struct gpu, architecture, architectures, UNSET, "decides which kernels for attention there are"),
     SECTION("peak", peak_schema, REQUIRED, "dense peak rate per precision"),
     QUANTITY("exp_rate", struct gpu, exp_rate, DIM_FLOPS, 1e9, 1e16, UNSET, "exponentials of all special-function units"),
     QUANTITY("hbm", struct gpu, hbm_bytes, DIM_BYTES, 1e9, 1e13, REQUIRED, "memory as the driver reports it to a program"),

@@ -10,6 +10,13 @@ static const struct {
 #undef X
 };
 
+feature_set features_usual(const struct gpu *gpu)
+{
+    if (gpu_flash_attention(gpu) >= 2)
+        return FEATURES_USUAL;
+    return (FEATURES_USUAL & ~FEATURES_FLASH) | FEATURE_BIT(FLASH_ATTENTION);
+}
+
 const char *feature_name(enum feature feature)
 {
     return features[feature].name;

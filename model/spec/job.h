@@ -43,7 +43,8 @@ enum feature {
 typedef uint32_t feature_set;
 #define FEATURE_BIT(id) ((feature_set)1 << FEATURE_##id)
 
-/* What current training stacks do unasked (Megatron-Core, NeMo); a job that names no features has these. */
+/* What current training stacks do unasked (Megatron-Core, NeMo); a job that names no features has these, with the attention that
+ * features_usual() finds for its GPU. */
 #define FEATURES_USUAL                                                                                                           \
     (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
      FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
@@ -52,6 +53,9 @@ typedef uint32_t feature_set;
 #define FEATURES_FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
 /* Element-wise kernels are fused, by hand or by a compiler; a stack with neither is eager. */
 #define FEATURES_FUSING (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE))
+
+/* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
+feature_set features_usual(const struct gpu *gpu);
 
 const char *feature_name(enum feature feature);
 const char *feature_purpose(enum feature feature);

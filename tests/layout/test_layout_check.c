@@ -199,6 +199,12 @@ START_TEST(capabilities)
 {
     EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
     EXPECT_AFTER(dense, f.layout.features = FEATURE_BIT(FLASH_ATTENTION3), LAYOUT_FEATURE, "a100");
+    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(FLASH_ATTENTION2), f.cluster.gpu.architecture = ARCHITECTURE_VOLTA),
+                 LAYOUT_FEATURE, "flash_attention2 has no kernels for the a100");
+    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(FLASH_ATTENTION), f.cluster.gpu.architecture = ARCHITECTURE_VOLTA),
+                 LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(FLASH_ATTENTION3), f.cluster.gpu.architecture = ARCHITECTURE_HOPPER),
+                 LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, f.job.precision = PRECISION_FP8, LAYOUT_PRECISION, "the a100 does not have fp8");
 }
 END_TEST

@@ -79,7 +79,8 @@ START_TEST(defaults_follow_from_the_rest)
     ck_assert_int_eq(e.faults.spares, -1);
     ck_assert_uint_eq(e.seed, 1);
     load_with((struct experiment_flags){.model = "tiny-gpt", .gpu = "v100-32g-sxm"}, NULL);
-    ck_assert_int_eq(e.job.precision, PRECISION_FP16); /* it has no bf16 */
+    ck_assert_int_eq(e.job.precision, PRECISION_FP16); /* it has no bf16, nor kernels of FlashAttention-2 */
+    ck_assert_uint_eq(e.job.features, (FEATURES_USUAL & ~FEATURES_FLASH) | FEATURE_BIT(FLASH_ATTENTION));
     ck_assert_int_eq(e.gpus, 8);
     ck_assert_str_eq(e.cluster.name, "v100-32g-sxm-node");
     ck_assert_int_eq(e.cluster.fabric_layers, 1);

@@ -448,6 +448,13 @@ START_TEST(own_runs_need_few_columns)
     ck_assert_int_eq(table.items[0].model.layers, 32);
     ck_assert_uint_eq(table.items[0].job.features, FEATURES_USUAL);
     measurement_table_free(&table);
+    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,recompute,precision,step_time_s\n"
+                           "a,llama3-8b,v100-32g-sxm,64,8192,2,1,32,1,128,none,fp16,3\n",
+                           &table, &diags),
+                     STATUS_OK);
+    ck_assert_uint_eq(table.items[0].job.features, features_usual(&table.items[0].cluster.gpu));
+    ck_assert_uint_eq(table.items[0].layout.features & FEATURES_FLASH, FEATURE_BIT(FLASH_ATTENTION));
+    measurement_table_free(&table);
     diags_free(&diags);
 }
 END_TEST
