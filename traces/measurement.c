@@ -68,7 +68,7 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         .optimizer = OPTIMIZER_ADAM,
         .features = read_features(reading),
     };
-    /* fp16 training reduces gradients in fp16; bf16 without sharding keeps fp32 main gradients, sharded optimizers reduce bf16. */
+    /* fp16 training reduces gradients in fp16; bf16 without sharding keeps fp32 main ones, sharded optimizers reduce bf16. */
     bool wide = (job->precision == PRECISION_BF16 && zero == 0) || job->precision == PRECISION_FP32;
     job->gradient_precision = job->precision == PRECISION_FP16 ? PRECISION_FP16 : wide ? PRECISION_FP32 : PRECISION_BF16;
     if (job->global_batch == 0)
