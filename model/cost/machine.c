@@ -140,19 +140,19 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
 }
 
 /* The compute side cut into pieces along its rows. */
-static double pieces_compute(const struct machine *machine, const struct work *compute, int pieces)
+static double piece_compute(const struct machine *machine, const struct work *compute, int pieces)
 {
     if (compute->kind != WORK_GEMM)
-        return cost_seconds(leaf_cost(machine, compute));
+        return cost_seconds(leaf_cost(machine, compute)) / pieces;
     struct work_gemm piece = compute->gemm;
     piece.m = (piece.m + pieces - 1) / pieces;
-    return pieces * cost_seconds(paced(machine, gemm_cost(&machine->cluster->gpu, &piece)));
+    return cost_seconds(paced(machine, gemm_cost(&machine->cluster->gpu, &piece)));
 }
 
-static double pieces_exchange(const struct machine *machine, const struct work *exchange, int pieces)
+static double piece_exchange(const struct machine *machine, const struct work *exchange, int pieces)
 {
     const struct work_collective *c = &exchange->collective;
-    return pieces * cost_seconds(collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes / pieces));
+    return cost_seconds(collective_time(machine->cluster, c->collective, machine->spans[c->group], c->bytes / pieces));
 }
 
 /* Bytes of memory traffic a byte on the bus: fitted to the FSDP runs of llm_foundry on A100; three without a cache. */
@@ -189,29 +189,50 @@ static double side_by_side(double compute, double exchange, double share)
     return slowed <= exchange ? exchange : compute + share * exchange;
 }
 
-/* How long an overlapped pair takes: independent ones side by side; dependent ones cut into pieces, the exchange of one beside
- * the compute of another, with the best number of pieces (1: one after the other). */
-static double overlapped_seconds(const struct machine *machine, const struct work *compute, const struct work *exchange,
-                                 int max_pieces)
+/* How long an overlapped pair takes: independent ones side by side; dependent ones in pieces, the exchange of one beside the
+ * compute of another, or one after the other. */
+static double parts_seconds(const struct machine *machine, struct work_parts parts)
 {
-    double share = share_of(&machine->cluster->gpu, PIPELINED_SMS);
-    double g = cost_seconds(leaf_cost(machine, compute)), c = cost_seconds(leaf_cost(machine, exchange));
-    if (max_pieces == 0)
-        return side_by_side(g, c, share);
-    double best = g + c;
-    for (int n = 2; n <= max_pieces; n *= 2) {
-        double gn = pieces_compute(machine, compute, n), cn = pieces_exchange(machine, exchange, n);
-        best = fmin(best, cn / n + side_by_side(gn, cn * (n - 1) / n, share));
+    double share = share_of(&machine->cluster->gpu, PIPELINED_SMS), c = parts.exchange_s;
+    int n = parts.pieces;
+    if (n == 0)
+        return side_by_side(parts.compute_s, c, share);
+    return n == 1 ? parts.compute_s + c : c + side_by_side(n * parts.compute_s, (n - 1) * c, share);
+}
+
+struct work_parts work_parts_of(const struct machine *machine, const struct work_table *table, int32_t overlapped)
+{
+    const struct work *work = work_at(table, overlapped);
+    const struct work *compute = work_at(table, child_of(table, work, 0)), *exchange = work_at(table, child_of(table, work, 1));
+    struct work_parts best = {.pieces = work->sequence.pieces > 0,
+                              .compute_s = cost_seconds(leaf_cost(machine, compute)),
+                              .exchange_s = cost_seconds(leaf_cost(machine, exchange))};
+    for (int n = 2; n <= work->sequence.pieces; n *= 2) {
+        struct work_parts parts = {n, piece_compute(machine, compute, n), piece_exchange(machine, exchange, n)};
+        if (parts_seconds(machine, parts) < parts_seconds(machine, best))
+            best = parts;
     }
     return best;
 }
 
-static struct cost overlapped_cost(const struct machine *machine, const struct work_table *table, const struct work *work)
+int work_slices(const struct machine *machine, const struct work_table *table)
 {
-    const struct work *compute = work_at(table, child_of(table, work, 0)), *exchange = work_at(table, child_of(table, work, 1));
-    struct cost cost = leaf_cost(machine, compute);
+    int most = 1;
+    for (int32_t i = 0; i < table->n_items; i++) {
+        const struct work *work = work_at(table, i);
+        if (work->kind != WORK_OVERLAPPED || work_at(table, child_of(table, work, 1))->collective.group != GROUP_TP)
+            continue;
+        int pieces = work_parts_of(machine, table, i).pieces;
+        most = pieces > most ? pieces : most;
+    }
+    return most;
+}
+
+static struct cost overlapped_cost(const struct machine *machine, const struct work_table *table, int32_t overlapped)
+{
+    struct cost cost = leaf_cost(machine, work_at(table, child_of(table, work_at(table, overlapped), 0)));
     /* what the pair takes beyond the compute alone is the exposed part of the exchange */
-    cost.bandwidth_s += overlapped_seconds(machine, compute, exchange, work->sequence.pieces) - cost_seconds(cost);
+    cost.bandwidth_s += parts_seconds(machine, work_parts_of(machine, table, overlapped)) - cost_seconds(cost);
     return cost;
 }
 
@@ -286,7 +307,7 @@ static struct cost device_cost(const struct machine *machine, const struct work_
 {
     const struct work *work = work_at(table, id);
     if (work->kind == WORK_OVERLAPPED)
-        return overlapped_cost(machine, table, work);
+        return overlapped_cost(machine, table, id);
     if (work->kind != WORK_SEQUENCE)
         return cost_scale(leaf_cost(machine, work), work->kind == WORK_COLLECTIVE ? exposed : 1);
     struct cost sum = {0};
@@ -380,7 +401,7 @@ static void by_class_add(const struct machine *machine, const struct work_table 
         const struct work *exchange = work_at(table, child_of(table, work, 1));
         double compute = cost_seconds(leaf_cost(machine, work_at(table, child_of(table, work, 0))));
         by->s[work->class] += times * compute;
-        by->s[exchange->class] += times * (cost_seconds(overlapped_cost(machine, table, work)) - compute);
+        by->s[exchange->class] += times * (cost_seconds(overlapped_cost(machine, table, id)) - compute);
     } else if (work->kind == WORK_SEQUENCE) {
         for (int32_t i = 0; i < work->sequence.n_children; i++)
             by_class_add(machine, table, child_of(table, work, i), times * work->sequence.repeat, exposed, by);

@@ -58,6 +58,25 @@ double pause_seconds(const struct cluster *cluster, int hosts, double layers);
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds);
 
+/*
+ * Pieces. A product and the exchange of its input or its output are cut along the sequence into n equal pieces: n products of a
+ * piece's rows, each launched for itself, beside n exchanges of a piece's bytes. The first exchange (or, where the product comes
+ * first, the last) has no product beside it. With g and c the time of a piece's product and exchange the pair takes
+ *
+ *     c + (n g beside (n - 1) c),
+ *
+ * where an exchange takes SMs from the product beside it. n is the power of two up to work_sequence.pieces that takes least; the
+ * executor cuts a pair into as many.
+ */
+struct work_parts {
+    int pieces;                   /* n; 1: one after the other; 0: independent ones, simply side by side */
+    double compute_s, exchange_s; /* of a piece */
+};
+struct work_parts work_parts_of(const struct machine *machine, const struct work_table *table, int32_t overlapped);
+/* Most pieces of any pair whose exchange is over the tensor-parallel group, at least 1. What that group divides of a sequence
+ * stands in as many slices on each rank, so that a piece is a stretch of the whole; see runtime/rank.h. */
+int work_slices(const struct machine *machine, const struct work_table *table);
+
 /* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PAIRED; the two passes' shares add up
  * to the pair: max(c1 + c2, e1 + e2, c1 + e1, c2 + e2) of what they compute and exchange). */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);

@@ -84,11 +84,15 @@ struct work_data {
     double bytes, samples; /* of one replica */
 };
 
+/* Pieces that a product and its exchange are cut into; a power of two. Assumption: MegaScale does not publish its chunk count;
+ * the best of up to this many is taken (work_parts_of). */
+enum { WORK_PIECES_MAX = 4 };
+
 struct work_sequence {
     int32_t first_child, n_children; /* in work_table.children */
     int32_t repeat;
-    /* Of a WORK_OVERLAPPED: pieces the pair is cut into so that one piece is exchanged while another is computed; 0: the two are
-     * independent and simply run side by side. */
+    /* Of a WORK_OVERLAPPED: most equal pieces the pair is cut into so that one piece is exchanged while another is computed; 0:
+     * the two are independent and simply run side by side. */
     int32_t pieces;
     bool host_forward; /* and enqueued by Python, not by the framework's backward engine */
     bool host_paced;   /* a pass as the host enqueues it: it cannot be shorter than its kernels' enqueueing */

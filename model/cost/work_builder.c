@@ -2,10 +2,6 @@
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work_layer.h"
 
-enum {
-    EXCHANGE_PIECES = 4
-}; /* assumption: MegaScale does not publish its chunk count; the cost takes the best of up to this many */
-
 struct layer_builder layer_builder_of(struct work_table *table, const struct layout *layout, const struct setting *setting)
 {
     double tokens = (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
@@ -99,6 +95,16 @@ int32_t builder_tp_reduce(struct layer_builder *b, const char *label)
     return builder_exchange(b, CLASS_TP_COMM, label, c, GROUP_TP, b->tokens * (double)b->model->hidden * 2);
 }
 
+/* Pieces are equal: of a rank's share of the sequence. */
+static int32_t most_pieces(const struct layer_builder *b)
+{
+    int64_t rows = (int64_t)b->local_tokens;
+    int32_t n = WORK_PIECES_MAX;
+    while (rows % n)
+        n /= 2;
+    return n;
+}
+
 void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, bool exchange_first)
 {
     if (exchange < 0) {
@@ -106,7 +112,7 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
         return;
     }
     if (builder_has(b, FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)) && b->layout->sequence_parallel) {
-        builder_append(b, work_add_overlapped(b->table, gemm, exchange, EXCHANGE_PIECES));
+        builder_append(b, work_add_overlapped(b->table, gemm, exchange, most_pieces(b)));
         return;
     }
     builder_append(b, exchange_first ? exchange : gemm);
