@@ -57,6 +57,12 @@ struct ragged {
     int64_t even;
 };
 
+/*
+ * Blocks. What a member has of an all-gather's result, or of a reduce-scatter's input, may stand there in several equal blocks
+ * instead of one piece: block b of member m is the (b n + m)-th of the whole, [blocks][n][count / blocks], and the b-th of what
+ * the member has. Several all-gathers of one block each give the same; on NCCL that is what they are, launched together. Then
+ * neither may lie inside the other.
+ */
 struct exchange_call {
     enum exchange exchange;
     enum element element;
@@ -65,9 +71,14 @@ struct exchange_call {
     void *out;
     int64_t count; /* elements, see above */
     struct ragged parts;
+    int blocks;       /* of all-gather and reduce-scatter, dividing count; 0 or 1: one */
     int peer;         /* member index: of a send, receive, broadcast */
     const char *what; /* static text for error messages: "gather", "gradients" */
 };
+static inline int exchange_blocks(const struct exchange_call *call)
+{
+    return call->blocks > 1 ? call->blocks : 1;
+}
 
 struct comm_api {
     const char *name; /* "threads", "nccl" */

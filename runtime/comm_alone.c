@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "runtime/comm_parts.h"
 
 enum { FILL_BYTES = 1 << 20 };
 
@@ -119,12 +120,11 @@ static enum status receive(const struct exchange_context *context, void *to, siz
 }
 
 /* The filled part grows in both directions, doubling, so that a large group takes few copies. */
-static enum status gather(const struct exchange_context *context, const struct communicator *c, const struct exchange_call *call,
-                          size_t part)
+static enum status gather_block(const struct exchange_context *context, const struct communicator *c, const void *in, char *out,
+                                size_t part)
 {
-    char *out = call->out;
     size_t low = (size_t)c->me, high = low + 1, n = (size_t)c->n;
-    enum status status = copy(context, out + low * part, call->in, part);
+    enum status status = copy(context, out + low * part, in, part);
     while (status == STATUS_OK && (low > 0 || high < n)) {
         size_t have = high - low, right = n - high < have ? n - high : have;
         status = copy(context, out + high * part, out + low * part, right * part);
@@ -137,12 +137,28 @@ static enum status gather(const struct exchange_context *context, const struct c
     return status;
 }
 
+static enum status gather(const struct exchange_context *context, const struct communicator *c, const struct exchange_call *call,
+                          size_t part)
+{
+    const size_t blocks = (size_t)exchange_blocks(call);
+    enum status status = STATUS_OK;
+    for (size_t b = 0; b < blocks && status == STATUS_OK; b++) {
+        const struct exchange_call block = parts_block(call, c->n, (int)b);
+        status = gather_block(context, c, block.in, block.out, part / blocks);
+    }
+    return status;
+}
+
 static enum status scatter(const struct exchange_context *context, const struct communicator *c, const struct exchange_call *call,
                            size_t part)
 {
-    const char *own = (const char *)call->in + (size_t)c->me * part;
+    const size_t blocks = (size_t)exchange_blocks(call), own = (size_t)c->me * (part / blocks);
     enum status status = discard(context, call->in, (size_t)c->n * part);
-    return status == STATUS_OK ? copy(context, call->out, own, part) : status;
+    for (size_t b = 0; b < blocks && status == STATUS_OK; b++) {
+        const struct exchange_call block = parts_block(call, c->n, (int)b);
+        status = copy(context, block.out, (const char *)block.in + own, part / blocks);
+    }
+    return status;
 }
 
 static enum status alone_enqueue(struct communicator *c, struct device_stream *stream, const struct exchange_call *call,

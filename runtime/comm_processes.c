@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "model/base/memory.h"
+#include "runtime/comm_parts.h"
 #include "runtime/device_cpu.h"
 
 static const struct place NOWHERE;
@@ -220,49 +221,29 @@ static bool swap_parts(const struct waiting *w, const unsigned char *in, size_t 
     return done;
 }
 
-/* --- sums: out[i] = reduction over members of parts[member][i], in the order of members */
-
-static void sum_fp32(enum reduction reduction, const float *parts, int n, int64_t count, float *out)
-{
-    for (int64_t i = 0; i < count; i++) {
-        float sum = parts[i];
-        for (int m = 1; m < n; m++) {
-            float x = parts[m * count + i];
-            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
-        }
-        out[i] = sum;
-    }
-}
-
-static void sum_fp64(enum reduction reduction, const double *parts, int n, int64_t count, double *out)
-{
-    for (int64_t i = 0; i < count; i++) {
-        double sum = parts[i];
-        for (int m = 1; m < n; m++) {
-            double x = parts[m * count + i];
-            sum = reduction == REDUCTION_SUM ? sum + x : sum > x ? sum : x;
-        }
-        out[i] = sum;
-    }
-}
-
-static void sum_parts(const struct exchange_call *call, const void *parts, int n, int64_t count, void *out)
-{
-    if (call->element == ELEMENT_FP64)
-        sum_fp64(call->reduction, parts, n, count, out);
-    else
-        sum_fp32(call->reduction, parts, n, count, out);
-}
-
 /* --- exchanges */
+
+static void all_gather(const struct waiting *w, const struct exchange_call *call)
+{
+    const int n = w->communicator->base.n;
+    const size_t part = (size_t)call->count * element_bytes(call->element);
+    unsigned char *parts = exchange_blocks(call) > 1 ? memory_new((size_t)n, part) : NULL;
+    if (swap_parts(w, call->in, 0, parts ? parts : call->out, part) && parts)
+        parts_to_whole(call, n, parts, call->out);
+    free(parts);
+}
 
 static void reduce_scatter(const struct waiting *w, const struct exchange_call *call)
 {
+    const int n = w->communicator->base.n;
     const size_t part = (size_t)call->count * element_bytes(call->element);
-    unsigned char *parts = memory_new((size_t)w->communicator->base.n, part);
-    if (swap_parts(w, call->in, part, parts, part))
-        sum_parts(call, parts, w->communicator->base.n, call->count, call->out);
+    unsigned char *parts = memory_new((size_t)n, part), *own = exchange_blocks(call) > 1 ? memory_new((size_t)n, part) : NULL;
+    if (own)
+        parts_of_whole(call, n, call->in, own);
+    if (swap_parts(w, own ? own : call->in, part, parts, part))
+        parts_reduce(call, parts, n, call->count, call->out);
     free(parts);
+    free(own);
 }
 
 /* Slice i of an all-reduce; slice n begins at the end. */
@@ -286,7 +267,7 @@ static void all_reduce(const struct waiting *w, const struct exchange_call *call
     if (done) {
         int64_t own = (int64_t)(part / size);
         unsigned char *sum = slices + (size_t)me * part;
-        sum_parts(call, parts, n, own, sum);
+        parts_reduce(call, parts, n, own, sum);
         done = swap_parts(w, sum, 0, parts, part);
     }
     for (int i = 0; i < n && done; i++) {
@@ -373,7 +354,7 @@ static void exchange_ragged(const struct waiting *w, const struct exchange_call 
     if (call->exchange == EXCHANGE_REDUCE_SCATTER) {
         unsigned char *parts = memory_new((size_t)n, shares.taken[me] + 1);
         if (swap_shares(w, call->in, &shares, parts))
-            sum_parts(call, parts, n, (int64_t)call->parts.sent[me] * call->count, call->out);
+            parts_reduce(call, parts, n, (int64_t)call->parts.sent[me] * call->count, call->out);
         free(parts);
     } else {
         (void)swap_shares(w, call->in, &shares, call->out);
@@ -404,7 +385,7 @@ static void exchange(const struct waiting *w, const struct exchange_call *call)
     case EXCHANGE_SEND: send_part(w, call->peer, call->in, part); break;
     case EXCHANGE_RECV: receive(w, call->peer, call->out, part); break;
     case EXCHANGE_ALL_REDUCE: all_reduce(w, call); break;
-    case EXCHANGE_ALL_GATHER: (void)swap_parts(w, call->in, 0, call->out, part); break;
+    case EXCHANGE_ALL_GATHER: all_gather(w, call); break;
     case EXCHANGE_REDUCE_SCATTER: reduce_scatter(w, call); break;
     case EXCHANGE_ALL_TO_ALL: (void)swap_parts(w, call->in, part, call->out, part); break;
     case EXCHANGE_BROADCAST: broadcast(w, call); break;

@@ -365,7 +365,8 @@ static void run_recv(struct exchange_task *task)
 
 static bool same_call(const struct exchange_call *a, const struct exchange_call *b)
 {
-    return a->exchange == b->exchange && a->count == b->count && a->element == b->element;
+    return a->exchange == b->exchange && a->count == b->count && a->element == b->element &&
+           exchange_blocks(a) == exchange_blocks(b);
 }
 
 /* Everybody is there: false when somebody came for something else. */

@@ -8,8 +8,10 @@
 #include <time.h>
 
 #include "model/base/memory.h"
+#include "runtime/comm_parts.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_meeting.h"
+#include "runtime/device_cpu.h"
 
 static const struct place nowhere = {0};
 
@@ -86,21 +88,14 @@ static enum status report(const struct cuda_world *world, const char *what, nccl
     return STATUS_FAILED;
 }
 
-static nanos host_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
-}
-
 /* Communicators do not block the host: an answer may be "in progress". Waits for the real one, at most the timeout. */
 static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_t result, const char *what, struct diags *diags)
 {
     const struct timespec nap = {.tv_nsec = 20000};
-    const nanos began = host_now();
+    const nanos began = clock_monotonic();
     nanos waited = 0, looked = 0;
     char why[MEETING_REASON];
-    for (; result == ncclInProgress && waited < world->base.timeout; waited = host_now() - began) {
+    for (; result == ncclInProgress && waited < world->base.timeout; waited = clock_monotonic() - began) {
         ncclResult_t asked = world->nccl.ncclCommGetAsyncError(comm, &result);
         if (asked != ncclSuccess)
             result = asked;
@@ -276,8 +271,8 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
     return goes_on(result) ? ended : result;
 }
 
-static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
-                             cudaStream_t stream)
+static ncclResult_t whole_exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                                   cudaStream_t stream)
 {
     const size_t count = (size_t)call->count;
     const ncclDataType_t type = type_of(call->element);
@@ -293,6 +288,21 @@ static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communic
     case N_EXCHANGES: break;
     }
     return ncclInvalidArgument;
+}
+
+/* One launch for all blocks. */
+static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
+                             cudaStream_t stream)
+{
+    if (exchange_blocks(call) == 1)
+        return whole_exchange(nccl, c, call, stream);
+    ncclResult_t result = nccl->ncclGroupStart();
+    for (int b = 0; b < call->blocks && goes_on(result); b++) {
+        const struct exchange_call block = parts_block(call, c->base.n, b);
+        result = whole_exchange(nccl, c, &block, stream);
+    }
+    ncclResult_t ended = nccl->ncclGroupEnd();
+    return goes_on(result) ? ended : result;
 }
 
 /* One member: what is in goes out. */

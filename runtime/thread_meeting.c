@@ -55,12 +55,24 @@ static void all_reduce_slice(const struct parties *meeting, const struct exchang
 
 static void gather_parts(const struct parties *meeting, const struct exchange_call *call)
 {
-    size_t part = (size_t)call->count * element_bytes(call->element);
-    for (int m = 0; m < meeting->n; m++) {
-        unsigned char *to = (unsigned char *)call->out + (size_t)m * part;
-        if (to != meeting->calls[m]->in)
-            memcpy(to, meeting->calls[m]->in, part);
-    }
+    int blocks = exchange_blocks(call);
+    size_t part = (size_t)(call->count / blocks) * element_bytes(call->element);
+    unsigned char *to = call->out;
+    for (int b = 0; b < blocks; b++)
+        for (int m = 0; m < meeting->n; m++, to += part) {
+            const unsigned char *from = (const unsigned char *)meeting->calls[m]->in + (size_t)b * part;
+            if (to != from)
+                memcpy(to, from, part);
+        }
+}
+
+static void scatter_parts(const struct parties *meeting, const struct exchange_call *call, int me)
+{
+    int blocks = exchange_blocks(call);
+    int64_t part = call->count / blocks;
+    for (int b = 0; b < blocks; b++)
+        reduce(meeting, call, (b * meeting->n + me) * part,
+               (unsigned char *)call->out + (size_t)(b * part) * element_bytes(call->element), part);
 }
 
 static void exchange_parts(const struct parties *meeting, const struct exchange_call *call, int me)
@@ -127,7 +139,7 @@ void thread_meeting_share(struct exchange_call *const *calls, int n, int me)
     switch (call->exchange) {
     case EXCHANGE_ALL_REDUCE: all_reduce_slice(meeting, call, me); break;
     case EXCHANGE_ALL_GATHER: gather_parts(meeting, call); break;
-    case EXCHANGE_REDUCE_SCATTER: reduce(meeting, call, me * call->count, call->out, call->count); break;
+    case EXCHANGE_REDUCE_SCATTER: scatter_parts(meeting, call, me); break;
     case EXCHANGE_ALL_TO_ALL: exchange_parts(meeting, call, me); break;
     case EXCHANGE_BROADCAST:
         if (call->out && call->out != meeting->calls[call->peer]->in)
