@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/machine.h"
 #include "model/cost/precision_bytes.h"
 #include "runtime/steps.h"
 
@@ -16,7 +17,7 @@ struct leaf {
     int32_t work;
     bool exchange;
     uint8_t collective, group;
-    bool pipelined; /* with the next one: the two are steps in either order */
+    int32_t pair; /* pipelined with the next one, which are two steps in either order: the WORK_OVERLAPPED; -1: not */
 };
 
 struct leaves {
@@ -24,10 +25,10 @@ struct leaves {
     size_t n_items, capacity;
 };
 
-static void add_leaf(struct leaves *leaves, const struct work_table *works, int32_t id, bool pipelined)
+static void add_leaf(struct leaves *leaves, const struct work_table *works, int32_t id, int32_t pair)
 {
     const struct work *work = &works->items[id];
-    struct leaf leaf = {.work = id, .exchange = work->kind == WORK_COLLECTIVE, .pipelined = pipelined};
+    struct leaf leaf = {.work = id, .exchange = work->kind == WORK_COLLECTIVE, .pair = pair};
     if (leaf.exchange) {
         leaf.collective = (uint8_t)work->collective.collective;
         leaf.group = (uint8_t)work->collective.group;
@@ -40,12 +41,12 @@ static void add_work(struct leaves *leaves, const struct work_table *works, int3
 {
     const struct work *work = &works->items[id];
     if (work->kind != WORK_OVERLAPPED) {
-        add_leaf(leaves, works, id, false);
+        add_leaf(leaves, works, id, -1);
         return;
     }
     const int32_t *children = &works->children[work->sequence.first_child];
-    add_leaf(leaves, works, children[0], work->sequence.pieces > 0);
-    add_leaf(leaves, works, children[1], false);
+    add_leaf(leaves, works, children[0], work->sequence.pieces > 0 ? id : -1);
+    add_leaf(leaves, works, children[1], -1);
 }
 
 static void add_leaves(struct leaves *leaves, const struct work_table *works, int32_t root)
@@ -105,6 +106,7 @@ struct binder {
     const struct script *script;
     struct binding *binding;
     struct diags *diags;
+    struct machine machine;
     struct leaves leaves;
     /* the pass under way */
     int pass, chunk, micro_batch;
@@ -130,6 +132,16 @@ static void pass_silent(struct binder *b, const struct step_list *list)
         b->at++;
 }
 
+/* Two steps that were matched by a pipelined pair are done in its pieces, where the exchange is one of a sequence's parts. */
+static void set_pieces(const struct binder *b, int32_t pair, struct step *two)
+{
+    const struct step *exchange = two[0].exchange ? &two[0] : &two[1];
+    if (two[0].leads || exchange->group != GROUP_TP)
+        return;
+    two[0].leads = true;
+    two[0].pieces = two[1].pieces = work_parts_of(&b->machine, &b->program->works, pair).pieces;
+}
+
 /* The steps of the leaves gathered, from the cursor on. */
 static enum status match_leaves(struct binder *b, struct bound_op *bound)
 {
@@ -139,9 +151,11 @@ static enum status match_leaves(struct binder *b, struct bound_op *bound)
     for (size_t i = 0; i < b->leaves.n_items; i++) {
         pass_silent(b, list);
         const struct leaf *leaf = &b->leaves.items[i];
-        const struct step *step = &list->items[b->at];
-        bool two = leaf->pipelined && b->at + 1 < list->n_items;
-        if (two && matches(works, leaf, step + 1) && matches(works, leaf + 1, step)) {
+        struct step *step = &list->items[b->at];
+        bool two = leaf->pair >= 0 && b->at + 1 < list->n_items;
+        bool exchange_first = two && matches(works, leaf, step + 1) && matches(works, leaf + 1, step);
+        if (exchange_first || (two && matches(works, leaf, step) && matches(works, leaf + 1, step + 1))) {
+            set_pieces(b, leaf->pair, step);
             b->at += 2;
             i++;
         } else if (b->at < list->n_items && matches(works, leaf, step)) {
@@ -176,12 +190,14 @@ static void divide_pair(struct bound_op *compute, const struct step_list *list)
     struct bound_op *exchange = compute + 1;
     uint32_t first = compute->first, n = compute->n - 1;
     bool before = list->items[first + n - 1].exchange;
+    int pieces = list->items[first + n].pieces;
     *exchange = before ? (struct bound_op){.first = first, .n = n} : (struct bound_op){.first = first + n, .n = 1};
     *compute = before ? (struct bound_op){.first = first + n, .n = 1} : (struct bound_op){.first = first, .n = n};
     if (before)
         compute->pairing = PAIRING_AFTER_NEXT;
     else
         exchange->pairing = PAIRING_AFTER_PREVIOUS;
+    compute->pieces = exchange->pieces = pieces;
 }
 
 /* Operation `i` at kernel detail: one kernel, an exchange, or a pair of both in pieces. */
@@ -197,7 +213,7 @@ static void gather_leaves(struct binder *b, uint32_t i)
             add_leaves(&b->leaves, works, op->work);
         return;
     }
-    struct leaf leaf = {.work = -1, .exchange = true, .collective = op->collective, .group = op->role};
+    struct leaf leaf = {.work = -1, .exchange = true, .collective = op->collective, .group = op->role, .pair = -1};
     b->leaves.items = memory_grow(b->leaves.items, &b->leaves.capacity, 1, sizeof *b->leaves.items);
     b->leaves.items[b->leaves.n_items++] = leaf;
 }
@@ -239,9 +255,11 @@ enum status binding_build(const struct program *program, int script, const struc
                        .script = &program->scripts[script],
                        .binding = &binding,
                        .diags = diags,
+                       .machine = machine_of(layout, setting),
                        .pass = -1,
                        .chunk = -1,
                        .micro_batch = -1};
+    binding.slices = work_slices(&b.machine, &program->works);
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < b.script->n_ops && status == STATUS_OK; i++)
         status = bind_op(&b, i);

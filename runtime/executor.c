@@ -93,6 +93,7 @@ enum status rank_open(const struct rank_options *options, struct device *device,
     if (rank->status != STATUS_OK)
         return rank->status;
     open_streams(rank);
+    pipeline_open(rank);
     rank_open_communicators(rank);
     open_chunks(rank, options->seed);
     open_buffers(rank);
@@ -121,6 +122,7 @@ void rank_close(struct rank *rank)
         if (rank->streams[s])
             api->stream_free(rank->streams[s]);
     close_events(rank);
+    pipeline_close(rank);
     for (int c = 0; rank->chunks && c < rank->layout->vpp; c++)
         chunk_close(rank, &rank->chunks[c]);
     tensors_free(rank);
@@ -159,16 +161,22 @@ static void take_over(struct rank *rank, const struct op *op)
     }
 }
 
-static void enqueue_pass(struct rank *rank, const struct op *op, const struct bound_op *bound, struct device_stream *stream)
+static void enqueue_pass(struct rank *rank, uint32_t i, struct device_stream *stream)
 {
+    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
+    const struct bound_op *bound = &rank->binding.ops[i];
     struct chunk_state *chunk = &rank->chunks[op->chunk];
     const struct step_list *list = binding_list(&rank->binding, op->chunk, op->pass);
     if (bound->first == 0 && bound->n)
         take_over(rank, op);
-    struct step_context context = {
-        .rank = rank, .chunk = chunk, .pass = chunk->passes[op->micro_batch], .stream = stream, .micro_batch = op->micro_batch};
-    for (uint32_t i = 0; i < bound->n && rank->status == STATUS_OK; i++)
-        step_enqueue(&context, &list->items[bound->first + i]);
+    struct step_context context = {.rank = rank,
+                                   .chunk = chunk,
+                                   .pass = chunk->passes[op->micro_batch],
+                                   .stream = stream,
+                                   .micro_batch = op->micro_batch,
+                                   .marks = rank->pipeline.marks[i].n ? &rank->pipeline.marks[i] : NULL};
+    for (uint32_t k = 0; k < bound->n && rank->status == STATUS_OK; k++)
+        step_enqueue(&context, &list->items[bound->first + k]);
 }
 
 static void enqueue_message(struct rank *rank, const struct op *op, struct device_stream *stream)
@@ -201,15 +209,16 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
     for (int d = 0; d < OP_DEPS; d++)
         if (op->deps[d] != NO_OP)
             rank_wait(rank, rank->end[op->deps[d]], stream);
-    if (bound->pairing == PAIRING_AFTER_PREVIOUS)
+    bool whole = bound->pieces <= 1; /* pieces wait one by one */
+    if (whole && bound->pairing == PAIRING_AFTER_PREVIOUS)
         rank_wait(rank, rank->end[i - 1], stream);
     rank_record(rank, rank->begin[i], stream);
-    if (bound->pairing == PAIRING_AFTER_NEXT)
+    if (whole && bound->pairing == PAIRING_AFTER_NEXT)
         rank_wait(rank, rank->end[i + 1], stream);
     if (op->kind == OP_SEND || op->kind == OP_RECV)
         enqueue_message(rank, op, stream);
     else if (op->pass < N_PASSES)
-        enqueue_pass(rank, op, bound, stream);
+        enqueue_pass(rank, i, stream);
     else if (op->kind == OP_COLLECTIVE)
         shards_exchange(rank, op, stream);
     else if (op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER)
@@ -296,17 +305,31 @@ static void meet(struct rank *rank, bool clock)
         rank->status = rank->world->api->barrier(rank->world, clock, &rank->diags);
 }
 
-/* Between the marks of an operation; all of it on devices that nobody shares. */
+typedef enum status read_clock(struct device_event *event, nanos *time, struct diags *diags);
+
+static enum status add_between(struct rank *rank, read_clock *clock, struct device_event *first, struct device_event *last,
+                               nanos *sum)
+{
+    nanos begin = 0, end = 0;
+    enum status status = clock(first, &begin, &rank->diags);
+    if (status == STATUS_OK)
+        status = clock(last, &end, &rank->diags);
+    *sum += end - begin;
+    return status;
+}
+
+/* Between the marks of an operation, or of its pieces. Of a computation all of it only on devices that nobody shares. */
 static enum status read_work(struct rank *rank, uint32_t i, nanos *work)
 {
     const struct device_api *api = rank->device->api;
-    enum status (*clock)(struct device_event *, nanos *, struct diags *) = api->event_work ? api->event_work : api->event_time;
-    nanos begin = 0, end = 0;
-    enum status status = clock(rank->begin[i], &begin, &rank->diags);
-    if (status == STATUS_OK)
-        status = clock(rank->end[i], &end, &rank->diags);
-    *work = end - begin;
-    return status;
+    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
+    const struct piece_marks *marks = &rank->pipeline.marks[i];
+    read_clock *clock = op->kind == OP_COMPUTE && api->event_work ? api->event_work : api->event_time;
+    enum status status = STATUS_OK;
+    *work = 0;
+    for (int p = 0; p < marks->n && status == STATUS_OK; p++)
+        status = add_between(rank, clock, marks->begin[p], marks->end[p], work);
+    return marks->n ? status : add_between(rank, clock, rank->begin[i], rank->end[i], work);
 }
 
 static void read_times(struct rank *rank, struct rank_timing *timing)

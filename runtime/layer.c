@@ -55,7 +55,7 @@ void product_forward(const struct layer_context *c, struct product p, const void
                                           .bias = p.biased ? layer_row(c, (void *)layer_weights(c, p.bias), p.first) : NULL,
                                           .y = y,
                                           .accumulate = accumulate}};
-    layer_launch(c, &call);
+    pipeline_launch(c->step, &call);
 }
 
 void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate)
@@ -64,7 +64,7 @@ void product_input(const struct layer_context *c, struct product p, const void *
         .kernel = KERNEL_LINEAR_BACKWARD_INPUT,
         .linear = {
             .t = p.tokens, .in = p.in, .out = p.out, .w = product_weights(c, &p), .dy = dy, .dx = dx, .accumulate = accumulate}};
-    layer_launch(c, &call);
+    pipeline_launch(c->step, &call);
 }
 
 void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x)

@@ -15,7 +15,7 @@ void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **o
                                  .out = (*out)->data,
                                  .count = s->local_tokens * width,
                                  .what = what};
-    rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
+    pipeline_exchange(c, &call);
 }
 
 void tp_gather(struct step_context *c, struct tensor *in, struct tensor **out, const char *what)
@@ -39,7 +39,7 @@ void tp_reduce_rows(struct step_context *c, struct tensor **tensor, int64_t widt
         call.out = kept->data;
         call.count = s->local_tokens * width;
     }
-    rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
+    pipeline_exchange(c, &call);
     if (kept) {
         tensor_drop(c->rank, tensor, c->stream);
         *tensor = kept;

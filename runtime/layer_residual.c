@@ -29,13 +29,13 @@ static int64_t stretch_from(const struct shape *s, int64_t row, int64_t end)
     return s->cp > 1 && next < end ? next - row : end - row;
 }
 
-static void drop_out(const struct layer_context *c, struct kernel_call *call, int branch_number)
+static void drop_out_slice(const struct layer_context *c, struct kernel_call *call, int branch_number, int slice)
 {
     const struct shape *s = c->shape;
-    int64_t begin = s->sequence_parallel ? s->tp_rank * s->local_tokens : 0, end = begin + s->local_tokens;
+    int64_t rows = s->local_tokens / c->rank->pipeline.slices, begin = pipeline_row(c->rank, slice), end = begin + rows;
     struct dropout_call whole = call->dropout, *part = &call->dropout;
     for (int64_t row = begin, n; row < end; row += n) {
-        int64_t at = (row - begin) * s->hidden;
+        int64_t at = (slice * rows + row - begin) * s->hidden;
         n = stretch_from(s, row, end);
         part->n = n * s->hidden;
         part->h = s->hidden;
@@ -48,6 +48,14 @@ static void drop_out(const struct layer_context *c, struct kernel_call *call, in
         part->dy = layer_row(c, (void *)whole.dy, at);
         part->dx = layer_row(c, whole.dx, at);
         layer_launch(c, call);
+    }
+}
+
+static void drop_out(const struct layer_context *c, const struct kernel_call *call, int branch_number)
+{
+    for (int k = 0; k < c->rank->pipeline.slices; k++) {
+        struct kernel_call slice = *call;
+        drop_out_slice(c, &slice, branch_number, k);
     }
 }
 

@@ -71,12 +71,27 @@ static void projection_step(const struct layer_context *c)
     }
 }
 
+/* Those of rank `from` in the tensor-parallel group. */
+static void take_columns(const struct layer_context *c, int from, struct tensor *all, struct tensor *x)
+{
+    const struct shape *s = c->shape;
+    int64_t width = s->hidden / s->tp, rows = s->local_tokens / c->rank->pipeline.slices;
+    for (int k = 0; k < c->rank->pipeline.slices; k++)
+        layer_rows(
+            c, (struct rows_call){.n = rows,
+                                  .width = width,
+                                  .from_row = width,
+                                  .to_row = s->hidden,
+                                  .from = layer_row(c, tensor_data(all), (from * s->tokens + pipeline_row(c->rank, k)) * width),
+                                  .to = layer_row(c, tensor_data(x), k * rows * s->hidden + from * width)});
+}
+
 /* Every rank's columns, [tp][T, h / tp]; this rank's tokens of them make [L, h]. */
 static void columns_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct prediction_state *p = state_of(c);
-    int64_t width = s->hidden / s->tp, first = s->sequence_parallel ? s->tp_rank * s->local_tokens : 0;
+    int64_t width = s->hidden / s->tp;
     struct tensor *all = layer_tensor(c, s->tp * s->tokens, width), *x = layer_tensor(c, s->local_tokens, s->hidden);
     struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
                                  .element = rank_element(c->rank),
@@ -86,12 +101,7 @@ static void columns_step(const struct layer_context *c)
                                  .what = "prediction's columns"};
     rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->step->stream, &call);
     for (int i = 0; i < s->tp; i++)
-        layer_rows(c, (struct rows_call){.n = s->local_tokens,
-                                         .width = width,
-                                         .from_row = width,
-                                         .to_row = s->hidden,
-                                         .from = layer_row(c, tensor_data(all), (i * s->tokens + first) * width),
-                                         .to = layer_row(c, tensor_data(x), i * width)});
+        take_columns(c, i, all, x);
     layer_drop(c, &p->columns);
     layer_drop(c, &all);
     c->step->pass->x = x;

@@ -138,7 +138,31 @@ struct chunk_state {
 
 struct rank_timing {
     nanos *start, *end; /* [n_ops] */
-    nanos *work;        /* [n_ops] of what lies between, what it had a processor for; NULL: not asked for */
+    nanos *work;        /* [n_ops] of what lies between: what a computation had a processor for, what pieces of an exchange took;
+                         * NULL: not asked for */
+};
+
+/* The beginnings and ends of an operation's pieces; n 0: it has none. */
+struct piece_marks {
+    int n;
+    struct device_event *begin[WORK_PIECES_MAX], *end[WORK_PIECES_MAX];
+};
+
+/*
+ * Pieces. What the tensor-parallel group divides of a sequence of T tokens stands on rank r of n in `slices` equal stretches, one
+ * of every T / slices tokens:
+ *
+ *     whole  [slices][n][T / (slices n)]      of rank r: [slices][T / (slices n)]
+ *
+ * so that a piece, one or several slices of all ranks, is a stretch of the whole: one exchange brings it where one product reads
+ * it, or takes it from where one product wrote it. Without pieces there is one slice: r's tokens are one stretch.
+ */
+struct pipeline {
+    int slices;
+    struct device_event *made[WORK_PIECES_MAX], *arrived[WORK_PIECES_MAX]; /* by products, recorded on the compute stream; by
+                                                                            * exchanges, on theirs */
+    struct device_event *fork, *join;
+    struct piece_marks *marks; /* [n_ops] */
 };
 
 struct rank {
@@ -156,7 +180,8 @@ struct rank {
     int n_tags;
     struct binding binding;
     struct device_event **begin, **end; /* [n_ops] */
-    struct chunk_state *chunks;         /* [vpp] */
+    struct pipeline pipeline;
+    struct chunk_state *chunks; /* [vpp] */
     int64_t micro_batches;
     int32_t *tokens; /* device, [2 + predictions][micro_batches][tokens]: those read, and so many places further */
     double *loss;    /* device */
@@ -244,6 +269,7 @@ struct step_context {
     int64_t micro_batch;
     bool keep; /* for the backward pass */
     const struct step *step;
+    const struct piece_marks *marks; /* of the step's pieces, NULL: nobody asks */
 };
 void step_enqueue(struct step_context *context, const struct step *step);
 void layer_forward_step(struct step_context *context, const struct step *step);
@@ -253,6 +279,20 @@ void ends_step(struct step_context *context, const struct step *step);
  */
 void weight_gradient(struct step_context *context, struct linear_call call);
 void gradient_sum_step(struct step_context *context);
+
+/* --- pipelined.c: steps in pieces */
+void pipeline_open(struct rank *rank);
+void pipeline_close(struct rank *rank);
+/* Around a step: an exchange in pieces runs on a stream of its own, whatever stream its operation is on. Returns that stream. */
+struct device_stream *pipeline_enter(struct step_context *context, const struct step *step);
+void pipeline_leave(struct step_context *context, const struct step *step);
+/* Of the step under way: a linear layer's product; an all-gather or reduce-scatter of the tensor-parallel group's sequence, where
+ * `call` is of the whole. */
+void pipeline_launch(struct step_context *context, const struct kernel_call *call);
+void pipeline_exchange(struct step_context *context, const struct exchange_call *call);
+/* The k-th of `slices` stretches of this rank's tokens: its first row among the micro-batch's. */
+int64_t pipeline_row(const struct rank *rank, int k);
+
 /* Exchanges of rows of hidden (_rows: `width`) elements over the tensor-parallel group. */
 void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
 void tp_gather_rows(struct step_context *context, struct tensor *in, struct tensor **out, int64_t width, const char *what);

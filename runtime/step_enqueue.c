@@ -101,15 +101,8 @@ static bool keeps(const struct rank *rank, const struct step *step)
            (recompute == RECOMPUTE_SELECTIVE && !work_keeps_products(rank->layout));
 }
 
-void step_enqueue(struct step_context *c, const struct step *step)
+static void execute(struct step_context *c, const struct step *step)
 {
-    if (c->stream == c->rank->streams[STREAM_COMPUTE])
-        tensors_settle(c->rank);
-    c->keep = keeps(c->rank, step);
-    c->step = step;
-    enter(c, step);
-    if (c->rank->status != STATUS_OK)
-        return;
     if (step->kind == STEP_GRADIENT_SUM)
         gradient_sum_step(c);
     else if (step->layer < 0)
@@ -118,5 +111,20 @@ void step_enqueue(struct step_context *c, const struct step *step)
         layer_backward_step(c, step);
     else
         layer_forward_step(c, step);
+}
+
+void step_enqueue(struct step_context *of_operation, const struct step *step)
+{
+    struct step_context context = *of_operation, *c = &context;
+    c->stream = pipeline_enter(of_operation, step);
+    if (c->stream == c->rank->streams[STREAM_COMPUTE])
+        tensors_settle(c->rank);
+    c->keep = keeps(c->rank, step);
+    c->step = step;
+    enter(c, step);
+    if (c->rank->status != STATUS_OK)
+        return;
+    execute(c, step);
     leave(c, step);
+    pipeline_leave(of_operation, step);
 }

@@ -6,8 +6,9 @@
  * of the operation's work, label by label, so a program that asks for something else than the runtime would do is refused before
  * it starts.
  *
- * A product that is pipelined with its exchange in pieces (tp_overlap, the ring of context parallelism) is executed in one piece:
- * the operation that reads what the other makes waits for it.
+ * A product and the exchange of its input or output (tp_overlap) are two steps one behind the other, done in as many pieces as
+ * the cost model takes for the best (work_parts_of); see pipelined.c. Attention that is pipelined with the ring of context
+ * parallelism is executed in one piece: it waits for the exchange.
  */
 #ifndef MSIM_RUNTIME_STEPS_H
 #define MSIM_RUNTIME_STEPS_H
@@ -148,6 +149,8 @@ struct step {
     bool alone;        /* of their exchanges: of this one's part, not of what all of them give */
     bool kept;         /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
                         * recomputing: is taken from there. No work stands for that, so no operation asks for it */
+    int pieces;        /* of a product and of its exchange: both are cut into so many; 1: whole */
+    bool leads;        /* the first of two steps in pieces, whose pieces the other one waits for one by one */
     const char *label; /* of the work it belongs to */
     bool exchange;     /* then the label is not looked at, but what is exchanged */
     uint8_t collective, group;
@@ -172,10 +175,12 @@ enum pairing { PAIRING_NONE, PAIRING_AFTER_NEXT, PAIRING_AFTER_PREVIOUS };
 struct bound_op {
     uint32_t first, n;
     enum pairing pairing;
+    int pieces; /* of a pair's two operations; otherwise 0 */
 };
 
 struct binding {
     int vpp;
+    int slices;              /* most pieces of any exchange of the tensor-parallel group, at least 1 */
     struct step_list *lists; /* [vpp][N_PASSES] */
     struct bound_op *ops;    /* [n_ops of the script] */
 };

@@ -7,8 +7,13 @@ struct step *steps_add(struct builder *b, enum step_kind kind, const char *label
 {
     struct step_list *list = b->list;
     list->items = memory_grow(list->items, &list->capacity, list->n_items + 1, sizeof *list->items);
-    list->items[list->n_items] = (struct step){
-        .kind = kind, .layer = b->layer, .ahead = b->ahead, .recompute = b->recompute, .label = label ? label : "", .parts = 1};
+    list->items[list->n_items] = (struct step){.kind = kind,
+                                               .layer = b->layer,
+                                               .ahead = b->ahead,
+                                               .recompute = b->recompute,
+                                               .label = label ? label : "",
+                                               .parts = 1,
+                                               .pieces = 1};
     return &list->items[list->n_items++];
 }
 

@@ -17,7 +17,7 @@
 #include "tests/runtime/toys.h"
 
 /* Heads of 64, and all else small: the emulation runs every thread of every block. */
-static void toy_of(struct toy *toy, enum toy_model model, const char *layout)
+static void toy_of(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
 {
     struct diags diags = {0};
     toy_make(toy, model);
@@ -29,6 +29,7 @@ static void toy_of(struct toy *toy, enum toy_model model, const char *layout)
     toy->model.head_dim = 64;
     toy->job.global_batch = 2;
     ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
+    toy->layout.features |= features;
     toy_complete(toy);
     diags_free(&diags);
 }
@@ -81,7 +82,7 @@ START_TEST(one_rank_equals_the_cpu)
     struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
     struct cuda_comm_options alone = {.n_ranks = 1};
     static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE, TOY_NORMS, TOY_LATENT_GPT, TOY_PREDICTION};
-    toy_of(&toy, models[_i], "mb=1");
+    toy_of(&toy, models[_i], "mb=1", 0);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     open_gpu(0, &device);
@@ -143,18 +144,21 @@ static void remove_folder(const char *folder, int n)
 static const struct {
     enum toy_model model;
     const char *layout;
-} cases_of_ranks[] = {{TOY_GPT, "tp=2,sp=1,mb=1"},
-                      {TOY_GPT, "tp=2,mb=1"},
-                      {TOY_GPT, "pp=2,mb=1,schedule=1f1b"},
-                      {TOY_GPT, "dp=2,zero=0,mb=1"},
-                      {TOY_GPT, "dp=2,zero=1,mb=1"},
-                      {TOY_GPT, "dp=2,zero=3,mb=1"},
-                      {TOY_GPT, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"},
-                      {TOY_LLAMA, "cp=2,zero=1,mb=1"},
-                      {TOY_MIXTURE, "dp=2,ep=2,zero=1,mb=1"},
-                      {TOY_MIXTURE, "tp=2,sp=1,mb=1"},
-                      {TOY_PREDICTION, "tp=2,sp=1,mb=1"},
-                      {TOY_PREDICTION_GPT, "pp=2,mb=1,schedule=1f1b"}};
+    feature_set features;
+} cases_of_ranks[] = {{TOY_GPT, "tp=2,sp=1,mb=1", 0},
+                      {TOY_GPT, "tp=2,sp=1,mb=1", FEATURE_BIT(TP_OVERLAP)},
+                      {TOY_LLAMA, "tp=2,sp=1,mb=1,recompute=full", FEATURE_BIT(TP_OVERLAP)},
+                      {TOY_GPT, "tp=2,mb=1", 0},
+                      {TOY_GPT, "pp=2,mb=1,schedule=1f1b", 0},
+                      {TOY_GPT, "dp=2,zero=0,mb=1", 0},
+                      {TOY_GPT, "dp=2,zero=1,mb=1", 0},
+                      {TOY_GPT, "dp=2,zero=3,mb=1", 0},
+                      {TOY_GPT, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b", 0},
+                      {TOY_LLAMA, "cp=2,zero=1,mb=1", 0},
+                      {TOY_MIXTURE, "dp=2,ep=2,zero=1,mb=1", 0},
+                      {TOY_MIXTURE, "tp=2,sp=1,mb=1", 0},
+                      {TOY_PREDICTION, "tp=2,sp=1,mb=1", 0},
+                      {TOY_PREDICTION_GPT, "pp=2,mb=1,schedule=1f1b", 0}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
 
 START_TEST(ranks_equal_the_cpu)
@@ -167,7 +171,7 @@ START_TEST(ranks_equal_the_cpu)
     char folder[] = "/tmp/msim-emulated-XXXXXX";
     struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f, .gradients = true};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    toy_of(&toy, cases_of_ranks[_i].model, cases_of_ranks[_i].layout);
+    toy_of(&toy, cases_of_ranks[_i].model, cases_of_ranks[_i].layout, cases_of_ranks[_i].features);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     for (int r = 0; r < program.n_ranks; r++) {
@@ -203,7 +207,7 @@ START_TEST(a_rank_alone)
     struct thread_run run;
     struct device *device;
     struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f};
-    toy_of(&toy, TOY_LLAMA, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b");
+    toy_of(&toy, TOY_LLAMA, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b", FEATURE_BIT(TP_OVERLAP));
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     open_gpu(_i, &device);
     ck_assert_msg(run_alone(&program, &toy.setting, &options, _i, device, &run, &diags) == STATUS_OK, "%s",
@@ -226,7 +230,7 @@ START_TEST(a_probe_of_a_job)
     struct probe_result result;
     struct cluster cluster;
     struct cuda_comm_options alone = {.n_ranks = 1};
-    toy_of(&toy, _i ? TOY_MIXTURE : TOY_LLAMA, "mb=1");
+    toy_of(&toy, _i ? TOY_MIXTURE : TOY_LLAMA, "mb=1", 0);
     struct probe_options options = {
         .ranks = 1, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting, .flush_bytes = 1 << 12};
     struct probe_device what = {.name = "emulated", .memory_bytes = 1e9};

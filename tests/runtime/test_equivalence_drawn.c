@@ -64,6 +64,7 @@ static bool draw_toy(uint64_t number, struct toy *toy)
     toy->job.optimizer = OPTIMIZER_SGD; /* what Adam makes of a gradient next to nothing is its rounding */
     toy->job.dropout = random_below(&random, 4) == 0 ? 0.1 : 0;
     toy->cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
+    toy->cluster.gpu.nccl_base_s = ONE_OF(&random, 0, 0, 30, 100) * 1e-9; /* products in four pieces, two, one */
     toy_complete(toy);
     return toy->setting.gpus <= RANKS_MOST && layout_check(&toy->layout, &toy->setting, NULL, 0) == LAYOUT_LEGAL;
 }

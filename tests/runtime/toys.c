@@ -65,6 +65,26 @@ struct layout toy_one_rank(void)
                            .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)};
 }
 
+/* Of products in pieces with their exchanges some take two pieces, some four. */
+static struct gpu toy_gpu(void)
+{
+    struct gpu gpu = {.sms = 1,
+                      .hbm_rate = 1e10,
+                      .hbm_bytes = 1e10,
+                      .nvlink_domain = 64,
+                      .sustained_clock = 1,
+                      .memory = {.bandwidth_fraction = 1},
+                      .attention = {.forward_fraction = 1, .backward_fraction = 1},
+                      .nccl_rate = 2e9,
+                      .nccl_base_s = 3e-8};
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16};
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        gpu.peak_flops[precisions[i]] = 1e11;
+        gpu.gemm[precisions[i]] = (struct gemm_parameters){.peak_fraction = 1, .memory_fraction = 1e6};
+    }
+    return gpu;
+}
+
 void toy_make(struct toy *toy, enum toy_model model)
 {
     static const char *const names[N_TOY_MODELS] = {"gpt",   "llama",  "window",     "mixture",    "mixture-gpt",   "alibi",
@@ -94,10 +114,7 @@ void toy_make(struct toy *toy, enum toy_model model)
     };
     snprintf(toy->model.name, sizeof toy->model.name, "%s", names[model]);
     make_special(&toy->model, model);
-    toy->cluster.gpu.peak_flops[PRECISION_FP32] = 1e11;
-    toy->cluster.gpu.hbm_rate = 1e10;
-    toy->cluster.gpu.hbm_bytes = 1e10;
-    toy->cluster.gpu.nvlink_domain = 64;
+    toy->cluster.gpu = toy_gpu();
     toy->cluster.nodes = 1;
     toy->cluster.gpus_per_node = 64;
     toy->cluster.nvlink_domain = 64;
