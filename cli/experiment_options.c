@@ -11,7 +11,7 @@ static enum status check_override(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
-static const char *const feature_names[] = {
+static const char *const feature_choices[] = {
 #define X(id, name, what) name,
     FEATURES(X)
 #undef X
@@ -69,7 +69,7 @@ const struct option_row experiment_options[] = {
     {.name = "features",
      .argument = "NAME,...",
      .type = OPTION_LIST,
-     .choices = feature_names,
+     .choices = feature_choices,
      .help = "software features between commas, repeatable, or none; without the option those of current training stacks",
      .group = GROUP,
      .key = "job.features"},

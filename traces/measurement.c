@@ -15,13 +15,10 @@
 
 static void warn_unknown_feature(struct measurement_reading *reading, const char *name)
 {
-    const char *names[N_FEATURES];
     for (size_t i = 0; i < reading->n_unknown; i++)
         if (strcmp(reading->unknown_features[i], name) == 0)
             return;
-    for (int i = 0; i < N_FEATURES; i++)
-        names[i] = feature_name((enum feature)i);
-    const char *near = nearest_name(name, names, N_FEATURES);
+    const char *near = nearest_name(name, feature_names, N_FEATURES);
     diag_warning(reading->diags, reading_place(reading, COLUMN_FEATURES), "unknown feature '%.40s' left out%s%s%s", name,
                  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     reading->unknown_features = memory_grow(reading->unknown_features, &reading->unknown_capacity, reading->n_unknown + 1,
@@ -50,17 +47,9 @@ static feature_set read_features(struct measurement_reading *reading)
     return set;
 }
 
-static int read_precision(struct measurement_reading *reading)
-{
-    const char *names[N_PRECISIONS];
-    for (int i = 0; i < N_PRECISIONS; i++)
-        names[i] = precision_name((enum precision)i);
-    return reading_way(reading, COLUMN_PRECISION, names, N_PRECISIONS);
-}
-
 static void read_job(struct measurement_reading *reading, const struct measurement_shape *shape, int zero, struct job *job)
 {
-    int precision = read_precision(reading);
+    int precision = reading_way(reading, COLUMN_PRECISION, precision_names, N_PRECISIONS);
     *job = (struct job){
         .global_batch = reading_whole(reading, COLUMN_GLOBAL_BATCH, 1, MAX_BATCH, 0),
         .seq_len = shape->seq_len,
@@ -79,19 +68,13 @@ static void read_job(struct measurement_reading *reading, const struct measureme
 
 static enum recompute read_recompute(struct measurement_reading *reading)
 {
-    const char *names[N_RECOMPUTES];
-    for (int i = 0; i < N_RECOMPUTES; i++)
-        names[i] = recompute_name((enum recompute)i);
-    int value = reading_way(reading, COLUMN_RECOMPUTE, names, N_RECOMPUTES);
+    int value = reading_way(reading, COLUMN_RECOMPUTE, recompute_names, N_RECOMPUTES);
     return value < 0 ? RECOMPUTE_NONE : (enum recompute)value;
 }
 
 static enum schedule read_schedule(struct measurement_reading *reading, int pp, int vpp)
 {
-    const char *names[N_SCHEDULES];
-    for (int i = 0; i < N_SCHEDULES; i++)
-        names[i] = schedule_name((enum schedule)i);
-    int value = reading_way(reading, COLUMN_SCHEDULE, names, N_SCHEDULES);
+    int value = reading_way(reading, COLUMN_SCHEDULE, schedule_names, N_SCHEDULES);
     if (value >= 0)
         return (enum schedule)value;
     return pp == 1 ? SCHEDULE_NONE : vpp == 1 ? SCHEDULE_1F1B : SCHEDULE_INTERLEAVED;

@@ -47,6 +47,8 @@ enum schedule {
     N_SCHEDULES
 };
 
+/* By enum recompute and enum schedule; NULL after the last. */
+extern const char *const recompute_names[N_RECOMPUTES + 1], *const schedule_names[N_SCHEDULES + 1];
 const char *recompute_name(enum recompute recompute);
 int recompute_parse(const char *name);             /* -1: unknown */
 const char *schedule_name(enum schedule schedule); /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe dualpipe-v */

@@ -3,9 +3,9 @@
 
 #include "model/layout/layout.h"
 
-static const char *const RECOMPUTE_NAMES[N_RECOMPUTES] = {"none", "selective", "full"};
+const char *const recompute_names[N_RECOMPUTES + 1] = {"none", "selective", "full"};
 
-static const char *const SCHEDULE_NAMES[N_SCHEDULES] = {
+const char *const schedule_names[N_SCHEDULES + 1] = {
     [SCHEDULE_NONE] = "none",
     [SCHEDULE_GPIPE] = "gpipe",
     [SCHEDULE_1F1B] = "1f1b",
@@ -39,22 +39,22 @@ static int find_name(const char *const *names, int n, const char *name)
 
 const char *recompute_name(enum recompute recompute)
 {
-    return RECOMPUTE_NAMES[recompute];
+    return recompute_names[recompute];
 }
 
 int recompute_parse(const char *name)
 {
-    return find_name(RECOMPUTE_NAMES, N_RECOMPUTES, name);
+    return find_name(recompute_names, N_RECOMPUTES, name);
 }
 
 const char *schedule_name(enum schedule schedule)
 {
-    return SCHEDULE_NAMES[schedule];
+    return schedule_names[schedule];
 }
 
 int schedule_parse(const char *name)
 {
-    return find_name(SCHEDULE_NAMES, N_SCHEDULES, name);
+    return find_name(schedule_names, N_SCHEDULES, name);
 }
 
 const char *group_kind_name(enum group_kind kind)

@@ -36,12 +36,10 @@ static void report_unknown_key(const char *key, struct diags *diags)
         "tp",        "cp",       "pp", "vpp", "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
         "recompute", "schedule",
     };
-    const char *near = nearest_name(key, known, sizeof known / sizeof known[0]);
-    if (near)
-        diag_error(diags, NOWHERE, "layout: unknown key '%s'; did you mean '%s'?", key, near);
-    else
-        diag_error(diags, NOWHERE,
-                   "layout: unknown key '%s'; known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule", key);
+    char hint[96];
+    diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key,
+               name_hint(key, known, sizeof known / sizeof known[0],
+                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule", hint, sizeof hint));
 }
 
 static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
@@ -88,20 +86,14 @@ static int parse_word(const char *key, const char *value, const char *const *wor
 
 static void parse_recompute(const char *value, struct layout *layout, struct diags *diags)
 {
-    const char *words[N_RECOMPUTES];
-    for (int i = 0; i < N_RECOMPUTES; i++)
-        words[i] = recompute_name((enum recompute)i);
-    int found = parse_word("recompute", value, words, N_RECOMPUTES, diags);
+    int found = parse_word("recompute", value, recompute_names, N_RECOMPUTES, diags);
     if (found >= 0)
         layout->recompute = (enum recompute)found;
 }
 
 static void parse_schedule(const char *value, struct layout *layout, struct diags *diags)
 {
-    const char *words[N_SCHEDULES];
-    for (int i = 0; i < N_SCHEDULES; i++)
-        words[i] = schedule_name((enum schedule)i);
-    int found = parse_word("schedule", value, words, N_SCHEDULES, diags);
+    int found = parse_word("schedule", value, schedule_names, N_SCHEDULES, diags);
     if (found >= 0)
         layout->schedule = (enum schedule)found;
 }

@@ -68,15 +68,11 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
     const char *names[N_SPACE_DIMENSIONS];
     for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
         names[i] = dimension_rows[i].name;
-    char text[32];
+    char text[32], hint[96];
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
-    const char *near = nearest_name(text, names, N_SPACE_DIMENSIONS);
-    if (near != NULL)
-        diag_error(diags, at, "no dimension of a layout is called '%s'; did you mean '%s'?", text, near);
-    else
-        diag_error(diags, at,
-                   "no dimension of a layout is called '%s'; there are tp cp pp vpp dp ep etp mb schedule recompute zero sp",
-                   text);
+    diag_error(diags, at, "no dimension of a layout is called '%s'; %s", text,
+               name_hint(text, names, N_SPACE_DIMENSIONS, "there are tp cp pp vpp dp ep etp mb schedule recompute zero sp", hint,
+                         sizeof hint));
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */

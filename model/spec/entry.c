@@ -59,16 +59,13 @@ char *entry_catalog_file(enum catalog_kind kind, const char *name)
 
 static void report_unknown(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
 {
-    char **names;
+    char **names, hint[NAME_SIZE + 32];
     size_t n;
     if (catalog_names(kind, &names, &n, diags) != STATUS_OK)
         return;
-    const char *near = nearest_name(value->text, (const char *const *)names, n);
-    if (near)
-        diag_error(diags, value->at, "unknown %s '%.60s'; did you mean '%s'?", kinds[kind].one, value->text, near);
-    else
-        diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
-                   kinds[kind].one, value->text);
+    diag_error(diags, value->at, "unknown %s '%.60s'; %s", kinds[kind].one, value->text,
+               name_hint(value->text, (const char *const *)names, n,
+                         "`msim catalog` lists them, and a file is named with its .yaml or .json", hint, sizeof hint));
     names_free(names);
 }
 

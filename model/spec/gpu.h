@@ -12,6 +12,7 @@
 
 enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8, PRECISION_MXFP8, PRECISION_NVFP4, N_PRECISIONS };
 
+extern const char *const precision_names[N_PRECISIONS + 1]; /* by enum precision; NULL after the last, here and below */
 const char *precision_name(enum precision precision);
 int precision_parse(const char *name); /* -1: unknown */
 

@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name, *purpose;
-} features[N_FEATURES] = {
-#define X(id, name, what) [FEATURE_##id] = {name, what},
+const char *const feature_names[N_FEATURES + 1] = {
+#define X(id, name, what) [FEATURE_##id] = name,
     FEATURES(X)
 #undef X
 };
@@ -19,18 +17,13 @@ feature_set features_usual(const struct gpu *gpu)
 
 const char *feature_name(enum feature feature)
 {
-    return features[feature].name;
-}
-
-const char *feature_purpose(enum feature feature)
-{
-    return features[feature].purpose;
+    return feature_names[feature];
 }
 
 int feature_parse(const char *name)
 {
     for (int i = 0; i < N_FEATURES; i++)
-        if (strcmp(name, features[i].name) == 0)
+        if (strcmp(name, feature_names[i]) == 0)
             return i;
     return -1;
 }

@@ -57,8 +57,8 @@ typedef uint32_t feature_set;
 /* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
 feature_set features_usual(const struct gpu *gpu);
 
+extern const char *const feature_names[N_FEATURES + 1]; /* by enum feature; NULL after the last */
 const char *feature_name(enum feature feature);
-const char *feature_purpose(enum feature feature);
 int feature_parse(const char *name); /* -1: unknown */
 
 struct job {

@@ -4,15 +4,6 @@
 #include <string.h>
 
 /* How the job and the faults are written. */
-static const char *const precisions[] = {
-    [PRECISION_FP32] = "fp32",
-    [PRECISION_BF16] = "bf16",
-    [PRECISION_FP16] = "fp16",
-    [PRECISION_FP8] = "fp8",
-    [PRECISION_MXFP8] = "mxfp8",
-    [PRECISION_NVFP4] = "nvfp4",
-    NULL,
-};
 static const char *const optimizers[] = {[OPTIMIZER_ADAM] = "adam", [OPTIMIZER_LAMB] = "lamb", [OPTIMIZER_SGD] = "sgd", NULL};
 
 static void read_feature(const struct yaml_node *value, feature_set *features, struct diags *diags)
@@ -28,15 +19,10 @@ static void read_feature(const struct yaml_node *value, feature_set *features, s
         *features |= (feature_set)1 << feature;
         return;
     }
-    const char *names[N_FEATURES];
-    for (int i = 0; i < N_FEATURES; i++)
-        names[i] = feature_name((enum feature)i);
-    const char *near = nearest_name(value->text, names, N_FEATURES);
-    if (near)
-        diag_error(diags, value->at, "features: unknown '%.40s'; did you mean '%s'?", value->text, near);
-    else
-        diag_error(diags, value->at, "features: unknown '%.40s'; for example flash_attention2, tp_overlap, dp_overlap",
-                   value->text);
+    char hint[96];
+    diag_error(diags, value->at, "features: unknown '%.40s'; %s", value->text,
+               name_hint(value->text, feature_names, N_FEATURES, "for example flash_attention2, tp_overlap, dp_overlap", hint,
+                         sizeof hint));
 }
 
 /* A sequence of names, or one text with commas or semicolons between them (as measurement tables write it). The word none stands
@@ -77,8 +63,8 @@ static json_t *write_features(const struct field *row, const void *at)
 static const struct field job_rows[] = {
     INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
     INTEGER("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
-    CHOICE("precision", struct job, precision, precisions, "bf16", "of the matrix multiplications"),
-    CHOICE("gradient_precision", struct job, gradient_precision, precisions, "fp32", "of the reduction between replicas"),
+    CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
+    CHOICE("gradient_precision", struct job, gradient_precision, precision_names, "fp32", "of the reduction between replicas"),
     CHOICE("optimizer", struct job, optimizer, optimizers, "adam", "decides the optimizer's state and work"),
     CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),

@@ -165,15 +165,11 @@ static void value_read(struct reader *r, enum key key, char *text)
 
 static void key_unknown(struct reader *r, const char *key)
 {
-    const char *near = nearest_name(key, keys, N_KEYS);
+    static const char words[] = "words are hosts gpus nics ports tors planes tor agg aggs core nvlink pcie pcie_switches sockets "
+                                "affinity latency, each followed by a colon and a value";
+    char hint[sizeof words];
 
-    if (near != NULL)
-        diag_error(r->diags, r->at, "fabric: there is no '%s'; did you mean '%s'?", key, near);
-    else
-        diag_error(r->diags, r->at,
-                   "fabric: there is no '%s'; words are hosts gpus nics ports tors planes tor agg aggs core nvlink "
-                   "pcie pcie_switches sockets affinity latency, each followed by a colon and a value",
-                   key);
+    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key, name_hint(key, keys, N_KEYS, words, hint, sizeof hint));
 }
 
 static void word_read(struct reader *r, const char *text, size_t length)
