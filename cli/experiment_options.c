@@ -11,6 +11,14 @@ static enum status check_override(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
+static enum status check_gpu(const char *text, char *why, size_t size)
+{
+    if (text[strspn(text, "0123456789")])
+        return STATUS_OK;
+    snprintf(why, size, "'%.20s' is no GPU; how many are used says --gpus %.20s", text, text);
+    return STATUS_BAD_INPUT;
+}
+
 static const char *const feature_choices[] = {
 #define X(id, name, what) name,
     FEATURES(X)
@@ -35,7 +43,8 @@ const struct option_row experiment_options[] = {
      .argument = "NAME|FILE",
      .type = OPTION_TEXT,
      .help = "a single node of this GPU, when no cluster is given",
-     .group = GROUP},
+     .group = GROUP,
+     .check = check_gpu},
     {.name = "gpus",
      .argument = "N",
      .type = OPTION_COUNT,

@@ -168,6 +168,16 @@ static int list_begun(const struct invocation *call, const char *name, char *lis
     return n;
 }
 
+/* The experiment's key that an unknown option of this name means and no option sets; NULL: none. */
+static const char *key_without_option(const struct invocation *call, const char *name, char *buffer, size_t size)
+{
+    const char *path = call->command->experiment ? experiment_key_path(name, buffer, size) : NULL;
+    for (int i = 0; path && i < call->n_values; i++)
+        if (call->values[i].row->key && strcmp(call->values[i].row->key, path) == 0)
+            return NULL;
+    return path;
+}
+
 /* Why getopt refused this long option: its name without value. */
 static void explain_long(struct invocation *call, const char *name, bool has_value)
 {
@@ -180,13 +190,16 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
         if (strcmp(names[i], name) == 0 || (n_begun == 1 && strncmp(names[i], name, strlen(name)) == 0))
             row = call->values[i].row;
     }
-    const char *near = nearest_name(name, names, n);
+    char path[96];
+    const char *near = nearest_name(name, names, n), *key = key_without_option(call, name, path, sizeof path);
     if (row && row->argument && !has_value)
         diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
     else if (row && has_value)
         diag_error(&call->diags, (struct place){0}, "--%s takes no value", row->name);
     else if (n_begun > 1)
         diag_error(&call->diags, (struct place){0}, "'--%s' can mean %s; write it out", name, begun);
+    else if (key)
+        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; write --set %s=VALUE", name, key);
     else if (near)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
     else

@@ -273,6 +273,15 @@ static const char *name_begun(const char *text, const char *const *names, size_t
     return best;
 }
 
+/* Of two names as near to a text, is `name` the likelier? Slips are rarer in the first letters, and most keep the length. */
+static bool likelier(const char *text, const char *name, const char *best)
+{
+    size_t shared = common_prefix(text, name), best_shared = common_prefix(text, best), length = strlen(text);
+    if (shared != best_shared)
+        return shared > best_shared;
+    return strlen(name) == length && strlen(best) != length;
+}
+
 const char *nearest_name(const char *text, const char *const *names, size_t n_names)
 {
     const char *best = NULL;
@@ -280,8 +289,8 @@ const char *nearest_name(const char *text, const char *const *names, size_t n_na
     for (size_t i = 0; i < n_names; i++) {
         int distance = edit_distance(text, names[i]);
         bool closer = distance < best_distance;
-        if (!closer && best && distance == best_distance) /* slips are rarer in the first letters */
-            closer = common_prefix(text, names[i]) > common_prefix(text, best);
+        if (!closer && best && distance == best_distance)
+            closer = likelier(text, names[i], best);
         if (closer) {
             best_distance = distance;
             best = names[i];

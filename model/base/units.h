@@ -67,7 +67,7 @@ char *quantity_format(double value, enum dimension dimension, char *buffer, size
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
 /* The nearest of n names within an edit distance that makes it a likely slip, or else the shortest that begins with the text, or
- * NULL. Of equally near ones the first with the longest common beginning. */
+ * NULL. Of equally near ones the first with the longest common beginning, and of these the first of the text's length. */
 const char *nearest_name(const char *text, const char *const *names, size_t n_names);
 /* "did you mean 'x'?" where a name is near, `otherwise` where none is. Returns buffer. */
 const char *name_hint(const char *text, const char *const *names, size_t n_names, const char *otherwise, char *buffer,

@@ -310,6 +310,26 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
     return status;
 }
 
+const char *experiment_key_path(const char *word, char *buffer, size_t size)
+{
+    static const struct {
+        const char *name;
+        const struct schema *schema;
+    } parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
+    char key[64];
+    snprintf(key, sizeof key, "%s", word);
+    for (char *p = key; *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *meant = parts[i].schema == &layout_schema ? layout_request_key(key) : key;
+        if (schema_find(parts[i].schema, meant)) {
+            snprintf(buffer, size, "%s.%s", parts[i].name, meant);
+            return buffer;
+        }
+    }
+    return NULL;
+}
+
 static json_t *write_faults(const struct faults_request *faults)
 {
     json_t *mapping = schema_write(&faults_schema, faults);

@@ -66,6 +66,10 @@ MUST_CHECK enum status experiment_load(const struct experiment_flags *flags, str
 MUST_CHECK enum status experiment_parse_text(const char *name, const char *bytes, size_t n, struct experiment *experiment,
                                              struct diags *diags);
 
+/* The path of the key that a word means: "job.optimizer" for "optimizer", "layout.micro_batch" for "mb"; dashes are underscores.
+ * Returns buffer, NULL where no part has such a key. */
+const char *experiment_key_path(const char *word, char *buffer, size_t size);
+
 /* The effective configuration as one JSON text (what result files hold); caller frees. It is itself an
  * experiment file: loading it gives this experiment again. */
 char *experiment_to_json(const struct experiment *experiment);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/spec/schema.h"
+#include "model/spec/schemas.h"
 
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
@@ -33,7 +33,7 @@ static const struct field rows[] = {
     CHOICE("recompute", struct layout_keys, recompute, recomputes, UNSET, "activations computed again"),
     CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
 };
-static const struct schema layout_schema = SCHEMA("layout", rows);
+const struct schema layout_schema = SCHEMA("layout", rows);
 
 static const struct {
     const char *written, *meant;

@@ -10,6 +10,7 @@ extern const struct schema gpu_schema;         /* struct gpu */
 extern const struct schema transformer_schema; /* struct transformer */
 extern const struct schema cluster_schema;     /* struct cluster */
 extern const struct schema job_schema;         /* struct job */
+extern const struct schema layout_schema;      /* the keys of a layout, checked one by one: layout_request.h */
 extern const struct schema faults_schema;      /* struct faults_request */
 
 #endif
