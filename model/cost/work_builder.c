@@ -41,7 +41,15 @@ void builder_memory(struct layer_builder *b, enum work_class class, enum memory_
     builder_append(b, work_add(b->table, work));
 }
 
-struct work_gemm builder_gemm(int64_t tokens, int64_t in, int64_t out, enum pass pass, enum precision precision)
+/* Bytes an element of a weight's gradient: written in half precision where a kernel of its own adds it to the sum (see
+ * accumulation), else added to an fp32 sum by the product itself, which reads and writes it. */
+static double gradient_bytes(const struct layer_builder *b)
+{
+    return work_is_current(b->layout) ? 4 + 4 : 2;
+}
+
+struct work_gemm builder_gemm(const struct layer_builder *b, int64_t tokens, int64_t in, int64_t out, enum pass pass,
+                              enum precision precision)
 {
     struct work_gemm gemm = {.m = tokens, .n = out, .k = in, .count = 1, .precision = precision, .output_bytes = 2};
     if (pass == PASS_BACKWARD_INPUT) {
@@ -51,7 +59,7 @@ struct work_gemm builder_gemm(int64_t tokens, int64_t in, int64_t out, enum pass
         gemm.m = out;
         gemm.n = in;
         gemm.k = tokens;
-        gemm.output_bytes = 8;
+        gemm.output_bytes = gradient_bytes(b);
     }
     return gemm;
 }
@@ -61,7 +69,7 @@ int32_t builder_linear(struct layer_builder *b, enum work_class class, const cha
 {
     int64_t t = (int64_t)tokens;
     bool head = class == CLASS_HEAD; /* the logits stay in bf16 under every recipe */
-    struct work_gemm gemm = builder_gemm(t, in, out, pass, head ? PRECISION_BF16 : b->job->precision);
+    struct work_gemm gemm = builder_gemm(b, t, in, out, pass, head ? PRECISION_BF16 : b->job->precision);
     struct work work = {.kind = WORK_GEMM,
                         .class = compute_class(b, class),
                         .label = label,

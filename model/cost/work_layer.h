@@ -58,8 +58,9 @@ void prediction_backward(struct layer_builder *b, bool input, bool weight);
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, enum memory_kernel kernel, const char *label, double bytes,
                     int kernels);
-/* The product behind a linear layer y[tokens, out] = x[tokens, in] in one pass; a weight gradient is added to its fp32 buffer. */
-struct work_gemm builder_gemm(int64_t tokens, int64_t in, int64_t out, enum pass pass, enum precision precision);
+/* The product behind a linear layer y[tokens, out] = x[tokens, in] in one pass. */
+struct work_gemm builder_gemm(const struct layer_builder *b, int64_t tokens, int64_t in, int64_t out, enum pass pass,
+                              enum precision precision);
 /* Linear layer y[T, out] = x[T, in]; forward, input gradient, weight gradient. Returns the work without appending it. */
 int32_t builder_linear(struct layer_builder *b, enum work_class class, const char *label, double tokens, int64_t in, int64_t out,
                        enum pass pass);

@@ -31,7 +31,7 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
                          enum pass pass)
 {
     int64_t each = e->rows / e->local > 0 ? e->rows / e->local : 1;
-    struct work_gemm gemm = builder_gemm(each, in, out, pass, b->job->precision);
+    struct work_gemm gemm = builder_gemm(b, each, in, out, pass, b->job->precision);
     gemm.count = e->local;
     gemm.apart = true;
     struct work work = {.kind = WORK_GEMM,
