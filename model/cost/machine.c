@@ -271,9 +271,7 @@ static double launches(const struct work_table *table, const struct work *work)
     return sum * work->sequence.repeat;
 }
 
-/* What a work takes beyond the device's own time because the host enqueues it. Neither is even: where the two are about equal the
- * device starves in some places and runs behind in others, so they combine as a third-power mean rather than a maximum. */
-static double starved_seconds(double host_s, double device_s)
+double starved_seconds(double host_s, double device_s)
 {
     return cbrt(device_s * device_s * device_s + host_s * host_s * host_s) - device_s;
 }
@@ -283,6 +281,12 @@ static double host_seconds(const struct machine *machine, const struct work_tabl
 {
     double weight = forward ? PYTHON_FACTOR : 1;
     return work->sequence.host_paced ? weight * launches(table, work) * machine->cluster->gpu.host_launch_s : 0;
+}
+
+double work_host_seconds(const struct machine *machine, const struct work_table *table, int32_t id)
+{
+    const struct work *work = work_at(table, id);
+    return work->kind == WORK_SEQUENCE ? host_seconds(machine, table, work, work->sequence.host_forward) : 0;
 }
 
 double pause_seconds(const struct cluster *cluster, int hosts, double layers)

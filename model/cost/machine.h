@@ -77,6 +77,16 @@ struct work_parts work_parts_of(const struct machine *machine, const struct work
  * stands in as many slices on each rank, so that a piece is a stretch of the whole; see runtime/rank.h. */
 int work_slices(const struct machine *machine, const struct work_table *table);
 
+/*
+ * The host. A pass's kernels are enqueued one by one while the device works on those before. What the pass takes beyond the
+ * device's own time for that: neither is even, so where the two are about equal the device starves in places and runs behind in
+ * others, and they combine as a third-power mean rather than a maximum. The host runs ahead within a pass, so it is the pass that
+ * starves, not each of its layers: a long kernel (the head's) is time to enqueue the layers beside it.
+ */
+double starved_seconds(double host_s, double device_s);
+/* What the host takes to enqueue a pass; 0 of what it does not pace. */
+double work_host_seconds(const struct machine *machine, const struct work_table *table, int32_t work);
+
 /* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PAIRED; the two passes' shares add up
  * to the pair: max(c1 + c2, e1 + e2, c1 + e1, c2 + e2) of what they compute and exchange). */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);

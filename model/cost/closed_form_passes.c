@@ -1,0 +1,352 @@
+#include "model/cost/closed_form_passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "model/cost/machine.h"
+
+enum { FIRST_SLOTS = 256, N_LAYER_KINDS = 4 /* mixture or not, windowed or not */ };
+
+/* --- the cache */
+
+void pass_cache_init(struct pass_cache *cache)
+{
+    *cache = (struct pass_cache){.n_slots = FIRST_SLOTS};
+    cache->slots = memory_new(cache->n_slots, sizeof *cache->slots);
+}
+
+void pass_cache_free(struct pass_cache *cache)
+{
+    free(cache->slots);
+    *cache = (struct pass_cache){0};
+}
+
+/* Features that change a pass; the others change only how passes are put together. */
+#define PASS_FEATURES                                                                                                            \
+    (~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(ASYNC_DATA) |           \
+       FEATURE_BIT(EP_OVERLAP)))
+
+static struct pass_key key_of(const struct layout *l, const struct job *job)
+{
+    return (struct pass_key){
+        .tp = l->tp,
+        .cp = l->cp,
+        .ep = l->ep,
+        .micro_batch = l->micro_batch,
+        .recompute = l->recompute,
+        .by_need = layout_recomputes_by_need(l),
+        .sequence_parallel = l->sequence_parallel,
+        .expert_tp = layout_expert_tp(l),
+        .accumulates = layout_micro_batches(l, job) > 1,
+        .features = l->features & PASS_FEATURES,
+    };
+}
+
+static size_t key_hash(const struct pass_key *k)
+{
+    const int fields[] = {
+        k->tp,        k->cp,          k->ep,           k->micro_batch, k->recompute, k->by_need, k->sequence_parallel,
+        k->expert_tp, k->accumulates, (int)k->features};
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
+    return (size_t)(h ^ (h >> 32));
+}
+
+static bool key_equal(const struct pass_key *a, const struct pass_key *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
+           a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
+           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->features == b->features;
+}
+
+static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const struct pass_key *key)
+{
+    size_t i = key_hash(key) % n;
+    while (slots[i].used && !key_equal(&slots[i].key, key))
+        i = (i + 1) % n;
+    return &slots[i];
+}
+
+static void slots_grow(struct pass_cache *cache)
+{
+    size_t n = cache->n_slots * 2;
+    struct pass_costs *bigger = memory_new(n, sizeof *bigger);
+    for (size_t i = 0; i < cache->n_slots; i++)
+        if (cache->slots[i].used)
+            *slot_of(bigger, n, &cache->slots[i].key) = cache->slots[i];
+    free(cache->slots);
+    cache->slots = bigger;
+    cache->n_slots = n;
+}
+
+/* --- parts */
+
+/* What parts are costed with. */
+struct costing {
+    const struct setting *setting;
+    struct machine machine;
+    struct work_table table;
+};
+
+/* Spans that pass costs need, without those of dimensions the key leaves open; pauses are counted with the pipeline. */
+static struct costing costing_of(const struct setting *setting, const struct layout *layout)
+{
+    struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
+    machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
+    machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
+    machine_set_pace(&machine, setting, setting->gpus);
+    return (struct costing){.setting = setting, .machine = machine};
+}
+
+static struct part part_of(struct costing *costing, enum pass pass, struct layer_range range, bool embedding, bool head)
+{
+    struct part part = {0};
+    struct work_table *table = &costing->table;
+    int32_t id = work_add_pass(table, costing->machine.layout, costing->setting, pass, range, embedding, head);
+    part.host_s = work_host_seconds(&costing->machine, table, id);
+    table->items[id].sequence.host_paced = false;
+    work_cost_by_class(&costing->machine, table, id, &part.device);
+    part.device_s = cost_by_class_total(&part.device);
+    return part;
+}
+
+static void part_add(struct part *sum, const struct part *part, double times)
+{
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        sum->device.s[i] += times * part->device.s[i];
+    sum->device_s += times * part->device_s;
+    sum->host_s += times * part->host_s;
+}
+
+/* Layers of one kind: how many there are, how many behind the leading dense ones, and one of them. */
+struct layer_kinds {
+    int all[N_LAYER_KINDS], late[N_LAYER_KINDS], one[N_LAYER_KINDS];
+    int n_all, n_late;
+};
+
+static struct layer_kinds kinds_of(const struct transformer *model)
+{
+    struct layer_kinds kinds = {.n_all = model->layers};
+    int dense = model->moe.experts > 0 && model->moe.first_dense_layers < model->layers ? model->moe.first_dense_layers : 0;
+    for (int i = 0; i < model->layers; i++) {
+        int kind = 2 * layer_is_mixture(model, i) + layer_is_windowed(model, i);
+        kinds.all[kind]++;
+        kinds.late[kind] += i >= dense;
+        kinds.one[kind] = i;
+    }
+    kinds.n_late = model->layers - dense;
+    return kinds;
+}
+
+static void costs_fill(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    static const struct layer_range none = {0, 0};
+    struct costing costing = costing_of(setting, layout);
+    struct layer_kinds kinds = kinds_of(setting->model);
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        struct part *parts = costs->parts[pass];
+        for (int kind = 0; kind < N_LAYER_KINDS; kind++) {
+            if (kinds.all[kind] == 0)
+                continue;
+            struct part layer = part_of(&costing, (enum pass)pass, (struct layer_range){kinds.one[kind], 1}, false, false);
+            part_add(&parts[PART_MEAN_LAYER], &layer, (double)kinds.all[kind] / kinds.n_all);
+            part_add(&parts[PART_LAYER], &layer, (double)kinds.late[kind] / kinds.n_late);
+        }
+        parts[PART_EMBEDDING] = part_of(&costing, (enum pass)pass, none, true, false);
+        parts[PART_HEAD] = part_of(&costing, (enum pass)pass, none, false, true);
+    }
+    work_table_free(&costing.table);
+}
+
+void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (costs->pairs_known)
+        return;
+    struct costing costing = costing_of(setting, layout);
+    int layers = setting->model->layers;
+    struct layer_range all = {0, layers};
+    int32_t passes[2];
+    for (int i = 0; i < 2; i++)
+        passes[i] = work_add_pass(&costing.table, layout, setting, i ? PASS_BACKWARD : PASS_FORWARD, all, false, false);
+    for (int i = 0; i < 2; i++)
+        work_cost_by_class(&costing.machine, &costing.table, work_add_paired(&costing.table, passes[i], passes[i], passes[!i]),
+                           &costs->layer_pair);
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        costs->layer_pair.s[i] /= layers;
+    costs->pair_s = cost_by_class_total(&costs->layer_pair);
+    costs->pairs_known = true;
+    work_table_free(&costing.table);
+}
+
+struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
+{
+    struct pass_key key = key_of(layout, setting->job);
+    struct pass_costs *slot = slot_of(cache->slots, cache->n_slots, &key);
+    if (slot->used)
+        return slot;
+    if (++cache->n_used * 2 > cache->n_slots) {
+        slots_grow(cache);
+        slot = slot_of(cache->slots, cache->n_slots, &key);
+    }
+    *slot = (struct pass_costs){.key = key, .used = true};
+    costs_fill(slot, setting, layout);
+    return slot;
+}
+
+/* --- passes */
+
+double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
+                    bool head)
+{
+    const struct part *parts = costs->parts[pass];
+    double device = layers * parts[layer].device_s, host = layers * parts[layer].host_s;
+    if (embedding)
+        device += parts[PART_EMBEDDING].device_s, host += parts[PART_EMBEDDING].host_s;
+    if (head)
+        device += parts[PART_HEAD].device_s, host += parts[PART_HEAD].host_s;
+    return host > 0 ? device + starved_seconds(host, device) : device;
+}
+
+/* --- stages */
+
+static int layers_at(const struct layout *l, const struct transformer *model, int virtual_stage)
+{
+    return layout_layers(l, model, virtual_stage).count;
+}
+
+/* Of stages of one chunk. The fullest is next to an end, or one of two. */
+static int largest_whole_stage(const struct layout *l, const struct transformer *model)
+{
+    const int candidates[] = {0, 1, l->pp - 2};
+    int most = 0;
+    for (int i = 0; i < 3; i++) {
+        int count = layers_at(l, model, candidates[i]);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* DualPipe: a stage holds a virtual stage and its mirror image, each for half of the micro-batches. */
+static double largest_mirrored_stage(const struct layout *l, const struct transformer *model)
+{
+    double most = 0;
+    for (int stage = 0; 2 * stage < l->pp; stage++)
+        most = fmax(most, (layers_at(l, model, stage) + layers_at(l, model, l->pp - 1 - stage)) / 2.0);
+    return most;
+}
+
+/* Layers of the stage that has most, ends counted by their time. */
+static double largest_stage_layers(const struct layout *l, const struct transformer *model)
+{
+    int layers = model->layers + model->mtp_layers; /* the latter take layers' places */
+    int v = l->pp * l->vpp;
+    if (l->vpp == 1)
+        return largest_whole_stage(l, model);
+    if (l->schedule == SCHEDULE_DUALPIPE)
+        return largest_mirrored_stage(l, model);
+    if (layers % v && (layers + 2) % v == 0)
+        return (layers + 2) / l->pp;
+    return (layers + l->pp - 1) / l->pp;
+}
+
+/* Layers of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
+ * micro-batch's that meets this one. */
+static int other_layers(const struct layout *l, const struct transformer *model, int end)
+{
+    int stage = layout_stage_of(l, end), layers = 0;
+    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
+        int v = layout_virtual_stage(l, stage, chunk);
+        layers += v == end ? 0 : layers_at(l, model, v);
+    }
+    return layers;
+}
+
+/*
+ * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
+ * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
+ * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Where chunks differ by
+ * a layer each turn takes what the fullest pair of it does.
+ */
+static double lockstep_seconds(const struct pass_costs *costs, const struct transformer *model, const struct layout *l)
+{
+    int p = l->pp, v = l->vpp, turns = p * v, light = layers_at(l, model, 0), last = layers_at(l, model, turns - 1);
+    int start = turns - 1 - (model->layers + model->mtp_layers - light * turns); /* where the heavier chunks begin */
+    double one[N_PASSES], head[N_PASSES], seconds = 0;
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        one[pass] = pass_seconds(costs, (enum pass)pass, PART_LAYER, 1, false, false);
+        head[pass] = pass_seconds(costs, (enum pass)pass, PART_LAYER, last, false, true);
+    }
+    for (int t = 0; t < turns; t++) {
+        double longest = 0;
+        for (int r = 0; r < p; r++) {
+            int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
+            const int at[] = {[PASS_FORWARD] = i / p * p + r, [PASS_BACKWARD] = (v - 1 - j / p) * p + r};
+            double pair = 0;
+            for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+                pair += at[pass] == turns - 1 ? head[pass] : (light + (at[pass] >= start)) * one[pass];
+            longest = fmax(longest, pair);
+        }
+        seconds += longest;
+    }
+    return seconds / p;
+}
+
+static void interleaved_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                                   const struct layout *l)
+{
+    int layers = model->layers + model->mtp_layers, parts = l->pp * l->vpp;
+    bool even = layers % parts == 0 || (layers + 2) % parts == 0;
+    t->fill_chunks = even ? l->pp - 1 : layout_layers(l, model, l->pp - 1).first / (t->fullest / l->vpp);
+    t->lockstep = even ? 0 : lockstep_seconds(costs, model, l);
+}
+
+static void stage_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                             const struct layout *l)
+{
+    int last = layout_virtual_stages(l) - 1;
+    int at_first = layers_at(l, model, 0), at_last = layers_at(l, model, last);
+    int beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
+    bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
+    t->fullest = largest_stage_layers(l, model);
+    t->head_layers = at_last + beside_last;
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        enum pass p = (enum pass)pass;
+        double layer = pass_seconds(costs, p, PART_LAYER, 1, false, false);
+        double embedding = pass_seconds(costs, p, PART_LAYER, at_first, true, false);
+        double head = pass_seconds(costs, p, PART_LAYER, at_last, false, true);
+        t->inner.s[p] = t->fullest * layer;
+        t->head.s[p] = head + (folded ? embedding : beside_last * layer);
+        t->first.s[p] = folded ? t->head.s[p] : embedding + beside_first * layer;
+        t->sum.s[p] = embedding + head - (at_first + at_last) * layer +
+                      pass_seconds(costs, p, PART_MEAN_LAYER, model->layers, false, false);
+        t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
+    }
+    if (l->schedule == SCHEDULE_INTERLEAVED)
+        interleaved_times_fill(t, costs, model, l);
+}
+
+/* A pipeline of one stage is its own first and last. */
+static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model)
+{
+    t->fullest = t->head_layers = model->layers;
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, model->layers, true, true);
+        t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
+    }
+}
+
+const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    struct stage_times *t = &costs->stages;
+    if (t->pp == layout->pp && t->vpp == layout->vpp && t->schedule == (int)layout->schedule)
+        return t;
+    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .schedule = (int)layout->schedule};
+    if (layout->pp == 1)
+        only_stage_fill(t, costs, setting->model);
+    else
+        stage_times_fill(t, costs, setting->model, layout);
+    return t;
+}

@@ -1,0 +1,78 @@
+/*
+ * closed_form_passes.h - what passes take, for the closed form (private to it).
+ *
+ * A pass of a virtual stage is layers, and at the ends the embedding or the head. Each of these has a time of the device and a
+ * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
+ * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
+ * micro-batch or more, features) and put together for any division of the layers.
+ *
+ * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
+ * chunks, V virtual stages (layout_virtual_stages).
+ */
+#ifndef MSIM_MODEL_COST_CLOSED_FORM_PASSES_H
+#define MSIM_MODEL_COST_CLOSED_FORM_PASSES_H
+
+#include "model/cost/cost.h"
+#include "model/cost/work.h"
+
+/* Seconds of one pass of one micro-batch. */
+struct part {
+    struct cost_by_class device;
+    double device_s; /* its total */
+    double host_s;   /* to enqueue it */
+};
+
+/* What a pass is made of. Layers are means over the model's: over all of them, and over those behind the dense ones that a
+ * mixture begins with, which is what every stage but the first has. */
+enum pass_part { PART_MEAN_LAYER, PART_LAYER, PART_EMBEDDING, PART_HEAD, N_PASS_PARTS };
+
+struct pass_times {
+    double s[N_PASSES]; /* by enum pass */
+};
+
+/* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
+struct stage_times {
+    int pp, vpp, schedule; /* whose: the memo's key */
+    double fullest;        /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
+    double head_layers;    /* of the stage with the head, its other chunks included */
+    struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
+    struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
+    struct pass_times chunk;              /* a chunk of the fullest stage */
+    double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
+    double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
+};
+
+struct pass_key {
+    int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
+    int accumulates; /* more than one micro-batch: gradients are added up */
+    feature_set features;
+};
+
+struct pass_costs {
+    struct pass_key key;
+    bool used;
+    struct part parts[N_PASSES][N_PASS_PARTS];
+    bool pairs_known;
+    struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
+    double pair_s;                   /* its total */
+    struct stage_times stages;       /* asked for last; pp 0: none */
+};
+
+struct pass_cache {
+    struct pass_costs *slots; /* open addressing */
+    size_t n_slots, n_used;
+};
+void pass_cache_init(struct pass_cache *cache);
+void pass_cache_free(struct pass_cache *cache);
+
+/* The passes of a layout; costed when first asked for. Valid until the next call. */
+struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout);
+/* Fills in what pairs of a forward and a backward pass take. */
+void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+
+/* A pass of so many layers (of kind `layer`), with or without an end. */
+double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
+                    bool head);
+const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+
+#endif

@@ -1,0 +1,223 @@
+#include "model/cost/closed_form_schedule.h"
+
+#include <math.h>
+
+/* What schedules are asked about. Times of a pause are in the backward passes. */
+struct question {
+    const struct layout *layout;
+    struct stage_times t;
+    double m, p;
+    double pair;    /* a micro-batch through the fullest stage, forward and backward in a pair */
+    double message; /* seconds */
+    bool blocking;  /* messages hold the compute stream */
+};
+
+bool schedule_divides(enum schedule schedule)
+{
+    return schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV;
+}
+
+/*
+ * What fills and drains the pipeline is not paired: p + 1 of DualPipe's (P + 1 of the 2 pp places of DualPipe-V, of the 2 m
+ * chunks), one round of p of interleaved 1F1B, and the round that is not full.
+ */
+double schedule_paired(const struct layout *l, double m)
+{
+    switch (l->schedule) {
+    case SCHEDULE_INTERLEAVED: return l->features & FEATURE_BIT(EP_OVERLAP) ? fmax(0, floor(m / l->pp) * l->pp - l->pp) : 0;
+    case SCHEDULE_DUALPIPE: return fmax(0, m - l->pp - 1);
+    case SCHEDULE_DUALPIPEV: return fmax(0, m - l->pp - 0.5);
+    default: return 0;
+    }
+}
+
+/* All passes of a micro-batch. */
+static double work_of(const struct pass_times *t, bool divided)
+{
+    double backward = divided ? t->s[PASS_BACKWARD_INPUT] + t->s[PASS_BACKWARD_WEIGHT] : t->s[PASS_BACKWARD];
+    return t->s[PASS_FORWARD] + backward;
+}
+
+/* --- GPipe: all forward, then all backward; either way the slowest stage's passes follow one another, or the messages beside
+ * them:    (m - 1)(max F + max B) + S(F) + S(B) */
+
+static double slowest_pass(const struct question *q, enum pass pass)
+{
+    double pass_s = fmax(q->t.inner.s[pass], fmax(q->t.head.s[pass], q->t.first.s[pass]));
+    return q->blocking ? pass_s + q->message : fmax(pass_s, q->message);
+}
+
+static double gpipe_seconds(const struct question *q)
+{
+    double each = slowest_pass(q, PASS_FORWARD) + slowest_pass(q, PASS_BACKWARD);
+    return (q->m - 1) * each + work_of(&q->t.sum, false) + 2 * (q->p - 1) * q->message;
+}
+
+/*
+ * --- 1F1B: the first micro-batch reaches the slowest stage, and the last one leaves the pipeline behind it:
+ *     (m - 1) T + S(F) + S(B). A stage has one micro-batch in flight more than the next, so a forward pass there and a gradient
+ * back are once around in two micro-batches: where neighbours are as slow, each waits for half of the messages, one.
+ */
+static double one_f_one_b_seconds(const struct question *q, double slowest)
+{
+    double slack = (slowest - work_of(&q->t.inner, false)) / 2;
+    double waits = q->blocking ? 2 * q->message : fmax(0, q->message - slack);
+    return (q->m - 1) * (slowest + waits) + work_of(&q->t.sum, false) + 2 * (q->p - 1) * q->message;
+}
+
+/*
+ * --- interleaved: the first chunks fill the pipeline and the last gradients drain it. A last round of fewer than p micro-batches
+ * goes round the ring of stages once per chunk all the same: in the backward direction, where no forward passes are left to fill
+ * the gap; in both when it is the only round.
+ *
+ * Messages. Beside the passes they take the ring's whole way while the pipeline fills and drains, where passes of one direction
+ * follow one another without a gap, and afterwards what a forward pass does not cover. Where they block, and where passes run in
+ * pairs, a forward and a backward pass begin with what both need and all stages keep step: each pair takes what the slowest
+ * stage's does (t.lockstep).
+ */
+static double interleaved_seconds(const struct question *q, double slowest)
+{
+    const struct layout *l = q->layout;
+    double paired = schedule_paired(l, q->m), missing = ceil(q->m / q->p) * q->p - q->m;
+    const struct pass_times *chunk = &q->t.chunk;
+    double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
+    double alone = work_of(&q->t.inner, false);
+    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both);
+    double kept = fmax(0, q->t.lockstep - slowest);
+    double passes =
+        q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring + paired * kept * q->pair / alone;
+    if (q->blocking)
+        return passes + fmax(0, q->m - q->p - paired) * kept + 2 * (q->p - 1 + q->m * l->vpp) * q->message;
+    double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
+    return passes + 2 * (q->p * l->vpp - 1) * q->message + q->m * l->vpp * exposed;
+}
+
+/*
+ * --- zero bubble, on one chunk: weight gradients wait `lag` micro-batches on the last stage, the first has `held` in flight.
+ *
+ *   last stage    S'(F) + m T, S' without its own; ZB-H2's steps roll into one another, so of it m T
+ *   way back      S'(F) + m T - lag W + S'(I): what the last stage has not done when its last gradient leaves
+ *   first stage   m T + S'(F) + S'(I) - (held - 1) F: it waits for the first gradient
+ */
+static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, bool rolling, double held, double lag)
+{
+    const struct pass_times *sum = &q->t.sum;
+    double forward = sum->s[PASS_FORWARD] - stage->s[PASS_FORWARD],
+           back = sum->s[PASS_BACKWARD_INPUT] - stage->s[PASS_BACKWARD_INPUT], work = q->m * work_of(stage, true);
+    double last = work + (rolling ? 0 : forward + (q->p - 1) * q->message);
+    double way = 2 * (q->p - 1) * q->message;
+    double returned = forward + work - fmin(q->m, lag) * stage->s[PASS_BACKWARD_WEIGHT] + back + way;
+    double first = work + forward + back + way - (fmin(q->m, held) - 1) * stage->s[PASS_FORWARD];
+    return fmax(last, fmax(returned, first));
+}
+
+static double zero_bubble_seconds(const struct question *q)
+{
+    bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
+    double held = rolling ? 2 * q->p - 1 : q->p, lag = (q->p - 1) * (rolling ? 2 : 1);
+    return fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+}
+
+/* A pass of one stage, on average: what a circle through many of them is made of. */
+static double mean_of(const struct question *q, enum pass pass)
+{
+    return q->t.sum.s[pass] / q->p;
+}
+
+/*
+ * --- ZB-V. In the steady phase what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage
+ * after the first (of whole stages) the greatest of the differences below, which are circles of the schedule's programs. With few
+ * micro-batches it is the way there and back: S(F) + S(I) + W and F + I for each further one.
+ */
+static double zero_bubble_v_seconds(const struct question *q, double slowest)
+{
+    const struct pass_times *inner = &q->t.inner, *sum = &q->t.sum;
+    double f = mean_of(q, PASS_FORWARD), i = mean_of(q, PASS_BACKWARD_INPUT), w = mean_of(q, PASS_BACKWARD_WEIGHT);
+    double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
+    double steady = fmax(q->m * slowest, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
+    double way = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + (q->m - 1) * (f + i) + 4 * (q->p - 1) * q->message;
+    return fmax(steady, way);
+}
+
+/*
+ * --- DualPipe, and its half on p places of a V: per chunk and pair of places DeepSeek's F&B + (B + W) - 3 W for F = B, from the
+ * programs for any: F&B - I - W + F + (I - W), and what gradients take longer than forwards, but for the first.
+ */
+static double both_ways_seconds(const struct question *q, double slowest)
+{
+    bool folded = q->layout->schedule == SCHEDULE_DUALPIPEV;
+    double rounds = folded ? q->p - 1 : q->p / 2 - 1, paired = schedule_paired(q->layout, q->m);
+    double chunks = folded ? 2 : 1, alone = work_of(&q->t.inner, false), saved = alone - q->pair;
+    double f = mean_of(q, PASS_FORWARD) / chunks, i = mean_of(q, PASS_BACKWARD_INPUT) / chunks,
+           w = mean_of(q, PASS_BACKWARD_WEIGHT) / chunks;
+    double pair = (f + i + w) * q->pair / alone;
+    double gap = rounds * (pair - i - w + f + fmax(0, i - w)) + fmax(0, rounds * (i - f) - f);
+    double passes = fmax(q->m * slowest, q->m * alone + gap) - paired * saved;
+    return passes + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
+}
+
+/* --- any */
+
+static double seconds_of(const struct question *q, double slowest)
+{
+    switch (q->layout->schedule) {
+    case SCHEDULE_GPIPE: return gpipe_seconds(q);
+    case SCHEDULE_1F1B: return one_f_one_b_seconds(q, slowest);
+    case SCHEDULE_INTERLEAVED: return interleaved_seconds(q, slowest);
+    case SCHEDULE_ZB1P:
+    case SCHEDULE_ZB2P: return zero_bubble_seconds(q);
+    case SCHEDULE_ZBV: return zero_bubble_v_seconds(q, slowest);
+    case SCHEDULE_DUALPIPE:
+    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q, slowest);
+    default: return q->m * slowest;
+    }
+}
+
+static void add_pauses(struct pass_times *t, double seconds)
+{
+    t->s[PASS_BACKWARD] += seconds;
+    t->s[PASS_BACKWARD_INPUT] += seconds;
+}
+
+/* Every layer's backward pass is held up. */
+static void add_all_pauses(struct question *q, const struct transformer *model, double pause)
+{
+    int v = q->layout->schedule == SCHEDULE_DUALPIPE ? 1 : q->layout->vpp;
+    add_pauses(&q->t.inner, pause * q->t.fullest);
+    add_pauses(&q->t.head, pause * q->t.head_layers);
+    add_pauses(&q->t.first, pause * q->t.fullest);
+    add_pauses(&q->t.sum, pause * model->layers);
+    add_pauses(&q->t.chunk, pause * q->t.fullest / v);
+    q->pair += pause * q->t.fullest;
+}
+
+struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
+                                      double pair, double m, double pause, double message)
+{
+    struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
+    struct schedule_time time = {.paired = schedule_paired(l, m), .layers = stages->fullest};
+    bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
+    bool folded = schedule_is_folded(l->schedule) && !mirrored;
+    time.alone = m - time.paired;
+    q.blocking = !(l->features & FEATURE_BIT(PP_OVERLAP)) && !divided && !schedule_is_folded(l->schedule);
+    q.pair = time.paired > 0 ? pair * stages->fullest : work_of(&stages->inner, divided);
+    if (mirrored) /* two stages have both ends, each for half of the micro-batches */
+        for (int pass = 0; pass < N_PASSES; pass++)
+            q.t.head.s[pass] = q.t.first.s[pass] = (stages->head.s[pass] + stages->first.s[pass]) / 2;
+    if (pause > 0)
+        add_all_pauses(&q, model, pause);
+    double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
+    double one = work_of(&stages->inner, divided);
+    if (head > inner || l->pp == 1) {
+        time.layers = stages->head_layers;
+        time.heads = mirrored ? 0.5 : 1;
+        time.embeddings = mirrored ? 0.5 : folded || l->pp == 1;
+        one = mirrored ? work_of(&q.t.head, divided) : work_of(&stages->head, divided);
+    }
+    time.alone_s = time.alone * one;
+    time.pauses_s = m * pause * time.layers;
+    time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
+    double pairs = time.paired * pair * time.layers;
+    time.bubble_s = (l->pp > 1 ? seconds_of(&q, slowest) : m * slowest) - time.alone_s - pairs - time.pauses_s - time.messages_s;
+    return time;
+}

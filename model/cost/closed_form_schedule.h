@@ -1,0 +1,36 @@
+/*
+ * closed_form_schedule.h - how long a pipeline schedule takes for passes of given times (private to the closed form).
+ *
+ * p stages of v chunks, m micro-batches; F, B, I, W the passes' times on a stage (closed_form_passes.h), T their sum on a stage;
+ * S the sum of a pass over all stages. Every schedule is bounded from below by some paths through its passes, and takes about as
+ * long as the longest:
+ *
+ *   the slowest stage    waits for its first input, then works through all micro-batches, and what it made last goes back
+ *   the first stage      has its forwards in flight and waits for the first gradient
+ *   a micro-batch        goes through all stages and back
+ *
+ * The paths of each schedule are with its function.
+ */
+#ifndef MSIM_MODEL_COST_CLOSED_FORM_SCHEDULE_H
+#define MSIM_MODEL_COST_CLOSED_FORM_SCHEDULE_H
+
+#include "model/cost/closed_form_passes.h"
+
+struct schedule_time {
+    /* The slowest stage: micro-batches whose passes run alone, and in pairs; what a micro-batch meets there. */
+    double alone, paired;
+    double layers, embeddings, heads;
+    double alone_s; /* of the former, all together, pauses not counted */
+    double pauses_s, bubble_s, messages_s;
+};
+
+/* The backward pass comes in two parts. */
+bool schedule_divides(enum schedule schedule);
+/* Micro-batches whose forward and backward passes run in pairs. */
+double schedule_paired(const struct layout *l, double m);
+
+/* `pair`: seconds of a layer forward and backward in a pair; `pause`: of one layer's pause; `message`: of one message. */
+struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
+                                      double pair, double m, double pause, double message);
+
+#endif

@@ -1,0 +1,108 @@
+#include "tests/plan/population.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/random.h"
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
+#include "model/spec/catalog.h"
+#include "sim/step.h"
+
+#define OVERLAPS (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
+#define KERNELS  (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS))
+
+const struct population_job population_jobs[] = {
+    {"gpt-175b-megascale", "megascale-a100", 256, 256, 2048, KERNELS | OVERLAPS},
+    {"llama3-70b", "dgx-h100", 64, 128, 8192, KERNELS | OVERLAPS},
+    {"llama2-13b", "megascale-a100", 64, 512, 2048, FEATURE_BIT(FLASH_ATTENTION2)},
+    {"llama3.2-1b", "dgx-h100", 32, 128, 4096, KERNELS | OVERLAPS},
+    {"gpt-oss-120b", "dgx-h100", 64, 256, 4096, KERNELS | OVERLAPS},
+    {"deepseek-v3", "dgx-h100", 512, 1024, 4096, KERNELS | OVERLAPS | FEATURE_BIT(EP_OVERLAP)},
+};
+const int population_n_jobs = sizeof population_jobs / sizeof population_jobs[0];
+
+bool population_case(const struct population_job *job, struct job_case *c)
+{
+    struct diags diags = {0};
+    memset(c, 0, sizeof *c);
+    bool known = catalog_model(job->model, &c->model, &diags) == STATUS_OK &&
+                 catalog_cluster(job->cluster, &c->cluster, &diags) == STATUS_OK;
+    diags_free(&diags);
+    c->job = (struct job){
+        .global_batch = job->global_batch,
+        .seq_len = job->seq_len,
+        .precision = PRECISION_BF16,
+        .gradient_precision = PRECISION_FP32,
+        .optimizer = OPTIMIZER_ADAM,
+        .features = job->features,
+    };
+    c->setting = (struct setting){&c->model, &c->cluster, &c->job, job->gpus};
+    return known;
+}
+
+/* Passes of all stages: what a simulation of chunks takes. */
+static int64_t passes_of(const struct layout *layout, const struct setting *setting)
+{
+    return layout_micro_batches(layout, setting->job) * layout->pp * layout->vpp;
+}
+
+int population_draw(const struct setting *setting, enum schedule schedule, uint64_t seed, int n, struct layout *layouts)
+{
+    enum { TRIES = 4000, PASSES_MAX = 1 << 15 };
+    char restriction[64];
+    struct space_limits limits = {0};
+    struct space *space;
+    struct diags diags = {0};
+    int drawn = 0;
+    snprintf(restriction, sizeof restriction, "schedule=%s", schedule_name(schedule));
+    bool any = space_restrict(&limits, restriction, (struct place){0}, &diags) == STATUS_OK &&
+               space_create(setting, &limits, &space, &diags) == STATUS_OK;
+    diags_free(&diags);
+    if (!any)
+        return 0;
+    struct random_stream random = random_stream_named(seed, (uint64_t)schedule, (uint64_t)setting->gpus);
+    double capacity = footprint_capacity(setting->cluster);
+    for (int i = 0; i < TRIES && drawn < n; i++) {
+        struct layout *layout = &layouts[drawn];
+        struct footprint footprint;
+        space_layout(space, random_below(&random, space_size(space)), layout);
+        if (layout_check(layout, setting, NULL, 0) != LAYOUT_LEGAL || passes_of(layout, setting) > PASSES_MAX)
+            continue;
+        footprint_peak(layout, setting, &footprint, NULL);
+        drawn += footprint.total <= capacity;
+    }
+    space_destroy(space);
+    return drawn;
+}
+
+bool population_time(const struct setting *setting, const struct layout *layout, struct population_times *out)
+{
+    struct closed_form *form = closed_form_create(setting);
+    struct estimate estimate;
+    closed_form_estimate(form, layout, &estimate);
+    closed_form_destroy(form);
+    struct step_options options = {.detail = DETAIL_CHUNK};
+    struct step_result result;
+    struct diags diags = {0};
+    bool simulated = step_simulate(layout, setting, &options, &result, NULL, NULL, &diags) == STATUS_OK;
+    diags_free(&diags);
+    if (simulated)
+        *out = (struct population_times){estimate.step_s, result.step_time_s, estimate.by_class, result.breakdown};
+    return simulated;
+}
+
+static int double_compare(const void *a, const void *b)
+{
+    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+    return (x > y) - (x < y);
+}
+
+struct population_error population_error_of(double *errors, int n)
+{
+    if (n == 0)
+        return (struct population_error){0};
+    qsort(errors, (size_t)n, sizeof *errors, double_compare);
+    return (struct population_error){fabs(errors[n / 2]), fabs(errors[n * 9 / 10]), fabs(errors[n - 1])};
+}
