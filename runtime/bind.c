@@ -55,7 +55,7 @@ static void add_leaves(struct leaves *leaves, const struct work_table *works, in
         int32_t id, child, rounds;
     } stack[WORK_DEPTH_MAX];
     int depth = 1;
-    if (works->items[root].kind == WORK_PAIRED) /* executed one after the other */
+    if (works->items[root].kind == WORK_PART) /* executed one after the other */
         root = works->children[works->items[root].sequence.first_child];
     stack[0].id = root;
     stack[0].child = 0;

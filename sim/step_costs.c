@@ -62,7 +62,7 @@ static void causal_flops_sum(const struct work_table *table, double *causal)
         const struct work *work = &table->items[i];
         if (work->kind == WORK_ATTENTION || work->kind == WORK_ATTENTION_BACKWARD)
             causal[i] = work->flops;
-        if (work->kind == WORK_PAIRED)
+        if (work->kind == WORK_PART)
             causal[i] = causal[table->children[work->sequence.first_child]];
         if (work->kind != WORK_SEQUENCE && work->kind != WORK_OVERLAPPED)
             continue;

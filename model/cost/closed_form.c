@@ -55,7 +55,7 @@ static void add_scaled(struct cost_by_class *to, const struct cost_by_class *fro
         to->s[i] += from->s[i] * scale;
 }
 
-/* A micro-batch's passes through the slowest stage, by class. What the host adds is what is left of their time. */
+/* The passes of the slowest stage, by class. What the host adds is what is left of their time. */
 static void add_passes(struct cost_by_class *to, const struct pass_costs *c, const struct schedule_time *time, bool splits,
                        enum pass_part layer)
 {
@@ -65,11 +65,11 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
     double device = 0;
     for (int i = 0; i < (splits ? 3 : 2); i++) {
         const struct part *parts = c->parts[passes[i]];
-        double shares[N_PASS_PARTS] = {[PART_EMBEDDING] = time->embeddings, [PART_HEAD] = time->heads};
-        shares[layer] = time->layers;
+        double times[N_PASS_PARTS] = {[PART_EMBEDDING] = time->embeddings, [PART_HEAD] = time->heads};
+        times[layer] = time->alone * time->layers;
         for (int part = 0; part < N_PASS_PARTS; part++) {
-            add_scaled(to, &parts[part].device, time->alone * shares[part]);
-            device += time->alone * shares[part] * parts[part].device_s;
+            add_scaled(to, &parts[part].device, times[part]);
+            device += times[part] * parts[part].device_s;
         }
     }
     to->s[CLASS_HOST] += time->alone_s - device;

@@ -141,12 +141,13 @@ static struct layer_kinds kinds_of(const struct transformer *model)
     return kinds;
 }
 
-static void costs_fill(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+static void costs_fill(struct pass_costs *costs, const struct setting *setting, const struct layout *layout, enum pass first,
+                       enum pass last)
 {
     static const struct layer_range none = {0, 0};
     struct costing costing = costing_of(setting, layout);
     struct layer_kinds kinds = kinds_of(setting->model);
-    for (int pass = 0; pass < N_PASSES; pass++) {
+    for (int pass = first; pass <= (int)last; pass++) {
         struct part *parts = costs->parts[pass];
         for (int kind = 0; kind < N_LAYER_KINDS; kind++) {
             if (kinds.all[kind] == 0)
@@ -192,7 +193,7 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
         slot = slot_of(cache->slots, cache->n_slots, &key);
     }
     *slot = (struct pass_costs){.key = key, .used = true};
-    costs_fill(slot, setting, layout);
+    costs_fill(slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
     return slot;
 }
 
@@ -344,6 +345,10 @@ const struct stage_times *stage_times_of(struct pass_costs *costs, const struct 
     if (t->pp == layout->pp && t->vpp == layout->vpp && t->schedule == (int)layout->schedule)
         return t;
     *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .schedule = (int)layout->schedule};
+    if (layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known) { /* DualPipe divides some */
+        costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+        costs->divided_known = true;
+    }
     if (layout->pp == 1)
         only_stage_fill(t, costs, setting->model);
     else

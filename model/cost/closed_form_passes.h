@@ -52,6 +52,7 @@ struct pass_costs {
     struct pass_key key;
     bool used;
     struct part parts[N_PASSES][N_PASS_PARTS];
+    bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
     double pair_s;                   /* its total */

@@ -152,8 +152,7 @@ static double both_ways_seconds(const struct question *q, double slowest)
            w = mean_of(q, PASS_BACKWARD_WEIGHT) / chunks;
     double pair = (f + i + w) * q->pair / alone;
     double gap = rounds * (pair - i - w + f + fmax(0, i - w)) + fmax(0, rounds * (i - f) - f);
-    double passes = fmax(q->m * slowest, q->m * alone + gap) - paired * saved;
-    return passes + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
+    return q->m * slowest - paired * saved + gap + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
 }
 
 /* --- any */
@@ -210,11 +209,11 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
     double one = work_of(&stages->inner, divided);
     if (head > inner || l->pp == 1) {
         time.layers = stages->head_layers;
-        time.heads = mirrored ? 0.5 : 1;
-        time.embeddings = mirrored ? 0.5 : folded || l->pp == 1;
+        time.heads = mirrored ? m / 2 : m;
+        time.embeddings = mirrored ? m / 2 : folded || l->pp == 1 ? m : 0;
         one = mirrored ? work_of(&q.t.head, divided) : work_of(&stages->head, divided);
     }
-    time.alone_s = time.alone * one;
+    time.alone_s = m * one - time.paired * work_of(&stages->inner, divided) / stages->fullest * time.layers;
     time.pauses_s = m * pause * time.layers;
     time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
     double pairs = time.paired * pair * time.layers;

@@ -17,10 +17,10 @@
 #include "model/cost/closed_form_passes.h"
 
 struct schedule_time {
-    /* The slowest stage: micro-batches whose passes run alone, and in pairs; what a micro-batch meets there. */
-    double alone, paired;
-    double layers, embeddings, heads;
-    double alone_s; /* of the former, all together, pauses not counted */
+    double alone, paired;     /* micro-batches whose passes run alone, and in pairs */
+    double layers;            /* of the slowest stage */
+    double embeddings, heads; /* that it works through in all */
+    double alone_s;           /* its passes other than layers in pairs, pauses not counted */
     double pauses_s, bubble_s, messages_s;
 };
 

@@ -134,7 +134,7 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED:
-    case WORK_PAIRED: break;
+    case WORK_PART: break;
     }
     return (struct cost){0};
 }
@@ -262,7 +262,7 @@ static double launches(const struct work_table *table, const struct work *work)
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return 1 + weight;
     case WORK_DATA: return 0;
-    case WORK_PAIRED: return launches(table, work_at(table, child_of(table, work, 0)));
+    case WORK_PART: return launches(table, work_at(table, child_of(table, work, 0)));
     case WORK_SEQUENCE: break;
     }
     double sum = 0;
@@ -355,20 +355,29 @@ static struct pair pair_of(const struct machine *machine, const struct work_tabl
     return (struct pair){.exposed = e > 0 ? (t - c) / e : 1, .starved = host > 0 ? starved_seconds(host, t) / host : 0};
 }
 
-/* A work as it is executed: alone, or (`paired`) beside another pass. */
+/* A pass by itself starves as a whole, and its parts in proportion to their kernels. */
+static struct pair alone_of(const struct machine *machine, const struct work_table *table, int32_t pass)
+{
+    double host = work_host_seconds(machine, table, pass);
+    double device = cost_seconds(device_cost(machine, table, pass, 1));
+    return (struct pair){.exposed = 1, .starved = host > 0 ? starved_seconds(host, device) / host : 0};
+}
+
+/* A work as it is executed: as a whole, or as a part of a pass. */
 struct execution {
     int32_t root;
     double exposed; /* see device_cost */
-    bool paired;
-    double starved_s; /* of a paired one */
+    bool is_part;
+    double starved_s; /* of a part */
 };
 
 static struct execution execution_of(const struct machine *machine, const struct work_table *table, int32_t id)
 {
     const struct work *work = work_at(table, id);
-    if (work->kind != WORK_PAIRED)
+    if (work->kind != WORK_PART)
         return (struct execution){.root = id, .exposed = 1};
-    struct pair pair = pair_of(machine, table, work);
+    bool beside = work->sequence.n_children == 3;
+    struct pair pair = beside ? pair_of(machine, table, work) : alone_of(machine, table, child_of(table, work, 1));
     int32_t part = child_of(table, work, 0);
     bool forward = work_at(table, child_of(table, work, 1))->sequence.host_forward;
     double host = host_seconds(machine, table, work_at(table, part), forward);
@@ -382,7 +391,7 @@ static double starvation(const struct machine *machine, const struct work_table 
     const struct work *work = work_at(table, execution->root);
     bool pausing = machine->hosts > 0 && machine->cluster->gpu.host_pause_s > 0;
     double pauses = pausing ? pause_seconds(machine->cluster, machine->hosts, pausing_layers(table, work)) : 0;
-    if (execution->paired)
+    if (execution->is_part)
         return execution->starved_s + pauses;
     if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
         return pauses;

@@ -87,7 +87,7 @@ double starved_seconds(double host_s, double device_s);
 /* What the host takes to enqueue a pass; 0 of what it does not pace. */
 double work_host_seconds(const struct machine *machine, const struct work_table *table, int32_t work);
 
-/* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PAIRED; the two passes' shares add up
+/* One leaf work, a whole sequence, or what a part of a pass takes beside another pass (WORK_PART; the two passes' shares add up
  * to the pair: max(c1 + c2, e1 + e2, c1 + e1, c2 + e2) of what they compute and exchange). */
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t work);
 /* The same split by class; `by` is added to. Total equals cost_seconds(work_cost(...)) up to rounding. */

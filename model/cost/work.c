@@ -67,13 +67,24 @@ int32_t work_add_overlapped(struct work_table *table, int32_t compute, int32_t e
     return work_add(table, work);
 }
 
+static int32_t part_add(struct work_table *table, const int32_t *children, int32_t n)
+{
+    const struct work *p = &table->items[children[0]];
+    struct work work = {.kind = WORK_PART, .class = p->class, .label = p->label, .flops = p->flops};
+    work.sequence = children_add(table, children, n, 1);
+    return work_add(table, work);
+}
+
 int32_t work_add_paired(struct work_table *table, int32_t part, int32_t own, int32_t other)
 {
-    const int32_t passes[] = {part, own, other};
-    const struct work *p = &table->items[part];
-    struct work work = {.kind = WORK_PAIRED, .class = p->class, .label = p->label, .flops = p->flops};
-    work.sequence = children_add(table, passes, 3, 1);
-    return work_add(table, work);
+    const int32_t children[] = {part, own, other};
+    return part_add(table, children, 3);
+}
+
+int32_t work_add_part(struct work_table *table, int32_t part, int32_t own)
+{
+    const int32_t children[] = {part, own};
+    return part_add(table, children, 2);
 }
 
 double work_flops(const struct work_table *table, int32_t work)

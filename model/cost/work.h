@@ -38,8 +38,9 @@ enum work_kind {
     WORK_COLLECTIVE,   /* bytes of the full buffer over a group */
     WORK_DATA,         /* a step's batch on its way from the host */
     WORK_OVERLAPPED,   /* children [0] compute and [1] collective, pipelined with one another in chunks */
-    WORK_PAIRED,       /* children [0] a pass or a part of one, [1] that pass, [2] another pass that it runs side by side with:
-                        * what [0] takes when the exchanges of either pass hide under the compute of the other */
+    WORK_PART,         /* children [0] a pass or a part of one, [1] that pass, and, where it runs side by side with another, [2]
+                        * that other: what [0] takes of the whole, for which the host enqueues the pass as one, and the exchanges
+                        * of either pass hide under the compute of the other */
 };
 
 struct work_gemm {
@@ -110,7 +111,7 @@ struct work {
         struct work_memory memory;
         struct work_collective collective;
         struct work_data data;
-        struct work_sequence sequence; /* WORK_SEQUENCE, WORK_OVERLAPPED and WORK_PAIRED */
+        struct work_sequence sequence; /* WORK_SEQUENCE, WORK_OVERLAPPED and WORK_PART */
     };
 };
 
@@ -126,8 +127,9 @@ void work_table_free(struct work_table *table);
 int32_t work_add(struct work_table *table, struct work work); /* its index */
 /* Compute and exchange side by side; see work_sequence.pieces. */
 int32_t work_add_overlapped(struct work_table *table, int32_t compute, int32_t exchange, int32_t pieces);
-/* `part` of pass `own`, which runs side by side with pass `other`; all works of the table. */
+/* `part` of pass `own`, which runs side by side with pass `other`, or by itself; all works of the table. */
 int32_t work_add_paired(struct work_table *table, int32_t part, int32_t own, int32_t other);
+int32_t work_add_part(struct work_table *table, int32_t part, int32_t own);
 int32_t work_add_sequence(struct work_table *table, enum work_class class, const char *label, const int32_t *children, int32_t n,
                           int32_t repeat);
 

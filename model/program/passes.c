@@ -174,16 +174,16 @@ static int32_t add_pass(struct passes *passes, const struct passage *passage)
                          segment->head);
 }
 
-/* Each piece takes what it does beside the other pass. */
-static void pair_pieces(struct passes *passes, struct pass_pieces *pieces, int32_t own)
+/* Each piece takes what it does of the whole pass, or beside the other one. */
+static void take_parts(struct passes *passes, struct pass_pieces *pieces, int32_t own)
 {
-    int32_t other = add_pass(passes, &pieces->beside), part = -1, paired = -1;
+    int32_t other = pieces->paired ? add_pass(passes, &pieces->beside) : -1, piece = -1, part = -1;
     for (size_t i = 0; i < pieces->n_items; i++) {
-        if (pieces->items[i].work != part) {
-            part = pieces->items[i].work;
-            paired = work_add_paired(passes->works, part, own, other);
+        if (pieces->items[i].work != piece) {
+            piece = pieces->items[i].work;
+            part = pieces->paired ? work_add_paired(passes->works, piece, own, other) : work_add_part(passes->works, piece, own);
         }
-        pieces->items[i].work = paired;
+        pieces->items[i].work = part;
     }
 }
 
@@ -199,8 +199,8 @@ static struct pass_pieces *make_pieces(struct passes *passes, struct passage pas
         add_computation(pieces, passes->works, id, passage.segment.range.count ? 0 : -1);
     else
         add_children(passes, pieces, id);
-    if (beside)
-        pair_pieces(passes, pieces, id);
+    if (beside || passes->detail == DETAIL_LAYER)
+        take_parts(passes, pieces, id);
     return pieces;
 }
 

@@ -17,7 +17,7 @@
  * at any detail, ZeRO-3 into single layers.
  *
  * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, run a forward and a backward pass of different micro-batches side by
- * side. They are two operations, one after the other, with WORK_PAIRED works: each takes its share of what the pair does. At
+ * side. They are two operations, one after the other, with WORK_PART works: each takes its share of what the pair does. At
  * kernel detail they are two plain passes.
  *
  * Messages. Without pp_overlap a stage's sends and receives block it: what a pass made is sent and what the next one needs is

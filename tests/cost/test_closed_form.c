@@ -68,8 +68,7 @@ START_TEST(a_prediction_layer_takes_a_layers_place)
     double places = estimate_fresh(&s).by_class.s[CLASS_HEAD];
     s.model.layers = 64, s.model.mtp_layers = 0;
     double layers = estimate_fresh(&s).by_class.s[CLASS_HEAD];
-    ck_assert_double_gt(places, 2 * layers);
-    ck_assert_double_lt(places, 3 * layers);
+    ck_assert_double_eq_tol(places, 2 * layers, 0.05 * layers);
 }
 END_TEST
 
@@ -79,29 +78,35 @@ START_TEST(a_prediction_layer_is_recomputed)
     struct shape s;
     shape_megascale(&s);
     s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE;
-    double head[2][2];
+    double step[2][2], head = 0;
     for (int mtp = 0; mtp < 2; mtp++)
         for (int full = 0; full < 2; full++) {
             s.model.mtp_layers = mtp;
             s.layout.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
-            head[mtp][full] = estimate_fresh(&s).by_class.s[CLASS_HEAD];
+            struct estimate e = estimate_fresh(&s);
+            step[mtp][full] = e.step_s;
+            head = mtp ? head : e.by_class.s[CLASS_HEAD];
         }
-    ck_assert_double_eq_tol(head[0][1], head[0][0], 0.01 * head[0][0]); /* no layer, but what the host hides */
-    double layer = head[1][0] - 2 * head[0][0];                         /* forward and backward, and a small projection */
-    ck_assert_double_gt(head[1][1] - head[1][0], 0.2 * layer);
-    ck_assert_double_lt(head[1][1] - head[1][0], 0.5 * layer);
+    double layer = step[1][0] - step[0][0] - head; /* forward and backward, and a small projection */
+    double repeated = (step[1][1] - step[1][0]) - (step[0][1] - step[0][0]);
+    ck_assert_double_gt(repeated, 0.15 * layer);
+    ck_assert_double_lt(repeated, 0.5 * layer);
 }
 END_TEST
 
+/* Of messages that take no time the pipeline fills in a chunk's passes; what is left is the head, which other stages wait for. */
 START_TEST(bubble_shrinks_with_interleaving)
 {
     struct shape s;
     shape_megascale(&s);
+    s.model.vocab = 64;
+    s.cluster.nic_rate *= 1e6;
+    s.cluster.gpu.host_launch_s = 0;
     double six = estimate_fresh(&s).by_class.s[CLASS_BUBBLE];
     s.layout.vpp = 1;
     s.layout.schedule = SCHEDULE_1F1B;
     double one = estimate_fresh(&s).by_class.s[CLASS_BUBBLE];
-    ck_assert_double_eq_tol(one / six, 6, 1e-9);
+    ck_assert_double_eq_tol(one / six, 6, 0.05);
 }
 END_TEST
 

@@ -169,7 +169,7 @@ static void tally_work(const struct program *program, int32_t id, double times, 
         tally->exchanged += times * work->collective.bytes;
         tally->n_exchanges += (int64_t)times;
     }
-    if (work->kind == WORK_PAIRED) {
+    if (work->kind == WORK_PART) {
         tally_work(program, program->works.children[work->sequence.first_child], times, tally);
         return;
     }

@@ -36,7 +36,7 @@ static nanos op_duration(const struct program *program, const struct op *op, boo
 {
     if (op->kind != OP_COMPUTE)
         return 0;
-    if (saves && op->work >= 0 && program->works.items[op->work].kind == WORK_PAIRED)
+    if (saves && op->work >= 0 && program->works.items[op->work].kind == WORK_PART)
         return op->pass == PASS_FORWARD ? F - SAVED_FORWARD : B - (SAVED - SAVED_FORWARD);
     if (op->pass == PASS_FORWARD)
         return F;
