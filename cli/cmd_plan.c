@@ -23,6 +23,9 @@ static enum status check_restriction(const char *text, char *why, size_t size)
 
 static const char *const placement_choices_all[] = {"data_first", "pipeline_first", "random", "fragmented", "all", NULL};
 
+#define TEXT_OF_TOKENS(x) #x
+#define TEXT_OF(x)        TEXT_OF_TOKENS(x)
+
 static const struct option_row options[] = {
     {.name = "space",
      .argument = "KEY=VALUES",
@@ -42,7 +45,7 @@ static const struct option_row options[] = {
      .argument = "N",
      .type = OPTION_COUNT,
      .high = 100000,
-     .initial = "20",
+     .initial = TEXT_OF(PLANS_SIMULATED),
      .help = "of the closed form's best, so many are simulated and ranked again; 0: none",
      .group = "Search"},
     {.name = "variants",

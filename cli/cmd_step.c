@@ -259,7 +259,7 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
         "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
         "them and gives the same time.\n\n"
-        "Without a layout, or with `layout: auto`, the best one of the closed form is taken.",
+        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

@@ -11,10 +11,8 @@
 /* What layouts are judged against in this experiment; points into it. */
 struct setting experiment_setting(const struct experiment *experiment);
 
-/* The layout as given, completed (layout_complete) and checked. When none is given, the best by the closed form among those
- * that training frameworks ordinarily run (sharded optimizer states, sequence parallelism with tensor parallelism, 1F1B or
- * interleaved pipelines, every overlap that the job allows; a few hundredths of a second for 12,288 GPUs), or of the whole space
- * when none of these fits the memory. */
+/* The layout as given, completed (layout_complete) and checked. When none is given, the one that `msim plan` puts first
+ * (plan_choose): some tenths of a second for 12,288 GPUs. */
 MUST_CHECK enum status layout_choose(const struct experiment *experiment, struct layout *layout, struct diags *diags);
 
 #endif

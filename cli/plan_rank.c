@@ -17,6 +17,7 @@ struct ranking {
     struct diags *diags; /* one list per plan */
     const struct ranking_options *options;
     int n_simulate;
+    int rank, ranks; /* of the world, or this process alone */
     atomic_int next;
 };
 
@@ -54,7 +55,7 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
 /* Take plan after plan; false when there is none left. */
 static bool rank_next(struct ranking *ranking)
 {
-    int i = world_rank() + world_size() * atomic_fetch_add(&ranking->next, 1);
+    int i = ranking->rank + ranking->ranks * atomic_fetch_add(&ranking->next, 1);
     if (i >= ranking->n_simulate)
         return false;
     struct plan plan = ranking->plans[i].plan;
@@ -73,7 +74,7 @@ static void rank_and_tell(struct ranking *ranking)
 {
     const struct ranking_options *options = ranking->options;
     while (rank_next(ranking)) {
-        int taken = world_size() * atomic_load(&ranking->next);
+        int taken = ranking->ranks * atomic_load(&ranking->next);
         if (options->progress != NULL)
             options->progress(options->progress_context, taken < ranking->n_simulate ? taken : ranking->n_simulate,
                               ranking->n_simulate);
@@ -97,11 +98,11 @@ static void simulate_all(struct ranking *ranking)
 /* Every rank gets what the others simulated. */
 static void share_simulated(struct ranking *ranking)
 {
-    size_t ranks = (size_t)world_size(), n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
+    size_t ranks = (size_t)ranking->ranks, n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
     if (ranks == 1)
         return;
     struct ranked_plan *mine = memory_new(each, sizeof *mine), *all = memory_new(each * ranks, sizeof *all);
-    for (size_t i = (size_t)world_rank(); i < n; i += ranks)
+    for (size_t i = (size_t)ranking->rank; i < n; i += ranks)
         mine[i / ranks] = ranking->plans[i];
     world_gather(mine, each * sizeof *mine, all);
     for (size_t i = 0; i < n; i++)
@@ -144,7 +145,9 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags)
 {
-    struct ranking ranking = {.setting = setting, .options = options};
+    struct ranking ranking = {.setting = setting, .options = options, .ranks = 1};
+    if (!options->alone)
+        ranking.rank = world_rank(), ranking.ranks = world_size();
     ranking.n_simulate = options->n_simulate < n_plans ? options->n_simulate : n_plans;
     ranking.plans = memory_new((size_t)n_plans, sizeof *ranking.plans);
     ranking.diags = memory_new((size_t)n_plans, sizeof *ranking.diags);
@@ -160,4 +163,20 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
         diags_free(&ranking.diags[i]);
     free(ranking.diags);
     *ranked = ranking.plans;
+}
+
+enum status plan_choose(const struct setting *setting, struct ranked_plan *chosen, struct diags *diags)
+{
+    struct search_options options = {.keep = PLANS_SIMULATED, .threads = world_processors()};
+    struct ranking_options ranking = {.n_simulate = PLANS_SIMULATED, .threads = options.threads, .alone = true};
+    struct search_result found;
+    struct ranked_plan *ranked;
+    enum status status = plans_best(setting, NULL, &options, &found, diags);
+    if (status != STATUS_OK)
+        return status;
+    plans_rank(found.plans, found.n_plans, setting, &ranking, &ranked, diags);
+    *chosen = ranked[0];
+    free(ranked);
+    search_result_free(&found);
+    return STATUS_OK;
 }

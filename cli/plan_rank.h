@@ -16,8 +16,12 @@ struct ranked_plan {
     struct step_result step; /* when simulated */
 };
 
+/* Of a search's best so many are simulated unless a user says otherwise. */
+#define PLANS_SIMULATED 20
+
 struct ranking_options {
     int n_simulate;                                             /* the first so many plans are simulated */
+    bool alone;                                                 /* by this process, whatever ranks it has beside it */
     int threads;                                                /* at least 1; on each rank */
     void (*progress)(void *context, double done, double total); /* from the calling thread; may be NULL */
     void *progress_context;
@@ -27,6 +31,9 @@ struct ranking_options {
  * simulated keeps its closed-form time; `diags` gets a warning. The caller frees *ranked. */
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags);
+/* What `msim plan` puts first for this setting: what `layout: auto` means. Of the whole space, every process by itself.
+ * STATUS_BAD_INPUT with the reasons and what would help when nothing fits. */
+MUST_CHECK enum status plan_choose(const struct setting *setting, struct ranked_plan *chosen, struct diags *diags);
 /* One plan, simulated if that works. */
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);
 

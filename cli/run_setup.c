@@ -182,7 +182,7 @@ static enum status step_simulated(struct invocation *call, struct run_session *s
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;
     if (!s->experiment.layout.given)
-        assume(&s->report, "the layout that is best by the closed form");
+        assume(&s->report, "the layout that msim plan puts first");
     return STATUS_OK;
 }
 

@@ -59,8 +59,8 @@ static void add_scaled(struct cost_by_class *to, const struct cost_by_class *fro
 static void add_passes(struct cost_by_class *to, const struct pass_costs *c, const struct schedule_time *time, bool splits,
                        enum pass_part layer)
 {
-    static const enum pass whole[] = {PASS_FORWARD, PASS_BACKWARD}, split[] = {PASS_FORWARD, PASS_BACKWARD_INPUT,
-                                                                               PASS_BACKWARD_WEIGHT};
+    static const enum pass whole[] = {PASS_FORWARD, PASS_BACKWARD},
+                           split[] = {PASS_FORWARD, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT};
     const enum pass *passes = splits ? split : whole;
     double device = 0;
     for (int i = 0; i < (splits ? 3 : 2); i++) {
@@ -82,7 +82,8 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     struct pass_costs *c = pass_costs_of(&form->passes, setting, l);
     const struct stage_times *stages = stage_times_of(c, setting, l);
     double m = (double)layout_micro_batches(l, setting->job);
-    double pause = layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
+    double pause =
+        layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
     if (schedule_paired(l, m) > 0)
         pass_costs_pair(c, setting, l);
     struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message_seconds(form, l));

@@ -32,9 +32,9 @@ struct pass_times {
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
-    int pp, vpp, schedule; /* whose: the memo's key */
-    double fullest;        /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
-    double head_layers;    /* of the stage with the head, its other chunks included */
+    int pp, vpp, schedule;                /* whose: the memo's key */
+    double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
+    double head_layers;                   /* of the stage with the head, its other chunks included */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */

@@ -55,8 +55,8 @@ static struct exchange dp_exchange(const struct setting *setting, const struct l
 {
     struct exchange dense = exchange_over(setting, l, GROUP_DP, p.dense);
     struct exchange experts = exchange_over(setting, l, GROUP_EXPERT_DP, p.experts);
-    return (struct exchange){dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p),
-                             dense.gather_s + experts.gather_s, dense.reduce_crowding_s + experts.reduce_crowding_s,
+    return (struct exchange){dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p), dense.gather_s + experts.gather_s,
+                             dense.reduce_crowding_s + experts.reduce_crowding_s,
                              dense.gather_crowding_s + experts.gather_crowding_s};
 }
 

@@ -1,24 +1,9 @@
-/* The best layout of a setting: what `layout: auto` means. */
+/* The best layouts of a setting, or why there are none. */
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
 
-static enum status best_in(const struct space *space, const struct space_limits *limits, int threads, struct plan *best,
-                           struct diags *diags)
-{
-    struct search_options options = {.keep = 1, .threads = threads};
-    struct search_result result;
-    search_run(space, &options, &result);
-    bool found = result.n_plans > 0;
-    if (found)
-        *best = result.plans[0];
-    else
-        remedies_report(space, limits, threads, &result, diags);
-    search_result_free(&result);
-    return found ? STATUS_OK : STATUS_BAD_INPUT;
-}
-
-enum status plan_best(const struct setting *setting, const char *restrictions, int threads, struct plan *best,
-                      struct diags *diags)
+enum status plans_best(const struct setting *setting, const char *restrictions, const struct search_options *options,
+                       struct search_result *result, struct diags *diags)
 {
     struct space_limits limits = {0};
     struct space *space;
@@ -29,7 +14,15 @@ enum status plan_best(const struct setting *setting, const char *restrictions, i
         status = space_create(setting, &limits, &space, diags);
     if (status != STATUS_OK)
         return status;
-    status = best_in(space, &limits, threads, best, diags);
+    struct search_result found;
+    search_run(space, options, &found);
+    if (found.n_plans > 0) {
+        *result = found;
+    } else {
+        remedies_report(space, &limits, options->threads, &found, diags);
+        search_result_free(&found);
+        status = STATUS_BAD_INPUT;
+    }
     space_destroy(space);
     return status;
 }

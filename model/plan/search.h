@@ -93,11 +93,11 @@ int plan_compare(const struct plan *a, const struct plan *b);
 double plan_mfu(const struct layout *layout, const struct setting *setting, double step_s);
 
 /*
- * The best layout of a setting by the closed form: what `layout: auto` means. `restrictions` (may be NULL or "") are as in
- * space_restrict, so a partly given layout is completed in the best way. When nothing fits, STATUS_BAD_INPUT with a diagnostic
- * that says how far off the closest layout is and notes on what would help. `threads` as in search_options.
+ * The best layouts of a setting by the closed form, at least one. `restrictions` (may be NULL or "") are as in space_restrict, so
+ * a partly given layout is completed in the best way. When nothing fits, STATUS_BAD_INPUT with a diagnostic that says how far off
+ * the closest layout is and notes on what would help. *result is written only on success.
  */
-MUST_CHECK enum status plan_best(const struct setting *setting, const char *restrictions, int threads, struct plan *best,
-                                 struct diags *diags);
+MUST_CHECK enum status plans_best(const struct setting *setting, const char *restrictions, const struct search_options *options,
+                                  struct search_result *result, struct diags *diags);
 
 #endif

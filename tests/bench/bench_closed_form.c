@@ -1,12 +1,17 @@
 /*
- * bench_closed_form [LAYOUTS [WORST]] - how far the closed form is from the simulation, schedule by schedule: so many layouts of
- * each job and schedule (default 12; tests/plan/population.h), and the WORST of each schedule (default 0). The command:
+ * bench_closed_form [LAYOUTS [WORST [SCHEDULE]]] - how far the closed form is from the simulation, schedule by schedule: so many
+ * layouts of each job and schedule (default 12; tests/plan/population.h), and the WORST of each schedule (default 0). The
+ * command:
  *
  *     build/tests/bench/bench_closed_form
+ *     build/tests/bench/bench_closed_form regret
+ *
+ * The second simulates every layout of part of each job's space: how much slower than the fastest is what `msim plan` chooses.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "tests/plan/population.h"
@@ -79,8 +84,26 @@ static void measure(enum schedule schedule, int n, int worst)
     free(all);
 }
 
+static void print_regrets(void)
+{
+    static const char parts[] =
+        "cp=1,mb=1,2,4,recompute=none,full,sp=1,zero=1,schedule=none,gpipe,1f1b,interleaved,zb-1p,zb-2p,zb-v,dualpipe,dualpipe-v";
+    for (int j = 0; j < population_n_jobs; j++) {
+        struct job_case c;
+        if (!population_case(&population_jobs[j], &c) || c.setting.gpus > 64)
+            continue;
+        struct population_regret r = population_regret_of(&c.setting, parts, 20);
+        printf("%-18s %6d layouts  fastest %8.4f s  plan %+5.2f %%  closed form alone %+5.2f %%\n", c.model.name, r.layouts,
+               r.best_s, 100 * (r.planned_s / r.best_s - 1), 100 * (r.formula_s / r.best_s - 1));
+    }
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "regret") == 0) {
+        print_regrets();
+        return 0;
+    }
     int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 12, worst = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     int only = argc > 3 ? schedule_parse(argv[3]) : -1;
     for (int schedule = 0; schedule < N_SCHEDULES; schedule++)

@@ -7,6 +7,7 @@
 #include "model/base/random.h"
 #include "model/cost/closed_form.h"
 #include "model/cost/footprint.h"
+#include "model/plan/search.h"
 #include "model/spec/catalog.h"
 #include "sim/step.h"
 
@@ -48,19 +49,27 @@ static int64_t passes_of(const struct layout *layout, const struct setting *sett
     return layout_micro_batches(layout, setting->job) * layout->pp * layout->vpp;
 }
 
+/* NULL: there is none. */
+static struct space *space_under(const struct setting *setting, const char *restrictions)
+{
+    struct space_limits limits = {0};
+    struct space *space = NULL;
+    struct diags diags = {0};
+    if (space_restrict(&limits, restrictions, (struct place){0}, &diags) != STATUS_OK ||
+        space_create(setting, &limits, &space, &diags) != STATUS_OK)
+        space = NULL;
+    diags_free(&diags);
+    return space;
+}
+
 int population_draw(const struct setting *setting, enum schedule schedule, uint64_t seed, int n, struct layout *layouts)
 {
     enum { TRIES = 4000, PASSES_MAX = 1 << 15 };
     char restriction[64];
-    struct space_limits limits = {0};
-    struct space *space;
-    struct diags diags = {0};
     int drawn = 0;
     snprintf(restriction, sizeof restriction, "schedule=%s", schedule_name(schedule));
-    bool any = space_restrict(&limits, restriction, (struct place){0}, &diags) == STATUS_OK &&
-               space_create(setting, &limits, &space, &diags) == STATUS_OK;
-    diags_free(&diags);
-    if (!any)
+    struct space *space = space_under(setting, restriction);
+    if (space == NULL)
         return 0;
     struct random_stream random = random_stream_named(seed, (uint64_t)schedule, (uint64_t)setting->gpus);
     double capacity = footprint_capacity(setting->cluster);
@@ -105,4 +114,35 @@ struct population_error population_error_of(double *errors, int n)
         return (struct population_error){0};
     qsort(errors, (size_t)n, sizeof *errors, double_compare);
     return (struct population_error){fabs(errors[n / 2]), fabs(errors[n * 9 / 10]), fabs(errors[n - 1])};
+}
+
+static double simulated_seconds(const struct setting *setting, const struct layout *layout)
+{
+    struct population_times times;
+    return population_time(setting, layout, &times) ? times.simulated_s : HUGE_VAL;
+}
+
+struct population_regret population_regret_of(const struct setting *setting, const char *restrictions, int simulated)
+{
+    struct population_regret regret = {.best_s = HUGE_VAL, .planned_s = HUGE_VAL};
+    struct space *space = space_under(setting, restrictions);
+    if (space == NULL)
+        return regret;
+    struct search_options all = {.keep = (int)space_size(space), .variants = true, .threads = 1},
+                          first = {.keep = simulated, .threads = 1};
+    struct search_result result;
+    search_run(space, &all, &result);
+    regret.layouts = result.n_plans;
+    for (int i = 0; i < result.n_plans; i++)
+        regret.best_s = fmin(regret.best_s, simulated_seconds(setting, &result.plans[i].layout));
+    search_result_free(&result);
+    search_run(space, &first, &result);
+    for (int i = 0; i < result.n_plans; i++) {
+        double seconds = simulated_seconds(setting, &result.plans[i].layout);
+        regret.planned_s = fmin(regret.planned_s, seconds);
+        regret.formula_s = i ? regret.formula_s : seconds;
+    }
+    search_result_free(&result);
+    space_destroy(space);
+    return regret;
 }

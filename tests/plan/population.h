@@ -28,6 +28,14 @@ bool population_case(const struct population_job *job, struct job_case *c);
 /* Draw up to n layouts of one schedule; how many there are. */
 int population_draw(const struct setting *setting, enum schedule schedule, uint64_t seed, int n, struct layout *layouts);
 
+/* What choosing by the closed form costs: of all layouts under `restrictions` that fit, the fastest by simulation; the fastest of
+ * the `simulated` best of the closed form, as `msim plan` takes them; and the closed form's own first. Seconds. */
+struct population_regret {
+    int layouts;
+    double best_s, planned_s, formula_s;
+};
+struct population_regret population_regret_of(const struct setting *setting, const char *restrictions, int simulated);
+
 /* Seconds of one layout, by the closed form and by simulation; false when it could not be simulated. */
 struct population_times {
     double formula_s, simulated_s;

@@ -41,11 +41,12 @@ START_TEST(more_gpus_are_found)
     int gpus = more->layout.tp * more->layout.cp * more->layout.pp * more->layout.dp;
     ck_assert_int_ge(gpus, 32);
     /* Half of that does not do, or the remedy would name it. */
-    struct plan best;
+    struct search_result best;
+    const struct search_options options = {.keep = 1, .threads = 1};
     struct diags diags = {0};
     c.setting.gpus = gpus / 2;
     c.cluster.nodes = gpus / 2 / 8;
-    ck_assert_int_eq(plan_best(&c.setting, NULL, 1, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(plans_best(&c.setting, NULL, &options, &best, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
 }
 END_TEST
@@ -73,9 +74,10 @@ START_TEST(the_report_says_how_far_off)
 {
     struct job_case c;
     gpt_175b_case(&c, 8, 64);
-    struct plan best;
+    struct search_result best;
+    const struct search_options options = {.keep = 1, .threads = 1};
     struct diags diags = {0};
-    ck_assert_int_eq(plan_best(&c.setting, NULL, 1, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(plans_best(&c.setting, NULL, &options, &best, &diags), STATUS_BAD_INPUT);
     ck_assert_uint_eq(diags.n_errors, 1);
     const char *text = diags.items[0].text;
     ck_assert_ptr_nonnull(strstr(text, "GiB too few"));
@@ -96,9 +98,10 @@ START_TEST(the_report_says_why_nothing_is_legal)
 {
     struct job_case c;
     dense_case(&c, 4, 16, 7); /* 7 sequences are not shared among 16 replicas */
-    struct plan best;
+    struct search_result best;
+    const struct search_options options = {.keep = 1, .threads = 1};
     struct diags diags = {0};
-    ck_assert_int_eq(plan_best(&c.setting, "dp=16", 1, &best, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(plans_best(&c.setting, "dp=16", &options, &best, &diags), STATUS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "is legal"));
     ck_assert_uint_ge(diags.n_items, 2);
     ck_assert_ptr_nonnull(strstr(diags.items[1].text, layout_reason_text(LAYOUT_BATCH)));

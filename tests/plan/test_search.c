@@ -2,8 +2,8 @@
  * The search against a loop over the whole space, and what must hold of any search.
  *
  * What is proved: counts, plans and the smallest layout are those of a plain loop; they do not depend on threads nor on how the
- * space was divided; every plan is legal and fits; more memory never makes the best plan slower; `layout: auto` is the search's
- * first plan.
+ * space was divided; every plan is legal and fits; more memory never makes the best plan slower; the best
+ * plans of restrictions are those of the space they leave.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -357,21 +357,24 @@ START_TEST(a_shortlist_keeps_the_best_whatever_the_order)
 }
 END_TEST
 
-/* --- layout: auto --- */
+/* --- the best plans, or why there are none --- */
 
-START_TEST(the_best_plan_is_the_first_of_the_search)
+START_TEST(the_best_plans_are_those_of_the_search)
 {
     struct job_case c;
     gpt_175b_case(&c, 512, 768);
     struct diags diags = {0};
-    struct plan best;
-    ck_assert_int_eq(plan_best(&c.setting, "tp=8,zero=1", 2, &best, &diags), STATUS_OK);
-    ck_assert_int_eq(best.layout.tp, 8);
-    ck_assert(best.layout.zero == 1 || best.layout.dp * best.layout.cp == 1);
+    struct search_options options = {.keep = 3, .threads = 2};
+    struct search_result best;
+    ck_assert_int_eq(plans_best(&c.setting, "tp=8,zero=1", &options, &best, &diags), STATUS_OK);
+    const struct layout *layout = &best.plans[0].layout;
+    ck_assert_int_eq(layout->tp, 8);
+    ck_assert(layout->zero == 1 || layout->dp * layout->cp == 1);
     struct space *space = space_of(&c.setting, "tp=8,zero=1");
     struct search_result result = search(space, (struct search_options){.keep = 3, .threads = 1});
-    check_same_plan(&best, &result.plans[0]);
-    ck_assert_int_eq(plan_best(&c.setting, "tq=8", 2, &best, &diags), STATUS_BAD_INPUT);
+    check_same_result(&best, &result);
+    search_result_free(&best);
+    ck_assert_int_eq(plans_best(&c.setting, "tq=8", &options, &best, &diags), STATUS_BAD_INPUT);
     ck_assert_uint_eq(diags.n_errors, 1);
     diags_free(&diags);
     search_result_free(&result);
@@ -395,7 +398,7 @@ int main(void)
     tcase_add_test(cases, overlaps_do_not_change_memory);
     tcase_add_test(cases, progress_runs_to_the_end);
     tcase_add_loop_test(cases, a_shortlist_keeps_the_best_whatever_the_order, 0, 20);
-    tcase_add_test(cases, the_best_plan_is_the_first_of_the_search);
+    tcase_add_test(cases, the_best_plans_are_those_of_the_search);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

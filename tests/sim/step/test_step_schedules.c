@@ -318,6 +318,39 @@ START_TEST(closed_form_of_unequal_stages)
 }
 END_TEST
 
+/* What the host paces takes as long at layer detail as at chunk detail: the host runs ahead within a pass. Two stages, the last
+ * with a large head; pairs, and passes cut for buckets. */
+START_TEST(details_agree_where_the_host_paces)
+{
+    for (int i = 0; i < 4; i++) {
+        struct job_case c;
+        dense_case(&c, 8, 4, 32);
+        c.cluster.gpu.host_launch_s = 20e-6;
+        struct layout layout = {.tp = 1,
+                                .cp = 1,
+                                .pp = i < 3 ? 2 : 1,
+                                .vpp = i == 1 ? 2 : 1,
+                                .dp = i < 3 ? 2 : 4,
+                                .ep = 1,
+                                .micro_batch = 1,
+                                .recompute = i == 3 ? RECOMPUTE_FULL : RECOMPUTE_NONE,
+                                .schedule = i == 0   ? SCHEDULE_1F1B
+                                            : i == 1 ? SCHEDULE_INTERLEAVED
+                                            : i == 2 ? SCHEDULE_ZB1P
+                                                     : SCHEDULE_NONE,
+                                .features = i == 1 ? 0 : FEATURE_BIT(DP_OVERLAP)};
+        struct step_result results[2];
+        for (int detail = DETAIL_CHUNK; detail <= DETAIL_LAYER; detail++) {
+            struct step_options options = {.verify = true, .detail = (enum detail)detail};
+            struct diags diags = {0};
+            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &results[detail], NULL, NULL, &diags), STATUS_OK);
+        }
+        ck_assert_double_gt(results[0].breakdown.s[CLASS_HOST], 0.1 * results[0].step_time_s);
+        ck_assert_double_eq_tol(results[1].step_time_s, results[0].step_time_s, 1e-6 * results[0].step_time_s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step_schedules");
@@ -330,6 +363,7 @@ int main(void)
     tcase_add_test(formulas, closed_form_of_unequal_stages);
     tcase_add_test(formulas, pairs);
     tcase_add_test(formulas, closed_form_of_pairs);
+    tcase_add_test(formulas, details_agree_where_the_host_paces);
     tcase_add_test(formulas, zero_bubble_h1);
     tcase_add_test(formulas, zero_bubble_h2);
     tcase_add_test(formulas, folded_pipelines);

@@ -1,0 +1,61 @@
+/*
+ * The closed form against the simulation, over layouts drawn from the spaces of six jobs (population.h), and what choosing by it
+ * costs. The bounds are what it does and a little more: they are there to be lowered.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/plan/population.h"
+
+enum { EACH = 6 };
+
+START_TEST(errors_are_small_in_every_schedule)
+{
+    double errors[64];
+    struct layout layouts[EACH];
+    int n = 0;
+    for (int j = 0; j < population_n_jobs; j++) {
+        struct job_case c;
+        ck_assert(population_case(&population_jobs[j], &c));
+        int drawn = population_draw(&c.setting, (enum schedule)_i, 2, EACH, layouts);
+        for (int i = 0; i < drawn; i++) {
+            struct population_times times;
+            ck_assert(population_time(&c.setting, &layouts[i], &times));
+            errors[n++] = times.formula_s / times.simulated_s - 1;
+        }
+    }
+    struct population_error e = population_error_of(errors, n);
+    ck_assert_int_gt(n, 4 * EACH);
+    ck_assert_msg(e.median < 0.02 && e.p90 < 0.06 && e.largest < 0.12, "%s: median %.4f, 90th percentile %.4f, largest %.4f",
+                  schedule_name((enum schedule)_i), e.median, e.p90, e.largest);
+}
+END_TEST
+
+/* Every layout of a small space simulated: what `msim plan` takes is the fastest or nearly. */
+START_TEST(what_is_planned_is_nearly_the_fastest)
+{
+    struct job_case c;
+    ck_assert(population_case(&population_jobs[3], &c));
+    c.setting.gpus = 8;
+    struct population_regret regret = population_regret_of(
+        &c.setting, "cp=1,mb=1,2,4,zero=1,sp=1,schedule=none,1f1b,interleaved,zb-1p,zb-2p,zb-v,dualpipe,dualpipe-v", 20);
+    ck_assert_int_gt(regret.layouts, 300);
+    ck_assert_msg(regret.planned_s < 1.01 * regret.best_s, "%d layouts: %.4f s against %.4f s", regret.layouts, regret.planned_s,
+                  regret.best_s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("closed form error");
+    TCase *cases = tcase_create("population");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
+    tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
