@@ -313,6 +313,9 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
     bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
     t->fullest = largest_stage_layers(l, model);
     t->head_layers = at_last + beside_last;
+    t->last_full = l->pp - 1;
+    while (l->vpp == 1 && t->last_full > 0 && layers_at(l, model, t->last_full) < t->fullest)
+        t->last_full--;
     for (int pass = 0; pass < N_PASSES; pass++) {
         enum pass p = (enum pass)pass;
         double layer = pass_seconds(costs, p, PART_LAYER, 1, false, false);

@@ -35,6 +35,7 @@ struct stage_times {
     int pp, vpp, schedule;                /* whose: the memo's key */
     double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
     double head_layers;                   /* of the stage with the head, its other chunks included */
+    int last_full;                        /* of stages of one chunk the last that is as full, counted from 0 */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */

@@ -54,15 +54,25 @@ static double gpipe_seconds(const struct question *q)
 }
 
 /*
- * --- 1F1B: the first micro-batch reaches the slowest stage, and the last one leaves the pipeline behind it:
- *     (m - 1) T + S(F) + S(B). A stage has one micro-batch in flight more than the next, so a forward pass there and a gradient
- * back are once around in two micro-batches: where neighbours are as slow, each waits for half of the messages, one.
+ * --- 1F1B: the first micro-batch goes through all stages and back; behind it stage r, which has p - r in flight by then, passes
+ * the others:    S(F) + S(B) + (m - 1) B + (m - p + r) F, of the last one (m - 1) T. A full stage has at least its own work to do
+ * after what fills the stages before it and before what drains them. A stage has one micro-batch in flight more than the next, so
+ * a forward pass there and a gradient back are once around in two micro-batches: where neighbours are as slow, each waits for
+ * half of the messages, one.
  */
-static double one_f_one_b_seconds(const struct question *q, double slowest)
+static double one_f_one_b_bound(const struct question *q, const struct pass_times *stage, int r)
 {
-    double slack = (slowest - work_of(&q->t.inner, false)) / 2;
+    double both = work_of(stage, false), slack = (both - work_of(&q->t.inner, false)) / 2, sum = work_of(&q->t.sum, false);
     double waits = q->blocking ? 2 * q->message : fmax(0, q->message - slack);
-    return (q->m - 1) * (slowest + waits) + work_of(&q->t.sum, false) + 2 * (q->p - 1) * q->message;
+    double behind = (q->m - 1) * stage->s[PASS_BACKWARD] + fmax(0, q->m - q->p + r) * stage->s[PASS_FORWARD];
+    double work = q->m * both + fmin(sum - both, r * both);
+    return fmax(sum + behind, work) + (q->m - 1) * waits + 2 * (q->p - 1) * q->message;
+}
+
+static double one_f_one_b_seconds(const struct question *q)
+{
+    int last = (int)q->p - 1;
+    return fmax(one_f_one_b_bound(q, &q->t.inner, q->t.last_full), one_f_one_b_bound(q, &q->t.head, last));
 }
 
 /*
@@ -161,7 +171,7 @@ static double seconds_of(const struct question *q, double slowest)
 {
     switch (q->layout->schedule) {
     case SCHEDULE_GPIPE: return gpipe_seconds(q);
-    case SCHEDULE_1F1B: return one_f_one_b_seconds(q, slowest);
+    case SCHEDULE_1F1B: return one_f_one_b_seconds(q);
     case SCHEDULE_INTERLEAVED: return interleaved_seconds(q, slowest);
     case SCHEDULE_ZB1P:
     case SCHEDULE_ZB2P: return zero_bubble_seconds(q);
