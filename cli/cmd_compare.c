@@ -41,6 +41,23 @@ static void predict_by_formula(const struct setting *setting, struct compared *r
     row->breakdown = estimate.by_class;
 }
 
+/* Passes of all stages. A simulation of so many takes a second; behind its first few hundred micro-batches a pipeline repeats
+ * itself, which the formula takes it to do from the beginning. */
+static bool is_too_long(const struct measurement *run)
+{
+    const int64_t passes_max = 1 << 22;
+    return layout_micro_batches(&run->layout, &run->job) > passes_max / ((int64_t)run->layout.pp * run->layout.vpp);
+}
+
+static enum compare_method method_for(enum compare_method asked, const struct measurement *run, struct diags *diags)
+{
+    if (asked == COMPARE_FORMULA || !is_too_long(run))
+        return asked;
+    diag_note(diags, run->at, "%s has %lld micro-batches: predicted by the formula", run->name,
+              (long long)layout_micro_batches(&run->layout, &run->job));
+    return COMPARE_FORMULA;
+}
+
 /* A row that cannot be predicted is warned of and left without prediction. */
 static void predict(enum compare_method method, struct compared *row, struct diags *diags)
 {
@@ -58,7 +75,7 @@ static void predict(enum compare_method method, struct compared *row, struct dia
     if (row->run->oom)
         return;
     struct diags problems = {0};
-    if (method == COMPARE_FORMULA)
+    if (method_for(method, row->run, diags) == COMPARE_FORMULA)
         predict_by_formula(&setting, row);
     else if (predict_by_simulation(&setting, row, &problems) != STATUS_OK)
         diag_warning(diags, row->run->at, "%s is not predicted: %s", row->run->name,

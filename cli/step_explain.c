@@ -33,14 +33,15 @@ static bool same_exchange(const struct op *a, const struct op *b)
            (!collective || (a->collective == b->collective && a->role == b->role)) && a->class == b->class;
 }
 
-/* The distinct sends and collectives of all scripts, in order of appearance, with how often one rank of the script that has most
- * executes them. */
+/* The distinct sends and collectives of all scripts, one of each stage, in order of appearance, with how often one rank of the
+ * stage that has most executes them, and which stages do. */
 struct exchange {
     const struct op *op;
     uint32_t times, in_script;
+    int first_stage, last_stage, n_stages;
 };
 
-static void exchange_count(const struct op *op, struct exchange **found, size_t *capacity, size_t *n)
+static void exchange_count(const struct op *op, int stage, struct exchange **found, size_t *capacity, size_t *n)
 {
     size_t k = 0;
 
@@ -48,11 +49,28 @@ static void exchange_count(const struct op *op, struct exchange **found, size_t 
         k++;
     if (k == *n) {
         *found = memory_grow(*found, capacity, *n + 1, sizeof **found);
-        (*found)[(*n)++] = (struct exchange){.op = op};
+        (*found)[(*n)++] = (struct exchange){.op = op, .first_stage = stage};
     }
     struct exchange *at = &(*found)[k];
+    at->n_stages += at->in_script == 0;
+    at->last_stage = stage;
     if (++at->in_script > at->times)
         at->times = at->in_script;
+}
+
+/* "3", "0-7", "0, 7", "1-6 (4)": so many of a range. */
+static char *stages_format(const struct exchange *exchange, char *text, size_t size)
+{
+    int first = exchange->first_stage, last = exchange->last_stage, n = exchange->n_stages;
+    if (n == 1)
+        snprintf(text, size, "%d", first);
+    else if (n == last - first + 1)
+        snprintf(text, size, "%d-%d", first, last);
+    else if (n == 2)
+        snprintf(text, size, "%d, %d", first, last);
+    else
+        snprintf(text, size, "%d-%d (%d)", first, last, n);
+    return text;
 }
 
 static struct exchange *exchanges_list(const struct program *program, size_t *n)
@@ -68,7 +86,7 @@ static struct exchange *exchanges_list(const struct program *program, size_t *n)
         for (uint32_t i = 0; i < script->n_ops; i++) {
             const struct op *op = &program->ops[script->first_op + i];
             if (op->kind == OP_SEND || op->kind == OP_COLLECTIVE)
-                exchange_count(op, &found, &capacity, n);
+                exchange_count(op, s, &found, &capacity, n);
         }
     }
     return found;
@@ -85,7 +103,7 @@ static void exchange_row(const struct machine *machine, const struct exchange *e
 {
     const struct op *op = exchange->op;
     bool collective = op->kind == OP_COLLECTIVE;
-    char bytes[32];
+    char bytes[32], stages[48];
 
     table_cell(table, "%s", collective ? collective_name(op->collective) : "message");
     table_cell(table, "%s", collective ? group_kind_name(op->role) : "pp");
@@ -96,6 +114,7 @@ static void exchange_row(const struct machine *machine, const struct exchange *e
         table_cell(table, "2 ranks");
     }
     table_cell(table, "%s", quantity_format(op->bytes, DIM_BYTES, bytes, sizeof bytes));
+    table_cell(table, "%s", stages_format(exchange, stages, sizeof stages));
     table_cell(table, "%u", exchange->times);
     cost_cells(table, exchange_cost(machine, op));
 }
@@ -110,6 +129,7 @@ static void explain_exchanges(const struct program *program, const struct machin
     table_column(&table, "group", NULL, ALIGN_LEFT);
     table_column(&table, "span", NULL, ALIGN_LEFT);
     table_column(&table, "bytes", NULL, ALIGN_RIGHT);
+    table_column(&table, "stages", NULL, ALIGN_LEFT);
     table_column(&table, "per step", NULL, ALIGN_RIGHT);
     cost_columns(&table);
     for (size_t k = 0; k < n; k++)
@@ -136,12 +156,14 @@ static json_t *exchange_json(const struct machine *machine, const struct exchang
     const struct op *op = exchange->op;
     bool collective = op->kind == OP_COLLECTIVE;
     struct cost cost = exchange_cost(machine, op);
+    char stages[48];
 
-    return json_pack("{s:s,s:s,s:f,s:i,s:f,s:{s:f,s:f,s:f,s:f,s:f}}", "exchange",
+    return json_pack("{s:s,s:s,s:f,s:s,s:i,s:f,s:{s:f,s:f,s:f,s:f,s:f}}", "exchange",
                      collective ? collective_name(op->collective) : "message", "group",
-                     collective ? group_kind_name(op->role) : "pp", "bytes", op->bytes, "times", (int)exchange->times, "seconds",
-                     cost_seconds(cost), "parts", "launch_s", cost.launch_s, "compute_s", cost.compute_s, "memory_s",
-                     cost.memory_s, "latency_s", cost.latency_s, "bandwidth_s", cost.bandwidth_s);
+                     collective ? group_kind_name(op->role) : "pp", "bytes", op->bytes, "stages",
+                     stages_format(exchange, stages, sizeof stages), "times", (int)exchange->times, "seconds", cost_seconds(cost),
+                     "parts", "launch_s", cost.launch_s, "compute_s", cost.compute_s, "memory_s", cost.memory_s, "latency_s",
+                     cost.latency_s, "bandwidth_s", cost.bandwidth_s);
 }
 
 json_t *step_explain_json(const struct job_setup *setup, const struct program *program)

@@ -1,6 +1,6 @@
 /*
- * closed_form.h - a step's time as a formula, for the search: within a few percent of the event simulation at a thousandth of its
- * cost.
+ * closed_form.h - a step's time as a formula, for the search: within a few percent of the event simulation (tests/bench has the
+ * distribution) at a thousandth of its cost.
  *
  * Pass costs depend on few dimensions (tp, cp, ep, sp, micro-batch, recomputation, features) and are kept in a cache; a layout
  * that differs only in pp, vpp, dp, zero or schedule costs well under a microsecond.

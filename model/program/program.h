@@ -13,8 +13,10 @@
  *
  * Detail. At chunk detail a pass of a model chunk is one operation and the exchanges inside it belong to its cost; at layer
  * detail there is one per layer; at kernel detail every kernel is an operation on the compute stream and every exchange of a
- * layer one on the stream of such exchanges. Passes beside which weights or gradients are exchanged are cut into runs of layers
- * at any detail, ZeRO-3 into single layers.
+ * layer one on the stream of such exchanges. What the host paces it paces by passes, in which it runs ahead of the device: at
+ * layer detail each layer takes its share of that, so a step is as long as at chunk detail; kernels are timed by themselves, as
+ * if the host were always ahead, so at kernel detail a step that the host paces is shorter. Passes beside which weights or
+ * gradients are exchanged are cut into runs of layers at any detail, ZeRO-3 into single layers.
  *
  * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, run a forward and a backward pass of different micro-batches side by
  * side. They are two operations, one after the other, with WORK_PART works: each takes its share of what the pair does. At

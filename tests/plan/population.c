@@ -102,7 +102,7 @@ bool population_time(const struct setting *setting, const struct layout *layout,
     return simulated;
 }
 
-static int double_compare(const void *a, const void *b)
+static int size_compare(const void *a, const void *b)
 {
     double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
     return (x > y) - (x < y);
@@ -112,7 +112,7 @@ struct population_error population_error_of(double *errors, int n)
 {
     if (n == 0)
         return (struct population_error){0};
-    qsort(errors, (size_t)n, sizeof *errors, double_compare);
+    qsort(errors, (size_t)n, sizeof *errors, size_compare);
     return (struct population_error){fabs(errors[n / 2]), fabs(errors[n * 9 / 10]), fabs(errors[n - 1])};
 }
 
