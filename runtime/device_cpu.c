@@ -8,6 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "model/base/memory.h"
+#include "runtime/cores.h"
 
 static const struct place NOWHERE;
 
@@ -35,7 +36,7 @@ struct cpu_stream {
     pthread_cond_t changed;
     struct task *tasks; /* ring of QUEUE_TASKS */
     uint64_t enqueued, done;
-    bool ending;
+    bool urgent, ending;
 };
 
 struct cpu_event {
@@ -124,11 +125,16 @@ static void cpu_memory_free(struct device *device, void *memory, size_t bytes)
     free(memory);
 }
 
-/* --- streams */
+/* --- streams
+ *
+ * One thread enqueues, one executes. Who found the queue full goes on when half of it has been done, so that the two do not wake
+ * each other for every task. */
 
 static void *stream_main(void *argument)
 {
     struct cpu_stream *stream = argument;
+    if (stream->urgent)
+        cores_go_first();
     pthread_mutex_lock(&stream->lock);
     for (;;) {
         while (stream->done == stream->enqueued && !stream->ending)
@@ -140,7 +146,7 @@ static void *stream_main(void *argument)
         task->run(task->argument);
         pthread_mutex_lock(&stream->lock);
         stream->done++;
-        if (stream->done == stream->enqueued || stream->enqueued - stream->done == QUEUE_TASKS - 1)
+        if (stream->done == stream->enqueued || stream->enqueued - stream->done == QUEUE_TASKS / 2)
             pthread_cond_broadcast(&stream->changed);
     }
     pthread_mutex_unlock(&stream->lock);
@@ -155,8 +161,9 @@ void device_cpu_enqueue(struct device_stream *base, void (*run)(void *argument),
         return;
     }
     pthread_mutex_lock(&stream->lock);
-    while (stream->enqueued - stream->done == QUEUE_TASKS)
-        pthread_cond_wait(&stream->changed, &stream->lock);
+    if (stream->enqueued - stream->done == QUEUE_TASKS)
+        while (stream->enqueued - stream->done > QUEUE_TASKS / 2)
+            pthread_cond_wait(&stream->changed, &stream->lock);
     struct task *task = &stream->tasks[stream->enqueued % QUEUE_TASKS];
     task->run = run;
     memcpy(task->argument, argument, bytes);
@@ -167,8 +174,8 @@ void device_cpu_enqueue(struct device_stream *base, void (*run)(void *argument),
 
 static enum status cpu_stream_new(struct device *device, bool urgent, struct device_stream **result, struct diags *diags)
 {
-    (void)urgent;
     struct cpu_stream *stream = memory_new(1, sizeof *stream);
+    stream->urgent = urgent;
     stream->base.device = device;
     stream->tasks = memory_new(QUEUE_TASKS, sizeof *stream->tasks);
     pthread_mutex_init(&stream->lock, NULL);

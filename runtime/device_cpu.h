@@ -2,7 +2,8 @@
  * device_cpu.h - the CPU as a device: a stream is a thread, memory is memory, everything is fp32.
  *
  * Streams really run beside each other, so a program whose dependencies do not cover its data flow is a data race here, which a
- * thread sanitizer finds. Ranks on one machine share its cores: with more busy streams than cores, operations last longer.
+ * thread sanitizer finds. Ranks on one machine share its cores (cores.h): with more busy streams than cores, operations last
+ * longer. Urgent streams get a core at once when they wake.
  *
  * The first failure on a device stays: what is enqueued afterwards is skipped, and stream_synchronise reports it.
  */

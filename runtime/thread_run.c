@@ -6,6 +6,7 @@
 
 #include "model/base/memory.h"
 #include "runtime/comm_threads.h"
+#include "runtime/cores.h"
 #include "runtime/device_cpu.h"
 #include "runtime/measured.h"
 #include "runtime/rank_record.h"
@@ -29,6 +30,7 @@ static void *worker_main(void *argument)
 {
     struct worker *w = argument;
     struct device *device = NULL;
+    cores_keep(w->rank.rank, w->rank_options->program->n_ranks);
     struct world *world = hub_join(w->hub, w->rank.rank);
     w->status = device_cpu_open(w->rank.rank, hub_epoch(w->hub), w->options->memory_limit, &device, &w->rank.diags);
     if (w->status != STATUS_OK) {
