@@ -21,6 +21,9 @@
 #include "runtime/comm.h"
 #include "runtime/steps.h"
 
+/* Travelling tensors given back more recently than this many others are left alone, so that their next user seldom waits. */
+enum { TRAVELLING_SPARE = 2 };
+
 struct tensor {
     void *data;
     size_t bytes;

@@ -4,9 +4,6 @@
 #include "model/base/memory.h"
 #include "runtime/rank.h"
 
-/* Travelling tensors given back more recently than this many others are left alone, so that their next user seldom waits. */
-enum { TRAVELLING_SPARE = 2 };
-
 void *rank_memory(struct rank *rank, size_t bytes)
 {
     void *memory = NULL;

@@ -183,7 +183,46 @@ float *unit_gradients(const struct unit_state *u, enum parameter_kind kind)
     return p && u->gradients ? u->gradients + p->offset : NULL;
 }
 
-/* --- ZeRO-3 */
+/* --- ZeRO-3
+ *
+ * How many tensors of a size there come to be: those in use at once, and the spare ones. Of a layer's weights there are those it
+ * is computed with and those fetched ahead, one has the gradients; the ends have their weights for a whole pass, and where
+ * micro-batches follow one another those of the next pass come before the last gradients have gone. Units of one size use each
+ * other's tensors, and gradients those of weights where elements are as large. */
+
+static double tensors_of_unit(const struct unit *unit, bool several, size_t element_bytes)
+{
+    bool end = unit->layer < 0 || unit->is_head;
+    double weights = end && !several ? 1 : 2, gradients = 1, n = (double)unit->elements;
+    if (element_bytes == sizeof(float))
+        return (weights + gradients + TRAVELLING_SPARE) * n * sizeof(float);
+    return (weights + TRAVELLING_SPARE) * n * (double)element_bytes + (gradients + TRAVELLING_SPARE) * n * sizeof(float);
+}
+
+/* Whether an earlier unit is as large. */
+static bool has_alike(const struct stage_units *units, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (units->items[k].copies.n > 1 && units->items[k].elements == units->items[i].elements)
+            return true;
+    return false;
+}
+
+double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes)
+{
+    struct shape shape = shape_of(layout, setting, 0);
+    struct stage_content all = {.range = {0, setting->model->layers}, .embedding = true, .head = true};
+    struct stage_units units;
+    double bytes = 0;
+    if (layout->zero < 3)
+        return 0;
+    stage_units_build(&shape, setting->model, all, &units);
+    for (int i = 0; i < units.n_items; i++)
+        if (units.items[i].copies.n > 1 && !has_alike(&units, i))
+            bytes += tensors_of_unit(&units.items[i], layout_micro_batches(layout, setting->job) > 1, element_bytes);
+    stage_units_free(&units);
+    return bytes;
+}
 
 void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)
 {
