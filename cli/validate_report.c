@@ -78,6 +78,14 @@ static void write_losses(const struct validation *v, FILE *out)
     fprintf(out, "\n");
 }
 
+static double predicted_waiting(const struct validation *v)
+{
+    double sum = 0;
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        sum += v->predicted_wait_s[c];
+    return sum / v->program.n_ranks;
+}
+
 static void text_report(const struct invocation *call, const struct validation *v)
 {
     char layout[192], devices[384];
@@ -92,8 +100,8 @@ static void text_report(const struct invocation *call, const struct validation *
         fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
                 v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
     if (v->waited_s > WAITING_NOTED * v->measured_s)
-        fprintf(out, "waiting    %.3f ms of a rank's measured step its computations waited for a core; not in the table\n",
-                v->waited_s * 1e3);
+        fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations of a rank without a core; not in the table\n",
+                predicted_waiting(v) * 1e3, v->waited_s * 1e3);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
     if (v->devices.alone < 0)

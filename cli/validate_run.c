@@ -5,6 +5,8 @@
 
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "runtime/cores.h"
+#include "runtime/parameters.h"
 
 /* What is allowed, of the reference's loss and of a tensor's largest gradient. fp32: sums in other orders. bf16: activations with
  * eight bits, rounded some dozen times on the way through a few layers. */
@@ -51,7 +53,7 @@ static enum status predict(struct invocation *call, struct validation *v)
     if (status == STATUS_OK && alone)
         validate_predict_alone(v);
     else if (status == STATUS_OK)
-        status = validate_predict_shared(v, probe_cores(), &call->diags);
+        status = validate_predict_shared(v, cores_here(), &call->diags);
     return status;
 }
 
@@ -169,16 +171,20 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
-/* What the runtime holds: nothing of a framework, no communication buffers. In fp32 on the CPU weights and activations have four
- * bytes instead of two, and there are no master weights. */
+/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3. In fp32 on the CPU gradients
+ * (make_executable) and activations have four bytes instead of the two counted, and there are no master weights. */
 static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
-    footprint_of_stage(&v->setup->layout, &v->setup->setting, stage, &f);
+    struct layout layout = v->setup->layout;
+    layout.zero = layout.zero == 2 ? 1 : layout.zero; /* gradients stay whole here until all ranks have them */
+    footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     double optimizer = f.optimizer * 8 / 12; /* two moments of three */
-    if (v->devices.kind == DEVICE_CUDA)
-        return f.weights + f.gradients + f.optimizer + f.activations;
-    return 2 * f.weights + f.gradients + optimizer + 2 * f.activations;
+    bool cuda = v->devices.kind == DEVICE_CUDA;
+    double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, cuda ? 2 : sizeof(float));
+    if (cuda)
+        return f.weights + f.gradients + f.optimizer + f.activations + gathered;
+    return f.weights + 2 * f.gradients + optimizer + 2 * f.activations + gathered;
 }
 
 double validate_memory_of_all(const struct validation *v)
@@ -206,6 +212,7 @@ static double predicted_memory(const struct validation *v)
 static void add_work(struct validation *v)
 {
     for (int c = 0; c < N_WORK_CLASSES; c++) {
+        v->classes[c].predicted_s -= v->predicted_wait_s[c] / ranks_here(v);
         v->classes[c].measured_s += v->run.worked[c] / ranks_here(v);
         v->waited_s -= v->run.worked[c] / ranks_here(v);
     }

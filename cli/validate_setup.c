@@ -6,6 +6,7 @@
 #include "cli/layout_choice.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "runtime/cores.h"
 
 static const struct place NOWHERE;
 
@@ -135,7 +136,7 @@ static enum status check_memory(struct invocation *call, const struct validation
 static enum status measure(struct invocation *call, struct validation *v)
 {
     struct job_setup *setup = v->setup;
-    int ranks = setup->experiment.gpus, cores = probe_cores(), at_once = cores > 2 ? cores : 2;
+    int ranks = setup->experiment.gpus, cores = cores_here(), at_once = 2 * cores;
     int probed = ranks < at_once ? ranks : at_once;
     struct probe_options options = {.ranks = probed,
                                     .seconds = PROBE_SECONDS,
@@ -151,6 +152,7 @@ static enum status measure(struct invocation *call, struct validation *v)
         return status;
     v->copy_rate = probe_copy_rate(&result) * 2 / (double)result.element_bytes; /* of what the program counts as two bytes */
     v->copy_base_s = result.launch_s;
+    v->waking_s = result.waking_s;
     probe_result_free(&result);
     return STATUS_OK;
 }
@@ -170,6 +172,7 @@ static void assume_copies(struct validation *v)
     const struct gpu *gpu = &v->setup->experiment.cluster.gpu;
     v->copy_rate = gpu->hbm_rate * (gpu->memory.bandwidth_fraction > 0 ? gpu->memory.bandwidth_fraction : 1) / 2;
     v->copy_base_s = gpu->launch_s;
+    v->waking_s = gpu->nccl_base_s;
 }
 
 static void default_layout(struct invocation *call, const struct validation *v)

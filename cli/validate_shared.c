@@ -1,27 +1,45 @@
 /*
  * validate_shared.c - the prediction for ranks, and streams of a rank, that share the cores of one machine.
  *
- * A simulator's ranks have a device each, whose streams run beside each other. Here at most `cores` operations are under way at
- * one time, and the others wait for a core: operations are much shorter than what a scheduler gives a thread at a time, so one
- * that has begun is taken to run to its end at full speed, and cores go to operations in the order in which they become ready.
- * While some ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
+ * A simulator's ranks have a device each, whose streams run beside each other. Here a rank keeps to its cores (runtime/cores.h),
+ * and what is under way on the same cores shares them evenly, as a time-sharing system makes it: k operations on n cores go on at
+ * n / k of their speed each, where k is larger. What computes or moves bytes needs a core; what waits needs none, so while some
+ * ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
  *
- * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; it has ended when the
- * last of them has. Before that nobody needs a core for what an exchange takes whatever it carries: threads are being woken. An
- * operation's times follow from those that became ready before it, so one pass in the order of readiness gives them all.
+ * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; the collective has
+ * ended when the last of them has, a message when it has been sent and received. Before that nobody needs a core for what an
+ * exchange takes whatever it carries: threads are being woken.
+ *
+ * Time goes from one end of an operation, or of a waking, to the next: O(operations x ranks x streams).
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "runtime/cores.h"
 #include "sim/network_analytic.h"
 #include "sim/step_tables.h"
 
 static const nanos NEVER = INT64_MAX;
 
+/* Of the head of a stream. */
+enum stage {
+    STAGE_WAITS,   /* for what comes before it, or its partners */
+    STAGE_WAKES,   /* until `awake` */
+    STAGE_WORKS,   /* `left` to do */
+    STAGE_FINISHED /* its part is done, perhaps not that of its partners */
+};
+
+struct head {
+    uint32_t op; /* NO_OP: the stream is at its end */
+    enum stage stage;
+    nanos start, awake;
+    double left; /* nanoseconds on a core */
+};
+
 struct queue {
-    uint32_t head[N_STREAMS]; /* next operation, NO_OP after the last */
-    nanos free_at[N_STREAMS];
+    struct head heads[N_STREAMS];
     nanos *start, *end; /* [n_ops]; end NEVER: has not ended */
 };
 
@@ -29,9 +47,10 @@ struct sharing {
     const struct program *program;
     struct step_tables tables;
     struct queue *queues; /* [n_ranks] */
-    nanos *cores;         /* [n_cores] free from then on */
-    nanos waking;         /* of an exchange: nobody works */
     int n_cores;
+    int *busy;    /* [n_cores] operations under way on the cores that begin here */
+    nanos now;    /* all that ends until then has */
+    nanos waking; /* of an exchange: nobody works */
 };
 
 static const struct step_script *script_of(const struct sharing *s, int rank)
@@ -44,17 +63,25 @@ static nanos later(nanos a, nanos b)
     return a > b ? a : b;
 }
 
-/* When the head of a stream could begin as far as its own rank is concerned; NEVER: not known yet. */
-static nanos own_ready(const struct sharing *s, int rank, int stream)
+static const struct step_op *op_of(const struct sharing *s, int rank, uint32_t i)
+{
+    return &script_of(s, rank)->ops[i];
+}
+
+/* --- what can begin */
+
+/* Whether the head of a stream waits for nothing of its own rank any more. */
+static bool is_ready(const struct sharing *s, int rank, int stream)
 {
     const struct queue *q = &s->queues[rank];
-    if (q->head[stream] == NO_OP)
-        return NEVER;
-    const struct step_op *op = &script_of(s, rank)->ops[q->head[stream]];
-    nanos ready = q->free_at[stream];
+    const struct head *head = &q->heads[stream];
+    if (head->op == NO_OP || head->stage != STAGE_WAITS)
+        return false;
+    const struct step_op *op = op_of(s, rank, head->op);
     for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++)
-        ready = later(ready, q->end[op->deps[d]]);
-    return ready;
+        if (q->end[op->deps[d]] == NEVER)
+            return false;
+    return true;
 }
 
 static const struct rank_group *group_of(const struct sharing *s, int rank, const struct step_op *op)
@@ -62,123 +89,193 @@ static const struct rank_group *group_of(const struct sharing *s, int rank, cons
     return &s->program->groups[s->program->ranks[rank].groups[op->role]];
 }
 
-/* The operation of another member that is the same collective. */
-static uint32_t same_collective(const struct sharing *s, int member, const struct step_op *op)
+/* The head that is the same collective on another member; NULL: its stream has not come to it. */
+static struct head *partner(const struct sharing *s, int member, const struct step_op *op)
 {
-    return script_of(s, member)->collectives[op->role][op->ordinal];
+    uint32_t same = script_of(s, member)->collectives[op->role][op->ordinal];
+    struct head *head = &s->queues[member].heads[op_of(s, member, same)->stream];
+    return head->op == same ? head : NULL;
 }
 
-/* A collective begins when its last member is ready: its first member answers for all. */
-static nanos collective_ready(const struct sharing *s, int rank, const struct step_op *op, nanos ready)
+/* Whether all members of a collective are as far as `stage` and, in STAGE_WAITS, ready. */
+static bool all_members(const struct sharing *s, int rank, const struct step_op *op, enum stage stage)
 {
     const struct rank_group *group = group_of(s, rank, op);
-    const int32_t *members = &s->program->members[group->first_member];
-    if (members[0] != rank)
-        return NEVER;
-    for (int i = 1; i < group->n_members; i++) {
-        uint32_t same = same_collective(s, members[i], op);
-        int stream = script_of(s, members[i])->ops[same].stream;
-        nanos own = s->queues[members[i]].head[stream] == same ? own_ready(s, members[i], stream) : NEVER;
-        ready = later(ready, own);
+    for (int i = 0; i < group->n_members; i++) {
+        int member = s->program->members[group->first_member + i];
+        const struct head *head = partner(s, member, op);
+        if (!head || head->stage != stage)
+            return false;
+        if (stage == STAGE_WAITS && !is_ready(s, member, op_of(s, member, head->op)->stream))
+            return false;
     }
-    return ready;
+    return true;
 }
 
-/* A receive needs the message on its way. */
-static nanos receive_ready(const struct sharing *s, int rank, uint32_t i, const struct step_op *op, nanos ready)
+/* The send that a receive gets. */
+static uint32_t sent_by(const struct sharing *s, int rank, uint32_t receive, const struct queue **sender)
 {
     const struct neighbourhood *near = &s->tables.neighbourhoods[s->tables.rank_neighbourhood[rank]];
-    const struct queue *from = &s->queues[s->program->ranks[rank].peers[op->role]];
-    uint32_t send = near->match[i];
-    return from->end[send] == NEVER ? NEVER : later(ready, from->start[send]);
+    *sender = &s->queues[s->program->ranks[rank].peers[op_of(s, rank, receive)->role]];
+    return near->match[receive];
 }
 
-static nanos ready_at(const struct sharing *s, int rank, int stream)
+static bool is_under_way(const struct sharing *s, int rank, uint32_t receive)
 {
-    nanos ready = own_ready(s, rank, stream);
-    if (ready == NEVER)
-        return NEVER;
-    uint32_t i = s->queues[rank].head[stream];
-    const struct step_op *op = &script_of(s, rank)->ops[i];
-    if (op->kind == OP_COLLECTIVE)
-        return collective_ready(s, rank, op, ready);
-    return op->kind == OP_RECV ? receive_ready(s, rank, i, op, ready) : ready;
+    const struct queue *sender;
+    uint32_t send = sent_by(s, rank, receive, &sender);
+    return sender->start[send] != NEVER;
 }
 
-/* --- cores */
-
-/* The end of work that is ready and takes `duration` on the core that is free first. */
-static nanos occupy(struct sharing *s, nanos ready, nanos duration, nanos *start)
+/* Exchanges wake somebody before they move what takes `duration`. */
+static void begin(struct sharing *s, struct queue *q, struct head *head, const struct step_op *op)
 {
-    int first = 0;
-    for (int c = 1; c < s->n_cores; c++)
-        if (s->cores[c] < s->cores[first])
-            first = c;
-    *start = duration > 0 ? later(ready, s->cores[first]) : ready;
-    if (duration > 0)
-        s->cores[first] = *start + duration;
-    return *start + duration;
+    bool exchanges = op->kind == OP_COLLECTIVE || op->kind == OP_SEND || op->kind == OP_RECV;
+    nanos waking = !exchanges ? 0 : s->waking < op->duration ? s->waking : op->duration;
+    *head = (struct head){
+        .op = head->op, .stage = STAGE_WAKES, .start = s->now, .awake = s->now + waking, .left = (double)(op->duration - waking)};
+    q->start[head->op] = s->now;
 }
 
-static void finish(struct sharing *s, int rank, uint32_t i, nanos start, nanos end)
-{
-    struct queue *q = &s->queues[rank];
-    const struct step_op *op = &script_of(s, rank)->ops[i];
-    q->start[i] = start;
-    q->end[i] = q->free_at[op->stream] = end;
-    q->head[op->stream] = op->next;
-}
-
-/* Of an exchange that takes `duration`; what is left of it needs a core. */
-static nanos woken(const struct sharing *s, nanos ready, nanos *duration)
-{
-    nanos waking = s->waking < *duration ? s->waking : *duration;
-    *duration -= waking;
-    return ready + waking;
-}
-
-static void execute_collective(struct sharing *s, int rank, const struct step_op *op, nanos ready)
+static void begin_collective(struct sharing *s, int rank, const struct step_op *op)
 {
     const struct rank_group *group = group_of(s, rank, op);
-    const int32_t *members = &s->program->members[group->first_member];
-    nanos work = op->duration, awake = woken(s, ready, &work), end = ready, start;
-    for (int i = 0; i < group->n_members; i++)
-        end = later(end, occupy(s, awake, work, &start));
-    for (int i = 0; i < group->n_members; i++)
-        finish(s, members[i], same_collective(s, members[i], op), ready, end);
-}
-
-static void execute(struct sharing *s, int rank, int stream, nanos ready)
-{
-    uint32_t i = s->queues[rank].head[stream];
-    const struct step_op *op = &script_of(s, rank)->ops[i];
-    nanos start, work = op->duration;
-    if (op->kind == OP_COLLECTIVE) {
-        execute_collective(s, rank, op, ready);
-        return;
+    for (int i = 0; i < group->n_members; i++) {
+        int member = s->program->members[group->first_member + i];
+        struct head *head = partner(s, member, op);
+        begin(s, &s->queues[member], head, op_of(s, member, head->op));
     }
-    bool message = op->kind == OP_SEND || op->kind == OP_RECV;
-    nanos begin = message ? woken(s, ready, &work) : ready, end = occupy(s, begin, work, &start);
-    finish(s, rank, i, message ? ready : start, end);
 }
 
-/* One operation, or one collective; false when there is none left. */
-static bool advance(struct sharing *s)
+/* --- what has ended */
+
+static void finish(struct sharing *s, int rank, struct head *head)
 {
-    int rank = -1, stream = 0;
-    nanos first = NEVER;
+    struct queue *q = &s->queues[rank];
+    q->end[head->op] = s->now;
+    *head = (struct head){.op = op_of(s, rank, head->op)->next};
+}
+
+static void finish_collective(struct sharing *s, int rank, const struct step_op *op)
+{
+    const struct rank_group *group = group_of(s, rank, op);
+    for (int i = 0; i < group->n_members; i++) {
+        int member = s->program->members[group->first_member + i];
+        finish(s, member, partner(s, member, op));
+    }
+}
+
+static bool has_arrived(const struct sharing *s, int rank, uint32_t receive)
+{
+    const struct queue *sender;
+    uint32_t send = sent_by(s, rank, receive, &sender);
+    return sender->end[send] != NEVER;
+}
+
+/* --- one instant */
+
+/* What the head of a stream can do now without time going by. */
+static bool step_head(struct sharing *s, int rank, int stream)
+{
+    struct queue *q = &s->queues[rank];
+    struct head *head = &q->heads[stream];
+    if (head->op == NO_OP)
+        return false;
+    const struct step_op *op = op_of(s, rank, head->op);
+    bool collective = op->kind == OP_COLLECTIVE;
+    if (head->stage == STAGE_WAITS) {
+        bool begins = is_ready(s, rank, stream) && (!collective || all_members(s, rank, op, STAGE_WAITS)) &&
+                      (op->kind != OP_RECV || is_under_way(s, rank, head->op));
+        if (begins && collective)
+            begin_collective(s, rank, op);
+        else if (begins)
+            begin(s, q, head, op);
+        return begins;
+    }
+    if (head->stage == STAGE_WAKES && head->awake <= s->now) {
+        head->stage = STAGE_WORKS;
+        return true;
+    }
+    if (head->stage == STAGE_WORKS && head->left < 0.5) {
+        head->stage = STAGE_FINISHED;
+        return true;
+    }
+    bool ends = head->stage == STAGE_FINISHED && (!collective || all_members(s, rank, op, STAGE_FINISHED)) &&
+                (op->kind != OP_RECV || has_arrived(s, rank, head->op));
+    if (ends && collective)
+        finish_collective(s, rank, op);
+    else if (ends)
+        finish(s, rank, head);
+    return ends;
+}
+
+static void settle(struct sharing *s)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (int r = 0; r < s->program->n_ranks; r++)
+            for (int k = 0; k < N_STREAMS; k++)
+                while (step_head(s, r, k))
+                    changed = true;
+    }
+}
+
+/* --- from one instant to the next */
+
+static struct core_range range_of(const struct sharing *s, int rank)
+{
+    return cores_of_rank(rank, s->program->n_ranks, s->n_cores);
+}
+
+/* Of full speed, for what works on the cores of a rank. */
+static double speed(const struct sharing *s, int rank)
+{
+    struct core_range range = range_of(s, rank);
+    int busy = s->busy[range.first];
+    return busy > range.n ? (double)range.n / busy : 1;
+}
+
+static void count_busy(struct sharing *s)
+{
+    for (int c = 0; c < s->n_cores; c++)
+        s->busy[c] = 0;
+    for (int r = 0; r < s->program->n_ranks; r++)
+        for (int k = 0; k < N_STREAMS; k++)
+            s->busy[range_of(s, r).first] += s->queues[r].heads[k].stage == STAGE_WORKS;
+}
+
+/* The next end of a waking, or of work at the speeds that now are; NEVER: there is none. */
+static nanos next_instant(const struct sharing *s)
+{
+    nanos next = NEVER;
     for (int r = 0; r < s->program->n_ranks; r++)
         for (int k = 0; k < N_STREAMS; k++) {
-            nanos ready = ready_at(s, r, k);
-            if (ready >= first)
-                continue;
-            first = ready;
-            rank = r;
-            stream = k;
+            const struct head *head = &s->queues[r].heads[k];
+            nanos at = head->stage == STAGE_WAKES   ? head->awake
+                       : head->stage == STAGE_WORKS ? s->now + (nanos)ceil(head->left / speed(s, r))
+                                                    : NEVER;
+            next = at < next ? at : next;
         }
-    if (rank >= 0)
-        execute(s, rank, stream, first);
-    return rank >= 0;
+    return next;
+}
+
+/* False when nothing is under way any more. */
+static bool advance(struct sharing *s)
+{
+    settle(s);
+    count_busy(s);
+    nanos next = next_instant(s);
+    if (next == NEVER)
+        return false;
+    for (int r = 0; r < s->program->n_ranks; r++)
+        for (int k = 0; k < N_STREAMS; k++) {
+            struct head *head = &s->queues[r].heads[k];
+            if (head->stage == STAGE_WORKS)
+                head->left -= (double)(next - s->now) * speed(s, r);
+        }
+    s->now = next;
+    return true;
 }
 
 /* --- all of it */
@@ -186,15 +283,16 @@ static bool advance(struct sharing *s)
 static void queues_open(struct sharing *s)
 {
     s->queues = memory_new((size_t)s->program->n_ranks, sizeof *s->queues);
+    s->busy = memory_new((size_t)s->n_cores, sizeof *s->busy);
     for (int r = 0; r < s->program->n_ranks; r++) {
         const struct step_script *script = script_of(s, r);
         struct queue *q = &s->queues[r];
         q->start = memory_new(script->n_ops, sizeof *q->start);
         q->end = memory_new(script->n_ops, sizeof *q->end);
         for (uint32_t i = 0; i < script->n_ops; i++)
-            q->end[i] = NEVER;
+            q->start[i] = q->end[i] = NEVER;
         for (int k = 0; k < N_STREAMS; k++)
-            q->head[k] = script->first[k];
+            q->heads[k] = (struct head){.op = script->first[k]};
     }
 }
 
@@ -205,17 +303,20 @@ static void queues_close(struct sharing *s)
         free(s->queues[r].end);
     }
     free(s->queues);
-    free(s->cores);
-    step_tables_free(&s->tables);
+    free(s->busy);
 }
 
+/* Spans as they were, and how long of them computations had no core. */
 static void record(const struct sharing *s, struct validation *v)
 {
     nanos last = 0;
     for (int r = 0; r < s->program->n_ranks; r++)
         for (uint32_t i = 0; i < script_of(s, r)->n_ops; i++) {
             nanos start = s->queues[r].start[i], end = s->queues[r].end[i];
+            const struct step_op *op = op_of(s, r, i);
             timeline_record(&v->predicted, (struct span){.rank = r, .op = i, .start = start, .end = end});
+            if (op->kind == OP_COMPUTE)
+                v->predicted_wait_s[op->class] += (double)(end - start - op->duration) * 1e-9;
             last = later(last, end);
         }
     timeline_close(&v->predicted);
@@ -227,17 +328,16 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
     struct network network = network_analytic(&machine);
     struct step_costs costs;
-    struct sharing s = {
-        .program = &v->program, .n_cores = n_cores, .waking = nanos_from_seconds(machine.cluster->gpu.nccl_base_s)};
+    struct sharing s = {.program = &v->program, .n_cores = n_cores, .waking = nanos_from_seconds(v->waking_s)};
     step_costs_create(&v->program, &machine, &network, &costs);
     enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {
-        s.cores = memory_new((size_t)n_cores, sizeof *s.cores);
         queues_open(&s);
         while (advance(&s))
             ;
         record(&s, v);
         queues_close(&s);
+        step_tables_free(&s.tables);
     }
     step_costs_free(&costs);
     return status;

@@ -33,6 +33,7 @@ struct numerics {
 struct validation {
     struct job_setup *setup;
     struct devices devices;
+    double waking_s;               /* of an exchange: what nobody needs a core for */
     double copy_rate, copy_base_s; /* of a rank alone: what its exchanges are predicted with */
     struct program program;
     struct timeline predicted;
@@ -42,9 +43,10 @@ struct validation {
     struct numerics numerics;
     double memory_predicted, memory_measured; /* bytes, of the fullest rank */
     double predicted_s, measured_s, error_pct;
-    double waited_s; /* for a core, mean over ranks */
-    double seconds;  /* this command took */
-    bool probed;     /* the entry was measured here */
+    double waited_s;                         /* for a core, mean over ranks */
+    double predicted_wait_s[N_WORK_CLASSES]; /* of the spans of computations, sum over ranks: others have the core */
+    double seconds;                          /* this command took */
+    bool probed;                             /* the entry was measured here */
 };
 
 /* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing.

@@ -7,11 +7,18 @@
 
 #include "model/base/memory.h"
 #include "runtime/comm_threads.h"
+#include "runtime/cores.h"
 #include "runtime/device_cpu.h"
 #include "runtime/parameters.h"
 #include "runtime/probe_cases.h"
 
-enum { BATCHES = 5, REPEATS_MAX = 2000, MARKED_REPEATS_MAX = 40, EXCHANGE_BATCH_BYTES = 1 << 24 };
+enum { BATCHES = 5, REPEATS_MAX = 2000, MARKED_REPEATS_MAX = 40, EXCHANGE_BATCH_BYTES = 1 << 24, GROUPS_MAX = 4 };
+
+/* Neighbours that exchange with each other while others do. */
+struct exchange_group {
+    int ranks;
+    struct communicator *communicator;
+};
 
 /* One rank of a probe. */
 struct prober {
@@ -24,10 +31,14 @@ struct prober {
     struct world *world;
     struct device_stream *stream, *beside; /* where kernels run, where exchanges do */
     struct communicator *everybody;
+    struct exchange_group groups[GROUPS_MAX];
+    int n_groups;
     struct device_event *events[2 * MARKED_REPEATS_MAX], *exchanged;
+    struct device_event *beside_events[2]; /* around a batch */
     void *buffers[PROBE_BUFFERS], *flush;
     double *shared; /* device memory: numbers that ranks tell one another */
     double *times;  /* [n_cases][BATCHES], own, in the end the mean over ranks */
+    double *works;  /* of that, what the exchange had a core for */
     uint64_t turn;  /* of calls */
     enum status status;
     struct diags diags;
@@ -53,15 +64,35 @@ static void let_wait(struct prober *p, struct device_event *event, struct device
         p->status = p->device->api->event_wait(event, stream, &p->diags);
 }
 
+static struct communicator *group_of(const struct prober *p, const struct probe_case *c)
+{
+    for (int i = 0; i < p->n_groups; i++)
+        if (p->groups[i].ranks == c->row.ranks)
+            return p->groups[i].communicator;
+    return p->everybody;
+}
+
+/* What was reduced is added to what other micro-batches gave. */
+static void enqueue_sum(struct prober *p, const struct exchange_call *reduced)
+{
+    struct kernel_call add = {
+        .kernel = KERNEL_ADD,
+        .add = {
+            .n = reduced->count, .h = reduced->count, .wide = true, .a = p->buffers[3], .b = reduced->out, .y = p->buffers[3]}};
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->launch(p->beside, &add, &p->diags);
+}
+
 /* On a stream of its own, between two operations of the other: `ready` is recorded there, and it goes on behind the exchange. */
 static void enqueue_exchange(struct prober *p, const struct probe_case *c, struct device_event *ready)
 {
-    struct exchange_call call = c->exchange;
-    call.in = p->buffers[1];
-    call.out = p->buffers[2];
+    struct communicator *group = group_of(p, c);
+    struct exchange_call call = probe_exchange_place(c, group->me, p->buffers, p->cases.weight_bytes, p->turn++);
     let_wait(p, ready, p->beside);
     if (p->status == STATUS_OK)
-        p->status = p->world->api->enqueue(p->everybody, p->beside, &call, &p->diags);
+        p->status = p->world->api->enqueue(group, p->beside, &call, &p->diags);
+    if (c->travels && call.exchange == EXCHANGE_REDUCE_SCATTER)
+        enqueue_sum(p, &call);
     if (p->status == STATUS_OK)
         p->status = p->device->api->event_record(p->exchanged, p->beside, &p->diags);
     let_wait(p, p->exchanged, p->stream);
@@ -88,6 +119,12 @@ static void mark(struct prober *p, int event)
         p->status = p->device->api->event_record(p->events[event], p->stream, &p->diags);
 }
 
+static void mark_beside(struct prober *p, int event)
+{
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->event_record(p->beside_events[event], p->beside, &p->diags);
+}
+
 enum { BATCH_BEGIN = 2, BATCH_END = 3 }; /* events, while calls have 0 and 1 */
 
 /* Timed call by call, between the device's marks; as a batch otherwise. */
@@ -100,13 +137,14 @@ static bool is_marked(const struct prober *p, const struct probe_case *c)
 static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
 {
     bool marked = is_marked(p, c);
+    mark_beside(p, 0);
     if (!marked)
         mark(p, BATCH_BEGIN);
     for (int i = 0; i < repeats && p->status == STATUS_OK; i++) {
         int before = marked ? 2 * i : 0;
-        if (c->is_exchange)
+        if (c->is_exchange && !c->of_weights)
             enqueue_producer(p, c);
-        else if (marked)
+        else if (!c->is_exchange && marked)
             enqueue_flush(p);
         mark(p, before);
         if (c->is_exchange)
@@ -117,12 +155,15 @@ static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
     }
     if (!marked)
         mark(p, BATCH_END);
+    mark_beside(p, 1);
     if (p->status == STATUS_OK)
         p->status = p->device->api->stream_synchronise(p->stream, &p->diags);
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->stream_synchronise(p->beside, &p->diags);
 }
 
-/* Numbers become their sums or largest ones over all ranks, on every rank. */
-static void share(struct prober *p, enum reduction reduction, double *numbers, size_t n)
+/* Numbers become their sums or largest ones over ranks, on each of them. */
+static void share(struct prober *p, struct communicator *ranks, enum reduction reduction, double *numbers, size_t n)
 {
     const struct device_api *api = p->device->api;
     size_t bytes = n * sizeof *numbers;
@@ -136,7 +177,7 @@ static void share(struct prober *p, enum reduction reduction, double *numbers, s
     if (p->status == STATUS_OK)
         p->status = api->copy_in(p->stream, p->shared, numbers, bytes, &p->diags);
     if (p->status == STATUS_OK)
-        p->status = p->world->api->enqueue(p->everybody, p->stream, &call, &p->diags);
+        p->status = p->world->api->enqueue(ranks, p->stream, &call, &p->diags);
     if (p->status == STATUS_OK)
         p->status = api->copy_out(p->stream, numbers, p->shared, bytes, &p->diags);
     if (p->status == STATUS_OK)
@@ -158,31 +199,36 @@ static double between_marks(struct prober *p, const struct probe_case *c, int re
     for (int i = 0; i < repeats; i++)
         begin[i] = mark_time(p, 2 * i);
     if (c->is_exchange)
-        share(p, REDUCTION_MAX, begin, (size_t)repeats);
+        share(p, group_of(p, c), REDUCTION_MAX, begin, (size_t)repeats);
     for (int i = 0; i < repeats; i++)
         total += mark_time(p, 2 * i + 1) - begin[i];
     return total / repeats;
 }
 
-/* Time of a batch per call: what it worked, where a device knows that, so that what else runs here does not count. */
-static double of_batch(struct prober *p, int repeats)
+/* Time between two marks per call: what was worked, where a device knows that, so that what else runs here does not count. */
+static double of_batch(struct prober *p, struct device_event *from, struct device_event *to, int repeats)
 {
     const struct device_api *api = p->device->api;
     enum status (*clock)(struct device_event *, nanos *, struct diags *) = api->event_work ? api->event_work : api->event_time;
     nanos begin = 0, end = 0;
     if (p->status == STATUS_OK)
-        p->status = clock(p->events[BATCH_BEGIN], &begin, &p->diags);
+        p->status = clock(from, &begin, &p->diags);
     if (p->status == STATUS_OK)
-        p->status = clock(p->events[BATCH_END], &end, &p->diags);
+        p->status = clock(to, &end, &p->diags);
     return (double)(end - begin) * 1e-9 / repeats;
 }
 
-static double timed(struct prober *p, const struct probe_case *c, int repeats)
+/* Of one call, and what of it an exchange worked. */
+static double timed(struct prober *p, const struct probe_case *c, int repeats, double *worked)
 {
     if (p->status == STATUS_OK)
         p->status = p->world->api->barrier(p->world, is_marked(p, c), &p->diags); /* short times are exact times */
     enqueue(p, c, repeats);
-    return is_marked(p, c) ? between_marks(p, c, repeats) : of_batch(p, repeats);
+    double seconds =
+        is_marked(p, c) ? between_marks(p, c, repeats) : of_batch(p, p->events[BATCH_BEGIN], p->events[BATCH_END], repeats);
+    bool tells = c->is_exchange && p->device->api->event_work;
+    *worked = tells ? of_batch(p, p->beside_events[0], p->beside_events[1], repeats) : seconds;
+    return seconds;
 }
 
 /* All ranks repeat an exchange equally often, so that follows from its size. */
@@ -210,13 +256,13 @@ static void place_integers(struct prober *p, const struct probe_case *c, bool ba
     free(integers);
 }
 
-static void run_case(struct prober *p, const struct probe_case *c, double *times)
+static void run_case(struct prober *p, const struct probe_case *c, double *times, double *works)
 {
     place_integers(p, c, false);
-    double once = timed(p, c, 1);
+    double once = timed(p, c, 1, works);
     int repeats = repeats_of(p, c, once);
     for (int b = 0; b < BATCHES && p->status == STATUS_OK; b++)
-        times[b] = timed(p, c, repeats);
+        times[b] = timed(p, c, repeats, &works[b]);
     place_integers(p, c, true);
 }
 
@@ -240,12 +286,38 @@ static size_t shared_bytes(const struct prober *p)
     return (times > MARKED_REPEATS_MAX ? times : MARKED_REPEATS_MAX) * sizeof *p->shared;
 }
 
+/* Neighbours by so many, this rank's among them. */
+static struct communicator *open_group(struct prober *p, int ranks)
+{
+    struct communicator *own = NULL;
+    int *members = memory_new((size_t)ranks, sizeof *members);
+    for (int first = 0; first < p->world->n_ranks && p->status == STATUS_OK; first += ranks) {
+        struct communicator *group = NULL;
+        for (int i = 0; i < ranks; i++)
+            members[i] = first + i;
+        p->status = p->world->api->communicator_new(p->world, members, ranks, &group, &p->diags);
+        own = group ? group : own;
+    }
+    free(members);
+    return own;
+}
+
+static void open_groups(struct prober *p)
+{
+    p->everybody = open_group(p, p->world->n_ranks);
+    for (int i = 0; i < p->cases.n_items && p->n_groups < GROUPS_MAX; i++) {
+        const struct probe_case *c = &p->cases.items[i];
+        if (c->is_exchange && p->status == STATUS_OK && group_of(p, c)->n != c->row.ranks)
+            p->groups[p->n_groups++] = (struct exchange_group){c->row.ranks, open_group(p, c->row.ranks)};
+    }
+}
+
 static void prober_open(struct prober *p)
 {
     const struct device_api *api = p->device->api;
-    int n = p->world->n_ranks;
     probe_cases_make(p->options, device_element_bytes(p->device), &p->cases);
     p->times = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->times);
+    p->works = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->works);
     p->status = api->stream_new(p->device, false, &p->stream, &p->diags);
     if (p->status == STATUS_OK)
         p->status = api->stream_new(p->device, true, &p->beside, &p->diags);
@@ -253,17 +325,14 @@ static void prober_open(struct prober *p)
         p->status = api->event_new(p->device, &p->exchanged, &p->diags);
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX && p->status == STATUS_OK; i++)
         p->status = api->event_new(p->device, &p->events[i], &p->diags);
+    for (int i = 0; i < 2 && p->status == STATUS_OK; i++)
+        p->status = api->event_new(p->device, &p->beside_events[i], &p->diags);
     for (int b = 0; b < PROBE_BUFFERS; b++)
         allocate(p, buffer_bytes(p, b), &p->buffers[b]);
     if (p->options->flush_bytes)
         allocate(p, p->options->flush_bytes, &p->flush);
     allocate(p, shared_bytes(p), (void **)&p->shared);
-    int *members = memory_new((size_t)n, sizeof *members);
-    for (int i = 0; i < n; i++)
-        members[i] = i;
-    if (p->status == STATUS_OK)
-        p->status = p->world->api->communicator_new(p->world, members, n, &p->everybody, &p->diags);
-    free(members);
+    open_groups(p);
 }
 
 static void prober_close(struct prober *p)
@@ -279,6 +348,8 @@ static void prober_close(struct prober *p)
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
         api->event_free(p->events[i]);
     api->event_free(p->exchanged);
+    for (int i = 0; i < 2; i++)
+        api->event_free(p->beside_events[i]);
     p->world->api->close(p->world);
     api->close(p->device);
 }
@@ -300,12 +371,12 @@ static void fill(struct prober *p, int which)
 }
 
 /* Times become the mean over all ranks, on every rank. */
-static void share_times(struct prober *p)
+static void share_times(struct prober *p, double *times)
 {
     size_t n = (size_t)p->cases.n_items * BATCHES;
-    share(p, REDUCTION_SUM, p->times, n);
+    share(p, p->everybody, REDUCTION_SUM, times, n);
     for (size_t i = 0; i < n; i++)
-        p->times[i] /= p->world->n_ranks;
+        times[i] /= p->world->n_ranks;
 }
 
 /* Device and world are there; what was measured is in `times`. */
@@ -317,9 +388,11 @@ static void prober_run(struct prober *p)
     if (p->status == STATUS_OK)
         p->status = p->world->api->barrier(p->world, true, &p->diags); /* events count from here */
     for (int i = 0; i < p->cases.n_items && p->status == STATUS_OK; i++)
-        run_case(p, &p->cases.items[i], p->times + i * BATCHES);
+        run_case(p, &p->cases.items[i], p->times + i * BATCHES, p->works + i * BATCHES);
     if (p->status == STATUS_OK)
-        share_times(p);
+        share_times(p, p->times);
+    if (p->status == STATUS_OK)
+        share_times(p, p->works);
     if (p->status != STATUS_OK)
         p->world->api->abandon(p->world, p->diags.n_items ? p->diags.items[0].text : "probing failed");
     prober_close(p);
@@ -329,6 +402,7 @@ static void prober_free(struct prober *p)
 {
     diags_free(&p->diags);
     free(p->times);
+    free(p->works);
     probe_cases_free(&p->cases);
 }
 
@@ -340,12 +414,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void summarise(double *times, struct probe_row *row)
+static void summarise(double *times, double *works, struct probe_row *row)
 {
     qsort(times, BATCHES, sizeof times[0], by_value);
+    qsort(works, BATCHES, sizeof works[0], by_value);
+    row->worked = works[BATCHES / 2];
     row->seconds = times[BATCHES / 2];
     row->fastest = times[0];
     row->spread = row->seconds > 0 ? (times[BATCHES - 1] - times[0]) / row->seconds : 0;
+}
+
+/* Of the shortest exchange: its time but for what all ranks on a core worked one after the other. */
+static double waking_of(const struct prober *p, const struct probe_result *result)
+{
+    const struct probe_row *shortest = NULL;
+    int cores = cores_here(), together = (p->options->ranks + cores - 1) / cores;
+    for (int i = 0; i < result->n_rows; i++)
+        if (result->rows[i].ranks && (!shortest || result->rows[i].bytes < shortest->bytes))
+            shortest = &result->rows[i];
+    double left = shortest ? shortest->seconds - together * shortest->worked : 0;
+    return left > 0 ? left : 0;
 }
 
 static void result_make(struct prober *p, struct probe_result *result)
@@ -354,9 +442,10 @@ static void result_make(struct prober *p, struct probe_result *result)
     result->rows = memory_new((size_t)result->n_rows, sizeof *result->rows);
     for (int i = 0; i < result->n_rows; i++) {
         result->rows[i] = p->cases.items[i].row;
-        summarise(p->times + i * BATCHES, &result->rows[i]);
+        summarise(p->times + i * BATCHES, p->works + i * BATCHES, &result->rows[i]);
     }
     result->launch_s = result->rows[0].seconds;
+    result->waking_s = waking_of(p, result);
 }
 
 enum status probe_rank(const struct probe_options *options, struct device *device, struct world *world,
@@ -377,6 +466,7 @@ enum status probe_rank(const struct probe_options *options, struct device *devic
 static void *prober_main(void *argument)
 {
     struct prober *p = argument;
+    cores_keep(p->rank, p->options->ranks);
     p->world = hub_join(p->hub, p->rank);
     p->status = device_cpu_open(p->rank, hub_epoch(p->hub), 0, &p->device, &p->diags);
     if (p->status == STATUS_OK)

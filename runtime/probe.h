@@ -5,14 +5,16 @@
  * a device stream like any operation of a program; its time is the median of several batches, after one to warm up, per call, in
  * the mean over ranks. With flush_bytes (GPUs) that much memory is written before each kernel, so that operands come from memory
  * and not from the second-level cache, and times are between the device's marks. On a CPU the time of a kernel is what its thread
- * had a core for, so ranks that share cores and other programs do not make kernels slower than they are; which operation gets a
- * core when is the prediction's business.
+ * had a core for, so ranks that share cores and other programs do not make kernels slower than they are; how operations share
+ * cores is the prediction's business.
  *
  * An exchange is timed as a step has it: what it carries has just been written by the rank that gives it, it runs on a stream of
- * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. On a CPU waking
- * threads is most of that.
+ * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. As many ranks meet
+ * as the job's groups have, in all groups at the same time. On a CPU most of a short one is waking threads; what its stream had a
+ * core for is told apart, since that alone keeps others from the core.
  *
- * The products of a job take the weights of one layer after the other, which in a step come from memory.
+ * The products of a job, its optimizer, and exchanges of weights and gradients take those of one layer after the other, which in
+ * a step come from memory: between two uses lies as much as all ranks hold.
  *
  * Sizes and operands are those of a job, when one is given (the matrices, sequences and vocabulary of one rank, with biases where
  * they are), and a ladder of sizes otherwise.
@@ -36,7 +38,7 @@ struct probe_row {
     int64_t count;                 /* grouped_gemm: equal ones, of m rows each, in one call */
     int64_t batch, seq_len;        /* attention */
     int heads, kv_heads, head_dim; /* attention */
-    int ranks;                     /* of an exchange */
+    int ranks;                     /* that exchange with each other; as many groups do so as there are */
     double bytes;                  /* of an exchange (full buffer), or moved by a memory-bound kernel */
     double flops;
     double elements;         /* of a kernel that streams: of its operand */
@@ -44,6 +46,7 @@ struct probe_row {
     double times;   /* of such a kernel: that an operation executes it, on average; of others that a micro-batch of the job
                      * executes it here, on average over stages. 1 without a job */
     double seconds; /* median of one call */
+    double worked;  /* of it, what a rank's exchange had a core for; all of it where the device does not tell */
     double fastest; /* what the machine does when nobody else disturbs it */
     double spread;  /* (largest - smallest) / median */
 };
@@ -61,6 +64,7 @@ struct probe_result {
     struct probe_row *rows;
     int n_rows;
     double launch_s;      /* of an operation that does nothing */
+    double waking_s;      /* of an exchange, whatever it carries, and nobody has a core for it */
     size_t element_bytes; /* of activations: 4 on the CPU, 2 on GPUs */
 };
 
@@ -83,7 +87,5 @@ void probe_fit(const struct probe_options *options, const struct probe_result *r
                int ranks, struct cluster *cluster);
 /* Bytes per second that a copy on the device moves (each read and written once), and the time of an empty one. */
 double probe_copy_rate(const struct probe_result *result);
-/* Cores that this process may use. */
-int probe_cores(void);
 
 #endif

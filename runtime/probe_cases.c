@@ -154,7 +154,8 @@ void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, in
 
 /* --- exchanges */
 
-void probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks, int64_t elements)
+struct probe_case *probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks,
+                                      int64_t elements)
 {
     struct probe_case *c = add(cases, exchange_name(exchange), (size_t)elements * sizeof(float));
     int64_t part = elements / ranks;
@@ -166,6 +167,7 @@ void probe_add_exchange(struct probe_cases *cases, enum exchange exchange, doubl
     c->row.times = times;
     c->row.ranks = ranks;
     c->row.bytes = (double)(part * ranks) * (double)cases->element_bytes;
+    return c;
 }
 
 void probe_add_exchanges(struct probe_cases *cases, int ranks, int64_t elements)

@@ -20,7 +20,9 @@ struct probe_routing {
 struct probe_case {
     struct probe_row row;
     bool is_exchange;
-    bool extras; /* with what the kernel takes beside: a bias and its gradient, the gradient that went around a norm */
+    bool of_weights; /* an exchange of them, or of their gradients: nobody has just made what it carries */
+    bool travels;    /* in that: weights are gathered in memory of their own, what gradients are reduced to is added to others */
+    bool extras;     /* with what the kernel takes beside: a bias and its gradient, the gradient that went around a norm */
     struct kernel_call call; /* without buffers */
     struct exchange_call exchange;
     struct probe_routing routing;
@@ -31,7 +33,7 @@ struct probe_cases {
     int n_items;
     size_t capacity;
     size_t buffer_bytes;  /* the largest operand of any case */
-    size_t weight_bytes;  /* of all layers here: as much lies between two uses of a matrix; 0: nothing does */
+    size_t weight_bytes;  /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
     size_t element_bytes; /* of activations */
 };
 
@@ -60,7 +62,8 @@ void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v);
 void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n);
 
 /* One exchange of so many elements, executed `times` in a micro-batch; all kinds of them. */
-void probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks, int64_t elements);
+struct probe_case *probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks,
+                                      int64_t elements);
 void probe_add_exchanges(struct probe_cases *cases, int ranks, int64_t elements);
 
 /* Experts, to which copies of tokens spread evenly. */
@@ -79,9 +82,12 @@ int64_t probe_routing_integers(const struct probe_routing *routing);
 void probe_routing_fill(const struct probe_routing *routing, int32_t *integers);
 /* Point the operands of a case's call to buffers. */
 struct kernel_call probe_case_place(const struct probe_case *c, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
-/* Whether a buffer holds weights or their gradients: then it has weight_bytes. */
+/* Whether a buffer holds weights or what there is of each: gradients, moments. Then it has weight_bytes. */
 bool probe_holds_weights(int buffer);
-/* Give a product the weights of the `turn`-th layer, of as many as fit those buffers. */
+/* Give a product or an update the weights of the `turn`-th layer, of as many as fit those buffers. */
 void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn);
+/* The exchange of a case, of member `me`. */
+struct exchange_call probe_exchange_place(const struct probe_case *c, int me, void *const buffers[PROBE_BUFFERS],
+                                          size_t weight_bytes, uint64_t turn);
 
 #endif

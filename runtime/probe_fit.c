@@ -1,11 +1,11 @@
 /* probe_fit.c - a GPU entry that makes the cost model say what was measured. */
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "model/cost/work.h"
+#include "runtime/cores.h"
 #include "runtime/probe.h"
 
 enum { COUNTED_BYTES = 2 }; /* of an activation, by the cost model */
@@ -124,8 +124,8 @@ static void fit_kernels(const struct probe_options *options, const struct probe_
     work_table_free(&table);
 }
 
-/* --- exchanges: seconds = base + bytes on the bus / rate. What the shortest take and what all others take together, each as
- * often as the job executes it, come out right. */
+/* --- exchanges: seconds = waking + work, work = base + bytes on the bus / rate. What the shortest work and what all others work
+ * together, each as often as the job executes it, come out right. */
 
 static double bus_bytes(const struct probe_row *row)
 {
@@ -177,7 +177,7 @@ static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
             continue;
         sum->times += row->times;
         sum->bytes += row->times * bus_bytes(row);
-        sum->seconds += row->times * row->seconds;
+        sum->seconds += row->times * row->worked;
     }
     const struct exchange_sums *few = &sums[0], *many = &sums[1];
     double more_bytes = many->bytes - many->times / few->times * few->bytes;
@@ -185,7 +185,7 @@ static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
     double rate = more_bytes > 0 && more_seconds > 0 ? more_bytes / more_seconds : probe_copy_rate(result);
     double base = (few->seconds - few->bytes / rate) / few->times;
     gpu->nccl_rate = rate * counted(result);
-    gpu->nccl_base_s = base > 0 ? base : 1e-6;
+    gpu->nccl_base_s = result->waking_s + (base > 0 ? base : 1e-6);
 }
 
 /* --- the entry */
@@ -205,13 +205,6 @@ static void fit_compute(const struct probe_options *options, const struct probe_
     gpu->sustained_clock = 1;
 }
 
-int probe_cores(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? n : 1;
-}
-
 struct probe_device probe_this_cpu(int ranks)
 {
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -229,7 +222,7 @@ static void name_entry(const struct probe_options *options, const struct probe_d
     }
     snprintf(gpu->name, sizeof gpu->name, "cpu-rank-of-%d", n);
     snprintf(gpu->source, sizeof gpu->source, "measured by msim probe, %d rank%s at the same time on %d core%s", options->ranks,
-             plural, probe_cores(), probe_cores() == 1 ? "" : "s");
+             plural, cores_here(), cores_here() == 1 ? "" : "s");
 }
 
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,

@@ -153,6 +153,12 @@ static enum exchange exchange_of(enum collective collective)
     }
 }
 
+/* Ranks of a group here: as many as it has, where those that probe are divided so. */
+static int members_here(const struct job_probe *j, int members)
+{
+    return members > 1 && j->ranks % members == 0 ? members : j->ranks;
+}
+
 /* Those of the tensor-parallel group in a layer: works of one layer, both passes. */
 static void add_layer_exchanges(const struct job_probe *j)
 {
@@ -166,22 +172,29 @@ static void add_layer_exchanges(const struct job_probe *j)
             times[exchange_of(table.items[i].collective.collective)] += j->layers;
     for (int e = 0; e < N_EXCHANGES; e++)
         if (times[e] > 0)
-            probe_add_exchange(j->cases, (enum exchange)e, times[e], j->ranks, elements);
+            probe_add_exchange(j->cases, (enum exchange)e, times[e], members_here(j, j->layout->tp), elements);
     work_table_free(&table);
 }
 
-/* Gradients, and with ZeRO parameters, of a layer: once a step. */
+static void add_replica_exchange(const struct job_probe *j, enum exchange exchange, double times, int64_t elements)
+{
+    struct probe_case *c = probe_add_exchange(j->cases, exchange, times, members_here(j, j->s.copies.n), elements);
+    c->of_weights = true;
+    c->travels = j->layout->zero == 3;
+}
+
+/* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass. */
 static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
 {
-    double times = j->layers / (double)layout_micro_batches(j->layout, j->setting->job);
+    double passes = j->layers, steps = passes / (double)layout_micro_batches(j->layout, j->setting->job);
     if (j->s.copies.n < 2)
         return;
     if (!j->layout->zero) {
-        probe_add_exchange(j->cases, EXCHANGE_ALL_REDUCE, times, j->ranks, elements);
+        add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, elements);
         return;
     }
-    probe_add_exchange(j->cases, EXCHANGE_REDUCE_SCATTER, times, j->ranks, elements);
-    probe_add_exchange(j->cases, EXCHANGE_ALL_GATHER, times, j->ranks, elements);
+    add_replica_exchange(j, EXCHANGE_REDUCE_SCATTER, j->layout->zero == 3 ? passes : steps, elements);
+    add_replica_exchange(j, EXCHANGE_ALL_GATHER, j->layout->zero == 3 ? 2 * passes : steps, elements);
 }
 
 /* Messages between stages, as an all-gather that brings each rank as many bytes: both are a copy out and a copy in. */
@@ -189,9 +202,16 @@ static void add_messages(const struct job_probe *j)
 {
     const struct layout *l = j->layout;
     double boundaries = (double)l->vpp - 1.0 / l->pp; /* a stage, on average; crossed in both passes */
+    int ranks = members_here(j, 2);
     if (l->pp > 1)
-        probe_add_exchange(j->cases, EXCHANGE_ALL_GATHER, 2 * boundaries, j->ranks,
-                           j->s.local_tokens * j->s.hidden * j->ranks / (j->ranks - 1));
+        probe_add_exchange(j->cases, EXCHANGE_ALL_GATHER, 2 * boundaries, ranks,
+                           j->s.local_tokens * j->s.hidden * ranks / (ranks - 1));
+}
+
+/* Ranks that exchange most often with each other. */
+static int usual_group(const struct job_probe *j)
+{
+    return j->layout->tp > 1 ? j->layout->tp : j->s.copies.n > 1 ? j->s.copies.n : 2;
 }
 
 /* --- all of it */
@@ -210,11 +230,11 @@ static struct job_probe job_probe_of(const struct probe_options *options, struct
     return j;
 }
 
-/* Enough for the caches of any device here: more is not told from it. */
+/* Of all ranks of the job, divided among those that probe; enough for the caches of any device here, more is not told from it. */
 static size_t weight_bytes_of(const struct job_probe *j, int64_t layer_parameters)
 {
-    const double most = 64 << 20;
-    double all = j->layers * (double)layer_parameters * sizeof(float);
+    const double most = 32 << 20;
+    double ranks = (double)j->setting->gpus / j->ranks, all = ranks * j->layers * (double)layer_parameters * sizeof(float);
     return (size_t)(all < most ? all : most);
 }
 
@@ -233,7 +253,7 @@ void probe_cases_of_job(const struct probe_options *options, struct probe_cases 
     add_embedding(&j);
     probe_add_loss(cases, s->tokens, s->vocab_count);
     probe_add_optimizer(cases, options->setting->job->optimizer, parameters);
-    probe_add_exchanges(cases, options->ranks, PROBE_SHORT_EXCHANGE);
+    probe_add_exchanges(cases, options->ranks > 1 ? members_here(&j, usual_group(&j)) : 1, PROBE_SHORT_EXCHANGE);
     if (options->ranks > 1) {
         add_layer_exchanges(&j);
         add_replica_exchanges(&j, parameters);

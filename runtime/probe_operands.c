@@ -3,7 +3,13 @@
 
 #include "runtime/probe_cases.h"
 
-enum { TOKENS = 0, WEIGHTS = 2, WEIGHT_GRADIENTS = 5, SECOND_MOMENTS = 6 }; /* buffers that not every number suits */
+enum {
+    TOKENS = 0,
+    WEIGHTS = 2,
+    WEIGHT_GRADIENTS = 5,
+    SECOND_MOMENTS = 6,
+    BIAS_GRADIENTS = 7
+}; /* buffers that not every number suits */
 
 void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int which)
 {
@@ -197,20 +203,74 @@ static void place_routing(struct kernel_call *call, const struct probe_routing *
 
 bool probe_holds_weights(int buffer)
 {
-    return buffer == WEIGHTS || buffer == WEIGHT_GRADIENTS;
+    return buffer != TOKENS && buffer != BIAS_GRADIENTS;
 }
 
+/* Weights that a call uses; 0: none, or not for long. */
+static size_t weights_of(const struct kernel_call *call)
+{
+    switch (call->kernel) {
+    case KERNEL_LINEAR_FORWARD:
+    case KERNEL_LINEAR_BACKWARD_INPUT:
+    case KERNEL_LINEAR_BACKWARD_WEIGHT: return (size_t)(call->linear.in * call->linear.out);
+    case KERNEL_SQUARE_SUM: return (size_t)call->square_sum.n;
+    case KERNEL_ADAM: return (size_t)call->adam.n;
+    case KERNEL_SGD: return (size_t)call->sgd.n;
+    case KERNEL_LAMB_UPDATE:
+    case KERNEL_LAMB_APPLY: return (size_t)call->lamb_part.n;
+    default: return 0;
+    }
+}
+
+static size_t skipped(size_t elements, size_t weight_bytes, uint64_t turn)
+{
+    size_t places = elements ? weight_bytes / sizeof(float) / elements : 0;
+    return places > 1 ? turn % places * elements : 0;
+}
+
+/* fp32 but for what the device computes with. */
 void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn)
 {
-    struct linear_call *c = &call->linear;
-    bool product = call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
-                   call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
-    size_t elements = product ? (size_t)(c->in * c->out) : 0, places = elements ? weight_bytes / sizeof(float) / elements : 0;
-    if (places < 2)
-        return;
-    size_t skipped = turn % places * elements;
-    c->w = (const char *)c->w + skipped * element_bytes;
-    c->dw += skipped;
+    size_t n = skipped(weights_of(call), weight_bytes, turn);
+    switch (n ? call->kernel : N_KERNELS) {
+    case KERNEL_LINEAR_FORWARD:
+    case KERNEL_LINEAR_BACKWARD_INPUT:
+    case KERNEL_LINEAR_BACKWARD_WEIGHT:
+        call->linear.w = (const char *)call->linear.w + n * element_bytes;
+        call->linear.dw += n;
+        break;
+    case KERNEL_SQUARE_SUM: call->square_sum.x += n; break;
+    case KERNEL_ADAM: call->adam.p += n, call->adam.m += n, call->adam.v += n, call->adam.g += n; break;
+    case KERNEL_SGD: call->sgd.p += n, call->sgd.m += n, call->sgd.g += n; break;
+    case KERNEL_LAMB_UPDATE:
+    case KERNEL_LAMB_APPLY: {
+        struct lamb_part_call *c = &call->lamb_part;
+        c->p += n, c->m += n, c->v += n, c->g += n, c->update += n;
+        break;
+    }
+    default: break;
+    }
+}
+
+/* Weights in place, one layer's after the other. */
+static void place_weights(const struct probe_case *c, int me, buffers b, size_t skip, struct exchange_call *call)
+{
+    size_t part = (size_t)call->count * element_bytes(call->element);
+    bool whole = call->exchange == EXCHANGE_ALL_REDUCE, gathers = call->exchange == EXCHANGE_ALL_GATHER;
+    char *all = (char *)b[WEIGHT_GRADIENTS] + skip, *own = whole ? all : all + (size_t)me * part;
+    call->in = gathers ? own : all;
+    call->out = !gathers ? own : c->travels ? (char *)b[WEIGHTS] + skip : all;
+}
+
+struct exchange_call probe_exchange_place(const struct probe_case *c, int me, buffers b, size_t weight_bytes, uint64_t turn)
+{
+    struct exchange_call call = c->exchange;
+    size_t size = element_bytes(call.element);
+    call.in = b[1];
+    call.out = b[2];
+    if (c->of_weights)
+        place_weights(c, me, b, skipped((size_t)c->row.bytes / size, weight_bytes, turn) * size, &call);
+    return call;
 }
 
 struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PROBE_BUFFERS], size_t element_bytes)

@@ -136,10 +136,10 @@ START_TEST(exchanges_have_a_base_and_a_rate)
     struct cluster cluster;
     struct probe_row rows[] = {{.op = "nothing"},
                                {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
-                               {.op = "all_gather", .times = 1, .ranks = 2, .bytes = 2e3, .seconds = 1e-3 + 1e-6},
-                               {.op = "all_reduce", .times = 1, .ranks = 2, .bytes = 2e3, .seconds = 1e-3 + 2e-6},
-                               {.op = "all_gather", .times = 6, .ranks = 2, .bytes = 2e6, .seconds = 2e-3},
-                               {.op = "all_reduce", .times = 4, .ranks = 2, .bytes = 4e6, .seconds = 5e-3}};
+                               {.op = "all_gather", .times = 1, .ranks = 2, .bytes = 2e3, .worked = 1e-3 + 1e-6},
+                               {.op = "all_reduce", .times = 1, .ranks = 2, .bytes = 2e3, .worked = 1e-3 + 2e-6},
+                               {.op = "all_gather", .times = 6, .ranks = 2, .bytes = 2e6, .worked = 2e-3},
+                               {.op = "all_reduce", .times = 4, .ranks = 2, .bytes = 4e6, .worked = 5e-3}};
     struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
     struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_GPT);
