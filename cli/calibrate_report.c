@@ -1,13 +1,13 @@
 /* What msim calibrate found: tables for people, JSON, and the entry. */
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/calibrating.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
 
 /* --- errors -------------------------------------------------------------------------------------------------------- */
@@ -220,16 +220,6 @@ static const char *title_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
 }
 
-static void append(char *text, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
-static void append(char *text, size_t size, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text + used, size - used, format, args);
-    va_end(args);
-}
-
 /* The tables that a section's rows come from. */
 static void append_tables(const struct calibrating *c, const char *section, char *text, size_t size)
 {
@@ -238,7 +228,7 @@ static void append_tables(const struct calibrating *c, const char *section, char
         const struct calibrated_row *row = &c->rows[i];
         if (strcmp(c->groups[row->group].section, section) != 0 || row->table == last || strlen(text) > size / 3)
             continue;
-        append(text, size, "%s%.80s", between, title_of(row->table));
+        text_append(text, size, "%s%.80s", between, title_of(row->table));
         last = row->table;
         between = ", ";
     }
@@ -252,11 +242,11 @@ static void append_errors(const struct calibrating *c, const char *section, char
         struct accuracy fitted = calibrating_accuracy(c, g, false, true), held = calibrating_accuracy(c, g, true, true);
         if (strcmp(c->groups[g].section, section) != 0 || fitted.n + held.n == 0)
             continue;
-        append(text, size, "%s %s", between, c->groups[g].label);
+        text_append(text, size, "%s %s", between, c->groups[g].label);
         if (fitted.n)
-            append(text, size, " %.1f / %.1f %%", fitted.median_ape_pct, fitted.p90_ape_pct);
+            text_append(text, size, " %.1f / %.1f %%", fitted.median_ape_pct, fitted.p90_ape_pct);
         if (held.n)
-            append(text, size, " (held out %.1f / %.1f %%)", held.median_ape_pct, held.p90_ape_pct);
+            text_append(text, size, " (held out %.1f / %.1f %%)", held.median_ape_pct, held.p90_ape_pct);
         between = ",";
     }
 }
@@ -271,9 +261,9 @@ static bool section_source(const struct calibrating *c, const char *section, cha
         held += mine && c->rows[i].held_out;
     }
     text[0] = '\0';
-    append(text, size, "fitted by msim calibrate to %zu rows of ", n - held);
+    text_append(text, size, "fitted by msim calibrate to %zu rows of ", n - held);
     append_tables(c, section, text, size);
-    append(text, size, held ? ", %zu held out; median / 90th percentile error" : "; median / 90th percentile error", held);
+    text_append(text, size, held ? ", %zu held out; median / 90th percentile error" : "; median / 90th percentile error", held);
     append_errors(c, section, text, size);
     return n > 0;
 }
@@ -335,9 +325,9 @@ static json_t *entry_tree(const struct calibrating *c, const char *path, json_t 
     json_t *tree = json_object();
     snprintf(source, sizeof source, "%.100s, with parameters", title_of(c->base));
     if (section_source(c, "", fit, sizeof fit))
-        append(source, sizeof source, " %s", fit);
+        text_append(source, sizeof source, " %s", fit);
     else
-        append(source, sizeof source, " fitted by msim calibrate; each section says to what");
+        text_append(source, sizeof source, " fitted by msim calibrate; each section says to what");
     entry_tree_set(tree, "base", base_text(c->base, path, base, sizeof base));
     entry_tree_set(tree, "source", source);
     for (size_t i = 0; i < c->n_parameters; i++) {

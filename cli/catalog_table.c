@@ -1,5 +1,7 @@
 #include "cli/catalog_table.h"
 
+#include "model/base/append.h"
+
 /* A number in units of `unit`; an empty cell for 0, which means that there is none. */
 static void number_cell(struct table *table, const char *format, double value, double unit)
 {
@@ -131,10 +133,10 @@ void catalog_also_text(const struct alias_table *aliases, enum catalog_kind kind
 {
     enum { SPELLINGS_MAX = 32 };
     const char *spellings[SPELLINGS_MAX];
-    size_t n = alias_table_of(aliases, kind, name, spellings, SPELLINGS_MAX), used = 0;
+    size_t n = alias_table_of(aliases, kind, name, spellings, SPELLINGS_MAX);
     *text = '\0';
-    for (size_t i = 0; i < n && i < SPELLINGS_MAX && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", spellings[i]);
+    for (size_t i = 0; i < n && i < SPELLINGS_MAX; i++)
+        text_append(text, size, "%s%s", i ? ", " : "", spellings[i]);
 }
 
 enum status catalog_table_fill(struct table *table, enum catalog_kind kind, const struct alias_table *aliases,

@@ -5,6 +5,7 @@
 #include "cli/compare.h"
 #include "cli/layout_json.h"
 #include "cli/table.h"
+#include "model/base/append.h"
 #include "traces/csv.h"
 
 #define GIB 0x1p30
@@ -106,16 +107,14 @@ static void layout_brief(const struct measurement *run, char *buffer, size_t siz
         const char *name;
         int value;
     } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}, {"etp", l->etp}};
-    int used = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && used >= 0 && (size_t)used < size; i++)
+    *buffer = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value > 1)
-            used += snprintf(buffer + used, size - (size_t)used, "%s%d ", parts[i].name, parts[i].value);
-    if (used >= 0 && (size_t)used < size)
-        snprintf(buffer + used, size - (size_t)used, "mb%d%s%s", l->micro_batch,
-                 l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "",
-                 l->recompute == RECOMPUTE_FULL        ? " full"
-                 : l->recompute == RECOMPUTE_SELECTIVE ? " sel"
-                                                       : "");
+            text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
+    text_append(buffer, size, "mb%d%s%s", l->micro_batch, l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "",
+                l->recompute == RECOMPUTE_FULL        ? " full"
+                : l->recompute == RECOMPUTE_SELECTIVE ? " sel"
+                                                      : "");
 }
 
 static void memory_cells(struct table *table, const struct compared *row)

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "model/base/append.h"
 
 /* A page of help: as wide as the terminal, but no wider than one likes to read. */
 struct page {
@@ -79,13 +80,13 @@ static const char *group_of(const struct option_row *row)
 /* What stands after the help phrase: choices and default. */
 static void row_text(const struct option_row *row, char *buffer, size_t size)
 {
-    int n = snprintf(buffer, size, "%s", row->help);
-    for (size_t i = 0; row->choices && row->choices[i] && n >= 0 && (size_t)n < size; i++)
-        n += snprintf(buffer + n, size - (size_t)n, "%s%s", i ? ", " : " (", row->choices[i]);
-    if (row->choices && n >= 0 && (size_t)n < size)
-        n += snprintf(buffer + n, size - (size_t)n, ")");
-    if (row->initial && n >= 0 && (size_t)n < size)
-        snprintf(buffer + n, size - (size_t)n, " [%s]", row->initial);
+    snprintf(buffer, size, "%s", row->help);
+    for (size_t i = 0; row->choices && row->choices[i]; i++)
+        text_append(buffer, size, "%s%s", i ? ", " : " (", row->choices[i]);
+    if (row->choices)
+        text_append(buffer, size, ")");
+    if (row->initial)
+        text_append(buffer, size, " [%s]", row->initial);
 }
 
 /* "-o, --output FILE"; `indent` stands for the letter that is not there. Returns its width. */

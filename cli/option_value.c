@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
+
 #include "cli/options.h"
 
 static size_t count_choices(const struct option_row *row)
@@ -23,11 +25,11 @@ static enum status check_choice(const struct option_row *row, const char *text, 
         }
     }
     const char *near = nearest_name(text, row->choices, n);
-    int used = snprintf(why, size, "'%.40s' is not one of", text);
-    for (size_t i = 0; i < n && used > 0 && (size_t)used < size; i++)
-        used += snprintf(why + used, size - (size_t)used, "%s %s", i ? "," : "", row->choices[i]);
-    if (near && used > 0 && (size_t)used < size)
-        snprintf(why + used, size - (size_t)used, "; did you mean '%s'?", near);
+    snprintf(why, size, "'%.40s' is not one of", text);
+    for (size_t i = 0; i < n; i++)
+        text_append(why, size, "%s %s", i ? "," : "", row->choices[i]);
+    if (near)
+        text_append(why, size, "; did you mean '%s'?", near);
     return STATUS_BAD_INPUT;
 }
 

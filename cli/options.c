@@ -7,6 +7,7 @@
 
 #include "cli/experiment_options.h"
 #include "cli/terminal.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
 
 static const char *const formats[] = {"text", "json", "csv", NULL};
@@ -158,12 +159,11 @@ static size_t row_names(const struct invocation *call, const char *names[MAX_OPT
 static int list_begun(const struct invocation *call, const char *name, char *list, size_t size)
 {
     int n = 0;
-    size_t used = 0;
     list[0] = '\0';
     for (int i = 0; i < call->n_values; i++) {
         const char *other = call->values[i].row->name;
-        if (strncmp(other, name, strlen(name)) == 0 && used < size)
-            used += (size_t)snprintf(list + used, size - used, "%s--%s", n++ ? ", " : "", other);
+        if (strncmp(other, name, strlen(name)) == 0)
+            text_append(list, size, "%s--%s", n++ ? ", " : "", other);
     }
     return n;
 }
@@ -290,12 +290,10 @@ static char *override_text(struct invocation *call, const struct option_value *v
         size += strlen(value->texts[i]) + 2;
     char *text = arena_new(call->texts, size, 1);
     bool list = value->row->type == OPTION_LIST;
-    int n = snprintf(text, size, "%s=%s", value->row->key, list ? "[" : "");
-    for (int i = 0; i < value->n_texts && n >= 0; i++)
-        n += snprintf(text + n, size - (size_t)n, "%s%s", i ? ", " : "", value->texts[i]);
-    if (list && n >= 0)
-        snprintf(text + n, size - (size_t)n, "]");
-    return text;
+    snprintf(text, size, "%s=%s", value->row->key, list ? "[" : "");
+    for (int i = 0; i < value->n_texts; i++)
+        text_append(text, size, "%s%s", i ? ", " : "", value->texts[i]);
+    return list ? text_append(text, size, "]") : text;
 }
 
 static void collect_overrides(struct invocation *call)

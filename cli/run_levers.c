@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "model/base/append.h"
+
 /* --- ways to search ----------------------------------------------------------------------------------------------------------
  */
 
@@ -304,9 +306,9 @@ void lever_take(const struct lever *lever, struct search_state *to, const struct
 
 static void format_suite(const struct diagnostic_suite *suite, char *text, size_t size)
 {
-    size_t n = (size_t)snprintf(text, size, "%s", suite->n ? "" : "none");
-    for (int i = 0; i < suite->n && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? " > " : "", suite->items[i].name);
+    snprintf(text, size, "%s", suite->n ? "" : "none");
+    for (int i = 0; i < suite->n; i++)
+        text_append(text, size, "%s%s", i ? " > " : "", suite->items[i].name);
 }
 
 void lever_format(const struct lever *lever, const struct search_state *state, char *text, size_t size)

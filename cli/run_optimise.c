@@ -11,6 +11,7 @@
 #include "cli/result.h"
 #include "cli/run_levers.h"
 #include "cli/table.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
 
 static const struct place nowhere = {0};
@@ -146,12 +147,12 @@ static char *format_mean(const struct invocation *call, struct estimate estimate
 /* A suite by the places that its tests had before. */
 static void format_places(const struct diagnostic_suite *suite, const struct diagnostic_suite *before, char *text, size_t size)
 {
-    size_t n = (size_t)snprintf(text, size, "%s", suite->n ? "" : "none");
-    for (int i = 0; i < suite->n && n < size; i++) {
+    snprintf(text, size, "%s", suite->n ? "" : "none");
+    for (int i = 0; i < suite->n; i++) {
         int place = 0;
         while (place < before->n && memcmp(&before->items[place], &suite->items[i], sizeof suite->items[i]) != 0)
             place++;
-        n += (size_t)snprintf(text + n, size - n, "%s%d", i ? " > " : "", place + 1);
+        text_append(text, size, "%s%d", i ? " > " : "", place + 1);
     }
 }
 

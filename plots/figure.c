@@ -124,6 +124,11 @@ enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *
     return N_FIGURE_KINDS;
 }
 
+double figure_number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
 void figure_write_text(FILE *out, const char *text)
 {
     for (; *text; text++)

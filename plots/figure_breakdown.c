@@ -1,6 +1,7 @@
 /* Where time goes: a breakdown object of any result, {class: seconds}. */
 #include <string.h>
 
+#include "model/base/append.h"
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
@@ -30,12 +31,11 @@ static void layout_name(const json_t *layout, char *name, size_t size)
 {
     static const char *const keys[][2] = {{"tp", "tp"}, {"pp", "pp"}, {"vpp", "vpp"},
                                           {"cp", "cp"}, {"ep", "ep"}, {"micro_batch", "mb"}};
-    int used = 0;
     *name = '\0';
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_int_t value = json_integer_value(json_object_get(layout, keys[i][0]));
-        if (value > 1 && used >= 0 && (size_t)used < size)
-            used += snprintf(name + used, size - (size_t)used, "%s%s%lld", used ? " " : "", keys[i][1], (long long)value);
+        if (value > 1)
+            text_append(name, size, "%s%s%lld", *name ? " " : "", keys[i][1], (long long)value);
     }
 }
 
@@ -91,7 +91,7 @@ static double total_of(const json_t *breakdown, const struct classes *classes)
 {
     double total = 0;
     for (size_t i = 0; i < classes->n; i++)
-        total += json_number_value(json_object_get(breakdown, classes->keys[i]));
+        total += figure_number(breakdown, classes->keys[i]);
     return total;
 }
 
@@ -114,7 +114,7 @@ static void write_bar(const struct bar *bar, size_t column, const struct classes
     double total = total_of(bar->breakdown, classes), base = 0;
     for (size_t c = 0; c < classes->n; c++) {
         char title[64];
-        double seconds = json_number_value(json_object_get(bar->breakdown, classes->keys[c]));
+        double seconds = figure_number(bar->breakdown, classes->keys[c]);
         class_title(classes->keys[c], title, sizeof title);
         fprintf(out, "%zu\t%zu\t%u\t%.6g\t%.6g\t%.4g\t", column, c, (unsigned)palette_of(title), base * scale, seconds * scale,
                 total > 0 ? 100 * seconds / total : 0);

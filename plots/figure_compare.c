@@ -15,11 +15,6 @@ static const json_t *array_of(const struct figure_input *input, const char *key,
     return NULL;
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static const char *source_of(const json_t *object)
 {
     const char *source = json_string_value(json_object_get(object, "source"));
@@ -45,7 +40,7 @@ static void write_groups(const json_t *sources, FILE *out)
         char name[128];
         fprintf(out, "%zu\t%u\t%zu\t", i, (unsigned)palette_series((int)i), i % 8);
         figure_write_text(out, figure_short_name(source_of(source), name, sizeof name));
-        fprintf(out, "\t%.0f\t%.1f\n", number_of(source, "n"), number_of(source, "mape_pct"));
+        fprintf(out, "\t%.0f\t%.1f\n", figure_number(source, "n"), figure_number(source, "mape_pct"));
     }
     fputs("EOD\n", out);
 }
@@ -61,7 +56,7 @@ enum status figure_data_scatter(const struct figure_input *input, FILE *out, str
     fputs("$points << EOD\n", out);
     json_array_foreach((json_t *)rows, i, row)
     {
-        double measured = number_of(row, "measured_s"), predicted = number_of(row, "predicted_s");
+        double measured = figure_number(row, "measured_s"), predicted = figure_number(row, "predicted_s");
         if (!(measured > 0) || !(predicted > 0))
             continue;
         fprintf(out, "%.6g\t%.6g\t%zu\n", measured, predicted, group_of(sources, row));
@@ -76,7 +71,7 @@ enum status figure_data_scatter(const struct figure_input *input, FILE *out, str
     const json_t *summary = json_object_get(input->result, "summary");
     write_groups(sources, out);
     fprintf(out, "low = %.6g\nhigh = %.6g\nn_groups = %zu\nn_points = %.0f\nmape = %.6g\n", low, high, json_array_size(sources),
-            number_of(summary, "n"), number_of(summary, "mape_pct"));
+            figure_number(summary, "n"), figure_number(summary, "mape_pct"));
     return STATUS_OK;
 }
 
@@ -91,11 +86,11 @@ enum status figure_data_errors(const struct figure_input *input, FILE *out, stru
     json_array_foreach((json_t *)sources, i, source)
     {
         char name[128];
-        if (!(number_of(source, "n") > 0))
+        if (!(figure_number(source, "n") > 0))
             continue;
-        fprintf(out, "%zu\t%.6g\t%.6g\t%.6g\t%.6g\t%.0f\t", n++, number_of(source, "mape_pct"),
-                number_of(source, "median_ape_pct"), number_of(source, "p90_ape_pct"), number_of(source, "bias_pct"),
-                number_of(source, "n"));
+        fprintf(out, "%zu\t%.6g\t%.6g\t%.6g\t%.6g\t%.0f\t", n++, figure_number(source, "mape_pct"),
+                figure_number(source, "median_ape_pct"), figure_number(source, "p90_ape_pct"), figure_number(source, "bias_pct"),
+                figure_number(source, "n"));
         figure_write_text(out, figure_short_name(source_of(source), name, sizeof name));
         fputc('\n', out);
     }
@@ -105,7 +100,7 @@ enum status figure_data_errors(const struct figure_input *input, FILE *out, stru
         return STATUS_BAD_INPUT;
     }
     const json_t *summary = json_object_get(input->result, "summary");
-    fprintf(out, "n_rows = %zu\ntext_lines = %zu\nmape = %.6g\nmacro_mape = %.6g\n", n, n + 6, number_of(summary, "mape_pct"),
-            number_of(summary, "macro_mape_pct"));
+    fprintf(out, "n_rows = %zu\ntext_lines = %zu\nmape = %.6g\nmacro_mape = %.6g\n", n, n + 6, figure_number(summary, "mape_pct"),
+            figure_number(summary, "macro_mape_pct"));
     return STATUS_OK;
 }

@@ -40,6 +40,8 @@ MUST_CHECK enum status figure_data_links(const struct figure_input *input, FILE 
 /* Is this the table of --link-map? */
 bool figure_is_links(const struct figure_input *input);
 
+/* The number of a key; 0 where there is none. */
+double figure_number(const json_t *object, const char *key);
 /* A text as one cell: no tabs, quotes or line ends. */
 void figure_write_text(FILE *out, const char *text);
 /* A file's name without folders and endings. Returns buffer. */

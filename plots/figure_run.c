@@ -7,11 +7,6 @@
 
 enum { DAY = 86400, MAX_USES = 16, SHOWN_BINS = 400 };
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 /* Bins in one step of the picture: more than SHOWN_BINS would be lines, not areas. */
 static size_t stride_of(const json_t *series)
 {
@@ -40,17 +35,17 @@ struct stretch {
 
 static struct stretch stretch_of(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses)
 {
-    struct stretch s = {.start = number_of(json_array_get(series, first), "start_s") / DAY};
+    struct stretch s = {.start = figure_number(json_array_get(series, first), "start_s") / DAY};
     double length = 0, use_s[MAX_USES] = {0}, sum = 0;
     for (size_t i = first; i < end; i++) {
         const json_t *bin = json_array_get(series, i);
         const json_t *mfu = json_object_get(bin, "mfu_pct");
-        double bin_s = number_of(bin, "length_s");
+        double bin_s = figure_number(bin, "length_s");
         length += bin_s;
-        s.goodput += bin_s * number_of(bin, "goodput");
+        s.goodput += bin_s * figure_number(bin, "goodput");
         s.mfu += json_is_number(mfu) ? bin_s * json_number_value(mfu) : NAN;
         for (size_t u = 0; u < n_uses; u++)
-            use_s[u] += number_of(json_object_get(bin, "breakdown"), uses[u]);
+            use_s[u] += figure_number(json_object_get(bin, "breakdown"), uses[u]);
     }
     s.end = s.start + length / DAY;
     s.goodput *= 100 / length;
@@ -95,7 +90,7 @@ static void write_incidents(const json_t *incidents, FILE *out)
     json_array_foreach((json_t *)incidents, i, incident)
     {
         if (json_is_true(json_object_get(incident, "interrupted")))
-            fprintf(out, "%.6g\t%.6g\n", number_of(incident, "time_s") / DAY, number_of(incident, "lost_s") / 3600);
+            fprintf(out, "%.6g\t%.6g\n", figure_number(incident, "time_s") / DAY, figure_number(incident, "lost_s") / 3600);
     }
     fputs("EOD\n", out);
 }
@@ -115,8 +110,8 @@ enum status figure_data_run(const struct figure_input *input, FILE *out, struct 
     write_series(series, uses, n_uses, out);
     write_incidents(json_object_get(input->result, "incidents"), out);
     fprintf(out, "n_uses = %zu\nhas_mfu = %d\nhorizon = %.6g\ngoodput = %.6g\nettr = %.6g\nmfu = %.6g\ninterruptions = %.0f\n",
-            n_uses, has_mfu, number_of(input->result, "horizon_s") / DAY, 100 * number_of(input->result, "goodput"),
-            100 * number_of(input->result, "ettr"), has_mfu ? number_of(input->result, "mfu_pct") : 0.0,
-            number_of(input->result, "interruptions"));
+            n_uses, has_mfu, figure_number(input->result, "horizon_s") / DAY, 100 * figure_number(input->result, "goodput"),
+            100 * figure_number(input->result, "ettr"), has_mfu ? figure_number(input->result, "mfu_pct") : 0.0,
+            figure_number(input->result, "interruptions"));
     return STATUS_OK;
 }

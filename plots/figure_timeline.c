@@ -143,8 +143,8 @@ static enum status read_json(const struct figure_input *input, struct bars *bars
                           .stage = json_whole(span, "stage"),
                           .chunk = json_whole(span, "chunk"),
                           .micro_batch = json_whole(span, "micro_batch"),
-                          .start_s = json_number_value(json_object_get(span, "start_s")),
-                          .end_s = json_number_value(json_object_get(span, "end_s"))};
+                          .start_s = figure_number(span, "start_s"),
+                          .end_s = figure_number(span, "end_s")};
         add_bar(bars, bar, json_text(span, "stream"), json_text(span, "pass"));
     }
     return STATUS_OK;

@@ -5,11 +5,6 @@
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static enum status nothing(const struct figure_input *input, const char *what, const char *command, struct diags *diags)
 {
     diag_error(diags, (struct place){.file = input->name}, "this result has no %s; draw what '%s --format json' writes", what,
@@ -57,7 +52,7 @@ static void write_uses(const json_t *points, double scale, FILE *out)
     {
         double most = 0;
         for (i = 0; i < n; i++)
-            most = fmax(most, number_of(json_object_get(json_array_get(points, i), "breakdown"), name));
+            most = fmax(most, figure_number(json_object_get(json_array_get(points, i), "breakdown"), name));
         if (most >= 1e-4 && strcmp(name, "training") != 0 && n_used < sizeof used / sizeof *used)
             used[n_used++] = name;
     }
@@ -71,9 +66,9 @@ static void write_uses(const json_t *points, double scale, FILE *out)
     json_array_foreach((json_t *)points, i, point)
     {
         double sum = 0;
-        fprintf(out, "%.6g", number_of(point, "value") / scale);
+        fprintf(out, "%.6g", figure_number(point, "value") / scale);
         for (size_t u = 0; u < n_used; u++)
-            fprintf(out, "\t%.6g", sum += 100 * number_of(json_object_get(point, "breakdown"), used[u]));
+            fprintf(out, "\t%.6g", sum += 100 * figure_number(json_object_get(point, "breakdown"), used[u]));
         fputc('\n', out);
     }
     fputs("EOD\n", out);
@@ -85,7 +80,7 @@ static double lowest_ten(const json_t *points)
     double low = 1;
     size_t i;
     json_t *point;
-    json_array_foreach((json_t *)points, i, point) low = fmin(low, number_of(point, "ci95_low"));
+    json_array_foreach((json_t *)points, i, point) low = fmin(low, figure_number(point, "ci95_low"));
     return fmax(0, 10 * floor(10 * low - 0.1));
 }
 
@@ -97,16 +92,17 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     json_t *point;
     if (n < 2 || !key)
         return nothing(input, "sweep", "msim run --sweep", diags);
-    double high = number_of(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
+    double high = figure_number(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
     fputs("$points << EOD\n", out);
     json_array_foreach((json_t *)points, i, point)
     {
-        fprintf(out, "%.6g\t%.6g\t%.6g\t%.6g\t%.6g\n", number_of(point, "value") / scale, 100 * number_of(point, "goodput"),
-                100 * number_of(point, "ci95_low"), 100 * number_of(point, "ci95_high"), 100 * number_of(point, "memoryless"));
+        fprintf(out, "%.6g\t%.6g\t%.6g\t%.6g\t%.6g\n", figure_number(point, "value") / scale,
+                100 * figure_number(point, "goodput"), 100 * figure_number(point, "ci95_low"),
+                100 * figure_number(point, "ci95_high"), 100 * figure_number(point, "memoryless"));
     }
     fprintf(out, "EOD\nlogarithmic = %d\nlow = %.6g\nhigh = %.6g\nreplicas = %.0f\nkey = \"",
-            json_is_true(json_object_get(sweep, "logarithmic")), number_of(json_array_get(points, 0), "value") / scale,
-            high / scale, number_of(sweep, "replicas"));
+            json_is_true(json_object_get(sweep, "logarithmic")), figure_number(json_array_get(points, 0), "value") / scale,
+            high / scale, figure_number(sweep, "replicas"));
     figure_write_text(out, axis_name(key));
     fprintf(out, "%s\"\npowers_of_two = %d\nbottom = %.0f\n", unit, strcmp(key, "gpus") == 0, lowest_ten(points));
     write_uses(points, scale, out);
@@ -127,21 +123,21 @@ enum status figure_data_replicas(const struct figure_input *input, FILE *out, st
         return nothing(input, "replicas", "msim run --replicas", diags);
     json_array_foreach((json_t *)outcomes, i, outcome)
     {
-        low = fmin(low, 100 * number_of(outcome, "goodput"));
-        high = fmax(high, 100 * number_of(outcome, "goodput"));
+        low = fmin(low, 100 * figure_number(outcome, "goodput"));
+        high = fmax(high, 100 * figure_number(outcome, "goodput"));
     }
     double width = high > low ? (high - low) / BINS : 1;
     json_array_foreach((json_t *)outcomes, i, outcome)
     {
-        int bin = (int)((100 * number_of(outcome, "goodput") - low) / width);
+        int bin = (int)((100 * figure_number(outcome, "goodput") - low) / width);
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
     fputs("$bins << EOD\n", out);
     for (i = 0; i < BINS; i++)
         fprintf(out, "%.6g\t%zu\n", low + ((double)i + 0.5) * width, counts[i]);
     fprintf(out, "EOD\nbin_width = %.6g\nreplicas = %zu\nmean = %.6g\nci_low = %.6g\nci_high = %.6g\np05 = %.6g\np95 = %.6g\n",
-            width, n, number_of(goodput, "mean"), number_of(goodput, "ci95_low"), number_of(goodput, "ci95_high"),
-            number_of(goodput, "p05"), number_of(goodput, "p95"));
+            width, n, figure_number(goodput, "mean"), figure_number(goodput, "ci95_low"), figure_number(goodput, "ci95_high"),
+            figure_number(goodput, "p05"), figure_number(goodput, "p95"));
     return STATUS_OK;
 }
 
@@ -161,14 +157,14 @@ enum status figure_data_faults(const struct figure_input *input, FILE *out, stru
         const char *detail = json_string_value(json_object_get(cause, "detail"));
         if (i >= SHOWN)
             break;
-        fprintf(out, "%zu\t%.0f\t%.6g\t", i, number_of(cause, "faults"), number_of(cause, "mean_down_s") / 3600);
+        fprintf(out, "%zu\t%.0f\t%.6g\t", i, figure_number(cause, "faults"), figure_number(cause, "mean_down_s") / 3600);
         figure_write_text(out, detail && *detail ? detail : "unknown");
         fputc('\n', out);
     }
     const json_t *gaps = json_object_get(input->result, "gaps");
     size_t shown = n < SHOWN ? n : SHOWN;
     fprintf(out, "EOD\nn_rows = %zu\ntext_lines = %zu\nfailures = %.0f\nmtbf_h = %.6g\nshape = %.6g\nper_node_day = %.6g\n",
-            shown, shown + 6, number_of(input->result, "failures"), number_of(input->result, "mtbf_s") / 3600,
-            number_of(gaps, "shape"), number_of(input->result, "per_node_day"));
+            shown, shown + 6, figure_number(input->result, "failures"), figure_number(input->result, "mtbf_s") / 3600,
+            figure_number(gaps, "shape"), figure_number(input->result, "per_node_day"));
     return STATUS_OK;
 }

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
 #include "traces/csv.h"
@@ -20,16 +20,6 @@ int csv_table_column(const struct csv_table *table, const char *name)
         if (strcmp(table->header[i], name) == 0)
             return i;
     return -1;
-}
-
-static void list_append(char *list, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
-static void list_append(char *list, size_t size, const char *format, ...)
-{
-    size_t used = strlen(list);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(list + used, size - used, format, args);
-    va_end(args);
 }
 
 static bool is_expected(const struct csv_column *expected, size_t n, const char *name)
@@ -63,9 +53,9 @@ enum status csv_table_columns(const struct csv_table *table, const struct csv_co
         if (columns[i] >= 0 || !expected[i].required)
             continue;
         const char *near = nearest_name(expected[i].name, names, n_names);
-        list_append(missing, sizeof missing, "%s'%s'", n_missing++ ? ", " : "", expected[i].name);
+        text_append(missing, sizeof missing, "%s'%s'", n_missing++ ? ", " : "", expected[i].name);
         if (near)
-            list_append(missing, sizeof missing, " (did you mean '%.40s'?)", near);
+            text_append(missing, sizeof missing, " (did you mean '%.40s'?)", near);
     }
     free(names);
     if (n_missing == 0)
@@ -81,7 +71,7 @@ void csv_table_note_unknown_columns(const struct csv_table *table, const struct 
     size_t n_names;
     const char **names = unexpected_names(table, expected, n, &n_names);
     for (size_t i = 0; i < n_names; i++)
-        list_append(unknown, sizeof unknown, "%s'%.40s'", i ? ", " : "", names[i]);
+        text_append(unknown, sizeof unknown, "%s'%.40s'", i ? ", " : "", names[i]);
     if (n_names)
         diag_warning(diags, csv_header_place(table, csv_table_column(table, names[0])), "unknown column%s %s ignored",
                      n_names == 1 ? "" : "s", unknown);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
 #include "model/cost/work.h"
@@ -271,18 +272,17 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_PRECISION, "bf16"},
     };
     char text[512] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && used < sizeof text; i++) {
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
         size_t n_empty = 0;
         for (size_t row = 0; row < reading->csv->n_rows; row++)
             n_empty += *csv_cell(reading->csv, row, reading->columns[defaults[i].column]) == '\0' &&
                        !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
         if (n_empty)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
-                                     measurement_columns[defaults[i].column].name, defaults[i].taken);
+            text_append(text, sizeof text, "%s%s %s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
+                        defaults[i].taken);
     }
     struct place table = {.file = reading->csv->name};
-    if (used)
+    if (*text)
         diag_note(reading->diags, table, "assumed where cells are empty: %s", text);
     if (reading->columns[COLUMN_FEATURES] < 0)
         diag_note(reading->diags, table, "there is no column 'features': those of current training stacks are assumed");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/layout/layout.h"
 
@@ -74,8 +75,8 @@ static int parse_word(const char *key, const char *value, const char *const *wor
         if (strcmp(words[i], value) == 0)
             return i;
     char list[128] = "";
-    for (int i = 0, used = 0; i < n; i++)
-        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", i ? ", " : "", words[i]);
+    for (int i = 0; i < n; i++)
+        text_append(list, sizeof list, "%s%s", i ? ", " : "", words[i]);
     const char *near = nearest_name(value, words, (size_t)n);
     if (near)
         diag_error(diags, NOWHERE, "layout: %s=%s is not known; did you mean '%s'? (%s)", key, value, near, list);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/spec/schemas.h"
 
 /* Only to be read into and looked at: the request keeps the text. */
@@ -142,13 +143,6 @@ struct yaml_node *layout_request_tree(const struct yaml_node *value, struct aren
     return tree;
 }
 
-/* Appends "key=value"; the text form has room for every key once. */
-static void append(char *text, size_t size, const char *key, const char *value)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s=%s", used ? "," : "", key, value);
-}
-
 void layout_request_read(const struct yaml_node *tree, struct layout_request *request, struct diags *diags)
 {
     if (is_auto(tree))
@@ -165,7 +159,8 @@ void layout_request_read(const struct yaml_node *tree, struct layout_request *re
         if (!row || yaml_is_null(child))
             continue;
         snprintf(number, sizeof number, "%d", *(const int *)((const char *)&keys + row->offset));
-        append(request->text, sizeof request->text, child->key, row->type == FIELD_INT ? number : child->text);
+        text_append(request->text, sizeof request->text, "%s%s=%s", *request->text ? "," : "", child->key,
+                    row->type == FIELD_INT ? number : child->text);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/base/order.h"
 #include "model/base/units.h"
@@ -102,10 +103,12 @@ const char *shipped_hint(const struct shipped *kind, const char *name, char *buf
 {
     size_t n;
     char **names = shipped_names(kind, &n), known[512] = "none are found; MSIM_DATA can name their place";
-    for (size_t i = 0, used = 0; i < n && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "known are ", names[i]);
+    if (n)
+        snprintf(known, sizeof known, "known are ");
+    for (size_t i = 0; i < n; i++)
+        text_append(known, sizeof known, "%s%s", i ? ", " : "", names[i]);
     if (n && kind->also)
-        snprintf(known + strlen(known), sizeof known - strlen(known), ", and %s", kind->also);
+        text_append(known, sizeof known, ", and %s", kind->also);
     name_hint(name, (const char *const *)names, n, known, buffer, size);
     names_free(names);
     return buffer;

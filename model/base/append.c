@@ -1,0 +1,15 @@
+#include "model/base/append.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+char *text_append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+    return text;
+}
