@@ -260,7 +260,7 @@ const struct command command_validate = {
         "Memory: of the fullest rank.\n\n"
         "The machine is measured first with the kernels of this job (as `msim probe` does), all ranks at the same time, unless "
         "--cluster or --gpu gives an entry. Without a model it is tiny-gpt, without a layout four ranks with tp=2 and pp=2; with "
-        "--gpus alone msim chooses the layout. The runtime leaves tp_overlap out.\n\n"
+        "--gpus alone msim chooses the layout.\n\n"
         "--alone executes one rank of any layout on one device: a stage of a 175B model at its real shape. Its exchanges become "
         "copies "
         "on the device, in the prediction too, so only computing is compared, and no numbers.",

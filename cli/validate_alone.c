@@ -6,11 +6,13 @@
 #include "sim/network_analytic.h"
 #include "sim/step_costs.h"
 
-/* An exchange is a copy of its full buffer (runtime/comm_alone.h). */
-static nanos duration_of(const struct validation *v, const struct step_costs *costs, uint32_t op)
+/* An exchange is a copy of its full buffer (runtime/comm_alone.h); a product beside one takes what its pieces do. */
+static nanos duration_of(const struct validation *v, const struct step_costs *costs, const nanos *own, uint32_t op)
 {
     const struct op *o = &v->program.ops[op];
     bool exchange = o->kind == OP_SEND || o->kind == OP_RECV || o->kind == OP_COLLECTIVE;
+    if (!exchange && own[op] >= 0)
+        return own[op];
     return exchange ? nanos_from_seconds(v->copy_base_s + o->bytes / v->copy_rate) : costs->ops[op];
 }
 
@@ -27,14 +29,16 @@ void validate_predict_alone(struct validation *v)
     struct network network = network_analytic(&machine);
     struct step_costs costs;
     nanos streams[N_STREAMS] = {0}, *ends = memory_new(script->n_ops, sizeof *ends), last = 0;
+    nanos *own = memory_new(program->n_ops, sizeof *own);
     step_costs_create(program, &machine, &network, &costs);
+    validate_pair_times(v, own);
     for (uint32_t i = 0; i < script->n_ops; i++) {
         const struct op *op = &program->ops[script->first_op + i];
         nanos start = streams[op->stream];
         for (int d = 0; d < OP_DEPS; d++)
             if (op->deps[d] != NO_OP)
                 start = later(start, ends[op->deps[d]]);
-        ends[i] = streams[op->stream] = start + duration_of(v, &costs, script->first_op + i);
+        ends[i] = streams[op->stream] = start + duration_of(v, &costs, own, script->first_op + i);
         last = later(last, ends[i]);
         timeline_record(&v->predicted, (struct span){.rank = v->devices.alone, .op = i, .start = start, .end = ends[i]});
     }
@@ -42,4 +46,5 @@ void validate_predict_alone(struct validation *v)
     v->predicted_s = (double)last * 1e-9;
     step_costs_free(&costs);
     free(ends);
+    free(own);
 }

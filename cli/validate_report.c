@@ -102,6 +102,8 @@ static void text_report(const struct invocation *call, const struct validation *
     if (v->waited_s > WAITING_NOTED * v->measured_s)
         fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations of a rank without a core; not in the table\n",
                 predicted_waiting(v) * 1e3, v->waited_s * 1e3);
+    if (v->slices > 1)
+        fprintf(out, "pieces     up to %d of a product and the exchange of what it reads or makes\n", v->slices);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
     if (v->devices.alone < 0)
@@ -192,6 +194,7 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_object_set_new(result, "classes", classes_json(v));
     json_object_set_new(result, "ranks", ranks_json(v));
     json_object_set_new(result, "steps", steps_json(v));
+    json_object_set_new(result, "pieces", json_integer(v->slices));
     if (v->numerics.compared)
         json_object_set_new(result, "numerics", numerics_json(&v->numerics));
     json_object_set_new(

@@ -5,6 +5,7 @@
 
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "model/cost/machine.h"
 #include "runtime/cores.h"
 #include "runtime/parameters.h"
 
@@ -153,7 +154,9 @@ static int ranks_here(const struct validation *v)
     return v->devices.alone < 0 ? v->program.n_ranks : 1;
 }
 
-static void add_spans(const struct program *program, const struct timeline *timeline, bool measured, struct validation *v)
+/* `own`: see validate_pair_times; NULL: spans say it all. */
+static void add_spans(const struct program *program, const struct timeline *timeline, const nanos *own, bool measured,
+                      struct validation *v)
 {
     for (size_t i = 0; i < timeline->n_spans; i++) {
         const struct span *span = &timeline->spans[i];
@@ -162,8 +165,11 @@ static void add_spans(const struct program *program, const struct timeline *time
         struct class_comparison *class = &v->classes[op->class];
         struct rank_comparison *rank = &v->ranks[span->rank];
         double *last = measured ? &rank->measured_s : &rank->predicted_s;
-        bool computed = measured && op->kind == OP_COMPUTE; /* counted below */
-        *(computed ? &v->waited_s : measured ? &class->measured_s : &class->predicted_s) += seconds / ranks_here(v);
+        bool computed = measured && op->kind == OP_COMPUTE;     /* counted below */
+        bool spans = shares_cores(v) && op->kind == OP_COMPUTE; /* their waiting is taken away below */
+        nanos alone = own && !spans ? own[op - program->ops] : -1;
+        double taken = alone < 0 ? seconds : (double)alone * 1e-9;
+        *(computed ? &v->waited_s : measured ? &class->measured_s : &class->predicted_s) += taken / ranks_here(v);
         class->operations += measured && op->kind != OP_JOIN;
         *last = fmax(*last, end);
         if (op->stream == STREAM_COMPUTE)
@@ -208,12 +214,13 @@ static double predicted_memory(const struct validation *v)
     return most;
 }
 
-/* Computations: what had a core for them, and what is left of their spans. */
+/* Computations: what had a core for them, and what is left of their spans. Of exchanges what their pieces waited is taken away.
+ */
 static void add_work(struct validation *v)
 {
     for (int c = 0; c < N_WORK_CLASSES; c++) {
         v->classes[c].predicted_s -= v->predicted_wait_s[c] / ranks_here(v);
-        v->classes[c].measured_s += v->run.worked[c] / ranks_here(v);
+        v->classes[c].measured_s += (v->run.worked[c] - v->run.rested[c]) / ranks_here(v);
         v->waited_s -= v->run.worked[c] / ranks_here(v);
     }
     v->waited_s = fmax(0, v->waited_s);
@@ -222,8 +229,13 @@ static void add_work(struct validation *v)
 static void compare(struct validation *v)
 {
     v->ranks = memory_new((size_t)v->program.n_ranks, sizeof *v->ranks);
-    add_spans(&v->program, &v->predicted, false, v);
-    add_spans(&v->program, &v->run.timeline, true, v);
+    struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
+    nanos *own = memory_new(v->program.n_ops, sizeof *own);
+    v->slices = work_slices(&machine, &v->program.works);
+    validate_pair_times(v, own);
+    add_spans(&v->program, &v->predicted, v->devices.alone < 0 ? own : NULL, false, v);
+    add_spans(&v->program, &v->run.timeline, NULL, true, v);
+    free(own);
     add_work(v);
     v->measured_s = (double)v->run.steps[v->run.timeline_step].duration * 1e-9;
     v->error_pct = 100 * (v->predicted_s - v->measured_s) / v->measured_s;

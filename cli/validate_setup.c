@@ -14,7 +14,7 @@ enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
-#define NOT_EXECUTED (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))
+#define NOT_EXECUTED (FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))
 
 static bool is_overridden(const struct invocation *call, const char *key)
 {

@@ -51,6 +51,7 @@ struct sharing {
     int *busy;    /* [n_cores] operations under way on the cores that begin here */
     nanos now;    /* all that ends until then has */
     nanos waking; /* of an exchange: nobody works */
+    nanos *own;   /* [n_ops of the program] of the two of a pair: see validate_pair_times */
 };
 
 static const struct step_script *script_of(const struct sharing *s, int rank)
@@ -127,11 +128,14 @@ static bool is_under_way(const struct sharing *s, int rank, uint32_t receive)
     return sender->start[send] != NEVER;
 }
 
-/* Exchanges wake somebody before they move what takes `duration`. */
+/* Exchanges wake somebody before they move what takes `duration`; one beside a computation moves for as long as it would alone,
+ * and waits for the rest of what the pair takes. */
 static void begin(struct sharing *s, struct queue *q, struct head *head, const struct step_op *op)
 {
     bool exchanges = op->kind == OP_COLLECTIVE || op->kind == OP_SEND || op->kind == OP_RECV;
-    nanos waking = !exchanges ? 0 : s->waking < op->duration ? s->waking : op->duration;
+    nanos own = s->own[op - s->tables.ops], waking = !exchanges ? 0 : s->waking < op->duration ? s->waking : op->duration;
+    if (exchanges && own >= 0 && op->duration - own > waking)
+        waking = op->duration - own;
     *head = (struct head){
         .op = head->op, .stage = STAGE_WAKES, .start = s->now, .awake = s->now + waking, .left = (double)(op->duration - waking)};
     q->start[head->op] = s->now;
@@ -330,6 +334,11 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
     struct step_costs costs;
     struct sharing s = {.program = &v->program, .n_cores = n_cores, .waking = nanos_from_seconds(v->waking_s)};
     step_costs_create(&v->program, &machine, &network, &costs);
+    s.own = memory_new(v->program.n_ops, sizeof *s.own);
+    validate_pair_times(v, s.own);
+    for (uint32_t i = 0; i < v->program.n_ops; i++)
+        if (v->program.ops[i].kind == OP_COMPUTE && s.own[i] >= 0)
+            costs.ops[i] = s.own[i];
     enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {
         queues_open(&s);
@@ -340,5 +349,6 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
         step_tables_free(&s.tables);
     }
     step_costs_free(&costs);
+    free(s.own);
     return status;
 }

@@ -11,8 +11,9 @@
 #include "sim/step.h"
 
 struct class_comparison {
-    double predicted_s, measured_s; /* mean over ranks of the time their operations of this class took: computations as long as
-                                     * they had a core, exchanges from when their last rank was ready */
+    double predicted_s,
+        measured_s; /* mean over ranks of the time their operations of this class took: computations as long as
+                     * they had a core, exchanges from when their last rank was ready, without what their pieces waited */
     uint64_t operations;
 };
 
@@ -45,6 +46,7 @@ struct validation {
     double predicted_s, measured_s, error_pct;
     double waited_s;                         /* for a core, mean over ranks */
     double predicted_wait_s[N_WORK_CLASSES]; /* of the spans of computations, sum over ranks: others have the core */
+    int slices;                              /* most pieces that a product and its exchange are cut into */
     double seconds;                          /* this command took */
     bool probed;                             /* the entry was measured here */
 };
@@ -59,6 +61,9 @@ MUST_CHECK enum status validate_measure(struct invocation *call, struct validati
 void validate_predict_alone(struct validation *v);
 /* What ranks do that share `n_cores` cores. Fills in v->predicted and v->predicted_s; the program is there. */
 MUST_CHECK enum status validate_predict_shared(struct validation *v, int n_cores, struct diags *diags);
+/* own[program.n_ops]: what the two operations of each pair of a computation and an exchange that run beside one another take by
+ * themselves; -1 of other operations. */
+void validate_pair_times(const struct validation *v, nanos *own);
 /* Bytes that the ranks of one machine are predicted to need, all together. The layout is there. */
 double validate_memory_of_all(const struct validation *v);
 /* Predict, execute, compare. Free it with validation_free. */

@@ -158,8 +158,9 @@ static enum status gather_all(struct rank *rank, const struct rank_record *recor
     gather_memory(&g, record, result);
     result->timeline_step = run_median_step(result->steps, record->steps);
     gather_timeline(&g, program, record, result);
-    rank_record_add_work(record, result->timeline_step, program, rank->rank, result->worked);
+    rank_record_add_work(record, result->timeline_step, program, rank->rank, result);
     all_reduce(&g, REDUCTION_SUM, result->worked, N_WORK_CLASSES);
+    all_reduce(&g, REDUCTION_SUM, result->rested, N_WORK_CLASSES);
     if (options->gradients) {
         struct model_map map = model_map_of(rank->setting);
         result->n_gradients = map.total;
@@ -210,7 +211,7 @@ static void alone_result(const struct rank *rank, const struct rank_record *reco
     result->timeline_step = run_median_step(result->steps, record->steps);
     result->memory_peak[rank->rank] = record->peak - comm_alone_bytes(rank->world);
     timing = &record->timings[result->timeline_step];
-    rank_record_add_work(record, result->timeline_step, rank->program, rank->rank, result->worked);
+    rank_record_add_work(record, result->timeline_step, rank->program, rank->rank, result);
     for (uint32_t i = 0; i < record->n_ops; i++)
         timeline_record(&result->timeline,
                         (struct span){.rank = rank->rank, .op = i, .start = timing->start[i], .end = timing->end[i]});

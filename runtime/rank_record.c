@@ -86,12 +86,17 @@ nanos rank_record_end(const struct rank_record *record, int step)
 }
 
 void rank_record_add_work(const struct rank_record *record, int step, const struct program *program, int rank,
-                          double worked[N_WORK_CLASSES])
+                          struct thread_run *run)
 {
     const struct op *ops = &program->ops[program->scripts[program->ranks[rank].script].first_op];
-    for (uint32_t i = 0; i < record->n_ops; i++)
+    const struct rank_timing *timing = &record->timings[step];
+    for (uint32_t i = 0; i < record->n_ops; i++) {
+        double work = (double)timing->work[i] * 1e-9;
         if (ops[i].kind == OP_COMPUTE)
-            worked[ops[i].class] += (double)record->timings[step].work[i] * 1e-9;
+            run->worked[ops[i].class] += work;
+        else if (ops[i].kind == OP_COLLECTIVE)
+            run->rested[ops[i].class] += (double)(timing->end[i] - timing->start[i]) * 1e-9 - work;
+    }
 }
 
 bool rank_has_loss(const struct layout *layout, int rank)

@@ -127,7 +127,7 @@ static enum status summarise(struct worker *workers, const struct program *progr
     struct rank_timing *timings = memory_new((size_t)n, sizeof *timings);
     for (int i = 0; i < n; i++) {
         timings[i] = workers[i].record.timings[result->timeline_step];
-        rank_record_add_work(&workers[i].record, result->timeline_step, program, i, result->worked);
+        rank_record_add_work(&workers[i].record, result->timeline_step, program, i, result);
     }
     measured_timeline(program, timings, &result->timeline);
     free(timings);

@@ -40,6 +40,7 @@ struct thread_run {
     int timeline_step;
     double worked[N_WORK_CLASSES]; /* seconds in that step of all ranks' computations: what they had a processor for, without what
                                     * they waited for one (device.h, event_work) */
+    double rested[N_WORK_CLASSES]; /* the same of exchanges: what their pieces waited for those of a product */
     size_t *memory_peak;           /* [n_ranks] bytes of device memory */
     int n_ranks;
 };

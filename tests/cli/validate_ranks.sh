@@ -12,7 +12,7 @@ toy="--device cpu -q --set model.layers=4 --set model.hidden=32 --set model.ffn_
      --seq-len 16"
 
 losses() {
-    grep -E '"(loss|gradient_norm|held)"' "$1"
+    grep -E '"(loss|gradient_norm|held|pieces)"' "$1"
 }
 check() { # check RANKS LAYOUT
     "$msim" validate $toy --layout "$2" --format json -o threads.json
@@ -30,6 +30,13 @@ dense=$toy
 toy="--model mixtral-8x7b $toy --set model.kv_heads=2 --set model.moe.expert_ffn=64 --global-batch 2"
 check 2 dp=2,ep=2,mb=1
 toy=$dense
+# A device as slow as its exchanges, which are worth cutting into pieces with the products beside them.
+sliced="$toy --gpu h100-sxm --set cluster.gpu.sms=1 --set cluster.gpu.peak.fp32=10GFLOPS --set cluster.gpu.launch=0s
+     --set cluster.gpu.nccl.base=0s --set cluster.gpu.nccl.hop=0s --set cluster.gpu.nccl.rate=200MB/s --set cluster.gpu.nccl.ramp=0B"
+toy=$sliced
+check 2 tp=2,sp=1
+grep -q '"pieces": [24]' processes.json
+toy=$dense
 
 fails() { # fails STATUS SENTENCE COMMAND...: in bounded time
     status=$1 sentence=$2 got=0
@@ -44,4 +51,6 @@ fails() { # fails STATUS SENTENCE COMMAND...: in bounded time
 fails 4 "the layout has 2 ranks, and 3 processes were started" "$mpirun" -n 3 "$msim" validate $toy --layout tp=2
 fails 1 "rank 1 was killed on request" "$mpirun" -n 2 "$msim" validate $toy --layout dp=2 --inject kill:1
 fails 1 "rank 1 \(did not arrive within 1 s\|hung on request\)" "$mpirun" -n 2 "$msim" validate $toy --layout dp=2 --inject hang:1 --timeout 1s
+fails 1 "rank 1 was killed on request" "$mpirun" -n 2 "$msim" validate $sliced --layout tp=2,sp=1 --inject kill:1
+fails 1 "rank 1 \(did not arrive within 1 s\|hung on request\)" "$mpirun" -n 2 "$msim" validate $sliced --layout tp=2,sp=1 --inject hang:1 --timeout 1s
 fails 1 "out of memory" "$mpirun" -n 2 "$msim" validate $toy --layout dp=2 --memory 10kB
