@@ -13,7 +13,7 @@
 #include "runtime/cuda_comm.h"
 #include "runtime/cuda_device.h"
 
-enum { EXIT_SKIPPED = 77 };
+enum { EXIT_SKIPPED = 77, BLOCKS = 4 };
 
 struct check {
     struct device *device;
@@ -35,21 +35,39 @@ static float value_of(int rank, int64_t i)
     return (float)((rank * 3 + i) % 17);
 }
 
-static float expected(enum exchange exchange, int rank, int n, int64_t count, int64_t i)
+/* Element i of what a member has is this one of the whole (comm.h, blocks). */
+static int64_t in_whole(int member, int n, int64_t count, int blocks, int64_t i)
+{
+    int64_t block = count / blocks;
+    return (i / block * n + member) * block + i % block;
+}
+
+static float gathered(int n, int64_t count, int blocks, int64_t i)
+{
+    int64_t block = count / blocks, turn = i / block;
+    return value_of((int)(turn % n), turn / n * block + i % block);
+}
+
+static float expected(enum exchange exchange, int rank, int n, int64_t count, int blocks, int64_t i)
 {
     float sum = 0;
     switch (exchange) {
     case EXCHANGE_ALL_REDUCE:
     case EXCHANGE_REDUCE_SCATTER:
         for (int r = 0; r < n; r++)
-            sum += value_of(r, exchange == EXCHANGE_ALL_REDUCE ? i : rank * count + i);
+            sum += value_of(r, exchange == EXCHANGE_ALL_REDUCE ? i : in_whole(rank, n, count, blocks, i));
         return sum;
-    case EXCHANGE_ALL_GATHER: return value_of((int)(i / count), i % count);
+    case EXCHANGE_ALL_GATHER: return gathered(n, count, blocks, i);
     case EXCHANGE_ALL_TO_ALL: return value_of((int)(i / count), rank * count + i % count);
     case EXCHANGE_BROADCAST: return value_of(n - 1, i);
     case EXCHANGE_RECV: return value_of((rank + n - 1) % n, i);
     default: return value_of(rank, i);
     }
+}
+
+static bool has_blocks(enum exchange exchange)
+{
+    return exchange == EXCHANGE_ALL_GATHER || exchange == EXCHANGE_REDUCE_SCATTER;
 }
 
 static bool many_in(enum exchange exchange)
@@ -81,7 +99,7 @@ static enum status enqueue(struct check *check, const struct exchange_call *call
     return status == STATUS_OK ? ended : status;
 }
 
-static enum status run_exchange(struct check *check, enum exchange exchange, int64_t count, int *wrong)
+static enum status run_exchange(struct check *check, enum exchange exchange, int64_t count, int blocks, int *wrong)
 {
     int n = check->all->n, me = check->all->me;
     int64_t in = many_in(exchange) ? n * count : count, out = many_out(exchange) ? n * count : count;
@@ -102,6 +120,7 @@ static enum status run_exchange(struct check *check, enum exchange exchange, int
                                  .in = from,
                                  .out = to,
                                  .count = count,
+                                 .blocks = blocks,
                                  .peer = n - 1,
                                  .what = "check"};
     if (status == STATUS_OK)
@@ -113,7 +132,7 @@ static enum status run_exchange(struct check *check, enum exchange exchange, int
     if (status == STATUS_OK)
         status = api->stream_synchronise(check->stream, diags);
     for (int64_t i = 0; i < out && status == STATUS_OK; i++)
-        *wrong += host[i] != expected(exchange, me, n, count, i);
+        *wrong += host[i] != expected(exchange, me, n, count, blocks, i);
     api->memory_free(check->device, from, (size_t)in * 4);
     api->memory_free(check->device, to, (size_t)out * 4);
     free(host);
@@ -129,7 +148,10 @@ static int check_all(struct check *check)
     for (size_t e = 0; e < sizeof exchanges / sizeof *exchanges; e++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             int wrong = 0;
-            if (run_exchange(check, exchanges[e], counts[c], &wrong) != STATUS_OK)
+            enum status status = run_exchange(check, exchanges[e], counts[c], 1, &wrong);
+            if (status == STATUS_OK && has_blocks(exchanges[e]) && counts[c] % BLOCKS == 0)
+                status = run_exchange(check, exchanges[e], counts[c], BLOCKS, &wrong);
+            if (status != STATUS_OK)
                 return failed(check, exchange_name(exchanges[e]));
             if (check->world->rank == 0 || wrong)
                 printf("%s,%d,%lld,%s\n", exchange_name(exchanges[e]), check->world->n_ranks, (long long)counts[c],
@@ -145,7 +167,7 @@ static int check_leaving(struct check *check, int leaver)
     int wrong = 0;
     if (check->world->rank == leaver)
         _Exit(EXIT_SUCCESS);
-    if (run_exchange(check, EXCHANGE_ALL_REDUCE, 1000, &wrong) == STATUS_OK) {
+    if (run_exchange(check, EXCHANGE_ALL_REDUCE, 1000, 1, &wrong) == STATUS_OK) {
         fprintf(stderr, "rank %d: an exchange with a rank that left was said to work\n", check->world->rank);
         return EXIT_FAILURE;
     }

@@ -34,6 +34,21 @@ struct outcome {
     double losses[MOST_STEPS], milliseconds[MOST_STEPS];
 };
 
+/* On which it is worth it to cut products and their exchanges into pieces. */
+static struct gpu slow_gpu(enum precision precision)
+{
+    struct gpu gpu = {.sms = 1,
+                      .hbm_rate = 1e11,
+                      .hbm_bytes = 1e10,
+                      .sustained_clock = 1,
+                      .memory = {.bandwidth_fraction = 1},
+                      .attention = {.forward_fraction = 1, .backward_fraction = 1},
+                      .nccl_rate = 2e9};
+    gpu.peak_flops[PRECISION_BF16] = gpu.peak_flops[precision] = 1e12;
+    gpu.gemm[PRECISION_BF16] = gpu.gemm[precision] = (struct gemm_parameters){.peak_fraction = 1, .memory_fraction = 1};
+    return gpu;
+}
+
 static void setup_make(struct setup *s, const struct layout *layout, enum precision precision)
 {
     *s = (struct setup){.model = {.name = "toy",
@@ -55,12 +70,10 @@ static void setup_make(struct setup *s, const struct layout *layout, enum precis
                                 .optimizer = OPTIMIZER_ADAM,
                                 .features = FEATURES_USUAL},
                         .layout = *layout};
-    s->cluster.gpu.peak_flops[precision] = 1e12;
-    s->cluster.gpu.hbm_rate = 1e11;
-    s->cluster.gpu.hbm_bytes = 1e10;
+    s->cluster.gpu = slow_gpu(precision);
     s->cluster.nodes = 1;
     s->cluster.gpu.nvlink_domain = s->cluster.gpus_per_node = s->cluster.nvlink_domain = 64;
-    s->layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
+    s->layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP);
     if (s->layout.pp == 1)
         s->layout.schedule = SCHEDULE_NONE;
     s->setting = (struct setting){&s->model, &s->cluster, &s->job, layout->tp * layout->cp * layout->pp * layout->dp};

@@ -147,7 +147,6 @@ static const struct {
     feature_set features;
 } cases_of_ranks[] = {{TOY_GPT, "tp=2,sp=1,mb=1", 0},
                       {TOY_GPT, "tp=2,sp=1,mb=1", FEATURE_BIT(TP_OVERLAP)},
-                      {TOY_LLAMA, "tp=2,sp=1,mb=1,recompute=full", FEATURE_BIT(TP_OVERLAP)},
                       {TOY_GPT, "tp=2,mb=1", 0},
                       {TOY_GPT, "pp=2,mb=1,schedule=1f1b", 0},
                       {TOY_GPT, "dp=2,zero=0,mb=1", 0},
