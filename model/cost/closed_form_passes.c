@@ -18,6 +18,8 @@ void pass_cache_init(struct pass_cache *cache)
 
 void pass_cache_free(struct pass_cache *cache)
 {
+    for (size_t i = 0; i < cache->n_slots; i++)
+        free(cache->slots[i]);
     free(cache->slots);
     *cache = (struct pass_cache){0};
 }
@@ -61,10 +63,10 @@ static bool key_equal(const struct pass_key *a, const struct pass_key *b)
            a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->features == b->features;
 }
 
-static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const struct pass_key *key)
+static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
 {
     size_t i = key_hash(key) % n;
-    while (slots[i].used && !key_equal(&slots[i].key, key))
+    while (slots[i] != NULL && !key_equal(&slots[i]->key, key))
         i = (i + 1) % n;
     return &slots[i];
 }
@@ -72,10 +74,10 @@ static struct pass_costs *slot_of(struct pass_costs *slots, size_t n, const stru
 static void slots_grow(struct pass_cache *cache)
 {
     size_t n = cache->n_slots * 2;
-    struct pass_costs *bigger = memory_new(n, sizeof *bigger);
+    struct pass_costs **bigger = memory_new(n, sizeof *bigger);
     for (size_t i = 0; i < cache->n_slots; i++)
-        if (cache->slots[i].used)
-            *slot_of(bigger, n, &cache->slots[i].key) = cache->slots[i];
+        if (cache->slots[i] != NULL)
+            *slot_of(bigger, n, &cache->slots[i]->key) = cache->slots[i];
     free(cache->slots);
     cache->slots = bigger;
     cache->n_slots = n;
@@ -185,16 +187,17 @@ void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, co
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
 {
     struct pass_key key = key_of(layout, setting->job);
-    struct pass_costs *slot = slot_of(cache->slots, cache->n_slots, &key);
-    if (slot->used)
-        return slot;
+    struct pass_costs **slot = slot_of(cache->slots, cache->n_slots, &key);
+    if (*slot != NULL)
+        return *slot;
     if (++cache->n_used * 2 > cache->n_slots) {
         slots_grow(cache);
         slot = slot_of(cache->slots, cache->n_slots, &key);
     }
-    *slot = (struct pass_costs){.key = key, .used = true};
-    costs_fill(slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
-    return slot;
+    *slot = memory_new(1, sizeof **slot);
+    (*slot)->key = key;
+    costs_fill(*slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
+    return *slot;
 }
 
 /* --- passes */

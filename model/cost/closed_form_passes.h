@@ -51,7 +51,6 @@ struct pass_key {
 
 struct pass_costs {
     struct pass_key key;
-    bool used;
     struct part parts[N_PASSES][N_PASS_PARTS];
     bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;
@@ -61,13 +60,13 @@ struct pass_costs {
 };
 
 struct pass_cache {
-    struct pass_costs *slots; /* open addressing */
+    struct pass_costs **slots; /* open addressing; NULL: free */
     size_t n_slots, n_used;
 };
 void pass_cache_init(struct pass_cache *cache);
 void pass_cache_free(struct pass_cache *cache);
 
-/* The passes of a layout; costed when first asked for. Valid until the next call. */
+/* The passes of a layout; costed when first asked for. Valid as long as the cache. */
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout);
 /* Fills in what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
