@@ -1,5 +1,5 @@
 /*
- * activation.cu - GeLU (tanh form) and SwiGLU, forward and backward.
+ * activation.cu - GeLU (tanh form), SwiGLU and its clamped form, forward and backward.
  *
  * Variants: gate and up side by side or apart; 16-byte accesses where the width is a multiple of 8, otherwise single
  * elements.
@@ -10,6 +10,7 @@
 
 #define SQRT_2_OVER_PI 0.7978845608f
 #define GELU_CUBIC     0.044715f /* Hendrycks and Gimpel, 2016 */
+#define GELU_SIGMOID   1.702f    /* there too: x sigmoid(1.702 x) is about GeLU */
 #define LOG2_E         1.4426950409f
 
 /* Whether element i of rows `f` wide is one of those that there are. */
@@ -86,8 +87,29 @@ static gated_rows gated_rows_of(const struct activation_call *call, const void *
     return {packed, packed + call->f, call->f, 2 * call->f};
 }
 
+/* a = g sigmoid(steepness g) (x + offset) of a gate g and an x within limits; a NaN stays one. */
+struct gate_form {
+    float limit, steepness, offset;
+    __device__ float gate(float g) const
+    {
+        return g > limit ? limit : g;
+    }
+    __device__ float up(float x) const
+    {
+        return fabsf(x) > limit ? copysignf(limit, x) : x;
+    }
+};
+
+static gate_form gate_form_of(const struct activation_call *call)
+{
+    if (call->limit > 0)
+        return {call->limit, GELU_SIGMOID, 1};
+    return {INFINITY, 1, 0};
+}
+
 struct swiglu_forward {
     gated_rows u;
+    gate_form form;
     bf16 *a;
     row_count rows;
     template <int V> __device__ void run(int64_t i) const
@@ -97,14 +119,17 @@ struct swiglu_forward {
         float gate[V], up[V];
         load<V>(gate, u.gate + u.at(i));
         load<V>(up, u.up + u.at(i));
-        for (int j = 0; j < V; j++)
-            up[j] *= gate[j] * sigmoid(gate[j]);
+        for (int j = 0; j < V; j++) {
+            const float g = form.gate(gate[j]);
+            up[j] = g * sigmoid(form.steepness * g) * (form.up(up[j]) + form.offset);
+        }
         store<V>(a + i, up);
     }
 };
 
 struct swiglu_backward {
     gated_rows u;
+    gate_form form;
     const bf16 *da;
     bf16 *dgate, *dup;
     row_count rows;
@@ -118,9 +143,9 @@ struct swiglu_backward {
         load<V>(up, u.up + at);
         load<V>(d, da + i);
         for (int j = 0; j < V; j++) {
-            float s = sigmoid(gate[j]), dgate = d[j] * up[j] * s * (1 + gate[j] * (1 - s));
-            up[j] = d[j] * gate[j] * s;
-            gate[j] = dgate;
+            const float g = form.gate(gate[j]), s = sigmoid(form.steepness * g), x = form.up(up[j]) + form.offset;
+            gate[j] = gate[j] > form.limit ? 0 : d[j] * x * s * (1 + form.steepness * g * (1 - s));
+            up[j] = fabsf(up[j]) > form.limit ? 0 : d[j] * g * s;
         }
         store<V>(dgate + at, gate);
         store<V>(dup + at, up);
@@ -133,7 +158,7 @@ int activation_forward_cuda(const struct cuda_launch *launch, const struct activ
     bool vector = call->f % VECTOR == 0 && aligned(call->u) && aligned(call->gate) && aligned(call->a);
     if (call->gated)
         return launch_each(launch, call->t * call->f, vector,
-                           swiglu_forward{gated_rows_of(call, call->u, call->gate), (bf16 *)call->a, rows});
+                           swiglu_forward{gated_rows_of(call, call->u, call->gate), gate_form_of(call), (bf16 *)call->a, rows});
     return launch_each(launch, call->t * call->f, vector, gelu_forward{(const bf16 *)call->u, (bf16 *)call->a, rows});
 }
 
@@ -146,7 +171,8 @@ int activation_backward_cuda(const struct cuda_launch *launch, const struct acti
     if (call->gated) {
         const gated_rows d = gated_rows_of(call, call->du, call->dgate);
         return launch_each(launch, call->t * call->f, vector,
-                           swiglu_backward{gated_rows_of(call, call->u, call->gate), da, (bf16 *)d.gate, (bf16 *)d.up, rows});
+                           swiglu_backward{gated_rows_of(call, call->u, call->gate), gate_form_of(call), da, (bf16 *)d.gate,
+                                           (bf16 *)d.up, rows});
     }
     return launch_each(launch, call->t * call->f, vector, gelu_backward{u, da, (bf16 *)call->du, rows});
 }

@@ -149,10 +149,14 @@ struct attention_call {
 };
 
 /* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. Where `gate` is not
- * NULL the two are apart, [t, f] each: gate and u, backward dgate and du. */
+ * NULL the two are apart, [t, f] each: gate and u, backward dgate and du.
+ * Gated and clamped (gpt-oss, arXiv:2508.10925 and its reference code): limit > 0. With g = gate where that is below the limit,
+ * otherwise the limit, and x = up within plus and minus the limit: a = g sigmoid(1.702 g) (x + 1). What is clamped has no
+ * gradient. */
 struct activation_call {
     int64_t t, f;
     bool gated;
+    float limit; /* gated: 0: none */
     const void *u;
     void *a;              /* forward */
     const void *da;       /* backward */

@@ -126,8 +126,10 @@ void draw_activation(struct draw *d, enum kernel kernel)
     struct activation_call *call = &d->c->call.activation;
     *call = (struct activation_call){.t = draw_between(d, 1, d->size), .f = draw_width(d), .gated = draw_coin(d)};
     bool apart = call->gated && draw_coin(d);
+    call->limit = call->gated && draw_coin(d) ? 2 : 0;
     int64_t n = call->t * call->f, wide = n * (call->gated && !apart ? 2 : 1);
-    draw_text(d, "t %lld f %lld%s%s", (long long)call->t, (long long)call->f, call->gated ? " gated" : "", apart ? " apart" : "");
+    draw_text(d, "t %lld f %lld%s%s%s", (long long)call->t, (long long)call->f, call->gated ? " gated" : "",
+              apart ? " apart" : "", call->limit > 0 ? " clamped" : "");
     if (draw_coin(d))
         *(int32_t *)operand_data(draw_operand(d, "count", OPERAND_INT32, ROLE_IN, SLOT(activation.count), 1)) = (int32_t)call->t;
     draw_numbers(d, "u", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.u), wide, -4, 4);

@@ -68,6 +68,10 @@ START_TEST(activation_by_hand)
     float gate_up[] = {0, 2, 3, 5}; /* gates 0 and 2, ups 3 and 5 */
     run(KERNEL_ACTIVATION_FORWARD, (struct kernel_call){.activation = {.t = 1, .f = 2, .gated = true, .u = gate_up, .a = a}});
     near(a, (float[]){0, 10 / (1 + expf(-2))}, 2, 1e-6);
+    float far[] = {9, -9, 4, -9}; /* gates 9 and -9, which only from above is too large; ups 4 and -9 */
+    run(KERNEL_ACTIVATION_FORWARD,
+        (struct kernel_call){.activation = {.t = 1, .f = 2, .gated = true, .limit = 7, .u = far, .a = a}});
+    near(a, (float[]){7 * 5 / (1 + expf(-1.702f * 7)), -9 * -6 / (1 + expf(1.702f * 9))}, 2, 1e-5);
 }
 END_TEST
 
