@@ -184,7 +184,7 @@ void draw_head_norm(struct draw *d, enum kernel kernel)
     struct head_norm_call *call = &d->c->call.head_norm;
     *call = (struct head_norm_call){.t = draw_between(d, 1, d->size),
                                     .heads = (int)draw_between(d, 1, 3),
-                                    .head_dim = 4 * (int)draw_between(d, 1, 20),
+                                    .head_dim = 4 * (int)(draw_coin(d) ? draw_between(d, 1, 20) : draw_between(d, 60, 160)),
                                     .rms = draw_coin(d),
                                     .epsilon = 1e-5f};
     int64_t head = (int64_t)call->heads * call->head_dim;
