@@ -266,7 +266,9 @@ static void rotary(struct layer_builder *b)
 static void query_key_norm(struct layer_builder *b, bool backward)
 {
     const struct transformer *m = b->model;
-    double elements = b->tokens * (double)(m->heads + m->kv_heads) * m->head_dim / b->layout->tp;
+    double grouped = (double)(m->heads + m->kv_heads) * m->head_dim;
+    double latent = 2.0 * m->heads * (m->latent.qk_nope_dim + m->latent.qk_rope_dim);
+    double elements = b->tokens * (m->attention == ATTENTION_LATENT ? latent : grouped) / b->layout->tp;
     if (m->qk_norm)
         norm_of(b, "query_key_norm", elements, backward);
 }

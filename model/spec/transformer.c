@@ -25,12 +25,15 @@ static double latent_attention(const struct transformer *m)
 {
     const struct latent_attention *l = &m->latent;
     double h = (double)m->hidden, a = m->heads;
-    double query_width = a * (l->qk_nope_dim + l->qk_rope_dim);
-    double query =
-        l->q_lora_rank ? h * l->q_lora_rank + norm_parameters(m, l->q_lora_rank) + l->q_lora_rank * query_width : h * query_width;
-    double down = h * (l->kv_lora_rank + l->qk_rope_dim) + norm_parameters(m, l->kv_lora_rank);
-    double up = l->kv_lora_rank * a * (l->qk_nope_dim + l->v_dim);
-    return query + down + up + a * l->v_dim * h;
+    double head = l->qk_nope_dim + l->qk_rope_dim, query_width = a * head;
+    bool bias = m->qkv_bias || m->linear_bias;
+    double query = l->q_lora_rank ? linear(h, l->q_lora_rank, bias) + norm_parameters(m, l->q_lora_rank) +
+                                        linear(l->q_lora_rank, query_width, bias)
+                                  : linear(h, query_width, bias);
+    double down = linear(h, l->kv_lora_rank + l->qk_rope_dim, bias) + norm_parameters(m, l->kv_lora_rank);
+    double up = linear(l->kv_lora_rank, a * (l->qk_nope_dim + l->v_dim), bias);
+    double qk_norms = m->qk_norm ? 2 * norm_parameters(m, head) : 0;
+    return query + down + up + linear(a * l->v_dim, h, m->linear_bias) + qk_norms;
 }
 
 static double attention_parameters(const struct transformer *m)
