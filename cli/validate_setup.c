@@ -11,6 +11,7 @@
 static const struct place NOWHERE;
 
 enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
+enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, kernels/stretch.cu */
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
@@ -112,11 +113,14 @@ static enum status check_device(struct invocation *call, const struct validation
         diag_error(&call->diags, NOWHERE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
         return STATUS_USAGE;
     }
-    bool tensor_cores = model->attention == ATTENTION_GROUPED && model->position != POSITION_ALIBI;
-    if (v->devices.kind == DEVICE_CPU || !tensor_cores || model->head_dim == 64 || model->head_dim == 128)
+    const struct latent_attention *latent = &model->latent;
+    bool is_latent = model->attention == ATTENTION_LATENT;
+    int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
+    int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
+    if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of 64 and 128; those of %s have %lld",
-               model->name, (long long)model->head_dim);
+    diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of up to %d; those of %s have %d",
+               GPU_HEAD_MAX, model->name, head);
     return STATUS_MISSING;
 }
 
@@ -208,7 +212,7 @@ enum status validate_setup(struct invocation *call, struct validation *v)
     setup->chosen = !experiment->layout.given;
     status = layout_choose(experiment, &setup->layout, &call->diags);
     if (status == STATUS_OK)
-        status = runtime_supports(&setup->layout, &setup->setting, &call->diags);
+        status = runtime_supports(&setup->setting, &call->diags);
     if (status == STATUS_OK)
         status = check_memory(call, v);
     assume_copies(v);

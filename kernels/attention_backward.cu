@@ -205,6 +205,11 @@ int attention_backward_cuda(const struct cuda_launch *launch, const struct atten
     return call->head_dim == 64 ? backward<64>(launch, call) : backward<128>(launch, call);
 }
 
+bool attention_cuda_fits(int head_dim)
+{
+    return head_dim == 64 || head_dim == 128;
+}
+
 size_t attention_cuda_workspace(const struct attention_call *call, bool backward_pass)
 {
     return backward_pass ? (size_t)(call->batch * call->seq_len * call->heads) * sizeof(float) : 0;

@@ -253,7 +253,7 @@ __device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit
 
 static inline bool attention_fits(const struct attention_call *call)
 {
-    return (call->head_dim == 64 || call->head_dim == 128) && call->kv_heads > 0 && call->heads % call->kv_heads == 0 &&
+    return attention_cuda_fits(call->head_dim) && call->kv_heads > 0 && call->heads % call->kv_heads == 0 &&
            call->seq_len < INT32_MAX && call->window < INT32_MAX && aligned(call->qkv) && aligned(call->out) &&
            aligned(call->dout) && aligned(call->dqkv);
 }

@@ -47,5 +47,8 @@ int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool wi
 
 /* Bytes of attention_call.workspace on a CUDA device: one float per row and head, backward only. */
 size_t attention_cuda_workspace(const struct attention_call *call, bool backward);
+/* Whether KERNEL_ATTENTION_FORWARD and _BACKWARD have heads of this size; KERNEL_STRETCH_FORWARD and _BACKWARD have any up to
+ * 256. */
+bool attention_cuda_fits(int head_dim);
 
 #endif

@@ -280,26 +280,11 @@ void binding_free(struct binding *binding)
     *binding = (struct binding){0};
 }
 
-enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags)
+enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
-    const struct transformer *m = setting->model;
-    int64_t tokens = layout->micro_batch * setting->job->seq_len / layout->cp;
-    size_t before = diags->n_errors;
-    if (m->attention == ATTENTION_LATENT && (m->linear_bias || m->qkv_bias || m->qk_norm))
-        diag_error(diags, NOWHERE,
-                   "the runtime has no biases and no norms of heads in latent attention; set model.linear_bias, model.qkv_bias "
-                   "and model.qk_norm to false");
-    if (m->mlp_limit > 0)
-        diag_error(diags, NOWHERE, "the runtime does not clamp what an activation reads; set model.mlp_limit to 0");
-    if (m->moe.experts && tokens % layout->tp)
-        diag_error(
-            diags, NOWHERE,
-            "the runtime divides the tokens of a micro-batch among tp=%d before they go to experts, and cannot divide %lld; "
-            "choose another micro_batch or seq_len",
-            layout->tp, (long long)tokens);
-    if (precision_is_narrow(setting->job->precision))
-        diag_error(diags, NOWHERE,
-                   "the runtime computes in bf16 on GPUs and in fp32 on CPUs, not in %s; set job.precision to bf16",
-                   precision_name(setting->job->precision));
-    return diags->n_errors > before ? STATUS_MISSING : STATUS_OK;
+    if (!precision_is_narrow(setting->job->precision))
+        return STATUS_OK;
+    diag_error(diags, NOWHERE, "the runtime computes in bf16 on GPUs and in fp32 on CPUs, not in %s; set job.precision to bf16",
+               precision_name(setting->job->precision));
+    return STATUS_MISSING;
 }

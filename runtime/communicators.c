@@ -55,13 +55,14 @@ static void open_kind(struct rank *rank, enum group_kind kind, struct communicat
 static void open_inner_groups(struct rank *rank)
 {
     bool divided = rank->layout->zero && rank->setting->job->optimizer == OPTIMIZER_LAMB;
+    bool settles = rank->program->rolling && rank->clip > 0; /* the norm, for which the program has no exchange */
     for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
         bool experts = kind == GROUP_EXPERT_DP && rank->shape.moe.experts;
         if (kind == GROUP_EP && !rank->shape.moe.experts)
             continue;
         if (is_inner(kind))
             open_kind(rank, (enum group_kind)kind, &rank->groups[kind]);
-        if (is_inner(kind) || (divided && (kind == GROUP_DP || experts)))
+        if (is_inner(kind) || (divided && (kind == GROUP_DP || experts)) || (settles && kind == GROUP_MODEL))
             open_kind(rank, (enum group_kind)kind, &rank->side[kind]);
     }
 }

@@ -357,6 +357,12 @@ static size_t cuda_workspace(struct device *device, const struct attention_call 
     return attention_cuda_workspace(call, backward);
 }
 
+static bool cuda_attention_fits(struct device *device, int head_dim)
+{
+    (void)device;
+    return attention_cuda_fits(head_dim);
+}
+
 static void CUDART_CB sleep_on_host(void *argument)
 {
     nanos duration = (nanos)(intptr_t)argument;
@@ -407,6 +413,7 @@ static const struct device_api cuda_api = {
     .event_time = cuda_event_time,
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
+    .attention_fits = cuda_attention_fits,
     .mark_epoch = cuda_mark_epoch,
     .pause = cuda_pause,
 };

@@ -54,6 +54,8 @@ struct device_api {
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* Bytes of attention_call.workspace, forward or backward. */
     size_t (*attention_workspace)(struct device *device, const struct attention_call *call, bool backward);
+    /* Whether the kernels of packed attention have heads of this size; those for stretches of queries do others. */
+    bool (*attention_fits)(struct device *device, int head_dim);
 
     /* Times of events count from where `stream` is now, for a world without a clock of its own. */
     enum status (*mark_epoch)(struct device *device, struct device_stream *stream, struct diags *diags);

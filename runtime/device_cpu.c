@@ -346,6 +346,12 @@ static size_t cpu_workspace(struct device *device, const struct attention_call *
     return attention_reference_workspace(call, backward);
 }
 
+static bool cpu_attention_fits(struct device *device, int head_dim)
+{
+    (void)device;
+    return head_dim > 0;
+}
+
 static enum status cpu_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
 {
     enum status status = cpu_stream_synchronise(stream, diags);
@@ -395,6 +401,7 @@ static const struct device_api cpu_api = {
     .event_work = cpu_event_work,
     .launch = cpu_launch,
     .attention_workspace = cpu_workspace,
+    .attention_fits = cpu_attention_fits,
     .mark_epoch = cpu_mark_epoch,
     .pause = cpu_pause,
 };

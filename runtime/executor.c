@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -79,15 +80,7 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .dropout = (float)options->setting->job->dropout,
                           .seed = options->seed,
                           .micro_batches = layout_micro_batches(layout, options->setting->job)};
-    rank->status = runtime_supports(layout, options->setting, &rank->diags);
-    if (options->program->rolling && rank->clip > 0) {
-        diag_error(
-            &rank->diags, NOWHERE,
-            "gradients cannot be clipped under schedule=%s, which does not wait for their norm; set job.clip to 0 or choose "
-            "schedule=1f1b or zb-1p",
-            schedule_name(layout->schedule));
-        rank->status = STATUS_MISSING;
-    }
+    rank->status = runtime_supports(options->setting, &rank->diags);
     if (rank->status == STATUS_OK)
         rank->status = binding_build(options->program, rank->stage, options->setting, &rank->binding, &rank->diags);
     if (rank->status != STATUS_OK)
@@ -212,6 +205,9 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
     bool whole = bound->pieces <= 1; /* pieces wait one by one */
     if (whole && bound->pairing == PAIRING_AFTER_PREVIOUS)
         rank_wait(rank, rank->end[i - 1], stream);
+    bool updates = op->pass >= N_PASSES && op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER;
+    if (updates)
+        update_settle_norm(rank, stream);
     rank_record(rank, rank->begin[i], stream);
     if (whole && bound->pairing == PAIRING_AFTER_NEXT)
         rank_wait(rank, rank->end[i + 1], stream);
@@ -221,7 +217,7 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
         enqueue_pass(rank, i, stream);
     else if (op->kind == OP_COLLECTIVE)
         shards_exchange(rank, op, stream);
-    else if (op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER)
+    else if (updates)
         update_weights(rank, stream);
     rank_record(rank, rank->end[i], stream);
 }
@@ -426,7 +422,7 @@ enum status rank_read(struct rank *rank, double *loss, double *square_norm)
     float norm = 0;
     copy_out(rank, loss, rank->loss, sizeof *loss);
     copy_out(rank, &norm, rank->norm, sizeof norm);
-    *square_norm = norm;
+    *square_norm = rank->program->rolling && !rank->side[GROUP_MODEL] ? NAN : norm; /* of this stage alone */
     return rank->status;
 }
 

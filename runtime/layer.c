@@ -213,6 +213,7 @@ void layer_activation(const struct layer_context *c, struct activation_call acti
     struct kernel_call call = {.kernel = backward ? KERNEL_ACTIVATION_BACKWARD : KERNEL_ACTIVATION_FORWARD,
                                .activation = activation};
     call.activation.gated = c->shape->gated;
+    call.activation.limit = c->shape->mlp_limit;
     layer_launch(c, &call);
 }
 

@@ -84,6 +84,8 @@ struct tensor *residual_backward(const struct layer_context *c, int branch_numbe
 void layer_forward_rest(const struct layer_context *c, const struct step *step);
 void layer_backward_rest(const struct layer_context *c, const struct step *step);
 bool attention_step(const struct layer_context *c, const struct step *step);
+/* Keys and values of all heads from what the products gave, where they are not there yet. */
+void latent_pack(const struct layer_context *c);
 void latent_rotary(const struct layer_context *c, bool backward);
 bool latent_step(const struct layer_context *c, const struct step *step);
 bool mixture_forward_step(const struct layer_context *c, const struct step *step);

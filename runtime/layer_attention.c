@@ -1,7 +1,8 @@
 /* layer_attention.c - rotary embedding, norms of heads, and the core of attention.
  *
  * Queries, keys and values are packed in one tensor, or (latent attention) three. Two kernels do the core: the packed one, and
- * where it does not do, one that takes stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention.
+ * where it does not do, one that takes stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention, heads
+ * of a size that the device's packed one has not.
  *
  * Context parallelism. A rank holds two stretches of every sequence, chunks r and 2 cp - 1 - r of 2 cp. Keys and values of all
  * ranks are gathered (the program's exchange over the context-parallel group), put into the order of the sequence, and each
@@ -59,11 +60,14 @@ static int64_t kv_width(const struct shape *s)
 
 /* --- rotary embedding and norms of heads */
 
-/* Queries, keys and values that come from products of their own are packed before anything reads them. */
+/* Queries, keys and values that come from products of their own are packed, latent ones put together, before anything reads them.
+ */
 static void pack(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    if (s->latent.used)
+        latent_pack(c);
     if (l->qkv || !l->apart[0])
         return;
     l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
@@ -102,57 +106,87 @@ static void rotary(const struct layer_context *c, bool backward)
     layer_launch(c, &call);
 }
 
+/* Before their norms. */
+static struct heads_view raw_heads_of(const struct layer_context *c)
+{
+    struct heads_view view = heads_of(c, false);
+    if (!c->shape->latent.used)
+        return packed_view(c, c->state->qkv_raw);
+    view.q = tensor_data(c->state->latent.q_raw);
+    view.k = tensor_data(c->state->latent.k_raw);
+    return view;
+}
+
+/* What is normed becomes the raw one; values stay. */
+static void renew_heads(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    if (s->latent.used) {
+        l->latent.q_raw = l->latent.q;
+        l->latent.k_raw = l->latent.k;
+        l->latent.q = layer_tensor(c, s->tokens, s->query_width);
+        l->latent.k = layer_tensor(c, s->tokens, s->query_width);
+        return;
+    }
+    l->qkv_raw = l->qkv;
+    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
+    struct heads_view raw = raw_heads_of(c), made = heads_of(c, false);
+    layer_rows(
+        c,
+        (struct rows_call){
+            .n = s->tokens, .width = values_width(s), .from_row = raw.v_row, .to_row = made.v_row, .from = raw.v, .to = made.v});
+}
+
 static struct kernel_call head_norm_of(const struct layer_context *c, bool keys, enum kernel kernel)
 {
     const struct shape *s = c->shape;
     enum parameter_kind gain = keys ? PARAMETER_K_GAIN : PARAMETER_Q_GAIN;
+    struct heads_view raw = raw_heads_of(c);
+    int64_t row = keys ? raw.k_row : raw.q_row;
     return (struct kernel_call){.kernel = kernel,
                                 .head_norm = {.t = s->tokens,
                                               .heads = keys ? s->kv_heads : s->heads,
                                               .head_dim = s->head_dim,
                                               .rms = s->rms,
                                               .epsilon = NORM_EPSILON,
-                                              .x_row = s->qkv_width,
-                                              .y_row = s->qkv_width,
+                                              .x_row = row,
+                                              .y_row = row,
+                                              .x = keys ? raw.k : raw.q,
                                               .gain = layer_weights(c, gain),
-                                              .bias = s->rms ? NULL : layer_weights(c, gain + 1)}};
+                                              .bias = s->rms ? NULL : layer_weights(c, gain + 1),
+                                              .dgain = unit_gradients(c->unit, gain),
+                                              .dbias = s->rms ? NULL : unit_gradients(c->unit, gain + 1)}};
 }
 
 static void norm_heads(const struct layer_context *c)
 {
-    const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     pack(c);
-    l->qkv_raw = l->qkv;
-    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
-    struct heads_view raw = packed_view(c, l->qkv_raw), made = packed_view(c, l->qkv);
+    renew_heads(c);
+    struct heads_view made = heads_of(c, false);
     for (int keys = 0; keys < 2; keys++) {
         struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_FORWARD);
-        call.head_norm.x = keys ? raw.k : raw.q;
         call.head_norm.y = keys ? made.k : made.q;
         layer_launch(c, &call);
     }
-    layer_rows(
-        c,
-        (struct rows_call){
-            .n = s->tokens, .width = values_width(s), .from_row = raw.v_row, .to_row = made.v_row, .from = raw.v, .to = made.v});
     layer_forget(c, &l->qkv_raw);
+    layer_forget(c, &l->latent.q_raw);
+    layer_forget(c, &l->latent.k_raw);
 }
 
 static void norm_heads_backward(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    enum parameter_kind gains[2] = {PARAMETER_Q_GAIN, PARAMETER_K_GAIN};
-    struct heads_view raw = packed_view(c, l->qkv_raw), d = packed_view(c, l->d_qkv);
+    struct heads_view d = heads_of(c, true);
     for (int keys = 0; keys < 2; keys++) {
         struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_BACKWARD);
-        call.head_norm.x = keys ? raw.k : raw.q;
         call.head_norm.dy = call.head_norm.dx = keys ? d.k : d.q;
-        call.head_norm.dgain = unit_gradients(c->unit, gains[keys]);
-        call.head_norm.dbias = c->shape->rms ? NULL : unit_gradients(c->unit, gains[keys] + 1);
         layer_launch(c, &call);
     }
     layer_drop(c, &l->qkv_raw);
+    layer_drop(c, &l->latent.q_raw);
+    layer_drop(c, &l->latent.k_raw);
 }
 
 /* --- keys and values of the whole sequence */
@@ -229,9 +263,9 @@ static void reduce_gradients(const struct layer_context *c, struct tensor *d_kv)
 
 /* --- the core */
 
-static bool is_packed(const struct shape *s)
+static bool is_packed(const struct layer_context *c)
 {
-    return s->cp == 1 && !s->alibi && !s->latent.used;
+    return shape_is_packed(c->shape, c->rank->device);
 }
 
 static int64_t window_of(const struct layer_context *c)
@@ -310,9 +344,9 @@ static void forward_step(const struct layer_context *c)
     pack(c);
     l->context = layer_tensor(c, s->tokens, s->context_width);
     l->log_sum_exp = layer_floats(c, s->tokens * s->heads);
-    if (is_packed(s))
+    if (is_packed(c))
         launch_packed(c, false);
-    for (int i = 0; i < stretches(s) && !is_packed(s) && c->rank->status == STATUS_OK; i++) {
+    for (int i = 0; i < stretches(s) && !is_packed(c) && c->rank->status == STATUS_OK; i++) {
         struct kernel_call call = stretch_of(c, i, KERNEL_STRETCH_FORWARD);
         layer_launch(c, &call);
     }
@@ -321,6 +355,7 @@ static void forward_step(const struct layer_context *c)
     layer_forget(c, &l->latent.q);
     layer_forget(c, &l->latent.k);
     layer_forget(c, &l->latent.v);
+    layer_forget(c, &l->latent.kv_down); /* its norm has been, and the part that heads share been given to them */
 }
 
 static void clear(const struct layer_context *c, struct tensor *tensor)
@@ -359,7 +394,7 @@ static void new_gradients(const struct layer_context *c)
     struct layer_state *l = c->state;
     if (!s->latent.used) {
         l->d_qkv = layer_tensor(c, s->tokens, s->qkv_width);
-        if (!is_packed(s))
+        if (!is_packed(c))
             clear(c, l->d_qkv);
         return;
     }
@@ -375,7 +410,7 @@ static void backward_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     pack(c);
     new_gradients(c);
-    if (is_packed(c->shape))
+    if (is_packed(c))
         launch_packed(c, true);
     else
         stretches_backward(c);

@@ -5,7 +5,8 @@
  *     q_down  [T, q_rank]  norm  q_up  [T, heads, nope + rope]
  *     kv_down [T, kv_rank + rope]  norm of kv_rank  kv_up [T, heads, nope + value];  key = nope of it, rope of kv_down
  *
- * Without compression of queries q_up reads the layer's input. */
+ * Without compression of queries q_up reads the layer's input. Where heads have norms these come before the rotary embedding,
+ * over both parts of a head. */
 #include "runtime/layer.h"
 
 static const struct latent_shape *sizes(const struct layer_context *c)
@@ -23,24 +24,32 @@ static int64_t kv_up_width(const struct layer_context *c)
     return c->shape->heads * (sizes(c)->nope + sizes(c)->value);
 }
 
+static struct product latent_product(const struct layer_context *c, enum parameter_kind weights, int64_t in, int64_t out)
+{
+    struct product p = layer_product(c, weights, in, out);
+    p.bias = weights + 1;
+    p.biased = c->shape->qkv_bias;
+    return p;
+}
+
 static struct product q_down_of(const struct layer_context *c)
 {
-    return layer_product(c, PARAMETER_Q_DOWN, c->shape->hidden, sizes(c)->q_rank);
+    return latent_product(c, PARAMETER_Q_DOWN, c->shape->hidden, sizes(c)->q_rank);
 }
 
 static struct product q_up_of(const struct layer_context *c)
 {
-    return layer_product(c, PARAMETER_Q_UP, compresses(c) ? sizes(c)->q_rank : c->shape->hidden, c->shape->query_width);
+    return latent_product(c, PARAMETER_Q_UP, compresses(c) ? sizes(c)->q_rank : c->shape->hidden, c->shape->query_width);
 }
 
 static struct product kv_down_of(const struct layer_context *c)
 {
-    return layer_product(c, PARAMETER_KV_DOWN, c->shape->hidden, sizes(c)->kv_rank + sizes(c)->rope);
+    return latent_product(c, PARAMETER_KV_DOWN, c->shape->hidden, sizes(c)->kv_rank + sizes(c)->rope);
 }
 
 static struct product kv_up_of(const struct layer_context *c)
 {
-    return layer_product(c, PARAMETER_KV_UP, sizes(c)->kv_rank, kv_up_width(c));
+    return latent_product(c, PARAMETER_KV_UP, sizes(c)->kv_rank, kv_up_width(c));
 }
 
 /* --- norms of latents: one "head" as wide as the latent */
@@ -123,85 +132,89 @@ static void copy_part(const struct layer_context *c, int64_t width, const void *
 
 static void kv_up_step(const struct layer_context *c)
 {
-    const struct latent_shape *s = sizes(c);
     struct latent_state *t = &c->state->latent;
-    struct tensor *up = product_made(c, LAYER_KV_UP, kv_up_of(c), t->kv_latent);
-    t->k = layer_tensor(c, c->shape->tokens, c->shape->query_width);
-    t->v = layer_tensor(c, c->shape->tokens, c->shape->context_width);
-    copy_part(c, s->nope, up->data, s->nope + s->value, t->k->data, s->nope + s->rope);
-    copy_part(c, s->value, layer_row(c, up->data, s->nope), s->nope + s->value, t->v->data, s->value);
-    layer_drop(c, &up);
+    t->kv_up = product_made(c, LAYER_KV_UP, kv_up_of(c), t->kv_latent);
     layer_forget(c, &t->kv_latent);
-    if (!c->shape->rotary)
-        latent_rotary(c, false);
 }
 
-static void turn(const struct layer_context *c, struct tensor *tensor, int64_t offset, int heads, int64_t row, bool backward)
+void latent_pack(const struct layer_context *c)
+{
+    const struct latent_shape *s = sizes(c);
+    struct latent_state *t = &c->state->latent;
+    int64_t heads = c->shape->heads, up = s->nope + s->value, head = s->nope + s->rope;
+    if (!t->kv_up)
+        return;
+    t->k = layer_tensor(c, c->shape->tokens, c->shape->query_width);
+    t->v = layer_tensor(c, c->shape->tokens, c->shape->context_width);
+    copy_part(c, s->nope, tensor_data(t->kv_up), up, tensor_data(t->k), head);
+    copy_part(c, s->value, layer_row(c, tensor_data(t->kv_up), s->nope), up, tensor_data(t->v), s->value);
+    layer_rows(c, (struct rows_call){.n = c->shape->tokens * heads,
+                                     .width = s->rope,
+                                     .share = heads,
+                                     .from_row = s->kv_rank + s->rope,
+                                     .to_row = head,
+                                     .from = layer_row(c, tensor_data(t->kv_down), s->kv_rank),
+                                     .to = layer_row(c, tensor_data(t->k), s->nope)});
+    layer_drop(c, &t->kv_up);
+}
+
+/* Their gradients; the shared part's is the sum over the heads. */
+static void unpack_gradients(const struct layer_context *c)
+{
+    const struct latent_shape *s = sizes(c);
+    struct latent_state *t = &c->state->latent;
+    int64_t up = s->nope + s->value, head = s->nope + s->rope, down = s->kv_rank + s->rope;
+    t->d_kv_up = layer_tensor(c, c->shape->tokens, kv_up_width(c));
+    t->d_kv_down = layer_tensor(c, c->shape->tokens, down);
+    copy_part(c, s->nope, tensor_data(t->d_k), head, tensor_data(t->d_kv_up), up);
+    copy_part(c, s->value, tensor_data(t->d_v), s->value, layer_row(c, tensor_data(t->d_kv_up), s->nope), up);
+    layer_rows(c, (struct rows_call){.n = c->shape->tokens,
+                                     .width = s->rope,
+                                     .fold = c->shape->heads,
+                                     .from_row = head,
+                                     .to_row = down,
+                                     .from = layer_row(c, tensor_data(t->d_k), s->nope),
+                                     .to = layer_row(c, tensor_data(t->d_kv_down), s->kv_rank)});
+    layer_drop(c, &t->d_k);
+    layer_drop(c, &t->d_v);
+}
+
+static void turn(const struct layer_context *c, struct tensor *heads, bool backward)
 {
     const struct shape *s = c->shape;
     struct kernel_call call = {.kernel = KERNEL_ROTARY,
                                .rotary = {.t = s->tokens,
                                           .seq_len = s->seq_len,
-                                          .heads = heads,
+                                          .heads = s->heads,
                                           .head_dim = (int)s->latent.rope,
-                                          .row = row,
+                                          .row = s->query_width,
                                           .stride = s->head_dim,
                                           .positions = s->at,
                                           .base = ROTARY_BASE,
                                           .inverse = backward,
-                                          .qkv = layer_row(c, tensor_data(tensor), offset)}};
-    if (s->rotary)
-        layer_launch(c, &call);
+                                          .qkv = layer_row(c, tensor_data(heads), s->latent.nope)}};
+    layer_launch(c, &call);
 }
 
-/* The part of the keys that all heads share is turned once and given to each of them; its gradient is the sum of theirs. */
+/* The keys' turned part is one for all heads before their norms and before it is turned; it is turned in each of them. */
 void latent_rotary(const struct layer_context *c, bool backward)
 {
-    const struct latent_shape *s = sizes(c);
     struct latent_state *t = &c->state->latent;
-    int64_t tokens = c->shape->tokens, heads = c->shape->heads, head = s->nope + s->rope, down = s->kv_rank + s->rope;
     if (!backward) {
+        latent_pack(c);
         layer_own(c, &t->q);
-        layer_own(c, &t->kv_down);
     }
-    turn(c, backward ? t->d_q : t->q, s->nope, (int)heads, c->shape->query_width, backward);
-    if (!backward) {
-        turn(c, t->kv_down, s->kv_rank, 1, down, false);
-        layer_rows(c, (struct rows_call){.n = tokens * heads,
-                                         .width = s->rope,
-                                         .share = heads,
-                                         .from_row = down,
-                                         .to_row = head,
-                                         .from = layer_row(c, tensor_data(t->kv_down), s->kv_rank),
-                                         .to = layer_row(c, tensor_data(t->k), s->nope)});
-        layer_forget(c, &t->kv_down);
-        return;
-    }
-    t->d_kv_down = layer_tensor(c, tokens, down);
-    layer_rows(c, (struct rows_call){.n = tokens,
-                                     .width = s->rope,
-                                     .fold = heads,
-                                     .from_row = head,
-                                     .to_row = down,
-                                     .from = layer_row(c, tensor_data(t->d_k), s->nope),
-                                     .to = layer_row(c, tensor_data(t->d_kv_down), s->kv_rank)});
-    turn(c, t->d_kv_down, s->kv_rank, 1, down, true);
+    turn(c, backward ? t->d_q : t->q, backward);
+    turn(c, backward ? t->d_k : t->k, backward);
 }
 
 /* --- backward */
 
 static void kv_up_input_step(const struct layer_context *c)
 {
-    const struct latent_shape *s = sizes(c);
     struct latent_state *t = &c->state->latent;
-    if (!c->shape->rotary)
-        latent_rotary(c, true);
-    t->d_kv_up = layer_tensor(c, c->shape->tokens, kv_up_width(c));
-    t->d_kv_latent = layer_tensor(c, c->shape->tokens, s->kv_rank);
-    copy_part(c, s->nope, t->d_k->data, s->nope + s->rope, t->d_kv_up->data, s->nope + s->value);
-    copy_part(c, s->value, t->d_v->data, s->value, layer_row(c, t->d_kv_up->data, s->nope), s->nope + s->value);
-    layer_drop(c, &t->d_k);
-    layer_drop(c, &t->d_v);
+    unpack_gradients(c);
+    t->d_kv_latent = layer_tensor(c, c->shape->tokens, sizes(c)->kv_rank);
     product_input(c, kv_up_of(c), t->d_kv_up->data, t->d_kv_latent->data, false);
 }
 

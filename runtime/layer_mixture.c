@@ -11,11 +11,26 @@ int64_t mixture_copies(const struct layer_context *c)
     return sizes(c)->tokens * sizes(c)->top_k;
 }
 
+int64_t mixture_room(const struct layer_context *c)
+{
+    return sizes(c)->share * sizes(c)->top_k;
+}
+
+static bool has_all_tokens(const struct shape *s)
+{
+    return s->tp > 1 && !s->sequence_parallel;
+}
+
+struct tensor *mixture_shares(const struct layer_context *c)
+{
+    const struct shape *s = c->shape;
+    return layer_tensor(c, has_all_tokens(s) ? s->tp * s->moe.share : s->local_tokens, s->hidden);
+}
+
 void *mixture_own(const struct layer_context *c, struct tensor *tensor)
 {
     const struct shape *s = c->shape;
-    bool all = s->tp > 1 && !s->sequence_parallel;
-    return layer_row(c, tensor_data(tensor), all ? s->tp_rank * s->moe.tokens * s->hidden : 0);
+    return layer_row(c, tensor_data(tensor), has_all_tokens(s) ? s->tp_rank * s->moe.share * s->hidden : 0);
 }
 
 /* --- routing */
@@ -23,7 +38,7 @@ void *mixture_own(const struct layer_context *c, struct tensor *tensor)
 struct tensor *routing_new(const struct layer_context *c)
 {
     const struct mixture_shape *m = sizes(c);
-    int64_t n = mixture_copies(c), sources = (int64_t)m->tp * m->ep;
+    int64_t n = mixture_room(c), sources = (int64_t)m->tp * m->ep;
     int64_t integers = m->experts + sources * m->local + 2 * m->ep + m->tp + m->local + 1 + 2 * n + m->most;
     return tensor_new(c->rank, (size_t)integers * sizeof(int32_t));
 }
@@ -40,8 +55,8 @@ struct routing routing_of(const struct layer_context *c)
     r.members = r.received + m->ep;
     r.offsets = r.members + m->tp;
     r.expert = r.offsets + m->local + 1;
-    r.place = r.expert + mixture_copies(c);
-    r.order = r.place + mixture_copies(c);
+    r.place = r.expert + mixture_room(c);
+    r.order = r.place + mixture_room(c);
     return r;
 }
 
@@ -142,7 +157,7 @@ void mixture_combine_tp(const struct layer_context *c, const char *what)
 void mixture_combine(const struct layer_context *c, const char *what)
 {
     struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.received, .received = r.sent}, mixture_copies(c),
+    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.received, .received = r.sent}, mixture_room(c),
                   what);
 }
 
@@ -199,7 +214,7 @@ void mixture_gather_shares(const struct layer_context *c, struct tensor *tensor,
                                  .element = rank_element(c->rank),
                                  .in = mixture_own(c, tensor),
                                  .out = tensor_data(tensor),
-                                 .count = s->moe.tokens * s->hidden,
+                                 .count = s->moe.share * s->hidden,
                                  .what = what};
     rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->step->stream, &call);
 }
@@ -252,14 +267,14 @@ struct product router_of(const struct layer_context *c)
 static void router_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
-    m->logits = layer_tensor(c, sizes(c)->tokens, sizes(c)->experts);
+    m->logits = layer_tensor(c, sizes(c)->share, sizes(c)->experts);
     product_forward(c, router_of(c), mixture_own(c, c->state->n2), tensor_data(m->logits), false);
 }
 
 static void top_k_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
-    m->gate = layer_floats(c, mixture_copies(c));
+    m->gate = layer_floats(c, mixture_room(c));
     m->plan = routing_new(c);
     struct kernel_call call = {.kernel = KERNEL_ROUTE_FORWARD,
                                .route = {.t = sizes(c)->tokens,
@@ -279,7 +294,7 @@ static void permute_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     int64_t h = c->shape->hidden;
     route(c);
-    m->rows = layer_tensor(c, mixture_copies(c), h);
+    m->rows = layer_tensor(c, mixture_room(c), h);
     layer_rows(c, (struct rows_call){.n = mixture_copies(c),
                                      .width = h,
                                      .from_row = h,
@@ -331,7 +346,7 @@ static void unpermute_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     m->returned = m->rows;
     m->rows = NULL;
-    c->state->branch = layer_tensor(c, s->local_tokens, s->hidden);
+    c->state->branch = mixture_shares(c);
     struct kernel_call call = {.kernel = KERNEL_COMBINE_FORWARD,
                                .combine = {.t = sizes(c)->tokens,
                                            .h = s->hidden,

@@ -32,9 +32,13 @@ struct tensor *routing_new(const struct layer_context *c);
 struct routing routing_of(const struct layer_context *c);
 const int32_t *routing_rows(const struct layer_context *c); /* number of rows, in device memory */
 
-/* This rank's tokens in a tensor of all that its context-parallel rank has. */
+/* Shares. Of the tokens that all tensor-parallel ranks have each sends a share to experts: tokens [rank * share, (rank + 1) *
+ * share), where tp does not divide them fewer on the last ranks. A tensor of all tokens with room for every rank's whole share;
+ * this rank's rows in one of all tokens. */
+struct tensor *mixture_shares(const struct layer_context *c);
 void *mixture_own(const struct layer_context *c, struct tensor *tensor);
-int64_t mixture_copies(const struct layer_context *c);
+int64_t mixture_copies(const struct layer_context *c); /* of them that it sends */
+int64_t mixture_room(const struct layer_context *c);   /* the most that a rank sends */
 
 /* `rows` to the experts and back: over the expert-parallel, over the tensor-parallel group. */
 void mixture_dispatch(const struct layer_context *c, const char *what);
@@ -44,7 +48,7 @@ void mixture_combine(const struct layer_context *c, const char *what);
 /* `rows` as they arrived -> a tensor in the order of experts, and the other way round. */
 struct tensor *mixture_sort(const struct layer_context *c);
 void mixture_unsort(const struct layer_context *c, struct tensor **sorted);
-/* Shares of the tokens become all tokens, where each rank worked on its own. */
+/* Shares of the tokens become all tokens, where each rank worked on its own, in a tensor of mixture_shares. */
 void mixture_gather_shares(const struct layer_context *c, struct tensor *tensor, const char *what);
 
 enum expert_product { EXPERT_PRODUCT_UP, EXPERT_PRODUCT_DOWN };

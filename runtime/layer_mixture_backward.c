@@ -19,8 +19,8 @@ static void unpermute_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     struct mixture_state *m = &l->mixture;
     struct kernel_call call = combine_of(c, KERNEL_COMBINE_BACKWARD);
-    m->rows = layer_tensor(c, mixture_copies(c), c->shape->hidden);
-    m->d_gate = layer_floats(c, mixture_copies(c));
+    m->rows = layer_tensor(c, mixture_room(c), c->shape->hidden);
+    m->d_gate = layer_floats(c, mixture_room(c));
     call.combine.rows = tensor_data(m->returned);
     call.combine.gate = tensor_data(m->gate);
     call.combine.dy = mixture_own(c, l->d_branch);
@@ -97,7 +97,7 @@ static void permute_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     struct kernel_call call = combine_of(c, KERNEL_COMBINE_FORWARD);
-    l->d_n2 = layer_tensor(c, c->shape->local_tokens, c->shape->hidden);
+    l->d_n2 = mixture_shares(c);
     call.combine.rows = tensor_data(l->mixture.rows);
     call.combine.y = mixture_own(c, l->d_n2);
     layer_launch(c, &call);
@@ -108,7 +108,7 @@ static void router_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     struct mixture_state *m = &l->mixture;
-    struct tensor *d_logits = layer_tensor(c, sizes(c)->tokens, sizes(c)->experts);
+    struct tensor *d_logits = layer_tensor(c, sizes(c)->share, sizes(c)->experts);
     struct kernel_call call = {.kernel = KERNEL_ROUTE_BACKWARD,
                                .route = {.t = sizes(c)->tokens,
                                          .experts = sizes(c)->experts,

@@ -19,19 +19,29 @@ static int64_t up_width(const struct transformer *m, int64_t ffn)
     return m->gated_mlp ? 2 * ffn : ffn;
 }
 
+static int64_t qk_dim(const struct transformer *m)
+{
+    return m->attention == ATTENTION_LATENT ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
+}
+
 static struct matrix_size latent_size(const struct transformer *m, enum parameter_kind kind)
 {
     const struct latent_attention *l = &m->latent;
-    int64_t h = m->hidden, a = m->heads, query = a * (l->qk_nope_dim + l->qk_rope_dim);
+    int64_t h = m->hidden, a = m->heads, query = a * qk_dim(m), down = l->kv_lora_rank + l->qk_rope_dim;
+    int64_t up = a * (l->qk_nope_dim + l->v_dim);
     switch (kind) {
     case PARAMETER_Q_DOWN: return (struct matrix_size){l->q_lora_rank, h};
+    case PARAMETER_Q_DOWN_BIAS: return (struct matrix_size){l->q_lora_rank, 1};
     case PARAMETER_Q_LATENT_GAIN:
     case PARAMETER_Q_LATENT_BIAS: return (struct matrix_size){1, l->q_lora_rank};
     case PARAMETER_Q_UP: return (struct matrix_size){query, l->q_lora_rank ? l->q_lora_rank : h};
-    case PARAMETER_KV_DOWN: return (struct matrix_size){l->kv_lora_rank + l->qk_rope_dim, h};
+    case PARAMETER_Q_UP_BIAS: return (struct matrix_size){query, 1};
+    case PARAMETER_KV_DOWN: return (struct matrix_size){down, h};
+    case PARAMETER_KV_DOWN_BIAS: return (struct matrix_size){down, 1};
     case PARAMETER_KV_LATENT_GAIN:
     case PARAMETER_KV_LATENT_BIAS: return (struct matrix_size){1, l->kv_lora_rank};
-    default: return (struct matrix_size){a * (l->qk_nope_dim + l->v_dim), l->kv_lora_rank}; /* PARAMETER_KV_UP */
+    case PARAMETER_KV_UP: return (struct matrix_size){up, l->kv_lora_rank};
+    default: return (struct matrix_size){up, 1}; /* PARAMETER_KV_UP_BIAS */
     }
 }
 
@@ -68,7 +78,7 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
 {
     int64_t h = m->hidden, qkv = (int64_t)(m->heads + 2 * m->kv_heads) * m->head_dim, up = up_width(m, m->ffn_hidden);
     bool latent = m->attention == ATTENTION_LATENT;
-    if (kind >= PARAMETER_Q_DOWN && kind <= PARAMETER_KV_UP)
+    if (kind >= PARAMETER_Q_DOWN && kind <= PARAMETER_KV_UP_BIAS)
         return latent_size(m, kind);
     if (kind >= PARAMETER_ROUTER && kind <= PARAMETER_EXPERT_DOWN_BIAS)
         return mixture_size(m, kind);
@@ -83,7 +93,7 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
     case PARAMETER_Q_GAIN:
     case PARAMETER_Q_BIAS:
     case PARAMETER_K_GAIN:
-    case PARAMETER_K_BIAS: return (struct matrix_size){1, m->head_dim};
+    case PARAMETER_K_BIAS: return (struct matrix_size){1, qk_dim(m)};
     case PARAMETER_PROJECTION: return (struct matrix_size){h, (int64_t)m->heads * (latent ? m->latent.v_dim : m->head_dim)};
     case PARAMETER_UP: return (struct matrix_size){up, h};
     case PARAMETER_UP_BIAS: return (struct matrix_size){up, 1};
@@ -147,13 +157,17 @@ const char *parameter_kind_name(enum parameter_kind kind)
         "key norm gain",
         "key norm bias",
         "query down",
+        "query down bias",
         "query latent gain",
         "query latent bias",
         "query up",
+        "query up bias",
         "key-value down",
+        "key-value down bias",
         "key-value latent gain",
         "key-value latent bias",
         "key-value up",
+        "key-value up bias",
         "router",
         "router bias",
         "shared up",
@@ -209,8 +223,12 @@ static bool is_bias(enum parameter_kind kind)
     case PARAMETER_DOWN_BIAS:
     case PARAMETER_Q_BIAS:
     case PARAMETER_K_BIAS:
+    case PARAMETER_Q_DOWN_BIAS:
     case PARAMETER_Q_LATENT_BIAS:
+    case PARAMETER_Q_UP_BIAS:
+    case PARAMETER_KV_DOWN_BIAS:
     case PARAMETER_KV_LATENT_BIAS:
+    case PARAMETER_KV_UP_BIAS:
     case PARAMETER_ROUTER_BIAS:
     case PARAMETER_SHARED_UP_BIAS:
     case PARAMETER_SHARED_DOWN_BIAS:

@@ -36,12 +36,14 @@ static struct mixture_shape mixture_shape_of(const struct layout *layout, const 
         .model_ffn = moe->expert_ffn,
         .shared = shared / tp,
         .model_shared = shared,
-        .tokens = tokens / tp,
+        .share = (tokens + tp - 1) / tp,
     };
+    int64_t left = tokens - layout_coordinates(layout, rank).tp * s.share;
+    s.tokens = left < 0 ? 0 : left < s.share ? left : s.share;
     s.first = copies_in(layout, GROUP_EP, rank).index * s.local;
     s.up_width = m->gated_mlp ? 2 * s.ffn : s.ffn;
     s.shared_up = m->gated_mlp ? 2 * s.shared : s.shared;
-    s.most = s.tokens * s.tp * s.ep * (s.top_k < s.local ? s.top_k : s.local); /* all choose this rank's */
+    s.most = s.share * s.tp * s.ep * (s.top_k < s.local ? s.top_k : s.local); /* all choose this rank's */
     return s;
 }
 
@@ -97,6 +99,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .alibi = m->position == POSITION_ALIBI,
         .qk_norm = m->qk_norm,
         .linear_bias = m->linear_bias,
+        .mlp_limit = (float)m->mlp_limit,
         .gathers_again = layout->sequence_parallel && tp > 1 && !layout_follows_llama(layout, m),
         .apart = work_keeps_matrices_apart(layout, m),
         .qkv_bias = m->linear_bias || m->qkv_bias,
@@ -124,6 +127,11 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         s.at = (struct positions){.first = at.cp * half, .jump = (2 * s.cp - 2 - 2 * at.cp) * half};
     s.moe = mixture_shape_of(layout, m, rank, s.tokens);
     return s;
+}
+
+bool shape_is_packed(const struct shape *s, struct device *device)
+{
+    return s->cp == 1 && !s->alibi && !s->latent.used && device->api->attention_fits(device, s->head_dim);
 }
 
 /* --- parameters of a unit */
@@ -216,24 +224,34 @@ static void add_attention(struct unit *u, const struct shape *s)
     add_qkv(u, s, PARAMETER_QKV, s->hidden);
     if (s->qkv_bias)
         add_qkv(u, s, PARAMETER_QKV_BIAS, 1);
-    if (s->qk_norm) {
-        add_shared_norm(u, s, PARAMETER_Q_GAIN, s->head_dim);
-        add_shared_norm(u, s, PARAMETER_K_GAIN, s->head_dim);
-    }
+}
+
+/* Every rank has all of a down-projection, and the rows of its heads of an up-projection. */
+static void add_latent_down(struct unit *u, const struct shape *s, enum parameter_kind kind, int64_t rows)
+{
+    add_shared(u, s, kind, rows, s->hidden);
+    if (s->qkv_bias)
+        add_shared(u, s, kind + 1, rows, 1);
+}
+
+static void add_latent_up(struct unit *u, const struct shape *s, enum parameter_kind kind, int64_t rows, int64_t cols)
+{
+    add_rows(u, kind, s->tp_rank * rows, rows, cols);
+    if (s->qkv_bias)
+        add_rows(u, kind + 1, s->tp_rank * rows, rows, 1);
 }
 
 static void add_latent_attention(struct unit *u, const struct shape *s)
 {
     const struct latent_shape *l = &s->latent;
-    int64_t kv = s->heads * (l->nope + l->value);
     if (l->q_rank) {
-        add_shared(u, s, PARAMETER_Q_DOWN, l->q_rank, s->hidden);
+        add_latent_down(u, s, PARAMETER_Q_DOWN, l->q_rank);
         add_shared_norm(u, s, PARAMETER_Q_LATENT_GAIN, l->q_rank);
     }
-    add_rows(u, PARAMETER_Q_UP, s->tp_rank * s->query_width, s->query_width, l->q_rank ? l->q_rank : s->hidden);
-    add_shared(u, s, PARAMETER_KV_DOWN, l->kv_rank + l->rope, s->hidden);
+    add_latent_up(u, s, PARAMETER_Q_UP, s->query_width, l->q_rank ? l->q_rank : s->hidden);
+    add_latent_down(u, s, PARAMETER_KV_DOWN, l->kv_rank + l->rope);
     add_shared_norm(u, s, PARAMETER_KV_LATENT_GAIN, l->kv_rank);
-    add_rows(u, PARAMETER_KV_UP, s->tp_rank * kv, kv, l->kv_rank);
+    add_latent_up(u, s, PARAMETER_KV_UP, s->heads * (l->nope + l->value), l->kv_rank);
 }
 
 static void add_feed_forward(struct unit *u, const struct shape *s)
@@ -271,6 +289,10 @@ static struct unit layer_unit(const struct shape *s, int layer, bool mixture)
         add_latent_attention(&u, s);
     else
         add_attention(&u, s);
+    if (s->qk_norm) {
+        add_shared_norm(&u, s, PARAMETER_Q_GAIN, s->head_dim);
+        add_shared_norm(&u, s, PARAMETER_K_GAIN, s->head_dim);
+    }
     add_columns(&u, PARAMETER_PROJECTION, s->hidden, s->tp_rank * s->context_width, s->context_width);
     if (s->linear_bias)
         add_replicated(&u, s, PARAMETER_PROJECTION_BIAS);

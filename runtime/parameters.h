@@ -17,6 +17,7 @@
 
 #include "kernels/kernels.h"
 #include "model/layout/layout.h"
+#include "runtime/device.h"
 
 enum parameter_kind {
     PARAMETER_TABLE,
@@ -37,14 +38,18 @@ enum parameter_kind {
     PARAMETER_Q_BIAS,
     PARAMETER_K_GAIN,
     PARAMETER_K_BIAS,
-    PARAMETER_Q_DOWN, /* latent attention */
+    PARAMETER_Q_DOWN, /* latent attention; a product's bias stands behind its weights, a norm's behind its gain */
+    PARAMETER_Q_DOWN_BIAS,
     PARAMETER_Q_LATENT_GAIN,
     PARAMETER_Q_LATENT_BIAS,
     PARAMETER_Q_UP,
+    PARAMETER_Q_UP_BIAS,
     PARAMETER_KV_DOWN,
+    PARAMETER_KV_DOWN_BIAS,
     PARAMETER_KV_LATENT_GAIN,
     PARAMETER_KV_LATENT_BIAS,
     PARAMETER_KV_UP,
+    PARAMETER_KV_UP_BIAS,
     PARAMETER_ROUTER,
     PARAMETER_ROUTER_BIAS,
     PARAMETER_SHARED_UP,
@@ -84,7 +89,9 @@ struct mixture_shape {
     int64_t model_ffn;         /* of one expert */
     int64_t shared, shared_up; /* width of the shared experts on this rank; of their first product */
     int64_t model_shared;
-    int64_t tokens, most; /* of a micro-batch that this rank sends to experts; rows it may have to work on */
+    int64_t tokens, share; /* of a micro-batch that this rank sends to experts; the most that a rank sends: the last ones send
+                            * less where tp does not divide them */
+    int64_t most;          /* rows that this rank may have to work on */
 };
 
 /* Sizes of latent attention on this rank: a head's queries and keys are `nope` and then `rope` wide. */
@@ -99,6 +106,7 @@ struct shape {
     struct copies copies; /* of dense weights: dp * cp ranks */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
+    float mlp_limit;                      /* of what a gated activation reads; 0: any */
     bool gathers_again;                   /* a sharded input is gathered once more for the backward pass; else kept as it was */
     bool apart;                           /* queries, keys and values, gate and up come from products of their own */
     bool mirrored;                        /* DualPipe: another rank holds the same weights and counts them */
@@ -118,6 +126,8 @@ struct shape {
     int64_t model_ffn;
 };
 struct shape shape_of(const struct layout *layout, const struct setting *setting, int rank);
+/* Whether a device's kernels of packed attention do this shape's; otherwise those for stretches of queries do. */
+bool shape_is_packed(const struct shape *shape, struct device *device);
 
 enum { PIECES_MAX = 3 };
 struct parameter {
@@ -135,7 +145,7 @@ struct parameter {
     bool partial;      /* each tensor-parallel rank has a part of the gradient: they are added up at the end of the step */
 };
 
-enum { UNIT_PARAMETERS_MAX = 32 };
+enum { UNIT_PARAMETERS_MAX = 40 };
 struct unit {
     int layer; /* -1: embedding, final norm or head */
     bool is_table, is_mixture, is_experts;

@@ -315,7 +315,7 @@ static void open_groups(struct prober *p)
 static void prober_open(struct prober *p)
 {
     const struct device_api *api = p->device->api;
-    probe_cases_make(p->options, device_element_bytes(p->device), &p->cases);
+    probe_cases_make(p->options, p->device, &p->cases);
     p->times = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->times);
     p->works = memory_new((size_t)p->cases.n_items * BATCHES, sizeof *p->works);
     p->status = api->stream_new(p->device, false, &p->stream, &p->diags);

@@ -55,21 +55,44 @@ void probe_add_products(struct probe_cases *cases, double times, bool biased, in
 
 /* --- attention */
 
+/* One pass of attention as a table describes it: heads of keys and of values are `row` elements wide together. */
+static void add_attention(struct probe_cases *cases, struct kernel_call call, bool backward, const struct stretch_call *shape)
+{
+    size_t row =
+        (size_t)(shape->heads + shape->kv_heads) * (size_t)shape->head_dim + (size_t)(shape->kv_heads * shape->value_dim);
+    size_t tokens = (size_t)(shape->batch * shape->queries);
+    struct probe_case *c = add(cases, backward ? "attention_backward" : "attention_forward", tokens * row * sizeof(float));
+    c->call = call;
+    c->row.batch = shape->batch;
+    c->row.seq_len = shape->queries;
+    c->row.heads = shape->heads;
+    c->row.kv_heads = shape->kv_heads;
+    c->row.head_dim = shape->head_dim;
+    c->row.flops = 2.0 * (shape->head_dim + shape->value_dim) * attended_pairs((double)shape->queries, (double)shape->window) *
+                   (double)shape->batch * shape->heads * (backward ? 2.5 : 1);
+}
+
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape)
 {
-    size_t row = (size_t)(shape->heads + 2 * shape->kv_heads) * (size_t)shape->head_dim;
-    size_t tokens = (size_t)(shape->batch * shape->seq_len);
+    struct stretch_call whole = {.batch = shape->batch,
+                                 .queries = shape->seq_len,
+                                 .window = shape->window,
+                                 .heads = shape->heads,
+                                 .kv_heads = shape->kv_heads,
+                                 .head_dim = shape->head_dim,
+                                 .value_dim = shape->head_dim};
     for (int backward = 0; backward < 2; backward++) {
-        struct probe_case *c = add(cases, backward ? "attention_backward" : "attention_forward", tokens * row * sizeof(float));
-        c->call =
-            (struct kernel_call){.kernel = backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION_FORWARD, .attention = *shape};
-        c->row.batch = shape->batch;
-        c->row.seq_len = shape->seq_len;
-        c->row.heads = shape->heads;
-        c->row.kv_heads = shape->kv_heads;
-        c->row.head_dim = shape->head_dim;
-        c->row.flops = 4.0 * shape->head_dim * attended_pairs((double)shape->seq_len, (double)shape->window) *
-                       (double)shape->batch * shape->heads * (backward ? 2.5 : 1);
+        struct kernel_call call = {.kernel = backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION_FORWARD,
+                                   .attention = *shape};
+        add_attention(cases, call, backward, &whole);
+    }
+}
+
+void probe_add_stretch(struct probe_cases *cases, const struct stretch_call *shape)
+{
+    for (int backward = 0; backward < 2; backward++) {
+        struct kernel_call call = {.kernel = backward ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, .stretch = *shape};
+        add_attention(cases, call, backward, shape);
     }
 }
 
@@ -306,14 +329,14 @@ static void add_large_ladder(struct probe_cases *cases, int ranks)
     probe_add_exchanges(cases, ranks, 1 << 14);
 }
 
-void probe_cases_make(const struct probe_options *options, size_t element_bytes, struct probe_cases *cases)
+void probe_cases_make(const struct probe_options *options, struct device *device, struct probe_cases *cases)
 {
-    *cases = (struct probe_cases){.element_bytes = element_bytes};
+    *cases = (struct probe_cases){.device = device, .element_bytes = device_element_bytes(device)};
     struct probe_case *nothing = add(cases, "nothing", 64);
     nothing->call = (struct kernel_call){.kernel = KERNEL_ZERO, .zero.bytes = sizeof(float)};
     if (options->layout)
         probe_cases_of_job(options, cases);
-    else if (element_bytes < sizeof(float))
+    else if (cases->element_bytes < sizeof(float))
         add_large_ladder(cases, options->ranks);
     else
         add_ladder(cases, options->ranks);

@@ -29,6 +29,7 @@ struct probe_case {
 };
 
 struct probe_cases {
+    struct device *device; /* whose kernels */
     struct probe_case *items;
     int n_items;
     size_t capacity;
@@ -37,13 +38,15 @@ struct probe_cases {
     size_t element_bytes; /* of activations */
 };
 
-void probe_cases_make(const struct probe_options *options, size_t element_bytes, struct probe_cases *cases);
+void probe_cases_make(const struct probe_options *options, struct device *device, struct probe_cases *cases);
 /* What that is made of: cases of a job (probe_job.c), and the parts of theirs. */
 void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases);
 
 /* The three products of a linear layer, each executed so often. */
 void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);
+/* The same by the kernels for stretches of queries: of whole sequences, whatever the call's strides. */
+void probe_add_stretch(struct probe_cases *cases, const struct stretch_call *shape);
 /* A kernel that streams: `passes` over an operand of so many elements, executed `times` in an operation of `part`. */
 struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_call call, enum memory_kernel part, double times,
                                        const char *op, int64_t operand, double passes);

@@ -22,8 +22,8 @@ struct job_probe {
 static struct probe_experts experts_of(const struct shape *s)
 {
     const struct mixture_shape *moe = &s->moe;
-    int64_t copies = moe->tokens * moe->tp * moe->top_k, local = moe->local;
-    return (struct probe_experts){.tokens = moe->tokens,
+    int64_t copies = moe->share * moe->tp * moe->top_k, local = moe->local;
+    return (struct probe_experts){.tokens = moe->share,
                                   .h = s->hidden,
                                   .ffn = moe->ffn,
                                   .up = moe->up_width,
@@ -62,11 +62,34 @@ static void add_job_products(const struct job_probe *j)
     probe_add_products(j->cases, heads, false, s->tokens, s->hidden, s->vocab_count);
 }
 
+/* By the kernels that execute it. */
+static void add_job_core(const struct job_probe *j)
+{
+    const struct shape *s = &j->s;
+    int64_t window = (int64_t)sliding_window_width(j->setting, j->layout->features, 0);
+    struct attention_call packed = {.batch = s->micro_batch,
+                                    .seq_len = s->seq_len,
+                                    .window = window,
+                                    .heads = s->heads,
+                                    .kv_heads = s->kv_heads,
+                                    .head_dim = s->head_dim};
+    struct stretch_call stretch = {.batch = s->micro_batch,
+                                   .queries = s->seq_len,
+                                   .keys = s->seq_len,
+                                   .window = window,
+                                   .heads = s->heads,
+                                   .kv_heads = s->kv_heads,
+                                   .head_dim = s->head_dim,
+                                   .value_dim = (int)(s->context_width / s->heads)};
+    if (shape_is_packed(s, j->cases->device))
+        probe_add_attention(j->cases, &packed);
+    else
+        probe_add_stretch(j->cases, &stretch);
+}
+
 static void add_job_attention(const struct job_probe *j)
 {
     const struct shape *s = &j->s;
-    struct attention_call attention = {
-        .batch = s->micro_batch, .seq_len = s->seq_len, .heads = s->heads, .kv_heads = s->kv_heads, .head_dim = s->head_dim};
     struct kernel_call rotary = {.kernel = KERNEL_ROTARY,
                                  .rotary = {.t = s->tokens,
                                             .seq_len = s->seq_len,
@@ -74,8 +97,7 @@ static void add_job_attention(const struct job_probe *j)
                                             .kv_heads = s->kv_heads,
                                             .head_dim = s->head_dim,
                                             .base = 10000}};
-    attention.window = (int64_t)sliding_window_width(j->setting, j->layout->features, 0);
-    probe_add_attention(j->cases, &attention);
+    add_job_core(j);
     if (s->rotary && !s->latent.used) /* a latent one turns other rows */
         probe_add_streaming(j->cases, rotary, MEMORY_ROTARY, 1, "rotary", s->tokens * s->qkv_width, 2);
 }

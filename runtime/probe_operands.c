@@ -68,6 +68,24 @@ static void place_attention(struct attention_call *c, buffers b)
     c->dqkv = b[5];
 }
 
+/* Queries, keys and values of a token one behind the other. */
+static void place_stretch(struct stretch_call *c, buffers b, size_t element_bytes)
+{
+    int64_t keys = (int64_t)c->heads * c->head_dim, values = keys + (int64_t)c->kv_heads * c->head_dim;
+    int64_t row = values + (int64_t)c->kv_heads * c->value_dim, out = (int64_t)c->heads * c->value_dim;
+    c->q_at = c->k_at = c->v_at = (struct strided){row, c->queries * row};
+    c->out_at = (struct strided){out, c->queries * out};
+    c->q = b[1];
+    c->k = (const char *)b[1] + (size_t)keys * element_bytes;
+    c->v = (const char *)b[1] + (size_t)values * element_bytes;
+    c->out = b[2];
+    c->log_sum_exp = b[3];
+    c->dout = b[4];
+    c->dq = b[5];
+    c->dk = (char *)b[5] + (size_t)keys * element_bytes;
+    c->dv = (char *)b[5] + (size_t)values * element_bytes;
+}
+
 static void place_norm_forward(struct norm_forward_call *c, buffers b)
 {
     c->x = b[1];
@@ -285,6 +303,8 @@ struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PR
     case KERNEL_GROUPED_BACKWARD_WEIGHT: place_grouped(&call.grouped, &c->routing, b); break;
     case KERNEL_ATTENTION_FORWARD:
     case KERNEL_ATTENTION_BACKWARD: place_attention(&call.attention, b); break;
+    case KERNEL_STRETCH_FORWARD:
+    case KERNEL_STRETCH_BACKWARD: place_stretch(&call.stretch, b, element_bytes); break;
     case KERNEL_NORM_FORWARD: place_norm_forward(&call.norm_forward, b); break;
     case KERNEL_NORM_BACKWARD: place_norm_backward(&call.norm_backward, c->extras, b); break;
     case KERNEL_ACTIVATION_FORWARD:

@@ -79,7 +79,7 @@ static void broadcast(struct gathering *g, int from, void *words, int64_t n_word
 }
 
 /* Losses and norms of all steps, and how long they took. */
-static void gather_steps(struct gathering *g, const struct rank_record *record, bool rolling, struct thread_run *result)
+static void gather_steps(struct gathering *g, const struct rank_record *record, struct thread_run *result)
 {
     size_t n = (size_t)record->steps;
     double *numbers = memory_new(3 * n, sizeof *numbers);
@@ -92,7 +92,7 @@ static void gather_steps(struct gathering *g, const struct rank_record *record, 
     all_reduce(g, REDUCTION_MAX, numbers + 2 * n, record->steps);
     for (size_t s = 0; s < n; s++)
         result->steps[s] = (struct thread_run_step){
-            .loss = numbers[s], .gradient_norm = rolling ? NAN : sqrt(numbers[n + s]), .duration = (nanos)numbers[2 * n + s]};
+            .loss = numbers[s], .gradient_norm = sqrt(numbers[n + s]), .duration = (nanos)numbers[2 * n + s]};
     free(numbers);
 }
 
@@ -154,7 +154,7 @@ static enum status gather_all(struct rank *rank, const struct rank_record *recor
     struct gathering g;
     if (!gathering_open(&g, rank))
         return rank->status;
-    gather_steps(&g, record, program->rolling, result);
+    gather_steps(&g, record, result);
     gather_memory(&g, record, result);
     result->timeline_step = run_median_step(result->steps, record->steps);
     gather_timeline(&g, program, record, result);

@@ -35,7 +35,8 @@ struct tensor {
 
 /* Queries, keys and values that do not come from one matrix: latent attention. */
 struct latent_state {
-    struct tensor *q_down, *q_latent, *q, *kv_down, *kv_latent, *k, *v;
+    struct tensor *q_down, *q_latent, *q, *kv_down, *kv_latent, *kv_up, *k, *v;
+    struct tensor *q_raw, *k_raw; /* before the norms of heads */
     struct tensor *d_q, *d_k, *d_v, *d_q_latent, *d_kv_latent, *d_kv_up, *d_kv_down, *d_q_down;
 };
 
@@ -260,6 +261,10 @@ void shards_exchange(struct rank *rank, const struct op *op, struct device_strea
 
 /* --- the end of the step (update.c) */
 void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream);
+/* What clipping needs before the update of a program whose stages do not wait for the norm (program.rolling): they update first
+ * and undo and repeat it where the norm, which they learn during the next step, says so. Here steps do not roll into one another,
+ * so the norm is exchanged first, in front of the operation and outside its time. Nothing otherwise. */
+void update_settle_norm(struct rank *rank, struct device_stream *stream);
 void update_weights(struct rank *rank, struct device_stream *stream);
 void update_close(struct rank *rank);
 

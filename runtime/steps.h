@@ -186,7 +186,7 @@ struct binding {
 };
 
 /* What the runtime cannot execute is refused with STATUS_MISSING and a sentence. */
-MUST_CHECK enum status runtime_supports(const struct layout *layout, const struct setting *setting, struct diags *diags);
+MUST_CHECK enum status runtime_supports(const struct setting *setting, struct diags *diags);
 
 MUST_CHECK enum status binding_build(const struct program *program, int script, const struct setting *setting,
                                      struct binding *binding, struct diags *diags);

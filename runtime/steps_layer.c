@@ -312,6 +312,14 @@ static void expert_bias(struct builder *b)
         steps_add(b, STEP_NOTHING, "expert_bias");
 }
 
+/* Clamping is part of our activation. */
+static void expert_activation(struct builder *b, enum step_kind kind)
+{
+    if (b->model->gated_mlp && b->model->mlp_limit > 0)
+        steps_add(b, STEP_NOTHING, "expert_clamp");
+    steps_add(b, kind, "expert_activation");
+}
+
 static void mixture_forward_steps(struct builder *b)
 {
     steps_add(b, STEP_ROUTER, "router");
@@ -320,7 +328,7 @@ static void mixture_forward_steps(struct builder *b)
     exchange_experts(b, STEP_DISPATCH);
     exchange_split(b, STEP_DISPATCH_TP, COLLECTIVE_ALL_GATHER);
     steps_add(b, STEP_EXPERT_UP, "expert_up");
-    steps_add(b, STEP_EXPERT_ACTIVATION, "expert_activation");
+    expert_activation(b, STEP_EXPERT_ACTIVATION);
     steps_add(b, STEP_EXPERT_DOWN, "expert_down");
     expert_bias(b);
     exchange_split(b, STEP_COMBINE_TP, COLLECTIVE_REDUCE_SCATTER);
@@ -331,7 +339,7 @@ static void mixture_forward_steps(struct builder *b)
         return;
     steps_gather(b, STEP_SHARED_GATHER);
     steps_add(b, STEP_SHARED_UP, "shared_up");
-    steps_add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
+    expert_activation(b, STEP_NOTHING); /* with the step before */
     steps_add(b, STEP_SHARED_DOWN, "shared_down");
     steps_reduce(b, STEP_SHARED_REDUCE);
 }
@@ -379,13 +387,13 @@ static void mlp_backward_steps(struct builder *b, bool input, bool weight)
 static void experts_input_steps(struct builder *b)
 {
     steps_add(b, STEP_EXPERT_DOWN_INPUT, "expert_down");
-    steps_add(b, STEP_EXPERT_ACTIVATION_BACKWARD, "expert_activation");
+    expert_activation(b, STEP_EXPERT_ACTIVATION_BACKWARD);
     steps_add(b, STEP_EXPERT_UP_INPUT, "expert_up");
     if (!has_shared(b))
         return;
     steps_gather(b, STEP_SHARED_GATHER_GRADIENT);
     steps_add(b, STEP_SHARED_DOWN_INPUT, "shared_down");
-    steps_add(b, STEP_NOTHING, "expert_activation"); /* with the step before */
+    expert_activation(b, STEP_NOTHING); /* with the step before */
     steps_add(b, STEP_SHARED_UP_INPUT, "shared_up");
     steps_gather(b, STEP_SHARED_GATHER_AGAIN);
     steps_reduce(b, STEP_SHARED_REDUCE_GRADIENT);

@@ -83,7 +83,7 @@ static enum status gather_failures(const struct worker *workers, int n, struct d
 
 /* --- results */
 
-static struct thread_run_step step_of(const struct worker *workers, int n, const struct layout *layout, bool rolling, int s)
+static struct thread_run_step step_of(const struct worker *workers, int n, const struct layout *layout, int s)
 {
     struct thread_run_step step = {0};
     for (int i = 0; i < n; i++) {
@@ -92,7 +92,7 @@ static struct thread_run_step step_of(const struct worker *workers, int n, const
             step.loss += workers[i].record.losses[s];
         step.duration = end > step.duration ? end : step.duration;
     }
-    step.gradient_norm = rolling ? NAN : sqrt(workers[0].record.square_norms[s]);
+    step.gradient_norm = sqrt(workers[0].record.square_norms[s]);
     return step;
 }
 
@@ -120,7 +120,7 @@ static enum status summarise(struct worker *workers, const struct program *progr
     result->steps = memory_new((size_t)options->steps, sizeof *result->steps);
     result->memory_peak = memory_new((size_t)n, sizeof *result->memory_peak);
     for (int s = 0; s < options->steps; s++)
-        result->steps[s] = step_of(workers, n, &program->layout, program->rolling, s);
+        result->steps[s] = step_of(workers, n, &program->layout, s);
     for (int i = 0; i < n; i++)
         result->memory_peak[i] = workers[i].record.peak;
     result->timeline_step = run_median_step(result->steps, options->steps);

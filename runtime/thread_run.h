@@ -27,7 +27,7 @@ struct thread_run_options {
 
 struct thread_run_step {
     double loss;
-    double gradient_norm; /* NAN where the program does not exchange it (rolling schedules) */
+    double gradient_norm; /* NAN where it is not exchanged (rolling schedules that clip nothing) */
     nanos duration;       /* from the common beginning to the end of the last operation of any rank */
 };
 

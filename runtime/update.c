@@ -132,6 +132,20 @@ void update_exchange_norm(struct rank *rank, const struct op *op, struct device_
     rank_exchange(rank, rank->groups[op->role], stream, &call);
 }
 
+void update_settle_norm(struct rank *rank, struct device_stream *stream)
+{
+    if (!rank->side[GROUP_MODEL])
+        return;
+    finish_gradients(rank, stream);
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .in = rank->norm,
+                                 .out = rank->norm,
+                                 .count = 1,
+                                 .what = "gradient norm of all stages"};
+    rank_exchange(rank, rank->side[GROUP_MODEL], stream, &call);
+}
+
 /* --- the update */
 
 static struct clipping clipping_of(const struct rank *rank)

@@ -37,7 +37,7 @@ static const struct variant attentions[] = {
 
 START_TEST(equals_one_rank_attention)
 {
-    static const enum toy_model models[] = {TOY_ALIBI, TOY_NORMS, TOY_LATENT, TOY_LATENT_GPT};
+    static const enum toy_model models[] = {TOY_ALIBI, TOY_NORMS, TOY_LATENT, TOY_LATENT_GPT, TOY_LATENT_NORMS};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         check_variants(models[i], &attentions[_i], 1);
 }

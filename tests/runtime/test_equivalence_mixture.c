@@ -39,11 +39,41 @@ START_TEST(equals_one_rank_mixture_gpt)
 }
 END_TEST
 
+START_TEST(equals_one_rank_oss)
+{
+    check_variants(TOY_OSS, &mixtures[_i], 1);
+}
+END_TEST
+
+/* Ranks that tp does not give the same number of tokens to send to experts: of 14 they have 4, 4, 4, 2; of 9 they have 3, 3, 3
+ * and none. */
+START_TEST(equals_one_rank_uneven_shares)
+{
+    static const char *const layouts[] = {"tp=4,sp=0,zero=0", "tp=4,sp=0,ep=2,zero=0",
+                                          "tp=4,sp=0,dp=2,ep=2,etp=4,zero=1,recompute=full"};
+    static const enum toy_model models[] = {TOY_MIXTURE, TOY_MIXTURE_GPT, TOY_OSS};
+    for (int k = 0; k < COUNT(layouts); k++)
+        for (int length = 9; length <= 14; length += 5) {
+            struct toy toy;
+            struct diags diags = {0};
+            toy_make(&toy, models[_i]);
+            toy.job.seq_len = length;
+            toy.job.optimizer = OPTIMIZER_SGD;
+            ck_assert(layout_parse(layouts[k], &toy.layout, &diags) == STATUS_OK);
+            toy_complete(&toy);
+            check_toy(&toy, DETAIL_KERNEL);
+            diags_free(&diags);
+        }
+}
+END_TEST
+
 int main(void)
 {
     const struct toy_test tests[] = {
         {equals_one_rank_mixture, COUNT(mixtures)},
         {equals_one_rank_mixture_gpt, COUNT(mixtures)},
+        {equals_one_rank_oss, COUNT(mixtures)},
+        {equals_one_rank_uneven_shares, 3},
     };
     return toy_suite("runtime equivalence: mixtures of experts", tests, COUNT(tests));
 }

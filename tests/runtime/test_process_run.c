@@ -12,9 +12,13 @@
 #include "runtime/process_run.h"
 #include "tests/runtime/toys.h"
 
-static const char *const layouts[] = {
-    "tp=2,sp=1,pp=2,schedule=1f1b",   "pp=2,vpp=2,schedule=interleaved", "pp=4,schedule=zb-1p", "dp=4,zero=3", "tp=2,dp=2,zero=2",
-    "pp=2,dp=2,zero=1,schedule=gpipe"};
+static const char *const layouts[] = {"tp=2,sp=1,pp=2,schedule=1f1b",
+                                      "pp=2,vpp=2,schedule=interleaved",
+                                      "pp=4,schedule=zb-1p",
+                                      "dp=4,zero=3",
+                                      "tp=2,dp=2,zero=2",
+                                      "pp=2,dp=2,zero=1,schedule=gpipe",
+                                      "pp=2,dp=2,zero=1,schedule=zb-2p"};
 enum { N_LAYOUTS = sizeof layouts / sizeof layouts[0], RANKS_MAX = 4 };
 
 static void program_of(struct toy *toy, const char *layout, struct program *program)
@@ -26,7 +30,7 @@ static void program_of(struct toy *toy, const char *layout, struct program *prog
     toy->job.dropout = 0.25;
     toy_complete(toy);
     ck_assert(program_build(&toy->layout, &toy->setting, DETAIL_KERNEL, false, program, &diags) == STATUS_OK);
-    toy->job.clip = program->rolling ? 0 : 0.5;
+    toy->job.clip = 0.5;
     diags_free(&diags);
 }
 

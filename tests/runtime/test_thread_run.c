@@ -125,6 +125,26 @@ START_TEST(learns_a_text)
 }
 END_TEST
 
+/* One rank holds the whole model: as many weights as are counted. */
+START_TEST(a_rank_holds_what_is_counted)
+{
+    struct toy toy;
+    struct parameter_count count;
+    struct stage_units units;
+    double held = 0;
+    toy_laid_out(&toy, (enum toy_model)_i, "mb=1", 0);
+    struct shape shape = shape_of(&toy.layout, &toy.setting, 0);
+    struct stage_content content = {.range = {.count = toy.model.layers}, .embedding = true, .head = true};
+    stage_units_build(&shape, &toy.model, content, &units);
+    for (int i = 0; i < units.n_items; i++)
+        for (int k = 0; k < units.items[i].n_parameters; k++)
+            held += (double)(units.items[i].parameters[k].rows * units.items[i].parameters[k].cols);
+    transformer_parameters(&toy.model, &count);
+    ck_assert_double_eq(held, count.total + count.mtp);
+    stage_units_free(&units);
+}
+END_TEST
+
 /* --- failures */
 
 static bool mentions(const struct diags *diags, const char *text)
@@ -189,7 +209,8 @@ START_TEST(what_it_cannot_execute_is_refused)
     struct thread_run run;
     struct thread_run_options options = {.steps = 1, .seed = 1};
     toy_laid_out(&toy, TOY_LATENT, "dp=2", 0);
-    toy.model.qkv_bias = true;
+    toy.job.precision = PRECISION_FP8;
+    toy.cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert_uint_eq(diags.n_items, 1);
     diags_free(&diags);
@@ -204,6 +225,7 @@ int main(void)
         {gradients_are_finite_differences, N_TOY_MODELS},
         {learns_tokens_ahead, 2},
         {learns_a_text, 1},
+        {a_rank_holds_what_is_counted, N_TOY_MODELS},
         {a_lost_rank_is_named, 2},
         {a_slow_rank_changes_no_number, 1},
         {too_little_memory_is_refused, 1},

@@ -63,6 +63,9 @@ static const char *const layouts[] = {
     "pp=2,schedule=1f1b,dp=2,zero=1",
     "pp=2,vpp=2,schedule=dualpipe,dp=2,ep=2,zero=1",
     "cp=2,ep=2,zero=2",
+    "pp=2,schedule=zb-2p,tp=2,sp=1,zero=0",
+    "pp=2,schedule=zb-2p,dp=2,ep=2,zero=1",
+    "pp=2,vpp=2,schedule=zb-v,dp=2,zero=2",
 };
 
 /* SGD's first step is rate * gradient, so what clipping leaves of it has the length rate * clip. */
@@ -72,6 +75,7 @@ START_TEST(clipping_bounds_the_step)
     struct thread_run still, run;
     struct thread_run_options options = {.steps = 1, .seed = 3, .rate = 0.5f, .gradients = true};
     toy_laid_out(&toy, TOY_MIXTURE, layouts[_i], OPTIMIZER_SGD);
+    toy.job.clip = 1; /* so that rolling schedules know the norm */
     run_still(&toy, options, &still);
     double norm = still.steps[0].gradient_norm;
     for (int loose = 0; loose < 2; loose++) {
@@ -189,19 +193,24 @@ START_TEST(dropout_changes_with_the_step)
 }
 END_TEST
 
-/* Stages of a rolling schedule do not wait for the norm. */
-START_TEST(clipping_needs_the_norm_in_time)
+/* Stages of a rolling schedule exchange the norm where it is needed only; then it is every rank's. */
+START_TEST(rolling_schedules_know_the_norm_they_need)
 {
-    struct toy toy;
-    struct diags diags = {0};
-    struct thread_run run;
+    struct toy one, many;
+    struct thread_run a, b;
     struct thread_run_options options = {.steps = 1, .seed = 1};
-    toy_laid_out(&toy, TOY_GPT, "pp=2,schedule=zb-2p", OPTIMIZER_ADAM);
-    toy.job.clip = 1;
-    ck_assert(toy_run(&toy, DETAIL_CHUNK, &options, &run, &diags) == STATUS_MISSING);
-    ck_assert_uint_eq(diags.n_items, 1);
-    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "clip"));
-    diags_free(&diags);
+    toy_laid_out(&one, TOY_GPT, "mb=1", OPTIMIZER_ADAM);
+    toy_laid_out(&many, TOY_GPT, "pp=2,schedule=zb-2p,dp=2,zero=1", OPTIMIZER_ADAM);
+    toy_run(&one, DETAIL_CHUNK, &options, &a, NULL);
+    for (int clips = 0; clips < 2; clips++) {
+        many.job.clip = clips;
+        toy_run(&many, DETAIL_CHUNK, &options, &b, NULL);
+        ck_assert(isnan(b.steps[0].gradient_norm) == !clips);
+        if (clips)
+            ck_assert_double_eq_tol(b.steps[0].gradient_norm, a.steps[0].gradient_norm, 1e-5 * a.steps[0].gradient_norm);
+        thread_run_free(&b);
+    }
+    thread_run_free(&a);
 }
 END_TEST
 
@@ -210,7 +219,7 @@ int main(void)
     const struct toy_test tests[] = {
         {clipping_bounds_the_step, COUNT(layouts)},   {lamb_steps_in_proportion, COUNT(layouts)},
         {optimizers_follow_one_rank, COUNT(layouts)}, {dropout_follows_one_rank, 8},
-        {dropout_changes_with_the_step, 1},           {clipping_needs_the_norm_in_time, 1},
+        {dropout_changes_with_the_step, 1},           {rolling_schedules_know_the_norm_they_need, 1},
     };
     return toy_suite("runtime training", tests, COUNT(tests));
 }

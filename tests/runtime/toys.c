@@ -38,6 +38,19 @@ static void make_special(struct transformer *m, enum toy_model model)
         make_mixture(m, true);
         break;
     case TOY_LATENT_GPT: make_latent(m, 0); break;
+    case TOY_LATENT_NORMS:
+        make_latent(m, 20);
+        make_mixture(m, true);
+        m->qk_norm = m->linear_bias = m->gated_mlp = true;
+        m->position = POSITION_ROTARY;
+        break;
+    case TOY_OSS:
+        make_mixture(m, false);
+        m->mlp_limit = 0.2; /* small as what activations read here */
+        m->linear_bias = true;
+        m->window = 5;
+        m->window_every = 2;
+        break;
     case TOY_PREDICTION:
         make_mixture(m, true);
         m->mtp_layers = 2;
@@ -50,7 +63,7 @@ static void make_special(struct transformer *m, enum toy_model model)
 static bool is_llama(enum toy_model model)
 {
     return model == TOY_LLAMA || model == TOY_WINDOW || model == TOY_MIXTURE || model == TOY_NORMS || model == TOY_LATENT ||
-           model == TOY_PREDICTION;
+           model == TOY_OSS || model == TOY_PREDICTION;
 }
 
 struct layout toy_one_rank(void)
@@ -87,8 +100,9 @@ static struct gpu toy_gpu(void)
 
 void toy_make(struct toy *toy, enum toy_model model)
 {
-    static const char *const names[N_TOY_MODELS] = {"gpt",   "llama",  "window",     "mixture",    "mixture-gpt",   "alibi",
-                                                    "norms", "latent", "latent-gpt", "prediction", "prediction-gpt"};
+    static const char *const names[N_TOY_MODELS] = {"gpt",   "llama",      "window",        "mixture",    "mixture-gpt",
+                                                    "alibi", "norms",      "latent",        "latent-gpt", "latent-norms",
+                                                    "oss",   "prediction", "prediction-gpt"};
     bool llama = is_llama(model);
     *toy = (struct toy){
         .model = {.layers = 4,

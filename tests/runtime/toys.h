@@ -29,6 +29,8 @@ enum toy_model {
     TOY_NORMS,          /* TOY_LLAMA with norms of query and key heads */
     TOY_LATENT,         /* latent attention with compressed queries, experts */
     TOY_LATENT_GPT,     /* latent attention with queries from the input, layer norm, dense */
+    TOY_LATENT_NORMS,   /* latent attention with rotary embedding, layer norm, biases, norms of heads, experts */
+    TOY_OSS,            /* as gpt-oss: biases, clamped gates, experts and full attention in every second layer */
     TOY_PREDICTION,     /* TOY_MIXTURE with two modules of multi-token prediction */
     TOY_PREDICTION_GPT, /* TOY_GPT with one */
     N_TOY_MODELS
