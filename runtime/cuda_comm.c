@@ -233,10 +233,9 @@ static bool goes_on(ncclResult_t result)
     return result == ncclSuccess || result == ncclInProgress;
 }
 
-enum { RAGGED_MOST = 1024 }; /* members of an exchange with parts of different sizes */
-
+/* Of an exchange with parts of different sizes: [members]. */
 struct part_rows {
-    int32_t sent[RAGGED_MOST], received[RAGGED_MOST];
+    int32_t *sent, *received;
 };
 
 /* What one member takes part in for the part of another, `in` and `out` being where that part begins. */
@@ -350,17 +349,15 @@ static enum status exchange_ragged(struct cuda_communicator *c, struct device_st
                                    const char *what, struct diags *diags)
 {
     struct cuda_world *world = (struct cuda_world *)c->base.world;
-    struct part_rows rows = {0};
-    if (c->base.n > RAGGED_MOST) {
-        diag_error(diags, nowhere, "rank %d: %s: among %d ranks; %d at most", world->base.rank, what, c->base.n, RAGGED_MOST);
-        return STATUS_MISSING;
-    }
+    int32_t *numbers = memory_new(2 * (size_t)c->base.n, sizeof *numbers);
+    struct part_rows rows = {numbers, numbers + c->base.n};
     enum status status = fetch_rows(stream, call->parts.sent, c->base.n, rows.sent, diags);
     if (status == STATUS_OK)
         status = fetch_rows(stream, call->parts.received, c->base.n, rows.received, diags);
-    if (status != STATUS_OK)
-        return status;
-    return settle(world, c->comm, ragged(&world->nccl, c, call, &rows, cuda_device_stream(stream)), what, diags);
+    if (status == STATUS_OK)
+        status = settle(world, c->comm, ragged(&world->nccl, c, call, &rows, cuda_device_stream(stream)), what, diags);
+    free(numbers);
+    return status;
 }
 
 static enum status cuda_enqueue(struct communicator *base, struct device_stream *stream, const struct exchange_call *call,
