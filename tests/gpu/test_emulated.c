@@ -17,7 +17,7 @@
 #include "tests/runtime/toys.h"
 
 /* Heads of 64, and all else small: the emulation runs every thread of every block. */
-static void toy_of(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
+static void toy_of(struct toy *toy, enum toy_model model, const char *layout, feature_set turned_over)
 {
     struct diags diags = {0};
     toy_make(toy, model);
@@ -29,7 +29,8 @@ static void toy_of(struct toy *toy, enum toy_model model, const char *layout, fe
     toy->model.head_dim = 64;
     toy->job.global_batch = 2;
     ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= features;
+    toy->layout.features ^= turned_over;
+    toy->job.features |= toy->layout.features;
     toy_complete(toy);
     diags_free(&diags);
 }
@@ -141,24 +142,51 @@ static void remove_folder(const char *folder, int n)
     ck_assert_int_eq(rmdir(folder), 0); /* nobody gave up */
 }
 
-static const struct {
+#define EAGER   FEATURE_BIT(FUSED_OPS)                          /* turned over: nothing is fused */
+#define PYTORCH (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE)) /* compiled instead of fused by hand */
+
+static const struct rank_case {
     enum toy_model model;
     const char *layout;
-    feature_set features;
-} cases_of_ranks[] = {{TOY_GPT, "tp=2,sp=1,mb=1", 0},
-                      {TOY_GPT, "tp=2,sp=1,mb=1", FEATURE_BIT(TP_OVERLAP)},
-                      {TOY_GPT, "tp=2,mb=1", 0},
-                      {TOY_GPT, "pp=2,mb=1,schedule=1f1b", 0},
-                      {TOY_GPT, "dp=2,zero=0,mb=1", 0},
-                      {TOY_GPT, "dp=2,zero=1,mb=1", 0},
-                      {TOY_GPT, "dp=2,zero=3,mb=1", 0},
-                      {TOY_GPT, "tp=2,sp=1,pp=2,mb=1,schedule=1f1b", 0},
-                      {TOY_LLAMA, "cp=2,zero=1,mb=1", 0},
-                      {TOY_MIXTURE, "dp=2,ep=2,zero=1,mb=1", 0},
-                      {TOY_MIXTURE, "tp=2,sp=1,mb=1", 0},
-                      {TOY_PREDICTION, "tp=2,sp=1,mb=1", 0},
-                      {TOY_PREDICTION_GPT, "pp=2,mb=1,schedule=1f1b", 0}};
+    feature_set features; /* turned over */
+    int head_dim, seq_len;
+    double clip;
+} cases_of_ranks[] = {{.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(TP_OVERLAP)},
+                      {.model = TOY_GPT, .layout = "tp=2,mb=1"},
+                      {.model = TOY_GPT, .layout = "pp=2,mb=1,schedule=1f1b"},
+                      {.model = TOY_GPT, .layout = "dp=2,zero=0,mb=1"},
+                      {.model = TOY_GPT, .layout = "dp=2,zero=1,mb=1"},
+                      {.model = TOY_GPT, .layout = "dp=2,zero=3,mb=1"},
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,pp=2,mb=1,schedule=1f1b"},
+                      {.model = TOY_LLAMA, .layout = "cp=2,zero=1,mb=1"},
+                      {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=1,mb=1"},
+                      {.model = TOY_MIXTURE, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_PREDICTION, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_PREDICTION_GPT, .layout = "pp=2,mb=1,schedule=1f1b"},
+                      /* matrices apart, each with its exchange; gathered logits; sums of gradients */
+                      {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1", .features = EAGER},
+                      {.model = TOY_LLAMA, .layout = "tp=2,sp=0,mb=1", .features = EAGER},
+                      {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1,recompute=selective", .features = PYTORCH},
+                      {.model = TOY_LLAMA, .layout = "dp=2,zero=3,mb=1,recompute=full", .features = PYTORCH},
+                      /* clamped gates, experts' biases, windows; split experts of shares that are not alike */
+                      {.model = TOY_OSS, .layout = "dp=2,ep=2,zero=1,mb=1"},
+                      {.model = TOY_OSS, .layout = "tp=2,sp=0,mb=1", .seq_len = 15},
+                      /* latent attention with biases and norms of heads, in stretches */
+                      {.model = TOY_LATENT_NORMS, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_LATENT_NORMS, .layout = "cp=2,zero=1,mb=1"},
+                      /* heads of no size that the packed kernels have */
+                      {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .head_dim = 24},
+                      {.model = TOY_GPT, .layout = "pp=2,mb=1,schedule=zb-2p", .clip = 0.5}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
+
+static void toy_of_case(struct toy *toy, const struct rank_case *c)
+{
+    toy_of(toy, c->model, c->layout, c->features);
+    toy->job.seq_len = c->seq_len ? c->seq_len : toy->job.seq_len;
+    toy->job.clip = c->clip;
+    toy->model.head_dim = c->head_dim ? c->head_dim : toy->model.head_dim;
+}
 
 START_TEST(ranks_equal_the_cpu)
 {
@@ -170,7 +198,7 @@ START_TEST(ranks_equal_the_cpu)
     char folder[] = "/tmp/msim-emulated-XXXXXX";
     struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f, .gradients = true};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    toy_of(&toy, cases_of_ranks[_i].model, cases_of_ranks[_i].layout, cases_of_ranks[_i].features);
+    toy_of_case(&toy, &cases_of_ranks[_i]);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     for (int r = 0; r < program.n_ranks; r++) {
@@ -229,7 +257,8 @@ START_TEST(a_probe_of_a_job)
     struct probe_result result;
     struct cluster cluster;
     struct cuda_comm_options alone = {.n_ranks = 1};
-    toy_of(&toy, _i ? TOY_MIXTURE : TOY_LLAMA, "mb=1", 0);
+    static const enum toy_model models[] = {TOY_LLAMA, TOY_MIXTURE, TOY_LATENT};
+    toy_of(&toy, models[_i], "mb=1", 0);
     struct probe_options options = {
         .ranks = 1, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting, .flush_bytes = 1 << 12};
     struct probe_device what = {.name = "emulated", .memory_bytes = 1e9};
@@ -252,7 +281,7 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS}, {a_rank_alone, 4}, {a_probe_of_a_job, 2},
+        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS}, {a_rank_alone, 4}, {a_probe_of_a_job, 3},
         {kernels_are_tried, 1},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
