@@ -182,11 +182,12 @@ void draw_stretch(struct draw *d, enum kernel kernel)
 void draw_head_norm(struct draw *d, enum kernel kernel)
 {
     struct head_norm_call *call = &d->c->call.head_norm;
-    *call = (struct head_norm_call){.t = draw_between(d, 1, d->size),
-                                    .heads = (int)draw_between(d, 1, 3),
-                                    .head_dim = 4 * (int)(draw_coin(d) ? draw_between(d, 1, 20) : draw_between(d, 60, 160)),
-                                    .rms = draw_coin(d),
-                                    .epsilon = 1e-5f};
+    *call =
+        (struct head_norm_call){.t = draw_between(d, 1, d->size),
+                                .heads = (int)draw_between(d, 1, 3),
+                                .head_dim = 4 * (int)(draw_between(d, 0, 3) ? draw_between(d, 1, 20) : draw_between(d, 60, 160)),
+                                .rms = draw_coin(d),
+                                .epsilon = 1e-5f};
     int64_t head = (int64_t)call->heads * call->head_dim;
     call->x_row = head + 8 * draw_between(d, 0, 1);
     call->y_row = head;
