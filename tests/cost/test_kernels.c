@@ -281,6 +281,27 @@ START_TEST(memory_bound_is_bytes_over_bandwidth)
 }
 END_TEST
 
+/* Half of what a kernel moves was just written: nothing of a large tensor's half is still in the L2, all of a tiny one's; of as
+ * many bytes as the L2 holds 1/e. Neither the optimizer's nor a measured rate knows of it. */
+START_TEST(what_was_just_written_is_in_the_l2)
+{
+    struct gpu gpu = plain_gpu();
+    gpu.memory = (struct memory_parameters){.bandwidth_fraction = 0.5};
+    gpu.l2_bytes = 40e6;
+    double rate = gpu.hbm_rate / 2;
+    struct work_memory large = {.bytes = 40e9, .count = 1}, tiny = {.bytes = 40, .count = 1},
+                       three = {.bytes = 120e6, .count = 3};
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &large)) * rate / 40e9, 1, 1e-12);
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &tiny)) * rate / 40, 0.5, 1e-6);
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &three)) * rate / 120e6, 1 - 0.5 / exp(1), 1e-12);
+    three.kernel = MEMORY_OPTIMIZER;
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &three)) * rate / 120e6, 1, 1e-12);
+    three.kernel = MEMORY_ACTIVATION;
+    gpu.memory.rate[MEMORY_ACTIVATION] = rate;
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &three)) * rate / 120e6, 1, 1e-12);
+}
+END_TEST
+
 /* 1,024 samples of 2,048 tokens over 16 replicas: 64 samples of 1 ms and 64 x 2,048 x 16 bytes over 1 MB/s; none with async_data.
  */
 START_TEST(data_waits_for_samples_and_bytes)
@@ -316,6 +337,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, generations_of_attention_differ);
     tcase_add_test(all, attention_cannot_outrun_memory);
     tcase_add_test(all, memory_bound_is_bytes_over_bandwidth);
+    tcase_add_test(all, what_was_just_written_is_in_the_l2);
     tcase_add_test(all, data_waits_for_samples_and_bytes);
     suite_add_tcase(suite, all);
     return suite;
