@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "cli/world.h"
+#include "model/base/memory.h"
 #include "runtime/comm_alone.h"
 #include "runtime/comm_processes.h"
+#include "runtime/cores.h"
 #include "runtime/cuda_comm.h"
 #include "runtime/device_cpu.h"
 #include "runtime/process_run.h"
@@ -79,6 +81,19 @@ static enum status choose_folder(struct invocation *call, struct devices *device
     return STATUS_FAILED;
 }
 
+/* A launcher may have bound each process to cores of its own. */
+static int cores_together(const struct devices *devices)
+{
+    if (devices->n_processes == 1 || devices->n_local != devices->n_processes || world_size() != devices->n_processes)
+        return cores_here();
+    unsigned char mine[CORE_SET_BYTES], *all = memory_new((size_t)devices->n_processes, sizeof mine);
+    cores_allowed(mine);
+    world_gather(mine, sizeof mine, all);
+    int cores = cores_of_sets(all, devices->n_processes);
+    free(all);
+    return cores;
+}
+
 enum status devices_open(struct invocation *call, struct devices *devices)
 {
     struct cuda_place place;
@@ -92,6 +107,7 @@ enum status devices_open(struct invocation *call, struct devices *devices)
     devices->rank = cuda ? place.rank : world_rank();
     devices->n_processes = cuda ? place.n_ranks : world_size();
     devices->n_local = devices->n_processes == 1 ? 1 : place.n_local;
+    devices->n_cores = cores_together(devices);
     if (cuda)
         status = choose_gpu(call, &place, devices);
     return status == STATUS_OK ? choose_folder(call, devices) : status;
@@ -247,6 +263,7 @@ enum status devices_probe(struct invocation *call, struct devices *devices, stru
                           struct probe_result *result, struct cluster *cluster)
 {
     struct probe_device what = probe_this_cpu(n_ranks);
+    options->cores = devices->n_cores;
     enum status status =
         are_threads(devices) ? probe_cpu(options, result, &call->diags) : probe_own(call, devices, options, result);
     if (status != STATUS_OK)

@@ -24,6 +24,7 @@ struct devices {
     enum device_kind kind;
     int rank, n_processes;          /* of the processes of this job; 0 of 1 without a launcher */
     int n_local;                    /* of them on this machine */
+    int n_cores;                    /* that those may use, all of them together */
     int alone;                      /* the rank that runs without the others, -1 none */
     int gpu;                        /* of this process */
     bool shared_gpu;                /* with other ranks */

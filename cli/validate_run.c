@@ -6,7 +6,6 @@
 #include "cli/validating.h"
 #include "model/base/memory.h"
 #include "model/cost/machine.h"
-#include "runtime/cores.h"
 #include "runtime/parameters.h"
 
 /* What is allowed, of the reference's loss and of a tensor's largest gradient. fp32: sums in other orders. bf16: activations with
@@ -54,7 +53,7 @@ static enum status predict(struct invocation *call, struct validation *v)
     if (status == STATUS_OK && alone)
         validate_predict_alone(v);
     else if (status == STATUS_OK)
-        status = validate_predict_shared(v, cores_here(), &call->diags);
+        status = validate_predict_shared(v, v->devices.n_cores, &call->diags);
     return status;
 }
 

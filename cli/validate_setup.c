@@ -6,7 +6,6 @@
 #include "cli/layout_choice.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
-#include "runtime/cores.h"
 
 static const struct place NOWHERE;
 
@@ -140,7 +139,7 @@ static enum status check_memory(struct invocation *call, const struct validation
 static enum status measure(struct invocation *call, struct validation *v)
 {
     struct job_setup *setup = v->setup;
-    int ranks = setup->experiment.gpus, cores = cores_here(), at_once = 2 * cores;
+    int ranks = setup->experiment.gpus, cores = v->devices.n_cores, at_once = 2 * cores;
     int probed = ranks < at_once ? ranks : at_once;
     struct probe_options options = {.ranks = probed,
                                     .seconds = PROBE_SECONDS,

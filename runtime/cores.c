@@ -2,16 +2,39 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SHORTEST_TURN_NS = 100 * 1000 }; /* that is accepted */
 
+_Static_assert(sizeof(cpu_set_t) == CORE_SET_BYTES, "a set of cores is the C library's");
+
+void cores_allowed(unsigned char set[CORE_SET_BYTES])
+{
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own) != 0)
+        CPU_ZERO(&own);
+    memcpy(set, &own, sizeof own);
+}
+
+int cores_of_sets(const unsigned char *sets, int n)
+{
+    cpu_set_t any, one;
+    CPU_ZERO(&any);
+    for (int i = 0; i < n; i++) {
+        memcpy(&one, sets + (size_t)i * CORE_SET_BYTES, sizeof one);
+        CPU_OR(&any, &any, &one);
+    }
+    int cores = CPU_COUNT(&any) ? CPU_COUNT(&any) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? cores : 1;
+}
+
 int cores_here(void)
 {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? n : 1;
+    unsigned char set[CORE_SET_BYTES];
+    cores_allowed(set);
+    return cores_of_sets(set, 1);
 }
 
 struct core_range cores_of_rank(int rank, int n_ranks, int n_cores)

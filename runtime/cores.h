@@ -9,6 +9,11 @@
 #ifndef MSIM_RUNTIME_CORES_H
 #define MSIM_RUNTIME_CORES_H
 
+enum { CORE_SET_BYTES = 128 };
+/* The cores that this process may use, a bit each; none where the system does not say. */
+void cores_allowed(unsigned char set[CORE_SET_BYTES]);
+/* Cores in any of n such sets, [n][CORE_SET_BYTES]: those of processes on one machine together. At least 1. */
+int cores_of_sets(const unsigned char *sets, int n);
 /* Cores that this process may use, at least 1. */
 int cores_here(void);
 

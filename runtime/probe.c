@@ -424,11 +424,16 @@ static void summarise(double *times, double *works, struct probe_row *row)
     row->spread = row->seconds > 0 ? (times[BATCHES - 1] - times[0]) / row->seconds : 0;
 }
 
+int probe_cores(const struct probe_options *options)
+{
+    return options->cores > 0 ? options->cores : cores_here();
+}
+
 /* Of the shortest exchange: its time but for what all ranks on a core worked one after the other. */
 static double waking_of(const struct prober *p, const struct probe_result *result)
 {
     const struct probe_row *shortest = NULL;
-    int cores = cores_here(), together = (p->options->ranks + cores - 1) / cores;
+    int cores = probe_cores(p->options), together = (p->options->ranks + cores - 1) / cores;
     for (int i = 0; i < result->n_rows; i++)
         if (result->rows[i].ranks && (!shortest || result->rows[i].bytes < shortest->bytes))
             shortest = &result->rows[i];

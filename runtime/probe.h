@@ -53,6 +53,7 @@ struct probe_row {
 
 struct probe_options {
     int ranks;                     /* run at the same time */
+    int cores;                     /* that they may use, all of them together; 0: those of this process */
     double seconds;                /* per case */
     const struct layout *layout;   /* NULL: a ladder of sizes */
     const struct setting *setting; /* with layout */
@@ -74,6 +75,9 @@ MUST_CHECK enum status probe_rank(const struct probe_options *options, struct de
 /* All ranks as threads of this process, on CPUs. */
 MUST_CHECK enum status probe_cpu(const struct probe_options *options, struct probe_result *result, struct diags *diags);
 void probe_result_free(struct probe_result *result);
+
+/* How many cores the ranks of a probe have together. */
+int probe_cores(const struct probe_options *options);
 
 /* What was probed. */
 struct probe_device {

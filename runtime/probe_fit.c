@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "model/cost/work.h"
-#include "runtime/cores.h"
 #include "runtime/probe.h"
 
 enum { COUNTED_BYTES = 2 }; /* of an activation, by the cost model */
@@ -222,7 +221,7 @@ static void name_entry(const struct probe_options *options, const struct probe_d
     }
     snprintf(gpu->name, sizeof gpu->name, "cpu-rank-of-%d", n);
     snprintf(gpu->source, sizeof gpu->source, "measured by msim probe, %d rank%s at the same time on %d core%s", options->ranks,
-             plural, cores_here(), cores_here() == 1 ? "" : "s");
+             plural, probe_cores(options), probe_cores(options) == 1 ? "" : "s");
 }
 
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device, int n,

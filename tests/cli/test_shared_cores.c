@@ -2,14 +2,27 @@
  * never slower for one core more. Cores divided among ranks. What ranks need of memory is what they then take. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/validating.h"
+#include "model/cost/machine.h"
 #include "model/spec/catalog.h"
 #include "runtime/cores.h"
 #include "tests/runtime/toys.h"
 
-static const char *const layouts[] = {"tp=2,sp=1,pp=2,schedule=1f1b", "pp=4,schedule=zb-1p", "dp=4,zero=3",
-                                      "pp=2,vpp=2,schedule=zb-v", "tp=2,dp=2,zero=1,pp=2,schedule=gpipe"};
+/* Tokens of a sequence, and widths: large enough for pieces of products beside their exchanges. */
+enum { USUAL = 0, LONG = 16384, WIDER = 64 };
+static const struct {
+    const char *layout;
+    int seq_len; /* LONG: with tp_overlap */
+} cases[] = {{"tp=2,sp=1,pp=2,schedule=1f1b", USUAL},
+             {"pp=4,schedule=zb-1p", USUAL},
+             {"dp=4,zero=3", USUAL},
+             {"pp=2,vpp=2,schedule=zb-v", USUAL},
+             {"tp=2,dp=2,zero=1,pp=2,schedule=gpipe", USUAL},
+             {"tp=2,sp=1", LONG},
+             {"tp=2,sp=1,pp=2,schedule=1f1b", LONG},
+             {"tp=4,sp=1,recompute=full", LONG}};
 
 struct prediction {
     struct job_setup setup;
@@ -17,14 +30,22 @@ struct prediction {
     struct toy toy;
 };
 
-static void predict(struct prediction *p, const char *layout, int n_cores)
+static void predict(struct prediction *p, int i, int n_cores)
 {
     struct diags diags = {0};
     *p = (struct prediction){.v = {.setup = &p->setup}};
     toy_make(&p->toy, TOY_LLAMA);
     p->toy.job.precision = PRECISION_BF16;
     ck_assert(catalog_cluster("megascale-a100", &p->toy.cluster, &diags) == STATUS_OK);
-    ck_assert(layout_parse(layout, &p->toy.layout, &diags) == STATUS_OK);
+    ck_assert(layout_parse(cases[i].layout, &p->toy.layout, &diags) == STATUS_OK);
+    if (cases[i].seq_len == LONG) {
+        p->toy.job.seq_len = p->toy.model.max_seq_len = LONG;
+        p->toy.model.hidden *= WIDER;
+        p->toy.model.ffn_hidden *= WIDER;
+        p->toy.model.head_dim *= WIDER;
+        p->toy.job.features |= FEATURE_BIT(TP_OVERLAP);
+        p->toy.layout.features |= FEATURE_BIT(TP_OVERLAP);
+    }
     toy_complete(&p->toy);
     p->setup.layout = p->toy.layout;
     p->setup.setting = p->toy.setting;
@@ -49,12 +70,26 @@ static nanos simulated(struct toy *toy)
     return result.step;
 }
 
+/* The most pieces that a product and its exchange take; 0: there is no such pair. */
+static int most_pieces(const struct prediction *p)
+{
+    struct machine machine = machine_of(&p->setup.layout, &p->setup.setting);
+    int most = 0;
+    for (int i = 0; i < p->v.program.works.n_items; i++)
+        if (p->v.program.works.items[i].kind == WORK_OVERLAPPED) {
+            int pieces = work_parts_of(&machine, &p->v.program.works, i).pieces;
+            most = pieces > most ? pieces : most;
+        }
+    return most;
+}
+
 START_TEST(cores_for_all_are_the_simulators)
 {
     struct prediction p;
-    predict(&p, layouts[_i], 64);
+    predict(&p, _i, 64);
+    ck_assert_int_eq(most_pieces(&p) > 1, cases[_i].seq_len == LONG);
     nanos step = simulated(&p.toy);
-    ck_assert_msg(llabs(nanos_from_seconds(p.v.predicted_s) - step) <= 1, "%s: %.9g s, simulated %.9g", layouts[_i],
+    ck_assert_msg(llabs(nanos_from_seconds(p.v.predicted_s) - step) <= 1, "%s: %.9g s, simulated %.9g", cases[_i].layout,
                   p.v.predicted_s, (double)step * 1e-9);
     prediction_free(&p);
 }
@@ -64,7 +99,7 @@ END_TEST
 START_TEST(one_core_does_all_work)
 {
     struct prediction p;
-    predict(&p, layouts[_i], 1);
+    predict(&p, _i, 1);
     const struct timeline *t = &p.v.predicted;
     double work = 0, before = p.v.predicted_s;
     for (size_t i = 0; i < t->n_spans; i++) {
@@ -77,7 +112,7 @@ START_TEST(one_core_does_all_work)
     ck_assert_double_ge(p.v.predicted_s, work * (1 - 1e-9));
     prediction_free(&p);
     for (int cores = 2; cores <= 8; cores *= 2) {
-        predict(&p, layouts[_i], cores);
+        predict(&p, _i, cores);
         ck_assert_double_le(p.v.predicted_s, before);
         before = p.v.predicted_s;
         prediction_free(&p);
@@ -102,6 +137,20 @@ START_TEST(cores_are_divided)
                 ck_assert_int_le(owners[c], (n_ranks + n_cores - 1) / n_cores);
             }
         }
+}
+END_TEST
+
+/* Processes that a launcher bound to cores of their own have all of these together. */
+START_TEST(cores_of_processes_are_united)
+{
+    unsigned char sets[3][CORE_SET_BYTES] = {{1}, {2}, {2 | 64}};
+    ck_assert_int_eq(cores_of_sets(sets[0], 1), 1);
+    ck_assert_int_eq(cores_of_sets(sets[0], 2), 2);
+    ck_assert_int_eq(cores_of_sets(sets[0], 3), 3);
+    cores_allowed(sets[0]);
+    ck_assert_int_eq(cores_of_sets(sets[0], 1), cores_here());
+    memset(sets, 0, sizeof sets);
+    ck_assert_int_ge(cores_of_sets(sets[0], 3), 1);
 }
 END_TEST
 
@@ -138,9 +187,10 @@ END_TEST
 
 int main(void)
 {
-    const struct toy_test tests[] = {{cores_for_all_are_the_simulators, COUNT(layouts)},
-                                     {one_core_does_all_work, COUNT(layouts)},
+    const struct toy_test tests[] = {{cores_for_all_are_the_simulators, COUNT(cases)},
+                                     {one_core_does_all_work, COUNT(cases)},
                                      {cores_are_divided, 1},
+                                     {cores_of_processes_are_united, 1},
                                      {memory_is_what_it_takes, 8}};
     return toy_suite("ranks that share cores", tests, COUNT(tests));
 }

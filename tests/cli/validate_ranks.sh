@@ -38,6 +38,12 @@ check 2 tp=2,sp=1
 grep -q '"pieces": [24]' processes.json
 toy=$dense
 
+# Launchers bind processes to cores; ranks then have different ones.
+if [ "$(nproc)" -ge 2 ]; then
+    "$mpirun" --bind-to hwthread -n 2 "$msim" validate $toy --layout tp=2 >bound.txt
+    grep -q "2 ranks at the same time on 2 cores" bound.txt
+fi
+
 fails() { # fails STATUS SENTENCE COMMAND...: in bounded time
     status=$1 sentence=$2 got=0
     shift 2
