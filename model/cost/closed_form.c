@@ -2,7 +2,7 @@
  * The formula: what passes take (closed_form_passes.h) put together by the schedule (closed_form_schedule.h), then what replicas
  * exchange (closed_form_replicas.h), the optimizer, and what the host does apart.
  *
- *     step = passes of the slowest stage + bubble + exposed p2p + exposed DP + optimizer + host
+ *     step = passes of a stage on average + bubble + exposed p2p + exposed DP + optimizer + host
  */
 #include "model/cost/closed_form.h"
 
@@ -55,9 +55,8 @@ static void add_scaled(struct cost_by_class *to, const struct cost_by_class *fro
         to->s[i] += from->s[i] * scale;
 }
 
-/* The passes of the slowest stage, by class. What the host adds is what is left of their time. */
-static void add_passes(struct cost_by_class *to, const struct pass_costs *c, const struct schedule_time *time, bool splits,
-                       enum pass_part layer)
+/* The passes of a stage on average, by class. What the host adds is what is left of their time. */
+static void add_passes(struct cost_by_class *to, const struct pass_costs *c, const struct schedule_time *time, bool splits)
 {
     static const enum pass whole[] = {PASS_FORWARD, PASS_BACKWARD},
                            split[] = {PASS_FORWARD, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT};
@@ -65,8 +64,8 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
     double device = 0;
     for (int i = 0; i < (splits ? 3 : 2); i++) {
         const struct part *parts = c->parts[passes[i]];
-        double times[N_PASS_PARTS] = {[PART_EMBEDDING] = time->embeddings, [PART_HEAD] = time->heads};
-        times[layer] = time->alone * time->layers;
+        const double times[N_PASS_PARTS] = {
+            [PART_MEAN_LAYER] = time->alone * time->layers, [PART_EMBEDDING] = time->ends, [PART_HEAD] = time->ends};
         for (int part = 0; part < N_PASS_PARTS; part++) {
             add_scaled(to, &parts[part].device, times[part]);
             device += times[part] * parts[part].device_s;
@@ -88,7 +87,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
         pass_costs_pair(c, setting, l);
     struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message_seconds(form, l));
     struct estimate e = {0};
-    add_passes(&e.by_class, c, &time, schedule_divides(l->schedule), l->pp > 1 ? PART_LAYER : PART_MEAN_LAYER);
+    add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
     e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
     e.by_class.s[CLASS_HOST] += time.pauses_s + data_loading_seconds(l, setting);

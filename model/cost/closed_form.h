@@ -18,7 +18,7 @@ void closed_form_destroy(struct closed_form *form);
 
 struct estimate {
     double step_s;
-    struct cost_by_class by_class; /* of the slowest stage; sums to step_s */
+    struct cost_by_class by_class; /* mean over ranks, as a simulated step's; sums to step_s */
     double memory_bytes;           /* peak over stages, as footprint_peak's total */
 };
 /* The layout must be legal. */

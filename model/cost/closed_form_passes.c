@@ -324,11 +324,12 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
         double layer = pass_seconds(costs, p, PART_LAYER, 1, false, false);
         double embedding = pass_seconds(costs, p, PART_LAYER, at_first, true, false);
         double head = pass_seconds(costs, p, PART_LAYER, at_last, false, true);
+        double layers = pass_seconds(costs, p, PART_MEAN_LAYER, model->layers, false, false);
         t->inner.s[p] = t->fullest * layer;
         t->head.s[p] = head + (folded ? embedding : beside_last * layer);
         t->first.s[p] = folded ? t->head.s[p] : embedding + beside_first * layer;
-        t->sum.s[p] = embedding + head - (at_first + at_last) * layer +
-                      pass_seconds(costs, p, PART_MEAN_LAYER, model->layers, false, false);
+        t->sum.s[p] = embedding + head - (at_first + at_last) * layer + layers;
+        t->layer.s[p] = layers / model->layers;
         t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
     }
     if (l->schedule == SCHEDULE_INTERLEAVED)

@@ -39,6 +39,7 @@ struct stage_times {
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
+    struct pass_times layer;              /* a layer, on average over the model's */
     double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
 };

@@ -204,9 +204,8 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
                                       double pair, double m, double pause, double message)
 {
     struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
-    struct schedule_time time = {.paired = schedule_paired(l, m), .layers = stages->fullest};
+    struct schedule_time time = {.paired = schedule_paired(l, m), .layers = model->layers / q.p, .ends = m / q.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
-    bool folded = schedule_is_folded(l->schedule) && !mirrored;
     time.alone = m - time.paired;
     q.blocking = !(l->features & FEATURE_BIT(PP_OVERLAP)) && !divided && !schedule_is_folded(l->schedule);
     q.pair = time.paired > 0 ? pair * stages->fullest : work_of(&stages->inner, divided);
@@ -216,14 +215,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
     if (pause > 0)
         add_all_pauses(&q, model, pause);
     double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
-    double one = work_of(&stages->inner, divided);
-    if (head > inner || l->pp == 1) {
-        time.layers = stages->head_layers;
-        time.heads = mirrored ? m / 2 : m;
-        time.embeddings = mirrored ? m / 2 : folded || l->pp == 1 ? m : 0;
-        one = mirrored ? work_of(&q.t.head, divided) : work_of(&stages->head, divided);
-    }
-    time.alone_s = m * one - time.paired * work_of(&stages->inner, divided) / stages->fullest * time.layers;
+    time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers * work_of(&stages->layer, divided);
     time.pauses_s = m * pause * time.layers;
     time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
     double pairs = time.paired * pair * time.layers;
