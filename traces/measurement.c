@@ -27,7 +27,8 @@ static void warn_unknown_feature(struct measurement_reading *reading, const char
     reading->unknown_features[reading->n_unknown++] = memory_copy_text(name);
 }
 
-/* An empty cell names no feature; a table without the column says nothing of them, as a job that names none (assume_features). */
+/* An empty cell names no feature, nor does the word none; a table without the column says nothing of them, as a job that names
+ * none (assume_features). */
 static feature_set read_features(struct measurement_reading *reading)
 {
     feature_set set = 0;
@@ -41,7 +42,7 @@ static feature_set read_features(struct measurement_reading *reading)
         int feature = feature_parse(name);
         if (feature >= 0)
             set |= (feature_set)1 << feature;
-        else
+        else if (strcmp(name, "none") != 0)
             warn_unknown_feature(reading, name);
         rest += n;
     }

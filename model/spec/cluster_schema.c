@@ -17,7 +17,7 @@ static const struct field cluster_rows[] = {
     TEXT("name", struct cluster, name, UNSET, "name"),
     TEXT("source", struct cluster, source, UNSET, "where the description comes from"),
     GROUP("gpu", struct cluster, gpu, gpu_schema, REQUIRED, "its GPU: a catalog name, a file, or a mapping"),
-    INTEGER("nodes", struct cluster, nodes, 1, 1e6, REQUIRED, "hosts"),
+    INTEGER("nodes", struct cluster, nodes, 1, 1e6, REQUIRED, "hosts; those of `base: NAME` otherwise"),
     INTEGER("gpus_per_node", struct cluster, gpus_per_node, 1, 1024, UNSET, "the GPU's usual number when left out"),
     INTEGER("nvlink_domain", struct cluster, nvlink_domain, 1, 100000, UNSET, "GPUs joined by NVLink; the GPU's when left out"),
     CHOICE("fabric", struct cluster, fabric, fabrics, "infiniband", "kind of network"),
