@@ -41,17 +41,9 @@ static void predict_by_formula(const struct setting *setting, struct compared *r
     row->breakdown = estimate.by_class;
 }
 
-/* Passes of all stages. A simulation of so many takes a second; behind its first few hundred micro-batches a pipeline repeats
- * itself, which the formula takes it to do from the beginning. */
-static bool is_too_long(const struct measurement *run)
-{
-    const int64_t passes_max = 1 << 22;
-    return layout_micro_batches(&run->layout, &run->job) > passes_max / ((int64_t)run->layout.pp * run->layout.vpp);
-}
-
 static enum compare_method method_for(enum compare_method asked, const struct measurement *run, struct diags *diags)
 {
-    if (asked == COMPARE_FORMULA || !is_too_long(run))
+    if (asked == COMPARE_FORMULA || !step_is_long(&run->layout, &run->job))
         return asked;
     diag_note(diags, run->at, "%s has %lld micro-batches: predicted by the formula", run->name,
               (long long)layout_micro_batches(&run->layout, &run->job));

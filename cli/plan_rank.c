@@ -49,6 +49,11 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
 {
     const struct step_options options = {.detail = DETAIL_CHUNK};
     *ranked = (struct ranked_plan){.plan = *plan};
+    if (step_is_long(&plan->layout, setting->job)) {
+        diag_warning(diags, (struct place){0}, "%lld micro-batches take long to simulate",
+                     (long long)layout_micro_batches(&plan->layout, setting->job));
+        return;
+    }
     ranked->simulated = step_simulate(&plan->layout, setting, &options, &ranked->step, NULL, NULL, diags) == STATUS_OK;
 }
 
@@ -137,7 +142,7 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     struct ranked_plan again;
     if (said->n_items == 0) /* another rank met it */
         plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
-    diag_warning(diags, (struct place){0}, "%d of %d plans could not be simulated and keep their closed-form times; %s: %s",
+    diag_warning(diags, (struct place){0}, "%d of %d plans were not simulated and keep their closed-form times; %s: %s",
                  failed, ranking->n_simulate, layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
                  said->n_items > 0 ? said->items[0].text : "no reason given");
 }

@@ -34,7 +34,7 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
 /* What `msim plan` puts first for this setting: what `layout: auto` means. Of the whole space, every process by itself.
  * STATUS_BAD_INPUT with the reasons and what would help when nothing fits. */
 MUST_CHECK enum status plan_choose(const struct setting *setting, struct ranked_plan *chosen, struct diags *diags);
-/* One plan, simulated if that works. */
+/* One plan, simulated if that works and takes no longer than a second or so (step_is_long). */
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);
 
 double ranked_step_s(const struct ranked_plan *plan);

@@ -127,6 +127,12 @@ static enum status program_run(const struct layout *layout, const struct setting
     return status;
 }
 
+bool step_is_long(const struct layout *layout, const struct job *job)
+{
+    const int64_t passes_max = 1 << 22;
+    return layout_micro_batches(layout, job) > passes_max / ((int64_t)layout->pp * layout->vpp);
+}
+
 enum status step_simulate(const struct layout *layout, const struct setting *setting, const struct step_options *options,
                           struct step_result *result, struct timeline *timeline, struct program *program, struct diags *diags)
 {

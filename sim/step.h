@@ -63,6 +63,10 @@ struct step_result {
     int actors;     /* ranks simulated */
 };
 
+/* Has a step so many passes, of all stages, that simulating it takes more than a second or so? Behind its first few hundred
+ * micro-batches a pipeline repeats itself, which the closed form takes it to do from the beginning. */
+bool step_is_long(const struct layout *layout, const struct job *job);
+
 /* `timeline` and `program` may be NULL; when given they are filled (and then freed by the caller). */
 MUST_CHECK enum status step_simulate(const struct layout *layout, const struct setting *setting,
                                      const struct step_options *options, struct step_result *result, struct timeline *timeline,
