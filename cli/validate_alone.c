@@ -3,6 +3,7 @@
 
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "model/base/units.h"
 #include "sim/network_analytic.h"
 #include "sim/step_costs.h"
 
@@ -14,11 +15,6 @@ static nanos duration_of(const struct validation *v, const struct step_costs *co
     if (!exchange && own[op] >= 0)
         return own[op];
     return exchange ? nanos_from_seconds(v->copy_base_s + o->bytes / v->copy_rate) : costs->ops[op];
-}
-
-static nanos later(nanos a, nanos b)
-{
-    return a > b ? a : b;
 }
 
 void validate_predict_alone(struct validation *v)
@@ -37,9 +33,9 @@ void validate_predict_alone(struct validation *v)
         nanos start = streams[op->stream];
         for (int d = 0; d < OP_DEPS; d++)
             if (op->deps[d] != NO_OP)
-                start = later(start, ends[op->deps[d]]);
+                start = nanos_later(start, ends[op->deps[d]]);
         ends[i] = streams[op->stream] = start + duration_of(v, &costs, own, script->first_op + i);
-        last = later(last, ends[i]);
+        last = nanos_later(last, ends[i]);
         timeline_record(&v->predicted, (struct span){.rank = v->devices.alone, .op = i, .start = start, .end = ends[i]});
     }
     timeline_close(&v->predicted);

@@ -17,6 +17,7 @@
 
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "model/base/units.h"
 #include "runtime/cores.h"
 #include "sim/network_analytic.h"
 #include "sim/step_tables.h"
@@ -57,11 +58,6 @@ struct sharing {
 static const struct step_script *script_of(const struct sharing *s, int rank)
 {
     return &s->tables.scripts[s->program->ranks[rank].script];
-}
-
-static nanos later(nanos a, nanos b)
-{
-    return a > b ? a : b;
 }
 
 static const struct step_op *op_of(const struct sharing *s, int rank, uint32_t i)
@@ -321,7 +317,7 @@ static void record(const struct sharing *s, struct validation *v)
             timeline_record(&v->predicted, (struct span){.rank = r, .op = i, .start = start, .end = end});
             if (op->kind == OP_COMPUTE)
                 v->predicted_wait_s[op->class] += (double)(end - start - op->duration) * 1e-9;
-            last = later(last, end);
+            last = nanos_later(last, end);
         }
     timeline_close(&v->predicted);
     v->predicted_s = (double)last * 1e-9;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/units.h"
 
 static const struct op *ops_of(const struct program *program, int rank, uint32_t *n)
 {
@@ -30,16 +31,6 @@ static uint32_t same_collective(const struct program *program, int rank, uint32_
     return nth_collective(ops, n, ops_of(program, rank, &n)[op].role, k);
 }
 
-static nanos later(nanos a, nanos b)
-{
-    return a > b ? a : b;
-}
-
-static nanos earlier(nanos a, nanos b)
-{
-    return a < b ? a : b;
-}
-
 /* --- one rank's part of an exchange
  *
  * Its stream notices a little after the operation before it has ended that it may begin, and the stream that waits for it a
@@ -60,8 +51,8 @@ static nanos ready_at(const struct op *ops, const struct rank_timing *timing, ui
     nanos ready = before == NO_OP ? INT64_MIN : timing->end[before];
     for (int d = 0; d < OP_DEPS; d++)
         if (ops[i].deps[d] != NO_OP)
-            ready = later(ready, timing->end[ops[i].deps[d]]);
-    return ready == INT64_MIN ? timing->start[i] : earlier(ready, timing->start[i]);
+            ready = nanos_later(ready, timing->end[ops[i].deps[d]]);
+    return ready == INT64_MIN ? timing->start[i] : nanos_earlier(ready, timing->start[i]);
 }
 
 static bool is_received(const struct op *op)
@@ -75,7 +66,7 @@ static void goes_on(const struct op *ops, const struct rank_timing *timing, uint
     nanos ready = ready_at(ops, timing, i), on = is_received(&ops[i]) ? ready : timing->start[i];
     if (awaited == NO_OP || !is_received(&ops[awaited]) || timing->end[awaited] < ready)
         return;
-    at[awaited] = at[awaited] ? earlier(at[awaited], on) : on;
+    at[awaited] = at[awaited] ? nanos_earlier(at[awaited], on) : on;
 }
 
 /* When operations are over: exchanges when the first of what waited for them, and for nothing longer, goes on. */
@@ -87,7 +78,7 @@ static void find_ends(const struct op *ops, uint32_t n, const struct rank_timing
             goes_on(ops, timing, i, ops[i].deps[d], at);
     }
     for (uint32_t i = 0; i < n; i++)
-        at[i] = later(at[i], timing->end[i]);
+        at[i] = nanos_later(at[i], timing->end[i]);
 }
 
 /* --- exchanges of several ranks */
@@ -102,7 +93,7 @@ static nanos collective_start(const struct program *program, const struct rank_t
         int other = program->members[program->groups[group].first_member + m];
         uint32_t same = same_collective(program, rank, op, k, other);
         if (same != NO_OP)
-            start = later(start, ready_at(ops_of(program, other, &n), &timings[other], same));
+            start = nanos_later(start, ready_at(ops_of(program, other, &n), &timings[other], same));
     }
     return start;
 }
@@ -118,7 +109,7 @@ static nanos receive_start(const struct program *program, const struct rank_timi
     const struct op *ops = ops_of(program, from, &n);
     for (uint32_t i = 0; i < n; i++)
         if (ops[i].kind == OP_SEND && ops[i].tag == own->tag && ops[i].micro_batch == own->micro_batch)
-            start = later(start, timings[from].start[i]);
+            start = nanos_later(start, timings[from].start[i]);
     return start;
 }
 
@@ -134,7 +125,7 @@ static void record_rank(const struct program *program, const struct rank_timing 
             span.start = collective_start(program, timings, rank, i, seen[ops[i].role]++);
         if (ops[i].kind == OP_RECV)
             span.start = receive_start(program, timings, rank, i);
-        span.start = earlier(span.start, span.end); /* the others' marks are a little late */
+        span.start = nanos_earlier(span.start, span.end); /* the others' marks are a little late */
         timeline_record(timeline, span);
     }
     free(ends);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "runtime/comm_threads.h"
 #include "runtime/cores.h"
 #include "runtime/device_cpu.h"
@@ -408,16 +409,10 @@ static void prober_free(struct prober *p)
 
 /* --- what was measured */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(double *times, double *works, struct probe_row *row)
 {
-    qsort(times, BATCHES, sizeof times[0], by_value);
-    qsort(works, BATCHES, sizeof works[0], by_value);
+    qsort(times, BATCHES, sizeof times[0], double_compare);
+    qsort(works, BATCHES, sizeof works[0], double_compare);
     row->worked = works[BATCHES / 2];
     row->seconds = times[BATCHES / 2];
     row->fastest = times[0];

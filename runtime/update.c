@@ -120,30 +120,23 @@ static void finish_gradients(struct rank *rank, struct device_stream *stream)
                 square_sum(rank, stream, &rank->chunks[c].states[i]);
 }
 
-void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream)
+static void add_up_norm(struct rank *rank, struct communicator *among, const char *what, struct device_stream *stream)
 {
     finish_gradients(rank, stream);
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
-                                 .element = ELEMENT_FP32,
-                                 .in = rank->norm,
-                                 .out = rank->norm,
-                                 .count = 1,
-                                 .what = "gradient norm"};
-    rank_exchange(rank, rank->groups[op->role], stream, &call);
+    struct exchange_call call = {
+        .exchange = EXCHANGE_ALL_REDUCE, .element = ELEMENT_FP32, .in = rank->norm, .out = rank->norm, .count = 1, .what = what};
+    rank_exchange(rank, among, stream, &call);
+}
+
+void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream)
+{
+    add_up_norm(rank, rank->groups[op->role], "gradient norm", stream);
 }
 
 void update_settle_norm(struct rank *rank, struct device_stream *stream)
 {
-    if (!rank->side[GROUP_MODEL])
-        return;
-    finish_gradients(rank, stream);
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
-                                 .element = ELEMENT_FP32,
-                                 .in = rank->norm,
-                                 .out = rank->norm,
-                                 .count = 1,
-                                 .what = "gradient norm of all stages"};
-    rank_exchange(rank, rank->side[GROUP_MODEL], stream, &call);
+    if (rank->side[GROUP_MODEL])
+        add_up_norm(rank, rank->side[GROUP_MODEL], "gradient norm of all stages", stream);
 }
 
 /* --- the update */

@@ -49,12 +49,6 @@ static double message_seconds(const struct closed_form *form, const struct layou
     return cost_seconds(p2p_cost(&machine, p2p_bytes(l, &form->setting)));
 }
 
-static void add_scaled(struct cost_by_class *to, const struct cost_by_class *from, double scale)
-{
-    for (int i = 0; i < N_WORK_CLASSES; i++)
-        to->s[i] += from->s[i] * scale;
-}
-
 /* The passes of a stage on average, by class. What the host adds is what is left of their time. */
 static void add_passes(struct cost_by_class *to, const struct pass_costs *c, const struct schedule_time *time, bool splits)
 {
@@ -67,12 +61,12 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
         const double times[N_PASS_PARTS] = {
             [PART_MEAN_LAYER] = time->alone * time->layers, [PART_EMBEDDING] = time->ends, [PART_HEAD] = time->ends};
         for (int part = 0; part < N_PASS_PARTS; part++) {
-            add_scaled(to, &parts[part].device, times[part]);
+            cost_by_class_add(to, &parts[part].device, times[part]);
             device += times[part] * parts[part].device_s;
         }
     }
     to->s[CLASS_HOST] += time->alone_s - device;
-    add_scaled(to, &c->layer_pair, time->paired * time->layers);
+    cost_by_class_add(to, &c->layer_pair, time->paired * time->layers);
 }
 
 void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)

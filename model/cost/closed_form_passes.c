@@ -117,8 +117,7 @@ static struct part part_of(struct costing *costing, enum pass pass, struct layer
 
 static void part_add(struct part *sum, const struct part *part, double times)
 {
-    for (int i = 0; i < N_WORK_CLASSES; i++)
-        sum->device.s[i] += times * part->device.s[i];
+    cost_by_class_add(&sum->device, &part->device, times);
     sum->device_s += times * part->device_s;
     sum->host_s += times * part->host_s;
 }

@@ -5,6 +5,7 @@
 
 #include "model/cost/collective.h"
 #include "model/cost/machine.h"
+#include "model/cost/precision_bytes.h"
 
 struct exchange {
     double reduce_s, gather_s;
@@ -16,7 +17,7 @@ static struct exchange exchange_over(const struct setting *setting, const struct
                                      double parameters)
 {
     const struct cluster *cluster = setting->cluster;
-    double gradient = parameters * (setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2);
+    double gradient = parameters * precision_bytes(setting->job->gradient_precision);
     if (parameters <= 0 || layout_group_size(l, group) == 1)
         return (struct exchange){0};
     struct group_span span = replica_span(l, cluster, group);
@@ -45,7 +46,7 @@ static double mirror_seconds(const struct setting *setting, const struct layout 
 {
     if (l->schedule != SCHEDULE_DUALPIPE)
         return 0;
-    double bytes = own_parameters(l, p) * (setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2);
+    double bytes = own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
     struct group_span span = layout_span(l, setting->cluster, GROUP_MIRROR);
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
@@ -127,7 +128,7 @@ static double table_seconds(const struct setting *setting, const struct layout *
 {
     if (!work_shares_table(l, setting->model))
         return 0;
-    double gradient = setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
+    double gradient = precision_bytes(setting->job->gradient_precision);
     double bytes = (double)setting->model->vocab * (double)setting->model->hidden / l->tp * gradient;
     struct group_span span = layout_span(l, setting->cluster, GROUP_EMBEDDING);
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));

@@ -72,5 +72,10 @@ static inline double cost_by_class_total(const struct cost_by_class *by)
         total += by->s[i];
     return total;
 }
+static inline void cost_by_class_add(struct cost_by_class *to, const struct cost_by_class *from, double times)
+{
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        to->s[i] += times * from->s[i];
+}
 
 #endif

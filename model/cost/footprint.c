@@ -354,7 +354,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double share = p.dense / replicas + p.experts / expert_replicas;
     enum precision precision = setting->job->precision;
     double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
-    double gradient = setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
+    double gradient = precision_bytes(setting->job->gradient_precision);
     double states = setting->job->optimizer == OPTIMIZER_SGD ? 8 : 12;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);

@@ -429,6 +429,5 @@ void work_cost_by_class(const struct machine *machine, const struct work_table *
     struct cost_by_class own = {0};
     by_class_add(machine, table, execution.root, 1, execution.exposed, &own);
     own.s[CLASS_HOST] += starvation(machine, table, &execution, cost_by_class_total(&own));
-    for (int i = 0; i < N_WORK_CLASSES; i++)
-        by->s[i] += own.s[i];
+    cost_by_class_add(by, &own, 1);
 }

@@ -21,6 +21,7 @@
 #include "model/program/emit.h"
 
 #include "model/base/memory.h"
+#include "model/cost/precision_bytes.h"
 
 /* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
  * ranks are all latency). At least four buckets, so that most of a chunk's exchange is under its last pass. */
@@ -42,7 +43,7 @@ static bool overlaps(const struct stage *stage)
 
 static double gradient_bytes(const struct stage *stage)
 {
-    return stage->build->setting->job->gradient_precision == PRECISION_FP32 ? 4 : 2;
+    return precision_bytes(stage->build->setting->job->gradient_precision);
 }
 
 static struct stage_parameters parameters_of(const struct stage *stage, struct segment segment)
