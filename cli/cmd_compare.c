@@ -9,6 +9,7 @@
 #include "cli/result.h"
 #include "model/base/memory.h"
 #include "model/cost/closed_form.h"
+#include "model/cost/track_record.h"
 #include "model/cost/work.h"
 #include "sim/step.h"
 
@@ -81,6 +82,7 @@ static struct comparison comparison_of(const struct compared *row)
         .name = row->run->name,
         .source = row->table,
         .gpu = row->run->cluster.gpu.name,
+        .kind = run_kind_name(run_kind_of(&row->run->layout, &row->run->model)),
         .oom = row->run->oom,
         .predicted_oom = row->legal && row->memory.total > row->capacity,
         .measured_s = row->run->step_s,
@@ -176,7 +178,10 @@ static json_t *json_settings(const struct comparing *comparing)
 static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
 {
     if (call->format == FORMAT_CSV) {
-        compare_write_csv(comparing, call->out);
+        if (comparing->by == COMPARE_BY_ROW)
+            compare_write_csv(comparing, call->out);
+        else
+            compare_write_groups_csv(comparing, call->out);
     } else if (call->format == FORMAT_JSON) {
         json_t *result = result_create(call, NULL);
         json_object_set_new(result, "config", json_settings(comparing));
@@ -251,12 +256,14 @@ static enum status run(struct invocation *call)
         .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,
         .worst = (int)option_count(call, "worst"),
         .all_rows = option_flag(call, "rows"),
+        .by = (enum compare_by)option_choice(call, "by"),
     };
     enum status status = compare(&comparing, call);
     comparing_free(&comparing);
     return status;
 }
 
+static const char *const line_choices[] = {"row", "table", "gpu", "kind", NULL};
 static const char *const methods[] = {"simulation", "formula", NULL};
 
 static const struct option_row options[] = {
@@ -267,6 +274,12 @@ static const struct option_row options[] = {
      .high = 1000000,
      .initial = "10",
      .help = "rows with the largest errors to show"},
+    {.name = "by",
+     .argument = "WHAT",
+     .type = OPTION_CHOICE,
+     .choices = line_choices,
+     .initial = "row",
+     .help = "with --format csv: what a line is"},
     {.name = "explain",
      .argument = "CASE",
      .type = OPTION_TEXT,
@@ -299,11 +312,10 @@ const struct command command_compare = {
     .description =
         "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run "
         "ended "
-        "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table and by GPU: "
-        "mean, "
-        "median and 90th percentile of the absolute error, bias (positive: predicted too slow), and out-of-memory runs found, "
-        "missed "
-        "and falsely alarmed.\n\n"
+        "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
+        "and by kind of run: mean, median and 90th percentile of the absolute error, bias (positive: predicted too slow), "
+        "out-of-memory runs found, missed and falsely alarmed, and the ratios of measured over predicted time between which "
+        "eight in ten runs lie, each table weighing the same.\n\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
         "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one "
         "line a "

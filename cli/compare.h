@@ -15,6 +15,9 @@
 /* How step times are predicted. */
 enum compare_method { COMPARE_SIMULATION, COMPARE_FORMULA };
 
+/* What a line of CSV is. */
+enum compare_by { COMPARE_BY_ROW, COMPARE_BY_TABLE, COMPARE_BY_GPU, COMPARE_BY_KIND };
+
 /* One row and what was predicted for it. */
 struct compared {
     const struct measurement *run;
@@ -40,11 +43,13 @@ struct comparing {
     double tolerance; /* percent; negative: none asked for */
     int worst;        /* rows shown of the worst */
     bool all_rows;
+    enum compare_by by;
 };
 
 void compare_write_text(const struct comparing *comparing, const struct invocation *call);
 void compare_write_csv(const struct comparing *comparing, FILE *out);
-/* The keys of a JSON result: summary, sources, gpus, rows. */
+void compare_write_groups_csv(const struct comparing *comparing, FILE *out); /* by anything but rows */
+/* The keys of a JSON result: summary, sources, gpus, kinds, rows. */
 void compare_fill_json(const struct comparing *comparing, json_t *result);
 /* One row in full, as text or under the key "explain". */
 void compare_explain_text(const struct compared *row, const struct invocation *call);

@@ -6,6 +6,7 @@
 #include "cli/layout_json.h"
 #include "cli/table.h"
 #include "model/base/append.h"
+#include "model/base/memory.h"
 #include "traces/csv.h"
 
 #define GIB 0x1p30
@@ -80,6 +81,29 @@ static void write_groups(const struct comparing *comparing, enum accuracy_key ke
     if (key == ACCURACY_BY_SOURCE) {
         struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
         accuracy_row(&table, "all", &total);
+    }
+    table_write_text(&table, call);
+    table_free(&table);
+    free(groups);
+}
+
+/* Kinds of runs with what predictions of new ones can be expected to be worth. */
+static void write_kinds(const struct comparing *comparing, const struct invocation *call)
+{
+    struct table table = {0};
+    size_t n_groups;
+    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, ACCURACY_BY_KIND, &n_groups);
+    accuracy_columns(&table, "kind");
+    table_column(&table, "measured/predicted p10", NULL, ALIGN_RIGHT);
+    table_column(&table, "p90", NULL, ALIGN_RIGHT);
+    for (size_t i = 0; i < n_groups; i++) {
+        const struct accuracy *a = &groups[i].accuracy;
+        accuracy_row(&table, groups[i].name, a);
+        for (int end = 0; end < 2; end++)
+            if (a->n > 0)
+                table_cell(&table, "%.2f", end ? a->ratio.high : a->ratio.low);
+            else
+                table_cell(&table, "-");
     }
     table_write_text(&table, call);
     table_free(&table);
@@ -192,6 +216,8 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     write_groups(comparing, ACCURACY_BY_SOURCE, "table", call);
     fputc('\n', call->out);
     write_groups(comparing, ACCURACY_BY_GPU, "GPU", call);
+    fputc('\n', call->out);
+    write_kinds(comparing, call);
     fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
     write_rows(comparing, call);
     talk(call, 1, "%zu runs in %.2f s", comparing->n_rows, comparing->seconds);
@@ -235,6 +261,53 @@ void compare_write_csv(const struct comparing *comparing, FILE *out)
     }
 }
 
+/* GPUs that a group's timed runs had, in the order of first appearance, between spaces. */
+static void write_gpus(const struct comparing *comparing, enum accuracy_key key, const char *name, FILE *out)
+{
+    char text[1024] = "";
+    struct comparison *mine = memory_new(comparing->n_rows, sizeof *mine);
+    size_t n = 0, n_gpus;
+    for (size_t i = 0; i < comparing->n_rows; i++)
+        if (comparison_is_timed(&comparing->items[i]) && strcmp(accuracy_key_of(&comparing->items[i], key), name) == 0)
+            mine[n++] = comparing->items[i];
+    struct accuracy_group *gpus = accuracy_groups(mine, n, ACCURACY_BY_GPU, &n_gpus);
+    for (size_t i = 0; i < n_gpus; i++)
+        text_append(text, sizeof text, "%s%s", i ? " " : "", gpus[i].name);
+    csv_write_cell(out, false, text);
+    free(gpus);
+    free(mine);
+}
+
+void compare_write_groups_csv(const struct comparing *comparing, FILE *out)
+{
+    static const enum accuracy_key keys[] = {
+        [COMPARE_BY_TABLE] = ACCURACY_BY_SOURCE, [COMPARE_BY_GPU] = ACCURACY_BY_GPU, [COMPARE_BY_KIND] = ACCURACY_BY_KIND};
+    enum accuracy_key key = keys[comparing->by];
+    size_t n_groups;
+    struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
+    fputs("group,timed,sources,mean_pct,median_pct,p90_pct,bias_pct,oom_found,oom_missed,oom_false,ratio_p10,ratio_p50,ratio_p90,"
+          "gpus\n",
+          out);
+    for (size_t i = 0; i < n_groups; i++) {
+        const struct accuracy *a = &groups[i].accuracy;
+        const double pct[] = {a->mape_pct, a->median_ape_pct, a->p90_ape_pct, a->bias_pct};
+        const double ratios[] = {a->ratio.low, a->ratio.middle, a->ratio.high};
+        csv_write_cell(out, true, groups[i].name);
+        csv_write_integer(out, false, (long long)a->n);
+        csv_write_integer(out, false, (long long)a->n_sources);
+        for (int k = 0; k < 4; k++)
+            csv_write_number(out, false, or_nan(a->n > 0, pct[k]));
+        csv_write_integer(out, false, (long long)a->oom_found);
+        csv_write_integer(out, false, (long long)a->oom_missed);
+        csv_write_integer(out, false, (long long)a->oom_false_alarms);
+        for (int k = 0; k < 3; k++)
+            csv_write_number(out, false, or_nan(a->n > 0, ratios[k]));
+        write_gpus(comparing, key, groups[i].name, out);
+        fputc('\n', out);
+    }
+    free(groups);
+}
+
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
 
 static json_t *real_or_null(bool known, double value)
@@ -244,10 +317,12 @@ static json_t *real_or_null(bool known, double value)
 
 static json_t *json_accuracy(const struct accuracy *a)
 {
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n, "mape_pct", a->mape_pct,
-                     "macro_mape_pct", a->macro_mape_pct, "median_ape_pct", a->median_ape_pct, "p90_ape_pct", a->p90_ape_pct,
-                     "bias_pct", a->bias_pct, "oom", "found", (json_int_t)a->oom_found, "missed", (json_int_t)a->oom_missed,
-                     "false_alarms", (json_int_t)a->oom_false_alarms);
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n,
+                     "n_sources", (json_int_t)a->n_sources, "mape_pct", a->mape_pct, "macro_mape_pct", a->macro_mape_pct,
+                     "median_ape_pct", a->median_ape_pct, "p90_ape_pct", a->p90_ape_pct, "bias_pct", a->bias_pct,
+                     "measured_over_predicted", "p10", a->ratio.low, "p50", a->ratio.middle, "p90", a->ratio.high, "oom", "found",
+                     (json_int_t)a->oom_found, "missed", (json_int_t)a->oom_missed, "false_alarms",
+                     (json_int_t)a->oom_false_alarms);
 }
 
 static json_t *json_groups(const struct comparing *comparing, enum accuracy_key key, const char *name)
@@ -295,5 +370,6 @@ void compare_fill_json(const struct comparing *comparing, json_t *result)
     json_object_set_new(result, "summary", summary);
     json_object_set_new(result, "sources", json_groups(comparing, ACCURACY_BY_SOURCE, "source"));
     json_object_set_new(result, "gpus", json_groups(comparing, ACCURACY_BY_GPU, "gpu"));
+    json_object_set_new(result, "kinds", json_groups(comparing, ACCURACY_BY_KIND, "kind"));
     json_object_set_new(result, "rows", rows);
 }

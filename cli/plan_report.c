@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/expectation.h"
 #include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/table.h"
@@ -19,6 +20,7 @@ static json_t *plan_json(const struct ranked_plan *ranked, const struct setting 
     json_object_set_new(json, "layout", layout_json(&plan->layout));
     json_object_set_new(json, "features", features_json(plan->layout.features));
     json_object_set_new(json, "step_time_s", json_real(step_s));
+    json_object_set_new(json, "likely", expectation_json(&plan->layout, setting, step_s));
     json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
     json_object_set_new(json, "memory_pct", json_real(100 * plan->estimate.memory_bytes / capacity));
@@ -224,6 +226,18 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
                 outcome->setting->cluster->nvlink_domain);
 }
 
+/* How long runs of the first plan's kind took for such predictions. */
+static void write_expectation(const struct plan_outcome *outcome, FILE *out)
+{
+    if (outcome->n_shown == 0)
+        return;
+    const struct layout *layout = &outcome->plans[0].plan.layout;
+    const struct track_record *record = track_record_of(run_kind_of(layout, outcome->setting->model));
+    fprintf(out, "Expect %.2f to %.2f times the predicted step, as ", record->low, record->high);
+    expectation_write_runs(layout, outcome->setting, out);
+    fputs(".\n", out);
+}
+
 static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
 {
     const struct search_counts *counts = &outcome->search.counts;
@@ -262,6 +276,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
     }
     write_heading(outcome, call->out);
     write_plans(outcome, call);
+    write_expectation(outcome, call->out);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/expectation.h"
 #include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/step_explain.h"
@@ -108,6 +109,20 @@ static void write_header(const struct step_report *report, FILE *out)
     fprintf(out, "%s\n\n", layout->features ? "" : "none");
 }
 
+/* How long runs of this kind took for such a prediction. */
+static void write_expectation(const struct step_report *report, FILE *out)
+{
+    const struct setting *setting = &report->setup->setting;
+    const struct layout *layout = &report->setup->layout;
+    const struct track_record *record = track_record_of(run_kind_of(layout, setting->model));
+    char low[32], high[32];
+
+    fprintf(out, "likely   %s to %s: as ", quantity_format(report->result->step_time_s * record->low, DIM_TIME, low, sizeof low),
+            quantity_format(report->result->step_time_s * record->high, DIM_TIME, high, sizeof high));
+    expectation_write_runs(layout, setting, out);
+    fputc('\n', out);
+}
+
 static void write_summary(const struct step_report *report, const struct invocation *call)
 {
     const struct step_result *r = report->result;
@@ -117,6 +132,7 @@ static void write_summary(const struct step_report *report, const struct invocat
     fprintf(out, "step     %s%s%s   %s tokens/s\n", tint_start(TINT_STRONG, call->colour),
             quantity_format(r->step_time_s, DIM_TIME, time, sizeof time), tint_end(TINT_STRONG, call->colour),
             quantity_format(r->tokens_per_s, DIM_COUNT, rate, sizeof rate));
+    write_expectation(report, out);
     fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
             tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
@@ -297,6 +313,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "features", features_json(report->setup->layout.features));
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
+    json_object_set_new(result, "likely", expectation_json(&report->setup->layout, &report->setup->setting, r->step_time_s));
     json_object_set_new(result, "mfu_pct", json_real(r->mfu * 100));
     json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
     json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));

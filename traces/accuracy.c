@@ -18,9 +18,13 @@ double comparison_error_pct(const struct comparison *comparison)
     return 100 * (comparison->predicted_s - comparison->measured_s) / comparison->measured_s;
 }
 
-static const char *key_of(const struct comparison *comparison, enum accuracy_key key)
+const char *accuracy_key_of(const struct comparison *comparison, enum accuracy_key key)
 {
-    return key == ACCURACY_BY_SOURCE ? comparison->source : comparison->gpu;
+    switch (key) {
+    case ACCURACY_BY_GPU: return comparison->gpu;
+    case ACCURACY_BY_KIND: return comparison->kind;
+    default: return comparison->source;
+    }
 }
 
 static void count_memory(const struct comparison *comparison, struct accuracy *accuracy)
@@ -30,15 +34,13 @@ static void count_memory(const struct comparison *comparison, struct accuracy *a
     accuracy->oom_false_alarms += !comparison->oom && comparison->predicted_oom;
 }
 
-/* Of the comparisons whose `key` is `name`; of all when it is NULL. Everything but the macro mean. */
-static struct accuracy accuracy_of(const struct comparison *items, size_t n, enum accuracy_key key, const char *name)
+/* All but what sources weigh in. */
+static struct accuracy accuracy_of(const struct comparison *items, size_t n)
 {
     struct accuracy accuracy = {0};
     double *errors = memory_new(n, sizeof *errors);
     double signed_sum = 0;
     for (size_t i = 0; i < n; i++) {
-        if (name && strcmp(key_of(&items[i], key), name) != 0)
-            continue;
         count_memory(&items[i], &accuracy);
         if (!comparison_is_timed(&items[i]))
             continue;
@@ -64,64 +66,108 @@ static const char **group_names(const struct comparison *items, size_t n, enum a
     size_t capacity = 0, found = 0;
     for (size_t i = 0; i < n; i++) {
         size_t at = 0;
-        while (at < found && strcmp(names[at], key_of(&items[i], key)) != 0)
+        while (at < found && strcmp(names[at], accuracy_key_of(&items[i], key)) != 0)
             at++;
         if (at < found)
             continue;
         names = memory_grow(names, &capacity, found + 1, sizeof *names);
-        names[found++] = key_of(&items[i], key);
+        names[found++] = accuracy_key_of(&items[i], key);
     }
     *n_names = found;
     return names;
 }
 
-static double macro_mean(const struct accuracy_group *groups, size_t n_groups)
+struct weighed {
+    double ratio, weight;
+};
+
+static int compare_weighed(const void *left, const void *right)
 {
-    double sum = 0;
-    size_t n_timed = 0;
-    for (size_t i = 0; i < n_groups; i++) {
-        sum += groups[i].accuracy.mape_pct;
-        n_timed += groups[i].accuracy.n > 0;
-    }
-    return n_timed ? sum / (double)n_timed : 0;
+    const struct weighed *a = left, *b = right;
+    return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-static void fill_macro_mean(const struct comparison *items, size_t n, enum accuracy_key key, struct accuracy_group *group)
+/* Of sorted runs; beyond the middle of the first and the last one's weight, theirs. */
+static double weighed_quantile(const struct weighed *runs, size_t n, double share)
 {
-    struct comparison *mine = memory_new(n, sizeof *mine);
-    size_t n_mine = 0, n_sources;
+    double all = 0, middle = 0, before = 0;
     for (size_t i = 0; i < n; i++)
-        if (strcmp(key_of(&items[i], key), group->name) == 0)
-            mine[n_mine++] = items[i];
-    struct accuracy_group *sources = accuracy_groups(mine, n_mine, ACCURACY_BY_SOURCE, &n_sources);
-    group->accuracy.macro_mape_pct = macro_mean(sources, n_sources);
+        all += runs[i].weight;
+    for (size_t i = 0; i < n; i++) {
+        double last = middle;
+        middle = (before + runs[i].weight / 2) / all;
+        before += runs[i].weight;
+        if (middle >= share)
+            return i == 0 ? runs[0].ratio
+                          : runs[i - 1].ratio + (runs[i].ratio - runs[i - 1].ratio) * (share - last) / (middle - last);
+    }
+    return runs[n - 1].ratio;
+}
+
+static size_t index_of(const char *const *names, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
+/* What sources weigh in: the mean over them and the quantiles of the ratio. */
+static void weigh_sources(const struct comparison *items, size_t n, struct accuracy *accuracy)
+{
+    size_t n_sources, n_runs = 0;
+    const char **sources = group_names(items, n, ACCURACY_BY_SOURCE, &n_sources);
+    double *errors = memory_new(n_sources, sizeof *errors), *counts = memory_new(n_sources, sizeof *counts);
+    struct weighed *runs = memory_new(n, sizeof *runs);
+    for (size_t i = 0; i < n; i++)
+        if (comparison_is_timed(&items[i])) {
+            size_t source = index_of(sources, items[i].source);
+            errors[source] += fabs(comparison_error_pct(&items[i]));
+            counts[source]++;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (comparison_is_timed(&items[i]))
+            runs[n_runs++] = (struct weighed){.ratio = items[i].measured_s / items[i].predicted_s,
+                                              .weight = 1 / counts[index_of(sources, items[i].source)]};
+    for (size_t i = 0; i < n_sources; i++) {
+        accuracy->macro_mape_pct += counts[i] > 0 ? errors[i] / counts[i] : 0;
+        accuracy->n_sources += counts[i] > 0;
+    }
+    if (n_runs > 0) {
+        accuracy->macro_mape_pct /= (double)accuracy->n_sources;
+        qsort(runs, n_runs, sizeof *runs, compare_weighed);
+        accuracy->ratio.low = weighed_quantile(runs, n_runs, 0.1);
+        accuracy->ratio.middle = weighed_quantile(runs, n_runs, 0.5);
+        accuracy->ratio.high = weighed_quantile(runs, n_runs, 0.9);
+    }
+    free(runs);
+    free(counts);
+    free(errors);
     free(sources);
-    free(mine);
+}
+
+struct accuracy accuracy_total(const struct comparison *items, size_t n)
+{
+    struct accuracy total = accuracy_of(items, n);
+    weigh_sources(items, n, &total);
+    return total;
 }
 
 struct accuracy_group *accuracy_groups(const struct comparison *items, size_t n, enum accuracy_key key, size_t *n_groups)
 {
     const char **names = group_names(items, n, key, n_groups);
     struct accuracy_group *groups = memory_new(*n_groups, sizeof *groups);
-    for (size_t i = 0; i < *n_groups; i++) {
-        groups[i] = (struct accuracy_group){.name = names[i], .accuracy = accuracy_of(items, n, key, names[i])};
-        if (key == ACCURACY_BY_SOURCE)
-            groups[i].accuracy.macro_mape_pct = groups[i].accuracy.mape_pct;
-        else
-            fill_macro_mean(items, n, key, &groups[i]);
+    struct comparison *mine = memory_new(n, sizeof *mine);
+    for (size_t g = 0; g < *n_groups; g++) {
+        size_t n_mine = 0;
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(accuracy_key_of(&items[i], key), names[g]) == 0)
+                mine[n_mine++] = items[i];
+        groups[g] = (struct accuracy_group){.name = names[g], .accuracy = accuracy_total(mine, n_mine)};
     }
+    free(mine);
     free(names);
     return groups;
-}
-
-struct accuracy accuracy_total(const struct comparison *items, size_t n)
-{
-    size_t n_sources;
-    struct accuracy total = accuracy_of(items, n, ACCURACY_BY_SOURCE, NULL);
-    struct accuracy_group *sources = accuracy_groups(items, n, ACCURACY_BY_SOURCE, &n_sources);
-    total.macro_mape_pct = macro_mean(sources, n_sources);
-    free(sources);
-    return total;
 }
 
 struct ranked {

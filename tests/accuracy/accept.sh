@@ -5,13 +5,16 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 msim=${1:-$here/../../build/msim}
 export MSIM_SHARED=${MSIM_SHARED:-$here/../../../shared}
-for record in predictions measured; do
-    status=0
-    "$here/$record.sh" "$msim" > "$here/$record.csv.new" || status=$?
+take() { # script file
+    local status=0
+    "$here/$1.sh" "$msim" > "$2.new" || status=$?
     if [ $status = 0 ]; then
-        mv "$here/$record.csv.new" "$here/$record.csv"
+        mv "$2.new" "$2"
     else
-        rm "$here/$record.csv.new"
+        rm "$2.new"
         [ $status = 77 ] || exit $status
     fi
-done
+}
+take predictions "$here/predictions.csv"
+take measured "$here/measured.csv"
+take track_record "$here/../../model/cost/track_record.inc"

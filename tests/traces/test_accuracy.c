@@ -72,6 +72,37 @@ START_TEST(by_gpu)
 }
 END_TEST
 
+/* Measured over predicted, each source weighing 1: of a 5/7 10/13 10/11 5/4 with 1/4 each, of b 2. The middles of their weights,
+ * of 2 in all: 1/16 3/16 5/16 7/16 3/4. */
+START_TEST(ratios)
+{
+    struct accuracy total = accuracy_total(items, N);
+    ck_assert_uint_eq(total.n_sources, 2);
+    NEAR(total.ratio.low, 5.0 / 7 + 0.3 * (10.0 / 13 - 5.0 / 7));
+    NEAR(total.ratio.middle, 1.25 + 0.2 * 0.75);
+    NEAR(total.ratio.high, 2);
+    total = accuracy_total(items, 2); /* one source: 10/11 and 5/4, of 1/2 each */
+    NEAR(total.ratio.low, 10.0 / 11);
+    NEAR(total.ratio.middle, (10.0 / 11 + 1.25) / 2);
+    NEAR(total.ratio.high, 1.25);
+}
+END_TEST
+
+START_TEST(by_kind)
+{
+    struct comparison kinds[3] = {items[0], items[5], items[1]};
+    size_t n;
+    kinds[0].kind = kinds[2].kind = "fused";
+    kinds[1].kind = "mixture";
+    struct accuracy_group *groups = accuracy_groups(kinds, 3, ACCURACY_BY_KIND, &n);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(groups[0].name, "fused");
+    NEAR(groups[0].accuracy.mape_pct, 15);
+    NEAR(groups[1].accuracy.ratio.middle, 2);
+    free(groups);
+}
+END_TEST
+
 START_TEST(nothing)
 {
     size_t n = 9;
@@ -79,6 +110,7 @@ START_TEST(nothing)
     ck_assert_uint_eq(total.n, 0);
     NEAR(total.mape_pct, 0);
     NEAR(total.macro_mape_pct, 0);
+    NEAR(total.ratio.high, 0);
     struct accuracy_group *groups = accuracy_groups(items, 0, ACCURACY_BY_GPU, &n);
     ck_assert_uint_eq(n, 0);
     free(groups);
@@ -106,6 +138,8 @@ int main(void)
     tcase_add_test(statistics, over_all);
     tcase_add_test(statistics, by_source);
     tcase_add_test(statistics, by_gpu);
+    tcase_add_test(statistics, by_kind);
+    tcase_add_test(statistics, ratios);
     tcase_add_test(statistics, nothing);
     tcase_add_test(statistics, worst_first);
     suite_add_tcase(suite, statistics);

@@ -1,0 +1,29 @@
+#!/bin/bash
+# track_record.sh MSIM - how far MSIM's predictions are from the rows of $MSIM_SHARED/measured/*.csv, by kind of run: the text of
+# model/cost/track_record.inc. track_record.sh MSIM --check - compare with it (exit 1 when it differs); 77 without the tables.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+tables=${MSIM_SHARED:-}/measured
+[ -r "$tables/vtrain_single.csv" ] || { echo "skipped: MSIM_SHARED has no measured tables"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$1" compare "$tables"/*.csv --format csv --by kind -q -o "$work/kinds.csv"
+{
+    echo "/* Made by tests/accuracy/accept.sh: of measured runs by kind, KIND(kind, runs, sources, measured over predicted step time: 10th,"
+    echo " * 50th and 90th percentile with each source weighing the same, GPUs). */"
+    awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        NR > 1 {
+            printf "KIND(%s, %d, %d, %.3f, %.3f, %.3f, \"%s\")\n", toupper($at["group"]), $at["timed"], $at["sources"],
+                $at["ratio_p10"], $at["ratio_p50"], $at["ratio_p90"], $at["gpus"]
+        }' "$work/kinds.csv"
+} > "$work/track_record.inc"
+
+if [ "${2-}" != --check ]; then
+    cat "$work/track_record.inc"
+elif ! diff -U0 "$here/../../model/cost/track_record.inc" "$work/track_record.inc"; then
+    echo "The errors have changed (- before, + now). If that is meant: tests/accuracy/accept.sh $1"
+    exit 1
+fi

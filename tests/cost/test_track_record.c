@@ -1,0 +1,61 @@
+/* The record of real runs by kind: what a run is, and that the record makes sense. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "model/cost/track_record.h"
+
+START_TEST(kinds)
+{
+    struct transformer dense = {.layers = 2}, experts = {.layers = 2, .moe = {.experts = 8, .top_k = 2}};
+    struct layout layout = {.zero = 1, .features = FEATURE_BIT(FUSED_OPS)};
+    ck_assert_int_eq(run_kind_of(&layout, &dense), RUN_FUSED);
+    layout.features = FEATURE_BIT(COMPILE);
+    ck_assert_int_eq(run_kind_of(&layout, &dense), RUN_FUSED);
+    layout.features = FEATURE_BIT(FLASH_ATTENTION2);
+    ck_assert_int_eq(run_kind_of(&layout, &dense), RUN_EAGER);
+    layout.zero = 3;
+    ck_assert_int_eq(run_kind_of(&layout, &dense), RUN_SHARDED);
+    ck_assert_int_eq(run_kind_of(&layout, &experts), RUN_MIXTURE);
+}
+END_TEST
+
+START_TEST(record_makes_sense)
+{
+    const struct track_record *record = track_record_of((enum run_kind)_i);
+    ck_assert_int_ge(record->runs, 10);
+    ck_assert_int_ge(record->sources, 1);
+    ck_assert_double_gt(record->low, 0.5);
+    ck_assert_double_lt(record->low, record->middle);
+    ck_assert_double_lt(record->middle, record->high);
+    ck_assert_double_lt(record->high, 3);
+    ck_assert_str_ne(run_kind_name((enum run_kind)_i), "");
+    ck_assert_str_ne(run_kind_text((enum run_kind)_i), "");
+}
+END_TEST
+
+START_TEST(gpus_are_whole_words)
+{
+    const struct track_record record = {.gpus = "a100-80g-sxm gb200 h100-sxm"};
+    ck_assert(track_record_has_gpu(&record, "a100-80g-sxm"));
+    ck_assert(track_record_has_gpu(&record, "gb200"));
+    ck_assert(track_record_has_gpu(&record, "h100-sxm"));
+    ck_assert(!track_record_has_gpu(&record, "b200"));
+    ck_assert(!track_record_has_gpu(&record, "a100-80g"));
+    ck_assert(!track_record_has_gpu(&record, "h100-sxm-96g"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("track_record");
+    TCase *tests = tcase_create("record");
+    tcase_add_test(tests, kinds);
+    tcase_add_loop_test(tests, record_makes_sense, 0, N_RUN_KINDS);
+    tcase_add_test(tests, gpus_are_whole_words);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
