@@ -391,8 +391,8 @@ struct combine_call {
     float *dgate;         /* [t, top_k] backward */
 };
 
-/* A linear layer per group of rows: rows [offsets[g], offsets[g + 1]) go through w[g]. As linear_call otherwise. `most`: rows
- * that x and y have room for. */
+/* A linear layer per group of rows: rows [offsets[g], offsets[g + 1]) go through w[g]. As linear_call otherwise (`overwrite`: a
+ * group without rows has gradients of 0). `most`: rows that x and y have room for. */
 struct grouped_call {
     int groups;
     int64_t most, in, out;
@@ -404,6 +404,7 @@ struct grouped_call {
     const void *dy;
     void *dx;
     float *dw, *dbias;
+    bool overwrite;
 };
 
 /* Causal attention of a stretch of queries that may begin later than the keys, in any memory order: query i has the position

@@ -189,7 +189,8 @@ static struct linear_call linear_of(const struct grouped_call *call, int g)
                                 .dy = call->dy ? (const float *)call->dy + group.first * call->out : NULL,
                                 .dx = call->dx ? (float *)call->dx + group.first * call->in : NULL,
                                 .dw = call->dw ? call->dw + g * call->out * call->in : NULL,
-                                .dbias = call->dbias ? call->dbias + g * call->out : NULL};
+                                .dbias = call->dbias ? call->dbias + g * call->out : NULL,
+                                .overwrite = call->overwrite};
 }
 
 static void each_group(const struct grouped_call *call, void (*linear)(const struct linear_call *call))
@@ -198,6 +199,8 @@ static void each_group(const struct grouped_call *call, void (*linear)(const str
         struct linear_call part = linear_of(call, g);
         if (part.t > 0)
             linear(&part);
+        else if (part.dw && part.overwrite)
+            memset(part.dw, 0, (size_t)(part.out * part.in) * sizeof *part.dw);
     }
 }
 

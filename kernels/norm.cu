@@ -214,6 +214,27 @@ __device__ static inline row_moments moments_at(const norm_backward_call &call, 
     return {call.rms ? 0 : call.mean[at], call.rstd[at]};
 }
 
+/* What of a row stands `h` elements from its dy on, x: this thread's part of the sums that its gradient needs. */
+__device__ static inline void row_sums(const norm_backward_call &call, const bf16 *dy_row, row_moments of, float *mean_w,
+                                       float *mean_wn)
+{
+    const int h = (int)call.h, first = (int)threadIdx.x * VECTOR, step = (int)blockDim.x * VECTOR;
+    float gain[VECTOR], x[VECTOR], dy[VECTOR];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int at = first + i * step;
+        if (at >= h)
+            continue;
+        load<VECTOR>(dy, dy_row + at);
+        load<VECTOR>(x, dy_row + h + at);
+        load<VECTOR>(gain, (const bf16 *)call.gain + at);
+        for (int j = 0; j < VECTOR; j++) {
+            *mean_w += dy[j] * gain[j];
+            *mean_wn += dy[j] * gain[j] * ((x[j] - of.mean) * of.rstd);
+        }
+    }
+}
+
 /* As norm_backward_kernel<1, true>. A thread reads of shared memory what it has copied itself, so copies need no barrier. */
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS) norm_backward_ahead_kernel(norm_backward_call call, float *partial)
@@ -232,19 +253,7 @@ __global__ void __launch_bounds__(THREADS) norm_backward_ahead_kernel(norm_backw
         copy_row(call, row + gridDim.x, stages + (turn ^ 1) * 3 * h);
         next = moments_at(call, row + gridDim.x);
         copy_async_wait<1>();
-#pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            const int at = first + i * step;
-            if (at >= h)
-                continue;
-            load<VECTOR>(dy, here + at);
-            load<VECTOR>(n, here + h + at);
-            load<VECTOR>(gain, (const bf16 *)call.gain + at);
-            for (int j = 0; j < VECTOR; j++) {
-                mean_w += dy[j] * gain[j];
-                mean_wn += dy[j] * gain[j] * ((n[j] - mean) * rstd);
-            }
-        }
+        row_sums(call, here, {mean, rstd}, &mean_w, &mean_wn);
         block_sums(mean_w, mean_wn, scratch[turn]);
         mean_w = call.rms ? 0 : mean_w / (float)h;
         mean_wn /= (float)h;

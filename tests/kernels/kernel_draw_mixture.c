@@ -117,16 +117,17 @@ void draw_grouped(struct draw *d, enum kernel kernel)
     struct grouped_call *call = &d->c->call.grouped;
     *call = (struct grouped_call){.groups = (int)draw_between(d, 1, 5), .in = draw_width(d), .out = draw_width(d)};
     call->most = group_offsets(d, SLOT(grouped.offsets), call->groups)[call->groups];
+    bool biased = draw_coin(d);
     int64_t weights = call->groups * call->out * call->in;
-    draw_text(d, "groups %d rows %lld in %lld out %lld", call->groups, (long long)call->most, (long long)call->in,
-              (long long)call->out);
+    draw_text(d, "groups %d rows %lld in %lld out %lld%s", call->groups, (long long)call->most, (long long)call->in,
+              (long long)call->out, biased ? " bias" : "");
     if (kernel != KERNEL_GROUPED_FORWARD)
         IN("dy", grouped.dy, call->most * call->out);
     if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
         IN("x", grouped.x, call->most * call->in);
     if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
         IN("w", grouped.w, weights);
-    if (kernel == KERNEL_GROUPED_FORWARD && draw_coin(d))
+    if (kernel == KERNEL_GROUPED_FORWARD && biased)
         IN("bias", grouped.bias, call->groups * call->out);
     if (kernel == KERNEL_GROUPED_FORWARD)
         OUT("y", grouped.y, call->most * call->out);
@@ -134,8 +135,9 @@ void draw_grouped(struct draw *d, enum kernel kernel)
         OUT("dx", grouped.dx, call->most * call->in);
     if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
         return;
-    FLOATS("dw", ROLE_IN_OUT, grouped.dw, weights);
-    if (draw_coin(d))
+    call->overwrite = draw_coin(d);
+    FLOATS("dw", call->overwrite ? ROLE_OUT : ROLE_IN_OUT, grouped.dw, weights);
+    if (biased)
         FLOATS("dbias", ROLE_IN_OUT, grouped.dbias, call->groups * call->out);
 }
 

@@ -71,6 +71,14 @@ START_TEST(emulated_rows)
 }
 END_TEST
 
+/* Results of several tiles, sums of more steps than are on their way at once, groups that end anywhere. */
+START_TEST(emulated_groups)
+{
+    for (uint64_t seed = 0; seed < 6; seed++)
+        check_case((enum kernel)(KERNEL_GROUPED_FORWARD + _i), seed, 500);
+}
+END_TEST
+
 /* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
 START_TEST(norm_of_very_wide_rows)
 {
@@ -147,6 +155,10 @@ int main(void)
     tcase_add_test(tcase, norm_of_very_wide_rows);
     tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);
+    TCase *groups = tcase_create("groups of rows");
+    tcase_set_timeout(groups, 200);
+    tcase_add_loop_test(groups, emulated_groups, 0, KERNEL_GROUPED_BACKWARD_WEIGHT - KERNEL_GROUPED_FORWARD + 1);
+    suite_add_tcase(suite, groups);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

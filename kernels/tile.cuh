@@ -1,0 +1,130 @@
+/*
+ * tile.cuh - tiles of matrices in shared memory, and products of tiles on tensor cores by single warps.
+ *
+ * A tile is rows of D elements of bf16 in pieces of 16 bytes. The eight pieces that ldmatrix reads at once, one of each of eight
+ * rows, fall into different banks without padding where a row's pieces are a power of two or a multiple of eight: piece p of row
+ * r then lies at p xor r (mod 8), or where several rows share 128 bytes, at p xor the number of the 128 bytes. Other rows are one
+ * piece longer, which makes their length odd.
+ */
+#ifndef MSIM_KERNELS_TILE_CUH
+#define MSIM_KERNELS_TILE_CUH
+
+#include "kernels/vector.cuh"
+
+enum { PIECE = 8 };
+static constexpr int BANK_PIECES = 8; /* in 128 bytes */
+
+template <int D> struct tile_row {
+    static constexpr int PIECES = D / PIECE;
+    static constexpr bool PERMUTED = PIECES % BANK_PIECES == 0 || BANK_PIECES % PIECES == 0;
+    static constexpr int STRIDE = PERMUTED ? D : D + PIECE;                        /* elements */
+    static constexpr int SHARED = PIECES < BANK_PIECES ? BANK_PIECES / PIECES : 1; /* rows in 128 bytes */
+    /* Elements from the row's beginning to a piece. */
+    __device__ static int at(int row, int piece)
+    {
+        return (PERMUTED ? piece ^ (row / SHARED % (BANK_PIECES / SHARED)) : piece) * PIECE;
+    }
+};
+
+template <int D> __device__ static inline bf16 *piece_at(bf16 *tile, int row, int piece)
+{
+    return tile + row * tile_row<D>::STRIDE + tile_row<D>::at(row, piece);
+}
+
+template <int D> __device__ static inline const bf16 *piece_at(const bf16 *tile, int row, int piece)
+{
+    return tile + row * tile_row<D>::STRIDE + tile_row<D>::at(row, piece);
+}
+
+/* Rows and columns of a matrix that begin at `at`: so many exist. Vectors: columns and stride are multiples of 8, `at` of 16
+ * bytes. */
+struct matrix_part {
+    const bf16 *at;
+    int64_t stride, rows, columns;
+};
+
+/* A piece by single elements. */
+__device__ static inline void load_elements(bf16 *to, const matrix_part &from, int row, int column)
+{
+#pragma unroll 1
+    for (int i = 0; i < PIECE; i++) {
+        const bf16 zero = {0};
+        const bool valid = row < from.rows && column + i < from.columns;
+        to[i] = valid ? from.at[row * from.stride + column + i] : zero;
+    }
+}
+
+/* ROWS rows, a block of THREADS copying; what does not exist becomes zeros. Not in vectors the copy is done at once. */
+template <int D, int ROWS, int THREADS> __device__ static inline void load_part(bf16 *tile, const matrix_part &from, bool vectors)
+{
+    enum { PIECES = ROWS * (D / PIECE) };
+    if (!vectors) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < PIECES; i += THREADS)
+            load_elements(piece_at<D>(tile, i / (D / PIECE), i % (D / PIECE)), from, i / (D / PIECE), i % (D / PIECE) * PIECE);
+        return;
+    }
+#pragma unroll
+    for (int i = threadIdx.x; i < PIECES; i += THREADS) {
+        const int row = i / (D / PIECE), piece = i % (D / PIECE);
+        const bool valid = row < from.rows && piece * PIECE < from.columns;
+        copy_async(piece_at<D>(tile, row, piece), valid ? from.at + row * from.stride + piece * PIECE : from.at, valid);
+    }
+}
+
+/* --- operands: of a tile with k for columns (rows_), or with k for rows (columns_) */
+
+/* 16 rows from `row` on by 16 k from 16 k on, a left operand. */
+template <int D> __device__ static inline void left_of_rows(uint32_t a[4], const bf16 *tile, int row, int k)
+{
+    const int lane = threadIdx.x % WARP;
+    load_matrices(a, piece_at<D>(tile, row + lane % 16, 2 * k + lane / 16));
+}
+
+template <int D> __device__ static inline void left_of_columns(uint32_t a[4], const bf16 *tile, int column, int k)
+{
+    const int lane = threadIdx.x % WARP;
+    load_matrices_transposed(a, piece_at<D>(tile, 16 * k + lane / 16 * 8 + lane % 8, column / PIECE + lane / 8 % 2));
+}
+
+/* Two right operands: 16 k by 8 columns in b[0], b[1], by the next 8 in b[2], b[3]. */
+template <int D> __device__ static inline void right_of_rows(uint32_t b[4], const bf16 *tile, int row, int k)
+{
+    const int lane = threadIdx.x % WARP;
+    load_matrices(b, piece_at<D>(tile, row + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
+}
+
+template <int D> __device__ static inline void right_of_columns(uint32_t b[4], const bf16 *tile, int column, int k)
+{
+    const int lane = threadIdx.x % WARP;
+    load_matrices_transposed(b, piece_at<D>(tile, 16 * k + lane % 16, column / PIECE + lane / 16));
+}
+
+/* --- results */
+
+/* 16 rows of an accumulator of D columns, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory
+ * in 16-byte pieces by way of `tile` rows that no other warp uses. Rows at and beyond `limit`, columns at and beyond `columns`
+ * are not written. */
+template <int D>
+__device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit, int64_t columns, bf16 *tile, int row0,
+                                         const float (*c)[4], const float factor[2])
+{
+    const int lane = threadIdx.x % WARP, g = lane / 4, q = lane % 4;
+    warp_barrier(); /* the rows may still be read as an operand */
+#pragma unroll
+    for (int n = 0; n < D / 8; n++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            uint32_t *at = (uint32_t *)piece_at<D>(tile, row0 + g + 8 * half, n) + q;
+            *at = bf16_pair(c[n][2 * half] * factor[half], c[n][2 * half + 1] * factor[half]);
+        }
+    warp_barrier();
+#pragma unroll
+    for (int i = lane; i < 16 * (D / PIECE); i += WARP) {
+        const int row = i / (D / PIECE), piece = i % (D / PIECE);
+        if (row < limit && piece * PIECE < columns)
+            *(uint4 *)(to + row * stride + piece * PIECE) = *(const uint4 *)piece_at<D>(tile, row0 + row, piece);
+    }
+}
+
+#endif
