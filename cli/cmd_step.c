@@ -70,6 +70,12 @@ static const struct option_row options[] = {
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow; msim plot draws it"),
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
+    {.name = "profile",
+     .argument = "TRACE.json",
+     .type = OPTION_TEXT,
+     .group = "Files",
+     .help = "a trace of a rank of the real job that torch.profiler exported (.json, .json.gz): where its time went, beside the "
+             "prediction"},
     {.name = "trace-ranks",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -159,7 +165,16 @@ static enum status files_write(struct invocation *call, const struct step_files 
 static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
                           const struct step_result *result, const struct program *program)
 {
+    struct step_profile profile;
+    bool profiled;
+    enum status status = step_profile_load(call, setup, &profile, &profiled);
+
+    if (status != STATUS_OK)
+        return status;
+    if (profiled)
+        step_profile_complete(&profile, setup, how->stages);
     struct step_report report = {.setup = setup,
+                                 .profile = profiled ? &profile : NULL,
                                  .flow = how->seen_context,
                                  .result = result,
                                  .stages = how->stages,
@@ -168,7 +183,10 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .folded = !how->all_ranks};
 
     step_report_complete(&report);
-    return step_report_write(&report, call);
+    status = step_report_write(&report, call);
+    if (profiled)
+        step_profile_free(&profile);
+    return status;
 }
 
 static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
@@ -197,6 +215,8 @@ static enum status check_modes(struct invocation *call, bool flows)
 {
     if (option_flag(call, "explain") && call->format == FORMAT_CSV)
         diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
+    if (option_given(call, "profile") && call->format == FORMAT_CSV)
+        diag_note(&call->diags, NOWHERE, "--profile changes nothing with --format csv");
     if (flows)
         return STATUS_OK;
     fabric_options_note_idle(call, "network");
@@ -245,6 +265,7 @@ static const struct example examples[] = {
      "175B on 12,288 GPUs"},
     {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
+    {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 
 const struct command command_step = {
@@ -259,6 +280,9 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
         "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
         "them and gives the same time.\n\n"
+        "With --profile a trace of one rank of the real job (torch.profiler's export_chrome_trace; Megatron, FSDP, DeepSpeed) is "
+        "read, its kernels are told apart by their names and its exchanges by their groups, and every instant of its steps is "
+        "given to one of them: what the device did stands beside what was predicted for that rank's stage.\n\n"
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,

@@ -1,6 +1,7 @@
 #include "cli/explain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/table.h"
 #include "model/base/memory.h"
@@ -152,6 +153,36 @@ json_t *explain_works_json(const struct layout *layout, const struct setting *se
     }
     leaves_free(&leaves);
     return array;
+}
+
+static enum profile_kind kind_of_work(enum work_kind kind)
+{
+    switch (kind) {
+    case WORK_GEMM:
+    case WORK_OVERLAPPED: return PROFILE_PRODUCTS;
+    case WORK_ATTENTION:
+    case WORK_ATTENTION_BACKWARD: return PROFILE_ATTENTION;
+    default: return PROFILE_OTHER;
+    }
+}
+
+void explain_kinds(const struct layout *layout, const struct setting *setting, double share[N_WORK_CLASSES][N_PROFILE_KINDS])
+{
+    struct leaves leaves = leaves_of(layout, setting);
+    double whole[N_WORK_CLASSES] = {0};
+    memset(share, 0, N_WORK_CLASSES * sizeof *share);
+    for (size_t i = 0; i < leaves.n; i++) {
+        const struct leaf *leaf = &leaves.items[i];
+        double seconds = leaf->times * cost_seconds(leaf->cost);
+        if (leaf->work->kind == WORK_COLLECTIVE)
+            continue;
+        share[leaf->work->class][kind_of_work(leaf->work->kind)] += seconds;
+        whole[leaf->work->class] += seconds;
+    }
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        for (int k = 0; k < N_PROFILE_KINDS && whole[c] > 0; k++)
+            share[c][k] /= whole[c];
+    leaves_free(&leaves);
 }
 
 void explain_breakdown_text(const struct cost_by_class *by, const struct invocation *call)

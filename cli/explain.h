@@ -10,11 +10,16 @@
 #include "cli/command.h"
 #include "model/cost/cost.h"
 #include "model/layout/layout.h"
+#include "traces/profile.h"
 
 /* The layout must be legal. Text is a table on call->out. */
 void explain_works_text(const struct layout *layout, const struct setting *setting, const struct invocation *call);
 /* An array of {pass class label times work seconds parts{launch_s compute_s memory_s latency_s bandwidth_s} flops}. */
 json_t *explain_works_json(const struct layout *layout, const struct setting *setting);
+
+/* What the kernels of each class of work are, as a profile tells kernels apart: shares of the class's time that sum to 1, those
+ * of the middle layer and both ends; 0 for a class without kernels. */
+void explain_kinds(const struct layout *layout, const struct setting *setting, double share[N_WORK_CLASSES][N_PROFILE_KINDS]);
 
 /* Seconds by class with their share and meaning, classes of no time left out. */
 void explain_breakdown_text(const struct cost_by_class *by, const struct invocation *call);

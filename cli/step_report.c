@@ -259,6 +259,8 @@ static void write_text(const struct step_report *report, const struct invocation
     if (call->verbosity > 0)
         write_stages(report, call);
     write_memory(report, call);
+    if (report->profile != NULL)
+        step_profile_write(report->profile, call);
     if (report->flow != NULL)
         step_flow_write(report->flow, call);
     if (report->program != NULL)
@@ -340,6 +342,8 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "assumptions", assumptions_json(report));
     if (report->program != NULL)
         json_object_set_new(result, "explain", step_explain_json(report->setup, report->program));
+    if (report->profile != NULL)
+        json_object_set_new(result, "profile", step_profile_json(report->profile));
     return result_write(call, result);
 }
 

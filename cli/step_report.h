@@ -6,14 +6,16 @@
 
 #include "cli/job_setup.h"
 #include "cli/step_flow.h"
+#include "cli/step_profile.h"
 #include "sim/step.h"
 
 struct step_report {
     const struct job_setup *setup;
     const struct step_result *result;
     const struct breakdown *stages;
-    const struct step_flow *flow;  /* NULL: the analytic network */
-    const struct program *program; /* explained when given */
+    const struct step_flow *flow;       /* NULL: the analytic network */
+    const struct program *program;      /* explained when given */
+    const struct step_profile *profile; /* NULL: none */
     enum detail detail;
     bool folded;
     double capacity_bytes; /* of one GPU */

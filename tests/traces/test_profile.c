@@ -1,0 +1,266 @@
+/* Profiles of real steps: names of kernels, groups of exchanges, accounting worked out by hand, and texts that are wrong. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/profile.h"
+
+#define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-12)
+
+static const struct layout tp2_pp4_dp8 = {.tp = 2, .cp = 1, .pp = 4, .vpp = 1, .dp = 8, .ep = 1};
+
+#define KERNEL(name, ts, dur) "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"ts\":" #ts ",\"dur\":" #dur "}"
+#define NCCL(name, ts, dur, args)                                                                                                \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"ts\":" #ts ",\"dur\":" #dur ",\"args\":{" args "}}"
+#define MARK(cat, n, ts, dur)                                                                                                    \
+    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"ProfilerStep#" #n "\",\"ts\":" #ts ",\"dur\":" #dur "}"
+
+static struct profile parsed(const char *text, const struct layout *layout)
+{
+    struct diags diags = {0};
+    struct profile profile;
+    enum status status = profile_parse(text, strlen(text), "p.json", layout, &profile, &diags);
+    ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "no reason");
+    diags_free(&diags);
+    return profile;
+}
+
+START_TEST(kernels_by_name)
+{
+    static const struct {
+        const char *name;
+        enum profile_kind kind;
+    } names[] = {
+        {"ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", PROFILE_PRODUCTS},
+        {"nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_TNN", PROFILE_PRODUCTS},
+        {"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x256_32x3_nn_align8>", PROFILE_PRODUCTS},
+        {"sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128", PROFILE_PRODUCTS},
+        {"Cijk_Alik_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT256x256x64", PROFILE_PRODUCTS},
+        {"void cublasLt::splitKreduce_kernel<32, 16, int, float>", PROFILE_PRODUCTS},
+        {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<128, 128, 64>>", PROFILE_ATTENTION},
+        {"void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<>>>", PROFILE_ATTENTION},
+        {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_31", PROFILE_ATTENTION},
+        {"fmha_cutlassB_bf16_aligned_128x64_k128_sm80", PROFILE_ATTENTION},
+        {"void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, float>", PROFILE_ATTENTION},
+        {"void (anonymous namespace)::cunn_SoftMaxForward<log_softmax>", PROFILE_OTHER},
+        {"triton_red_fused__log_softmax_nll_loss_forward_3", PROFILE_OTHER},
+        {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>", PROFILE_OTHER},
+        {"void transformer_engine::normalization::rmsnorm_fwd_tuned_kernel", PROFILE_OTHER},
+        {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", PROFILE_OPTIMIZER},
+        {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", PROFILE_EXCHANGE},
+        {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", PROFILE_EXCHANGE},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ck_assert_msg(profile_kernel_kind(names[i].name) == names[i].kind, "%s", names[i].name);
+}
+END_TEST
+
+/* One exchange with these arguments; its kind. */
+static enum profile_kind kind_of(const char *name, const char *args, const struct layout *layout)
+{
+    char text[512];
+    snprintf(text, sizeof text, "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"ts\":1,\"dur\":1,\"args\":{%s}}]", name,
+             args);
+    struct profile profile = parsed(text, layout);
+    enum profile_kind kind = profile.spans[0].kind;
+    profile_free(&profile);
+    return kind;
+}
+
+#define GROUP(text) "\"Process Group Description\":\"" text "\""
+
+START_TEST(groups_by_description)
+{
+    static const struct {
+        const char *args;
+        enum profile_kind kind;
+    } groups[] = {
+        {GROUP("TENSOR_MODEL_PARALLEL_GROUP"), PROFILE_TP},
+        {GROUP("PIPELINE_MODEL_PARALLEL_GROUP"), PROFILE_PP},
+        {GROUP("DATA_PARALLEL_GROUP_WITH_CP"), PROFILE_DP},
+        {GROUP("CONTEXT_PARALLEL_GROUP"), PROFILE_CP},
+        {GROUP("EXPERT_MODEL_PARALLEL_GROUP"), PROFILE_EP},
+        {GROUP("EXPERT_DATA_PARALLEL_GROUP"), PROFILE_DP},
+        {GROUP("mesh_dp_shard_cp"), PROFILE_DP},
+        {GROUP("mesh_tp"), PROFILE_TP},
+        {GROUP("mesh_ep"), PROFILE_EP},
+        {GROUP("deepspeed"), PROFILE_EXCHANGE}, /* has an ep in it */
+        {GROUP("default_pg"), PROFILE_EXCHANGE},
+        {"", PROFILE_EXCHANGE},
+        {"\"Group size\":2", PROFILE_TP},
+        {"\"Group size\":8", PROFILE_DP},
+        {"\"Group size\":64", PROFILE_EXCHANGE},
+        {GROUP("default_pg") ",\"Group size\":8", PROFILE_DP},
+    };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        ck_assert_msg(kind_of("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", groups[i].args, &tp2_pp4_dp8) == groups[i].kind, "%s",
+                      groups[i].args);
+}
+END_TEST
+
+START_TEST(groups_by_operation)
+{
+    struct layout experts = tp2_pp4_dp8, ring = tp2_pp4_dp8, alone = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 8, .ep = 1};
+    const char *messages = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
+    experts.ep = 4;
+    ring.pp = 1;
+    ring.cp = 4;
+    ck_assert_int_eq(kind_of(messages, "", &tp2_pp4_dp8), PROFILE_PP);
+    ck_assert_int_eq(kind_of(messages, "", &ring), PROFILE_CP);
+    ck_assert_int_eq(kind_of(messages, "\"Collective name\":\"all_to_allv\"", &experts), PROFILE_EP);
+    ck_assert_int_eq(kind_of(messages, "\"Collective name\":\"all_to_allv\"", &tp2_pp4_dp8), PROFILE_EXCHANGE);
+    ck_assert_int_eq(kind_of("ncclDevKernel_AllGather_RING_LL", "", &alone), PROFILE_DP); /* no other group exchanges anything */
+}
+END_TEST
+
+/* Microseconds of a step [0, 100): products 10-40, beside them an exchange of 30-60, attention 70-80 with a product 75-85 on
+ * another stream; a copy 90-95. Exposed: products 30 + 10, exchange 20, attention 5, copy 5; idle 10 + 10 + 5 + 5; hidden:
+ * exchange 10, attention 5. */
+START_TEST(account_by_hand)
+{
+    struct profile p = parsed(
+        "{\"traceEvents\":[" MARK("gpu_user_annotation", 1, 0, 100) "," KERNEL("a_gemm", 10, 30) "," NCCL(
+            "ncclDevKernel_AllReduce", 30, 30,
+            "\"Group size\":2") "," KERNEL("flash_fwd", 70,
+                                           10) "," KERNEL("a_gemm", 75,
+                                                          10) ","
+                                                              "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy "
+                                                              "DtoD\",\"ts\":90,\"dur\":5},"
+                                                              "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"ts\":0,"
+                                                              "\"dur\":99},"
+                                                              "{\"ph\":\"i\",\"cat\":\"kernel\",\"name\":\"no span\",\"ts\":3}],"
+                                                              "\"deviceProperties\":[{\"name\":\"NVIDIA H100 80GB "
+                                                              "HBM3\"}],\"distributedInfo\":{\"rank\":3,\"world_size\":64}}",
+        &tp2_pp4_dp8);
+    struct profile_account a = profile_account_of(&p);
+    ck_assert_str_eq(p.gpu, "NVIDIA H100 80GB HBM3");
+    ck_assert_int_eq(p.rank, 3);
+    ck_assert_int_eq(p.world, 64);
+    ck_assert(p.marked);
+    NEAR(a.step_s, 100e-6);
+    NEAR(a.exposed_s[PROFILE_PRODUCTS], 40e-6);
+    NEAR(a.exposed_s[PROFILE_TP], 20e-6);
+    NEAR(a.exposed_s[PROFILE_ATTENTION], 5e-6);
+    NEAR(a.exposed_s[PROFILE_COPIES], 5e-6);
+    NEAR(a.exposed_s[PROFILE_IDLE], 30e-6);
+    NEAR(a.hidden_s[PROFILE_TP], 10e-6);
+    NEAR(a.hidden_s[PROFILE_ATTENTION], 5e-6);
+    ck_assert_uint_eq(p.n_kernels, 4);
+    ck_assert_str_eq(p.kernels[0].name, "a_gemm"); /* 40 us of two launches before 30, 10, 5 */
+    ck_assert_int_eq(p.kernels[0].launches, 2);
+    NEAR(p.kernels[0].seconds, 40e-6);
+    profile_free(&p);
+}
+END_TEST
+
+/* Marks of the device before those of the host; a step ends where the next begins; one without work does not count. */
+START_TEST(steps_by_marks)
+{
+    struct profile p = parsed("[" MARK("user_annotation", 1, 0, 10) "," MARK("user_annotation", 2, 15, 10) "," MARK(
+                                  "user_annotation", 3, 40, 10) "," KERNEL("gemm", 5, 20) "]",
+                              &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_steps, 2);
+    NEAR(p.steps[0].end_s, 15e-6);
+    NEAR(p.steps[1].end_s, 40e-6);
+    struct profile_account a = profile_account_of(&p);
+    NEAR(a.step_s, 20e-6);
+    NEAR(a.exposed_s[PROFILE_PRODUCTS], 10e-6);
+    profile_free(&p);
+    p = parsed("[" MARK("user_annotation", 1, 0, 10) "," MARK("gpu_user_annotation", 1, 4, 30) "," KERNEL("gemm", 5, 20) "]",
+               &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_steps, 1);
+    NEAR(p.steps[0].start_s, 4e-6);
+    profile_free(&p);
+    p = parsed("[" KERNEL("gemm", 5, 20) "," KERNEL("gemm", 35, 10) "]", &tp2_pp4_dp8);
+    ck_assert(!p.marked);
+    ck_assert_uint_eq(p.n_steps, 1);
+    NEAR(p.steps[0].end_s - p.steps[0].start_s, 40e-6);
+    profile_free(&p);
+}
+END_TEST
+
+/* Thousands of kernels under hundreds of names, on streams that overlap: launches are counted, and seconds sum to the step. */
+START_TEST(sums_to_the_step)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    unsigned state = 7;
+    fputs("[", out);
+    for (int i = 0; i < 5000; i++) {
+        static const char *const names[] = {"gemm", "flash", "elementwise", "adam", "ncclDevKernel_ReduceScatter"};
+        state = state * 1103515245u + 12345u;
+        unsigned at = state >> 8;
+        fprintf(out, "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s_%u\",\"ts\":%u.%u,\"dur\":%u}", i ? "," : "",
+                names[at % 5], at % 700, at % 100000, at % 10, at % 97);
+    }
+    fputs("]", out);
+    fclose(out);
+    struct profile p = parsed(text, &tp2_pp4_dp8);
+    struct profile_account a = profile_account_of(&p);
+    double sum = 0;
+    int64_t launches = 0;
+    for (int k = 0; k < N_PROFILE_KINDS; k++)
+        sum += a.exposed_s[k];
+    for (size_t i = 0; i < p.n_kernels; i++) {
+        launches += p.kernels[i].launches;
+        ck_assert(i == 0 || p.kernels[i].seconds <= p.kernels[i - 1].seconds);
+        for (size_t j = 0; j < i; j++)
+            ck_assert(strcmp(p.kernels[i].name, p.kernels[j].name) != 0 || p.kernels[i].kind != p.kernels[j].kind);
+    }
+    ck_assert_int_eq(launches, 5000);
+    ck_assert_double_eq_tol(sum, a.step_s, 1e-9 * a.step_s);
+    profile_free(&p);
+    free(text);
+}
+END_TEST
+
+START_TEST(wrong_texts)
+{
+    static const struct {
+        const char *text;
+        int line, column;
+    } wrongs[] = {
+        {"", 1, 1},
+        {"{\"traceEvents\":[\n{\"ph\":\"X\",\n \"ts\":}]}", 3, 0},
+        {"[" KERNEL("gemm", 5, 20) ",\n" KERNEL("gemm", 5, 20), 2, 0}, /* cut off */
+        {"[{\"ph\":1} {\"ph\":2}]", 1, 11},
+        {"{\"a\" 1}", 1, 6},
+        {"{1: 2}", 1, 2},
+        {"[]", 0, 0}, /* nothing of a device */
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":1e300,\"dur\":1}]", 0, 0},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":1,\"dur\":-1}]", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        struct diags diags = {0};
+        struct profile profile;
+        ck_assert_int_eq(profile_parse(wrongs[i].text, strlen(wrongs[i].text), "p.json", &tp2_pp4_dp8, &profile, &diags),
+                         STATUS_BAD_INPUT);
+        ck_assert_uint_eq(diags.n_errors, 1);
+        ck_assert_str_eq(diags.items[0].file, "p.json");
+        ck_assert_int_eq(diags.items[0].line, wrongs[i].line);
+        if (wrongs[i].column)
+            ck_assert_int_eq(diags.items[0].column, wrongs[i].column);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("profile");
+    TCase *tests = tcase_create("profile");
+    tcase_add_test(tests, kernels_by_name);
+    tcase_add_test(tests, groups_by_description);
+    tcase_add_test(tests, groups_by_operation);
+    tcase_add_test(tests, account_by_hand);
+    tcase_add_test(tests, steps_by_marks);
+    tcase_add_test(tests, sums_to_the_step);
+    tcase_add_test(tests, wrong_texts);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
