@@ -22,7 +22,9 @@ int add_cuda(const struct cuda_launch *launch, const struct add_call *call);
 int dropout_forward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
 int dropout_backward_cuda(const struct cuda_launch *launch, const struct dropout_call *call);
 int column_sum_cuda(const struct cuda_launch *launch, const struct column_sum_call *call);
+int largest_cuda(const struct cuda_launch *launch, const struct largest_call *call);
 int quantise_cuda(const struct cuda_launch *launch, const struct quantise_call *call);
+int quantise_blocks_cuda(const struct cuda_launch *launch, const struct quantise_blocks_call *call);
 int embedding_forward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
 int embedding_backward_cuda(const struct cuda_launch *launch, const struct embedding_call *call);
 int logits_max_cuda(const struct cuda_launch *launch, const struct logits_call *call);
@@ -43,6 +45,8 @@ int combine_backward_cuda(const struct cuda_launch *launch, const struct combine
 int grouped_forward_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
 int grouped_backward_input_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
 int grouped_backward_weight_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
+/* Those whose operands are bytes: widened to bf16 in grouped_call.scratch, then as they are. */
+int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct grouped_call *call);
 int stretch_forward_cuda(const struct cuda_launch *launch, const struct stretch_call *call);
 int stretch_backward_cuda(const struct cuda_launch *launch, const struct stretch_call *call);
 int head_norm_forward_cuda(const struct cuda_launch *launch, const struct head_norm_call *call);
@@ -55,5 +59,16 @@ int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call);
  * over rows. */
 int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t stride, int64_t n,
                      float *sum);
+
+/* `to` (bf16) = the numbers of the bytes of an operand [rows, cols], exactly; of its first *count rows where that is not NULL. */
+int widen_cuda(const struct cuda_launch *launch, const void *data, const struct narrow_operand *as, int64_t rows, int64_t cols,
+               const int32_t *count, void *to);
+/* to [cols, rows] = from [rows, cols], bytes. */
+int transpose_bytes_cuda(const struct cuda_launch *launch, const uint8_t *from, int64_t rows, int64_t cols, uint8_t *to);
+
+/* Scales of blocks of [n, k] along k as tensor cores read them: tiles of 128 rows and 4 blocks, 512 bytes, rows of tiles one
+ * after the other; row r and block b of a tile stand at 16 (r % 32) + 4 (r / 32) + b; beyond the matrix 0 (cuBLAS documentation,
+ * 1D block scaling factors layout). `from` is [n][blocks], or with `down` [blocks][n]. */
+int tile_blocks_cuda(const struct cuda_launch *launch, const uint8_t *from, int64_t n, int64_t blocks, bool down, uint8_t *to);
 
 #endif

@@ -38,7 +38,8 @@ struct product_key {
     int64_t m, n, k;
     uint32_t workspace_kib;
     uint16_t alignment; /* of all pointers, up to 256 */
-    bool transpose_a, transpose_b, wide_output, add, bias, gelu, fp8;
+    bool transpose_a, transpose_b, wide_output, add, bias, gelu, blocks;
+    uint8_t a_format, b_format; /* enum narrow_format */
 };
 
 struct product {
@@ -133,8 +134,28 @@ struct product_call {
     struct product_key key;
     const void *a, *b, *bias;
     void *c;
-    const float *a_scale, *b_scale; /* fp8 */
+    const void *a_scale, *b_scale; /* of operands of 8 bits: a number each, or of blocks */
 };
+
+/* Scales for blocks of 32 of both operands: known to cuBLASLt from CUDA 12.8 on. */
+static cublasStatus_t blocks_describe(const struct cublaslt *lt, cublasLtMatmulDesc_t operation)
+{
+#if CUBLAS_VER_MAJOR > 12 || (CUBLAS_VER_MAJOR == 12 && CUBLAS_VER_MINOR >= 8)
+    const cublasLtMatmulMatrixScale_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+    cublasStatus_t error = lt->cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode, sizeof mode);
+    if (error == CUBLAS_STATUS_SUCCESS)
+        error = lt->cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &mode, sizeof mode);
+    return error;
+#else
+    (void)lt, (void)operation;
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+#endif
+}
+
+static cudaDataType_t type_of(uint8_t format)
+{
+    return format == NARROW_E4M3 ? CUDA_R_8F_E4M3 : format == NARROW_E5M2 ? CUDA_R_8F_E5M2 : CUDA_R_16BF;
+}
 
 static cublasStatus_t operation_describe(const struct cublaslt *lt, const struct product_key *key,
                                          cublasLtMatmulDesc_t *operation)
@@ -155,7 +176,7 @@ static cublasStatus_t operation_describe(const struct cublaslt *lt, const struct
     int n = key->bias ? 4 : 3;
     for (int i = 0; i < n && error == CUBLAS_STATUS_SUCCESS; i++)
         error = lt->cublasLtMatmulDescSetAttribute(*operation, settings[i].attribute, settings[i].value, settings[i].bytes);
-    return error;
+    return error == CUBLAS_STATUS_SUCCESS && key->blocks ? blocks_describe(lt, *operation) : error;
 }
 
 /* A row-major [rows, columns] is column-major columns x rows with `columns` between its columns. */
@@ -214,14 +235,14 @@ static cublasStatus_t product_describe(const struct gemm_library *library, const
                                        struct product *product)
 {
     const struct product_key *key = &call->key;
-    const cudaDataType_t in = key->fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF, out = key->wide_output ? CUDA_R_32F : CUDA_R_16BF;
+    const cudaDataType_t out = key->wide_output ? CUDA_R_32F : CUDA_R_16BF;
     cublasStatus_t error = operation_describe(&library->lt, key, &product->operation);
     if (error == CUBLAS_STATUS_SUCCESS)
-        error = layout_describe(&library->lt, in, key->transpose_b ? key->n : key->k, key->transpose_b ? key->k : key->n,
-                                &product->a);
+        error = layout_describe(&library->lt, type_of(key->b_format), key->transpose_b ? key->n : key->k,
+                                key->transpose_b ? key->k : key->n, &product->a);
     if (error == CUBLAS_STATUS_SUCCESS)
-        error = layout_describe(&library->lt, in, key->transpose_a ? key->k : key->m, key->transpose_a ? key->m : key->k,
-                                &product->b);
+        error = layout_describe(&library->lt, type_of(key->a_format), key->transpose_a ? key->k : key->m,
+                                key->transpose_a ? key->m : key->k, &product->b);
     if (error == CUBLAS_STATUS_SUCCESS)
         error = layout_describe(&library->lt, out, key->m, key->n, &product->c);
     if (error == CUBLAS_STATUS_SUCCESS)
@@ -337,15 +358,24 @@ enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, co
     return product_launch(launch, kernel_name(kernel), &product, diags);
 }
 
+static const void *scale_of(const struct narrow_operand *as)
+{
+    return as->format == NARROW_NONE ? NULL : as->scale ? (const void *)as->scale : as->blocks;
+}
+
 enum status gemm_fused_cuda(const struct cuda_launch *launch, const struct gemm_fused_call *call, struct diags *diags)
 {
     struct product_call product = product_new(call->m, call->n, call->k, call->x, call->w, call->y);
     product.key.transpose_b = true;
     product.key.bias = call->bias != NULL;
     product.key.gelu = call->gelu;
-    product.key.fp8 = call->fp8;
+    product.key.wide_output = call->wide;
+    product.key.add = call->accumulate;
+    product.key.a_format = (uint8_t)call->x_as.format;
+    product.key.b_format = (uint8_t)call->w_as.format;
+    product.key.blocks = call->x_as.format && !call->x_as.scale;
     product.bias = call->bias;
-    product.a_scale = call->fp8 ? call->x_scale : NULL;
-    product.b_scale = call->fp8 ? call->w_scale : NULL;
-    return product_launch(launch, call->fp8 ? "gemm fp8" : "gemm", &product, diags);
+    product.a_scale = scale_of(&call->x_as);
+    product.b_scale = scale_of(&call->w_as);
+    return product_launch(launch, call->x_as.format ? "gemm of 8 bits" : "gemm", &product, diags);
 }

@@ -23,15 +23,21 @@ size_t gemm_library_version(const struct gemm_library *library); /* 130000 and s
 enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call,
                         struct diags *diags) MUST_CHECK;
 
-/* y[m, n] = x[m, k] w[n, k]^T (+ bias[n]) (then GeLU), bf16 out. fp8: x and w hold e4m3 numbers and each is multiplied by the one
- * number its scale points to in device memory; sm_89 and later. */
+/* The same where operands are bytes: sums in fp32, bf16 out (weight gradients fp32). sm_89 and later; with scales of blocks
+ * sm_100 and later. Bytes of linear_call.scratch. */
+enum status linear_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call,
+                               struct diags *diags) MUST_CHECK;
+size_t linear_narrow_scratch(enum kernel kernel, const struct linear_call *call);
+
+/* y[m, n] = x[m, k] w[n, k]^T (+ bias[n]) (then GeLU), added to y when `accumulate`. Operands in bf16, or both in bytes, of which
+ * at most one is e5m2; their blocks' scales in the order of tile_blocks_cuda. */
 struct gemm_fused_call {
     int64_t m, n, k;
-    const void *x, *w; /* [m, k], [n, k]: bf16, or e4m3 when fp8 */
+    const void *x, *w; /* [m, k], [n, k] */
     const void *bias;  /* [n] bf16, or NULL */
-    void *y;           /* [m, n] bf16 */
-    bool gelu, fp8;
-    const float *x_scale, *w_scale; /* fp8: device memory */
+    void *y;           /* [m, n] bf16, or fp32 when `wide` */
+    bool gelu, wide, accumulate;
+    struct narrow_operand x_as, w_as;
 };
 enum status gemm_fused_cuda(const struct cuda_launch *launch, const struct gemm_fused_call *call, struct diags *diags) MUST_CHECK;
 

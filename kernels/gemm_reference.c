@@ -31,14 +31,41 @@ static void add_bias(float *y, const float *bias, int64_t t, int64_t out)
             y[row * out + i] += bias[i];
 }
 
+/* --- operands of 8 bits */
+
+size_t linear_reference_scratch(const struct kernel_call *call)
+{
+    const struct linear_call *l = &call->linear;
+    const struct grouped_call *g = &call->grouped;
+    int64_t x = l->t * l->in, w = l->out * l->in, dy = l->t * l->out;
+    switch (call->kernel) {
+    case KERNEL_LINEAR_FORWARD: return l->x_as.format ? (size_t)(x + w) * sizeof(float) : 0;
+    case KERNEL_LINEAR_BACKWARD_INPUT: return l->dy_as.format ? (size_t)(dy + w) * sizeof(float) : 0;
+    case KERNEL_LINEAR_BACKWARD_WEIGHT: return l->dy_as.format ? (size_t)(dy + x) * sizeof(float) : 0;
+    default: break;
+    }
+    x = g->most * g->in, w = g->groups * g->out * g->in, dy = g->most * g->out;
+    switch (call->kernel) {
+    case KERNEL_GROUPED_FORWARD: return g->x_as.format ? (size_t)(x + w) * sizeof(float) : 0;
+    case KERNEL_GROUPED_BACKWARD_INPUT: return g->dy_as.format ? (size_t)(dy + w) * sizeof(float) : 0;
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: return g->dy_as.format ? (size_t)(dy + x) * sizeof(float) : 0;
+    default: return 0;
+    }
+}
+
+/* --- linear layers */
+
 void linear_forward_reference(const struct linear_call *call)
 {
+    float *scratch = call->scratch;
+    const float *x = narrow_widened(call->x, &call->x_as, call->t, call->in, &scratch);
+    const float *w = narrow_widened(call->w, &call->w_as, call->out, call->in, &scratch);
     gemm_reference(&(struct gemm_call){.m = call->t,
                                        .n = call->out,
                                        .k = call->in,
                                        .transpose_b = true,
-                                       .a = call->x,
-                                       .b = call->w,
+                                       .a = x,
+                                       .b = w,
                                        .c = call->y,
                                        .beta = call->accumulate ? 1 : 0});
     if (call->bias)
@@ -47,25 +74,27 @@ void linear_forward_reference(const struct linear_call *call)
 
 void linear_backward_input_reference(const struct linear_call *call)
 {
-    gemm_reference(&(struct gemm_call){.m = call->t,
-                                       .n = call->in,
-                                       .k = call->out,
-                                       .a = call->dy,
-                                       .b = call->w,
-                                       .c = call->dx,
-                                       .beta = call->accumulate ? 1 : 0});
+    float *scratch = call->scratch;
+    const float *dy = narrow_widened(call->dy, &call->dy_as, call->t, call->out, &scratch);
+    const float *w = narrow_widened(call->w, &call->w_as, call->out, call->in, &scratch);
+    gemm_reference(&(struct gemm_call){
+        .m = call->t, .n = call->in, .k = call->out, .a = dy, .b = w, .c = call->dx, .beta = call->accumulate ? 1 : 0});
 }
 
 void linear_backward_weight_reference(const struct linear_call *call)
 {
-    gemm_reference(&(struct gemm_call){.m = call->out,
-                                       .n = call->in,
-                                       .k = call->t,
-                                       .transpose_a = true,
-                                       .a = call->dy,
-                                       .b = call->x,
-                                       .c = call->dw,
-                                       .beta = call->overwrite ? 0 : 1});
+    float *scratch = call->scratch;
+    const float *dy = narrow_widened(call->dy, &call->dy_as, call->t, call->out, &scratch);
+    const float *x = narrow_widened(call->x, &call->x_as, call->t, call->in, &scratch);
+    if (call->dw)
+        gemm_reference(&(struct gemm_call){.m = call->out,
+                                           .n = call->in,
+                                           .k = call->t,
+                                           .transpose_a = true,
+                                           .a = dy,
+                                           .b = x,
+                                           .c = call->dw,
+                                           .beta = call->overwrite ? 0 : 1});
     if (call->dbias)
         column_sum_reference(&(struct column_sum_call){.t = call->t, .h = call->out, .x = call->dy, .sum = call->dbias});
 }

@@ -293,7 +293,9 @@ int grouped_backward_input_cuda(const struct cuda_launch *launch, const struct g
 
 int grouped_backward_weight_cuda(const struct cuda_launch *launch, const struct grouped_call *call)
 {
-    cudaError_t error = launch_grouped<GROUPED_WEIGHT>(launch, call, call->groups * call->out, call->groups, call->in);
+    cudaError_t error = cudaSuccess;
+    if (call->dw)
+        error = launch_grouped<GROUPED_WEIGHT>(launch, call, call->groups * call->out, call->groups, call->in);
     if (error != cudaSuccess || !call->dbias || call->groups <= 0)
         return error;
     const bool vectors = call->out % VECTOR == 0 && aligned(call->dy);
@@ -301,4 +303,35 @@ int grouped_backward_weight_cuda(const struct cuda_launch *launch, const struct 
     const dim3 grid((unsigned)((call->out + wide - 1) / wide), (unsigned)call->groups);
     return launch_kernel(vectors ? grouped_bias_kernel<VECTOR> : grouped_bias_kernel<1>, grid, dim3(256), 0, launch->stream,
                          *call);
+}
+
+/* --- operands of 8 bits */
+
+/* `rows` of an operand, of which *count are there (NULL: all). */
+static int widen_side(const struct cuda_launch *launch, const void **data, const struct narrow_operand *as, int64_t rows,
+                      int64_t cols, const int32_t *count, bf16 **scratch)
+{
+    if (as->format == NARROW_NONE || !*data)
+        return cudaSuccess;
+    const int error = widen_cuda(launch, *data, as, rows, cols, count, *scratch);
+    *data = *scratch;
+    *scratch += (rows * cols + VECTOR - 1) / VECTOR * VECTOR;
+    return error;
+}
+
+int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct grouped_call *call)
+{
+    struct grouped_call wide = *call;
+    bf16 *scratch = (bf16 *)call->scratch;
+    const int32_t *rows = call->offsets + call->groups;
+    int error = widen_side(launch, &wide.x, &call->x_as, call->most, call->in, rows, &scratch);
+    if (error == cudaSuccess)
+        error = widen_side(launch, &wide.dy, &call->dy_as, call->most, call->out, rows, &scratch);
+    if (error == cudaSuccess)
+        error = widen_side(launch, &wide.w, &call->w_as, call->groups * call->out, call->in, NULL, &scratch);
+    if (error != cudaSuccess)
+        return error;
+    return kernel == KERNEL_GROUPED_FORWARD          ? grouped_forward_cuda(launch, &wide)
+           : kernel == KERNEL_GROUPED_BACKWARD_INPUT ? grouped_backward_input_cuda(launch, &wide)
+                                                     : grouped_backward_weight_cuda(launch, &wide);
 }

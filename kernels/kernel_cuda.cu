@@ -31,7 +31,9 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_DROPOUT_FORWARD: return dropout_forward_cuda(launch, &call->dropout);
     case KERNEL_DROPOUT_BACKWARD: return dropout_backward_cuda(launch, &call->dropout);
     case KERNEL_COLUMN_SUM: return column_sum_cuda(launch, &call->column_sum);
+    case KERNEL_LARGEST: return largest_cuda(launch, &call->largest);
     case KERNEL_QUANTISE: return quantise_cuda(launch, &call->quantise);
+    case KERNEL_QUANTISE_BLOCKS: return quantise_blocks_cuda(launch, &call->quantise_blocks);
     case KERNEL_EMBEDDING_FORWARD: return embedding_forward_cuda(launch, &call->embedding);
     case KERNEL_EMBEDDING_BACKWARD: return embedding_backward_cuda(launch, &call->embedding);
     case KERNEL_LOGITS_MAX: return logits_max_cuda(launch, &call->logits);
@@ -51,9 +53,9 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_EXPERT_ARRIVALS: return expert_arrivals_cuda(launch, &call->expert_arrivals);
     case KERNEL_COMBINE_FORWARD: return combine_forward_cuda(launch, &call->combine);
     case KERNEL_COMBINE_BACKWARD: return combine_backward_cuda(launch, &call->combine);
-    case KERNEL_GROUPED_FORWARD: return grouped_forward_cuda(launch, &call->grouped);
-    case KERNEL_GROUPED_BACKWARD_INPUT: return grouped_backward_input_cuda(launch, &call->grouped);
-    case KERNEL_GROUPED_BACKWARD_WEIGHT: return grouped_backward_weight_cuda(launch, &call->grouped);
+    case KERNEL_GROUPED_FORWARD:
+    case KERNEL_GROUPED_BACKWARD_INPUT:
+    case KERNEL_GROUPED_BACKWARD_WEIGHT: return grouped_narrow_cuda(launch, call->kernel, &call->grouped);
     case KERNEL_STRETCH_FORWARD: return stretch_forward_cuda(launch, &call->stretch);
     case KERNEL_STRETCH_BACKWARD: return stretch_backward_cuda(launch, &call->stretch);
     case KERNEL_HEAD_NORM_FORWARD: return head_norm_forward_cuda(launch, &call->head_norm);
@@ -70,7 +72,9 @@ enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct ke
     const struct place nowhere = {};
     if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
         call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
-        return linear_cuda(launch, call->kernel, &call->linear, diags);
+        return call->linear.x_as.format || call->linear.dy_as.format
+                   ? linear_narrow_cuda(launch, call->kernel, &call->linear, diags)
+                   : linear_cuda(launch, call->kernel, &call->linear, diags);
     const cudaError_t error = (cudaError_t)launch_operation(launch, call);
     if (error == cudaSuccess)
         return STATUS_OK;

@@ -29,7 +29,9 @@ void kernel_reference_run(const struct kernel_call *call)
     case KERNEL_DROPOUT_FORWARD: dropout_forward_reference(&call->dropout); break;
     case KERNEL_DROPOUT_BACKWARD: dropout_backward_reference(&call->dropout); break;
     case KERNEL_COLUMN_SUM: column_sum_reference(&call->column_sum); break;
+    case KERNEL_LARGEST: largest_reference(&call->largest); break;
     case KERNEL_QUANTISE: quantise_reference(&call->quantise); break;
+    case KERNEL_QUANTISE_BLOCKS: quantise_blocks_reference(&call->quantise_blocks); break;
     case KERNEL_EMBEDDING_FORWARD: embedding_forward_reference(&call->embedding); break;
     case KERNEL_EMBEDDING_BACKWARD: embedding_backward_reference(&call->embedding); break;
     case KERNEL_LOGITS_MAX: logits_max_reference(&call->logits); break;

@@ -20,9 +20,7 @@
 #ifndef MSIM_KERNELS_KERNELS_H
 #define MSIM_KERNELS_KERNELS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "kernels/narrow.h"
 
 enum kernel {
     KERNEL_NORM_FORWARD,
@@ -39,7 +37,9 @@ enum kernel {
     KERNEL_DROPOUT_FORWARD,
     KERNEL_DROPOUT_BACKWARD,
     KERNEL_COLUMN_SUM,
+    KERNEL_LARGEST,
     KERNEL_QUANTISE,
+    KERNEL_QUANTISE_BLOCKS,
     KERNEL_EMBEDDING_FORWARD,
     KERNEL_EMBEDDING_BACKWARD,
     KERNEL_LOGITS_MAX,
@@ -99,7 +99,9 @@ struct norm_backward_call {
 /* A linear layer. Weights are [out, in].
  *   forward          y[t, out] = x[t, in] w^T + bias[out], added to y when `accumulate`
  *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
- *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy */
+ *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy
+ * Operands of 8 bits: both of a product are; products are of what the bytes mean and are summed in fp32. Blocks of scales lie
+ * along what is summed over. `scratch` is then linear_scratch bytes of the device, and a bias's gradient is summed elsewhere. */
 struct linear_call {
     int64_t t, in, out;
     const void *x;    /* forward, backward weight */
@@ -111,6 +113,8 @@ struct linear_call {
     float *dw;        /* backward weight */
     float *dbias;     /* backward weight; NULL: none */
     bool accumulate, overwrite;
+    struct narrow_operand x_as, w_as, dy_as;
+    void *scratch;
 };
 
 /* Where in its sequence a row is. A rank of context parallelism holds two stretches of every sequence, one early and one late,
@@ -198,13 +202,35 @@ struct column_sum_call {
     float *sum;
 };
 
-/* x as 8-bit numbers with a common scale, for matrix products of fp8: *scale = largest |x| / 448 (1 when all are 0), y[i] = x[i]
- * times its inverse, rounded to nearest even e4m3 (4 bits of exponent, 3 of mantissa, largest 448, no infinity). */
+/* *largest = the largest |x|, 0 where there is none. `count` (device memory, NULL: all): only so many rows. */
+struct largest_call {
+    int64_t rows, cols;
+    const int32_t *count;
+    const void *x; /* [rows, cols] */
+    float *largest;
+};
+
+/* x in 8 bits with one scale for all: *scale = the power of two for *largest, y = x / *scale rounded. Rows behind `count` become
+ * 0. */
 struct quantise_call {
-    int64_t n;
-    const void *x; /* [n] */
-    uint8_t *y;    /* [n] */
-    float *scale;  /* one number in device memory: y[i] * *scale is about x[i] */
+    int64_t rows, cols;
+    enum narrow_format format;
+    const int32_t *count; /* as above */
+    const void *x;        /* [rows, cols] */
+    const float *largest; /* of x, or of a tensor that x is a part of */
+    uint8_t *y;           /* [rows, cols] */
+    float *scale;
+};
+
+/* x in 8 bits with a scale for each block of 32 numbers of a row, or of a column (`down`). Rows behind `count` are 0. */
+struct quantise_blocks_call {
+    int64_t rows, cols;
+    enum narrow_format format;
+    bool down;
+    const int32_t *count;
+    const void *x;   /* [rows, cols] */
+    uint8_t *y;      /* [rows, cols] */
+    uint8_t *blocks; /* narrow_blocks(rows, cols, down) */
 };
 
 /* Token (and position) lookup in the rows [first, first + count) of the vocabulary that this rank holds; other tokens give zero.
@@ -403,8 +429,10 @@ struct grouped_call {
     void *y;                /* [most, out] */
     const void *dy;
     void *dx;
-    float *dw, *dbias;
+    float *dw, *dbias; /* dw NULL: the biases' gradients alone */
     bool overwrite;
+    struct narrow_operand x_as, w_as, dy_as;
+    void *scratch; /* as linear_call */
 };
 
 /* Causal attention of a stretch of queries that may begin later than the keys, in any memory order: query i has the position
@@ -454,7 +482,9 @@ struct kernel_call {
         struct add_call add;
         struct dropout_call dropout;
         struct column_sum_call column_sum;
+        struct largest_call largest;
         struct quantise_call quantise;
+        struct quantise_blocks_call quantise_blocks;
         struct embedding_call embedding;
         struct logits_call logits;
         struct square_sum_call square_sum;
@@ -482,6 +512,13 @@ void kernel_reference_run(const struct kernel_call *call);
 
 /* Bytes of attention_call.workspace for the reference (0 so far). */
 size_t attention_reference_workspace(const struct attention_call *call, bool backward);
+
+/* Bytes of linear_call.scratch and grouped_call.scratch for the reference: operands of 8 bits are widened there. */
+size_t linear_reference_scratch(const struct kernel_call *call);
+
+/* One number of 8 bits: the nearest to x, and what a byte stands for. */
+uint8_t narrow_from_float(float x, enum narrow_format format);
+float narrow_to_float(uint8_t byte, enum narrow_format format);
 
 /* Threads of the BLAS library under the reference's matrix products, process-wide; ignored where it has no such switch. A program
  * that runs many ranks as threads wants 1. */

@@ -193,10 +193,23 @@ static struct linear_call linear_of(const struct grouped_call *call, int g)
                                 .overwrite = call->overwrite};
 }
 
+/* Operands of 8 bits are widened together. */
+static struct grouped_call widened(const struct grouped_call *call)
+{
+    struct grouped_call wide = *call;
+    int64_t rows = call->offsets[call->groups];
+    float *scratch = call->scratch;
+    wide.x = narrow_widened(call->x, &call->x_as, rows, call->in, &scratch);
+    wide.dy = narrow_widened(call->dy, &call->dy_as, rows, call->out, &scratch);
+    wide.w = narrow_widened(call->w, &call->w_as, call->groups * call->out, call->in, &scratch);
+    return wide;
+}
+
 static void each_group(const struct grouped_call *call, void (*linear)(const struct linear_call *call))
 {
+    struct grouped_call wide = widened(call);
     for (int g = 0; g < call->groups; g++) {
-        struct linear_call part = linear_of(call, g);
+        struct linear_call part = linear_of(&wide, g);
         if (part.t > 0)
             linear(&part);
         else if (part.dw && part.overwrite)

@@ -25,7 +25,9 @@ void add_reference(const struct add_call *call);
 void dropout_forward_reference(const struct dropout_call *call);
 void dropout_backward_reference(const struct dropout_call *call);
 void column_sum_reference(const struct column_sum_call *call);
+void largest_reference(const struct largest_call *call);
 void quantise_reference(const struct quantise_call *call);
+void quantise_blocks_reference(const struct quantise_blocks_call *call);
 void embedding_forward_reference(const struct embedding_call *call);
 void embedding_backward_reference(const struct embedding_call *call);
 void logits_max_reference(const struct logits_call *call);
@@ -53,5 +55,8 @@ void head_norm_backward_reference(const struct head_norm_call *call);
 void lamb_update_reference(const struct lamb_part_call *call);
 void lamb_apply_reference(const struct lamb_part_call *call);
 void sgd_reference(const struct sgd_call *call);
+
+/* An operand [rows, cols] in fp32: itself, or its bytes' numbers in *scratch, which then moves on. */
+const float *narrow_widened(const void *data, const struct narrow_operand *as, int64_t rows, int64_t cols, float **scratch);
 
 #endif

@@ -25,6 +25,18 @@ __device__ static inline bf16 bf16_from_float(float value)
     return result;
 }
 
+/* What a byte stands for (narrow.h). */
+__device__ static inline float narrow_value(uint32_t byte, narrow_format format)
+{
+    const uint32_t mantissa = format == NARROW_E5M2 ? 2 : 3, lowest = format == NARROW_E5M2 ? 112 : 120, size = byte & 0x7f;
+    const uint32_t exponent = size >> mantissa, sign = byte << 24 & 0x80000000u;
+    const float small = (float)size * (format == NARROW_E5M2 ? 0x1p-16f : 0x1p-9f);
+    if (format == NARROW_E5M2 ? size >= 0x7c : size == 0x7f)
+        return float_from_bits(sign | (size == 0x7c ? 0x7f800000u : 0x7fffffffu));
+    const float value = exponent ? float_from_bits((lowest << 23) + (size << (23 - mantissa))) : small;
+    return sign ? -value : value;
+}
+
 template <int V> __device__ static inline void load(float values[V], const bf16 *from)
 {
     if (V == 8) {

@@ -164,6 +164,25 @@ static inline uint32_t e4m3_pair(float low, float high)
     return e4m3_bits(low) | e4m3_bits(high) << 8;
 }
 
+/* The same of e5m2 (largest 57344): below 2^-14 multiples of 2^-16, above two bits of mantissa. */
+static inline uint32_t e5m2_bits(float x)
+{
+    const float size = fminf(fabsf(x), 57344.0f), moved = size * 65536.0f + 12582912.0f;
+    uint32_t bits, sign, whole;
+    memcpy(&sign, &x, sizeof sign);
+    memcpy(&bits, &size, sizeof bits);
+    memcpy(&whole, &moved, sizeof whole);
+    sign = sign >> 24 & 0x80;
+    if (x != x)
+        return sign | 0x7f;
+    return sign | (size < 0x1p-14f ? whole & 0xff : ((bits + 0xfffff + (bits >> 21 & 1)) >> 21) - (112 << 2));
+}
+
+static inline uint32_t e5m2_pair(float low, float high)
+{
+    return e5m2_bits(low) | e5m2_bits(high) << 8;
+}
+
 static inline uint32_t bf16_bits(float value)
 {
     uint32_t bits;

@@ -57,7 +57,9 @@ static void draw_operands(struct draw *d, enum kernel kernel)
     case KERNEL_DROPOUT_FORWARD:
     case KERNEL_DROPOUT_BACKWARD: draw_dropout(d, kernel); break;
     case KERNEL_COLUMN_SUM: draw_column_sum(d); break;
+    case KERNEL_LARGEST: draw_largest(d); break;
     case KERNEL_QUANTISE: draw_quantise(d); break;
+    case KERNEL_QUANTISE_BLOCKS: draw_quantise_blocks(d); break;
     case KERNEL_EMBEDDING_FORWARD:
     case KERNEL_EMBEDDING_BACKWARD: draw_embedding(d, kernel); break;
     case KERNEL_LOGITS_MAX:
@@ -188,7 +190,9 @@ double operand_error(const struct operand *expected, const void *got)
 double kernel_tolerance(enum kernel kernel)
 {
     switch (kernel) {
+    case KERNEL_LARGEST:
     case KERNEL_QUANTISE:
+    case KERNEL_QUANTISE_BLOCKS:
     case KERNEL_ZERO:
     case KERNEL_COPY:
     case KERNEL_EXPERT_SORT:

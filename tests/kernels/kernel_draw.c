@@ -102,6 +102,28 @@ void draw_clipping(struct draw *d, size_t square, float *most)
     *most = draw_coin(d) ? 1.5f : 3;
 }
 
+/* Scales around 1. */
+void draw_narrow(struct draw *d, const char *name, size_t slot, size_t as, int64_t rows, int64_t cols, struct narrow_operand how)
+{
+    uint8_t *bytes = operand_data(draw_operand(d, name, OPERAND_BYTE, ROLE_IN, slot, rows * cols));
+    int64_t blocks = narrow_blocks(rows, cols, how.down);
+    bool one = how.scale != NULL;
+    for (int64_t i = 0; i < rows * cols; i++)
+        bytes[i] = narrow_from_float((float)(random_uniform(d->random) * 2 - 1), how.format);
+    how.scale = NULL;
+    memcpy((char *)&d->c->call + as, &how, sizeof how);
+    if (one) {
+        float *scale =
+            operand_data(draw_operand(d, "scale", OPERAND_FLOAT, ROLE_IN, as + offsetof(struct narrow_operand, scale), 1));
+        *scale = draw_coin(d) ? 0.5f : 2;
+        return;
+    }
+    uint8_t *powers =
+        operand_data(draw_operand(d, "blocks", OPERAND_BYTE, ROLE_IN, as + offsetof(struct narrow_operand, blocks), blocks));
+    for (int64_t i = 0; i < blocks; i++)
+        powers[i] = (uint8_t)draw_between(d, 125, 129);
+}
+
 void draw_rounded(float *values, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

@@ -33,6 +33,9 @@ int32_t *draw_indices(struct draw *d, const char *name, size_t slot, int64_t cou
 int32_t *draw_places(struct draw *d, const char *name, size_t slot, int64_t count, int64_t below);
 /* Sometimes a norm of 2 that has to become shorter, or need not. */
 void draw_clipping(struct draw *d, size_t square, float *most);
+/* An operand [rows, cols] of bytes at `slot`, `as` says what they mean in the call: none of them infinite or no number, with one
+ * scale, or in blocks. */
+void draw_narrow(struct draw *d, const char *name, size_t slot, size_t as, int64_t rows, int64_t cols, struct narrow_operand how);
 /* As a device would have left them. */
 void draw_rounded(float *values, int64_t n);
 
@@ -52,7 +55,9 @@ void draw_activation(struct draw *d, enum kernel kernel);
 void draw_add(struct draw *d);
 void draw_dropout(struct draw *d, enum kernel kernel);
 void draw_column_sum(struct draw *d);
+void draw_largest(struct draw *d);
 void draw_quantise(struct draw *d);
+void draw_quantise_blocks(struct draw *d);
 void draw_embedding(struct draw *d, enum kernel kernel);
 void draw_logits(struct draw *d, enum kernel kernel);
 void draw_square_sum(struct draw *d);

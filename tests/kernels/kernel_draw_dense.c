@@ -195,17 +195,54 @@ void draw_column_sum(struct draw *d)
     FLOATS("sum", ROLE_IN_OUT, column_sum.sum, call->h);
 }
 
-/* Of all sizes, so that all exponents occur. */
+/* A matrix to be cast: of all sizes, so that all exponents occur; sometimes not all of its rows. */
+static float *draw_cast_input(struct draw *d, int64_t *rows, int64_t *cols, size_t count, size_t x)
+{
+    *rows = draw_between(d, 1, d->size);
+    *cols = draw_width(d);
+    draw_text(d, "rows %lld cols %lld", (long long)*rows, (long long)*cols);
+    float *values = draw_numbers(d, "x", OPERAND_ACTIVATION, ROLE_IN, x, *rows * *cols, -1, 1);
+    for (int64_t i = 0; i < *rows * *cols; i++)
+        values[i] = float_of_bf16(bf16_of_float(ldexpf(values[i], (int)draw_between(d, -40, 3))));
+    if (draw_coin(d))
+        draw_indices(d, "count", count, 1, *rows);
+    return values;
+}
+
+static enum narrow_format draw_format(struct draw *d)
+{
+    return draw_coin(d) ? NARROW_E4M3 : NARROW_E5M2;
+}
+
+void draw_largest(struct draw *d)
+{
+    struct largest_call *call = &d->c->call.largest;
+    *call = (struct largest_call){0};
+    draw_cast_input(d, &call->rows, &call->cols, SLOT(largest.count), SLOT(largest.x));
+    FLOATS("largest", ROLE_OUT, largest.largest, 1);
+}
+
 void draw_quantise(struct draw *d)
 {
     struct quantise_call *call = &d->c->call.quantise;
-    *call = (struct quantise_call){.n = draw_between(d, 1, d->size * d->size)};
-    draw_text(d, "n %lld", (long long)call->n);
-    float *x = IN("x", quantise.x, call->n);
-    for (int64_t i = 0; i < call->n; i++)
-        x[i] = float_of_bf16(bf16_of_float(ldexpf(x[i], (int)draw_between(d, -20, 3))));
-    draw_operand(d, "y", OPERAND_BYTE, ROLE_OUT, SLOT(quantise.y), call->n);
+    *call = (struct quantise_call){.format = draw_format(d)};
+    const float *x = draw_cast_input(d, &call->rows, &call->cols, SLOT(quantise.count), SLOT(quantise.x));
+    float *most = FLOATS("largest", ROLE_IN, quantise.largest, 1);
+    *most = 0;
+    for (int64_t i = 0; i < call->rows * call->cols; i++)
+        *most = fmaxf(*most, fabsf(x[i]));
+    draw_operand(d, "y", OPERAND_BYTE, ROLE_OUT, SLOT(quantise.y), call->rows * call->cols);
     FLOATS("scale", ROLE_OUT, quantise.scale, 1);
+}
+
+void draw_quantise_blocks(struct draw *d)
+{
+    struct quantise_blocks_call *call = &d->c->call.quantise_blocks;
+    *call = (struct quantise_blocks_call){.format = draw_format(d), .down = draw_coin(d)};
+    draw_cast_input(d, &call->rows, &call->cols, SLOT(quantise_blocks.count), SLOT(quantise_blocks.x));
+    draw_operand(d, "y", OPERAND_BYTE, ROLE_OUT, SLOT(quantise_blocks.y), call->rows * call->cols);
+    draw_operand(d, "blocks", OPERAND_BYTE, ROLE_OUT, SLOT(quantise_blocks.blocks),
+                 narrow_blocks(call->rows, call->cols, call->down));
 }
 
 void draw_embedding(struct draw *d, enum kernel kernel)

@@ -112,6 +112,31 @@ static int32_t *group_offsets(struct draw *d, size_t slot, int groups)
     return offsets;
 }
 
+/* In the device's precision or, one time in two, in bytes. */
+static void draw_grouped_operands(struct draw *d, enum kernel kernel, const struct grouped_call *call)
+{
+    static const float scaled;
+    bool weight = kernel == KERNEL_GROUPED_BACKWARD_WEIGHT, narrow = draw_coin(d);
+    struct narrow_operand how = {.format = NARROW_E4M3, .scale = draw_coin(d) ? &scaled : NULL, .down = weight}, down = how;
+    down.down = kernel != KERNEL_GROUPED_FORWARD;
+    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT && narrow)
+        draw_narrow(d, "w", SLOT(grouped.w), SLOT(grouped.w_as), call->groups * call->out, call->in, down);
+    else if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+        IN("w", grouped.w, call->groups * call->out * call->in);
+    if (kernel != KERNEL_GROUPED_BACKWARD_INPUT && narrow)
+        draw_narrow(d, "x", SLOT(grouped.x), SLOT(grouped.x_as), call->most, call->in, how);
+    else if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
+        IN("x", grouped.x, call->most * call->in);
+    how.format = NARROW_E5M2;
+    if (kernel != KERNEL_GROUPED_FORWARD && narrow)
+        draw_narrow(d, "dy", SLOT(grouped.dy), SLOT(grouped.dy_as), call->most, call->out, how);
+    else if (kernel != KERNEL_GROUPED_FORWARD)
+        IN("dy", grouped.dy, call->most * call->out);
+    struct kernel_call whole = {.kernel = kernel, .grouped = *call};
+    if (narrow)
+        draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(grouped.scratch), (int64_t)linear_reference_scratch(&whole));
+}
+
 void draw_grouped(struct draw *d, enum kernel kernel)
 {
     struct grouped_call *call = &d->c->call.grouped;
@@ -121,12 +146,7 @@ void draw_grouped(struct draw *d, enum kernel kernel)
     int64_t weights = call->groups * call->out * call->in;
     draw_text(d, "groups %d rows %lld in %lld out %lld%s", call->groups, (long long)call->most, (long long)call->in,
               (long long)call->out, biased ? " bias" : "");
-    if (kernel != KERNEL_GROUPED_FORWARD)
-        IN("dy", grouped.dy, call->most * call->out);
-    if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
-        IN("x", grouped.x, call->most * call->in);
-    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
-        IN("w", grouped.w, weights);
+    draw_grouped_operands(d, kernel, call);
     if (kernel == KERNEL_GROUPED_FORWARD && biased)
         IN("bias", grouped.bias, call->groups * call->out);
     if (kernel == KERNEL_GROUPED_FORWARD)

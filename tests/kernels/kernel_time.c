@@ -203,6 +203,36 @@ static void time_norms(struct bench *b, int64_t t, int64_t h)
     }
 }
 
+/* To 8 bits: the largest number, one scale, and scales of blocks of rows and of columns. */
+static void time_casts(struct bench *b, const char *sizes, int64_t t, int64_t h)
+{
+    const double n = (double)t * (double)h;
+    float *numbers = floats(b, 2);
+    struct kernel_call call = {.kernel = KERNEL_LARGEST,
+                               .largest = {.rows = t, .cols = h, .x = bf16s(b, t * h), .largest = numbers}};
+    time_kernel(b, sizes, &call, 2 * n, n);
+    call = (struct kernel_call){.kernel = KERNEL_QUANTISE,
+                                .quantise = {.rows = t,
+                                             .cols = h,
+                                             .format = NARROW_E4M3,
+                                             .x = bf16s(b, t * h),
+                                             .largest = numbers,
+                                             .y = take(b, (size_t)(t * h)),
+                                             .scale = numbers + 1}};
+    time_kernel(b, sizes, &call, 3 * n, n);
+    for (int down = 0; down < 2; down++) {
+        call = (struct kernel_call){.kernel = KERNEL_QUANTISE_BLOCKS,
+                                    .quantise_blocks = {.rows = t,
+                                                        .cols = h,
+                                                        .format = NARROW_E4M3,
+                                                        .down = down,
+                                                        .x = bf16s(b, t * h),
+                                                        .y = take(b, (size_t)(t * h)),
+                                                        .blocks = take(b, (size_t)narrow_blocks(t, h, down))}};
+        time_kernel(b, sizes, &call, 3 * n, 2 * n);
+    }
+}
+
 static void time_pointwise(struct bench *b, int64_t t, int64_t h)
 {
     char sizes[64];
@@ -228,9 +258,7 @@ static void time_pointwise(struct bench *b, int64_t t, int64_t h)
     time_kernel(b, sizes, &call, 2 * n, n);
     call = (struct kernel_call){.kernel = KERNEL_CAST, .cast = {t * h, floats(b, t * h), bf16s(b, t * h), false}};
     time_kernel(b, sizes, &call, 6 * n, 0);
-    call = (struct kernel_call){.kernel = KERNEL_QUANTISE,
-                                .quantise = {t * h, bf16s(b, t * h), take(b, (size_t)(t * h)), floats(b, 1)}};
-    time_kernel(b, sizes, &call, 5 * n, 2 * n);
+    time_casts(b, sizes, t, h);
     for (int gated = 0; gated < 2; gated++) {
         int64_t wide = t * h * (gated ? 2 : 1);
         snprintf(sizes, sizeof sizes, "t=%lld f=%lld %s", (long long)t, (long long)h, gated ? "swiglu" : "gelu");
@@ -372,14 +400,22 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
 }
 
 /* Random numbers as e4m3 with their scale. */
-static const void *quantised(struct bench *b, int64_t n, const float **scale)
+static const void *quantised(struct bench *b, int64_t n, struct narrow_operand *as)
 {
     struct diags diags = {0};
-    struct quantise_call q = {n, bf16s(b, n), take(b, (size_t)n), floats(b, 1)};
-    struct kernel_call call = {.kernel = KERNEL_QUANTISE, .quantise = q};
-    (void)!kernel_cuda_launch(&b->launch, &call, &diags);
+    float *numbers = floats(b, 2);
+    struct largest_call most = {.rows = 1, .cols = n, .x = bf16s(b, n), .largest = numbers};
+    struct quantise_call q = {.rows = 1,
+                              .cols = n,
+                              .format = NARROW_E4M3,
+                              .x = most.x,
+                              .largest = numbers,
+                              .y = take(b, (size_t)n),
+                              .scale = numbers + 1};
+    (void)!kernel_cuda_launch(&b->launch, &(struct kernel_call){.kernel = KERNEL_LARGEST, .largest = most}, &diags);
+    (void)!kernel_cuda_launch(&b->launch, &(struct kernel_call){.kernel = KERNEL_QUANTISE, .quantise = q}, &diags);
     diags_free(&diags);
-    *scale = q.scale;
+    *as = (struct narrow_operand){.format = NARROW_E4M3, .scale = q.scale};
     return q.y;
 }
 
@@ -403,9 +439,9 @@ static void time_linear(struct bench *b, int64_t t, int64_t in, int64_t out)
         time_kernel(b, sizes, &(struct kernel_call){.kernel = (enum kernel)kernel, .linear = l}, bytes, flops);
     struct gemm_fused_call g = {.m = t, .n = out, .k = in, .x = l.x, .w = l.w, .bias = l.bias, .y = l.y, .gelu = true};
     (void)time_call(b, "linear_gelu", sizes, launch_fused, &g, bytes, flops);
-    g = (struct gemm_fused_call){.m = t, .n = out, .k = in, .y = bf16s(b, t * out), .fp8 = true};
-    g.x = quantised(b, t * in, &g.x_scale);
-    g.w = quantised(b, out * in, &g.w_scale);
+    g = (struct gemm_fused_call){.m = t, .n = out, .k = in, .y = bf16s(b, t * out)};
+    g.x = quantised(b, t * in, &g.x_as);
+    g.w = quantised(b, out * in, &g.w_as);
     (void)time_call(b, "linear_fp8", sizes, launch_fused, &g, bytes / 2, flops);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/gemm_library.h"
 #include "tests/kernels/kernel_case.h"
 #include "tests/kernels/kernel_device.h"
+#include "tests/kernels/kernel_draw.h"
 
 /* What the dispatcher would call for matrix products: cuBLASLt is not emulated. */
 enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
@@ -76,6 +77,55 @@ START_TEST(emulated_groups)
 {
     for (uint64_t seed = 0; seed < 6; seed++)
         check_case((enum kernel)(KERNEL_GROUPED_FORWARD + _i), seed, 500);
+}
+END_TEST
+
+/* Linear layers of bytes: what is transposed and put in order for cuBLASLt is right. With one scale, and in blocks. */
+static void check_narrow(enum kernel kernel, bool in_blocks, uint64_t seed)
+{
+    static const float scaled;
+    struct random_stream random = random_stream_named(seed, 17, (uint64_t)kernel);
+    struct kernel_case c = {.call.kernel = kernel};
+    struct draw draw = {.c = &c, .random = &random, .size = 6}, *d = &draw;
+    struct linear_call *call = &c.call.linear;
+    struct kernel_run ran;
+    bool forward = kernel == KERNEL_LINEAR_FORWARD, weight = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
+    *call = (struct linear_call){.t = 32 * draw_between(d, 1, 6),
+                                 .in = 32 * draw_between(d, 1, 6),
+                                 .out = 32 * draw_between(d, 1, 6),
+                                 .accumulate = draw_coin(d)};
+    draw_text(d, "t %lld in %lld out %lld", (long long)call->t, (long long)call->in, (long long)call->out);
+    struct narrow_operand how = {.format = NARROW_E4M3, .scale = in_blocks ? NULL : &scaled, .down = weight}, turned = how;
+    turned.down = !forward;
+    if (!weight)
+        draw_narrow(d, "w", SLOT(linear.w), SLOT(linear.w_as), call->out, call->in, turned);
+    if (forward || weight)
+        draw_narrow(d, "x", SLOT(linear.x), SLOT(linear.x_as), call->t, call->in, how);
+    how.format = NARROW_E5M2;
+    if (!forward)
+        draw_narrow(d, "dy", SLOT(linear.dy), SLOT(linear.dy_as), call->t, call->out, how);
+    if (forward)
+        draw_numbers(d, "y", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.y), call->t * call->out, -1, 1);
+    else if (weight)
+        FLOATS("dw", ROLE_IN_OUT, linear.dw, call->in * call->out);
+    else
+        draw_numbers(d, "dx", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.dx), call->t * call->in, -1, 1);
+    if (forward && draw_coin(d))
+        IN("bias", linear.bias, call->out);
+    size_t scratch = linear_reference_scratch(&c.call), device = linear_narrow_scratch(kernel, call);
+    draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(linear.scratch), (int64_t)(scratch > device ? scratch : device));
+    run_once(&c, &ran);
+    kernel_case_reference(&c);
+    char why[200] = "";
+    ck_assert_msg(kernel_run_check(&ran, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
+    kernel_run_free(&ran);
+    kernel_case_free(&c);
+}
+
+START_TEST(linear_of_bytes)
+{
+    for (uint64_t seed = 0; seed < 6; seed++)
+        check_narrow((enum kernel)(KERNEL_LINEAR_FORWARD + _i / 2), _i % 2, seed);
 }
 END_TEST
 
@@ -152,6 +202,7 @@ int main(void)
     tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, emulated, 0, N_KERNELS);
     tcase_add_loop_test(tcase, emulated_rows, 0, N_ROW_KERNELS);
+    tcase_add_loop_test(tcase, linear_of_bytes, 0, 6);
     tcase_add_test(tcase, norm_of_very_wide_rows);
     tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "kernels/reference.h"
 #include "model/base/random.h"
 
 static void run(enum kernel kernel, struct kernel_call call)
@@ -75,25 +76,156 @@ START_TEST(activation_by_hand)
 }
 END_TEST
 
+/* --- numbers of 8 bits */
+
+/* What a byte of so many mantissa bits, with this bias, means by the definition. */
+static double meaning(int byte, int mantissa, int bias)
+{
+    int field = (byte & 0x7f) >> mantissa, fraction = byte & ((1 << mantissa) - 1);
+    double size = field ? (1 + (double)fraction / (1 << mantissa)) * pow(2, field - bias)
+                        : (double)fraction / (1 << mantissa) * pow(2, 1 - bias);
+    return byte & 0x80 ? -size : size;
+}
+
+/* All 256 bytes of both formats: their numbers, that these come back, and that what lies between two neighbours goes to the
+ * nearer one and from the middle to the even one. */
+START_TEST(every_byte)
+{
+    enum narrow_format format = _i ? NARROW_E5M2 : NARROW_E4M3;
+    int mantissa = _i ? 2 : 3, bias = _i ? 15 : 7, last = _i ? 0x7b : 0x7e;
+    for (int byte = 0; byte < 256; byte++) {
+        float value = narrow_to_float((uint8_t)byte, format);
+        int size = byte & 0x7f;
+        if (size > last) {
+            ck_assert_msg(_i && size == 0x7c ? isinf(value) : isnan(value), "0x%02x is %g", byte, (double)value);
+            continue;
+        }
+        ck_assert_msg((double)value == meaning(byte, mantissa, bias), "0x%02x is %g", byte, (double)value);
+        ck_assert_msg(narrow_from_float(value, format) == byte, "%g becomes 0x%02x", (double)value,
+                      narrow_from_float(value, format));
+        if (size == last)
+            continue;
+        float next = narrow_to_float((uint8_t)(byte + 1), format), middle = (value + next) / 2;
+        ck_assert_uint_eq(narrow_from_float(middle, format), byte % 2 ? byte + 1 : byte);
+        ck_assert_uint_eq(narrow_from_float(nextafterf(middle, value), format), byte);
+        ck_assert_uint_eq(narrow_from_float(nextafterf(middle, next), format), byte + 1);
+    }
+    float beyond[] = {nextafterf(_i ? 57344 : 448, INFINITY), 1e30f, INFINITY};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(narrow_from_float(beyond[i], format), last);
+        ck_assert_uint_eq(narrow_from_float(-beyond[i], format), last | 0x80);
+    }
+    ck_assert_uint_eq(narrow_from_float(NAN, format) & 0x7f, 0x7f);
+}
+END_TEST
+
 /* With a largest number of 448 the scale is 1. 17 and 19 are ties between multiples of 2: to the even mantissa; 2^-10 and 3 *
  * 2^-10 between multiples of 2^-9. */
 START_TEST(quantise_by_hand)
 {
-    float x[] = {448, 1, -0.5f, 0, 17, 19, 0x1p-9f, 0x1p-10f, 3 * 0x1p-10f, 0x1p-6f, 447, -240}, scale;
+    float x[] = {448, 1, -0.5f, 0, 17, 19, 0x1p-9f, 0x1p-10f, 3 * 0x1p-10f, 0x1p-6f, 447, -240}, scale, most = 0;
     static const uint8_t expected[] = {0x7e, 0x38, 0xb0, 0, 0x58, 0x5a, 1, 0, 2, 0x08, 0x7e, 0xf7};
     uint8_t y[12];
-    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 12, .x = x, .y = y, .scale = &scale}});
+    struct quantise_call call = {.rows = 3, .cols = 4, .format = NARROW_E4M3, .x = x, .largest = &most, .y = y, .scale = &scale};
+    struct largest_call largest = {.rows = 3, .cols = 4, .x = x, .largest = &most};
+    run(KERNEL_LARGEST, (struct kernel_call){.largest = largest});
+    ck_assert_float_eq(most, 448);
+    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = call});
     ck_assert_float_eq(scale, 1);
     for (int i = 0; i < 12; i++)
         ck_assert_msg(y[i] == expected[i], "%g becomes 0x%02x", (double)x[i], y[i]);
-    float small[] = {0.25f, -0.125f};
-    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 2, .x = small, .y = y, .scale = &scale}});
-    ck_assert_float_eq(scale, 0.25f / 448);
-    ck_assert(y[0] == 0x7e && y[1] == 0xf6);
-    float nothing[] = {0, 0};
-    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = {.n = 2, .x = nothing, .y = y, .scale = &scale}});
-    ck_assert(y[0] == 0 && y[1] == 0);
-    ck_assert_float_eq(scale, 1);
+    const int32_t one = 1; /* row */
+    largest.count = call.count = &one;
+    x[2] = -7;
+    x[0] = 3;
+    run(KERNEL_LARGEST, (struct kernel_call){.largest = largest});
+    ck_assert_float_eq(most, 7);
+    run(KERNEL_QUANTISE, (struct kernel_call){.quantise = call});
+    ck_assert_float_eq(scale, 0x1p-6f); /* 7 is 448 of them */
+    ck_assert(y[0] == 0x74 && y[2] == 0xfe && y[4] == 0 && y[11] == 0);
+}
+END_TEST
+
+/* A scale is the least power of two by which the largest number is not too large: at 1.75 times a power of two the next one. */
+START_TEST(scales_by_hand)
+{
+    static const struct {
+        float largest;
+        enum narrow_format format;
+        int exponent;
+    } cases[] = {{448, NARROW_E4M3, 0},     {449, NARROW_E4M3, 1},          {225, NARROW_E4M3, 0},         {224, NARROW_E4M3, -1},
+                 {0.25f, NARROW_E4M3, -10}, {57344, NARROW_E5M2, 0},        {57345, NARROW_E5M2, 1},       {1, NARROW_E5M2, -15},
+                 {0, NARROW_E4M3, -126},    {0x1p-140f, NARROW_E5M2, -126}, {0x1.fp127f, NARROW_E4M3, 120}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float x = cases[i].largest, scale;
+        uint8_t y;
+        struct quantise_call call = {
+            .rows = 1, .cols = 1, .format = cases[i].format, .x = &x, .largest = &x, .y = &y, .scale = &scale};
+        run(KERNEL_QUANTISE, (struct kernel_call){.quantise = call});
+        ck_assert_msg(scale == ldexpf(1, cases[i].exponent), "%g: scale %g", (double)x, (double)scale);
+    }
+}
+END_TEST
+
+/* Blocks of 32 along rows and along columns, the last one of 8; what is behind the count is 0. */
+START_TEST(blocks_by_hand)
+{
+    enum { ROWS = 40, COLS = 40, ACROSS = 2 };
+    static float x[ROWS * COLS];
+    static uint8_t y[ROWS * COLS], blocks[ROWS * ACROSS];
+    const int32_t count = 35;
+    for (int i = 0; i < ROWS * COLS; i++)
+        x[i] = 1;
+    x[3 * COLS + 33] = 448; /* of the blocks (3, 1) and (0, 33) */
+    struct quantise_blocks_call call = {
+        .rows = ROWS, .cols = COLS, .format = NARROW_E4M3, .count = &count, .x = x, .y = y, .blocks = blocks};
+    run(KERNEL_QUANTISE_BLOCKS, (struct kernel_call){.quantise_blocks = call});
+    for (int i = 0; i < ROWS * ACROSS; i++)
+        ck_assert_int_eq(blocks[i] - 127, i == 3 * ACROSS + 1 ? 0 : i / ACROSS < count ? -8 : -126);
+    ck_assert(y[0] == 0x78 && y[3 * COLS + 33] == 0x7e && y[3 * COLS + 32] == 0x38 && y[36 * COLS] == 0); /* 256, 448, 1 */
+    call.down = true;
+    run(KERNEL_QUANTISE_BLOCKS, (struct kernel_call){.quantise_blocks = call});
+    for (int i = 0; i < COLS * ACROSS; i++)
+        ck_assert_int_eq(blocks[i] - 127, i == 33 ? 0 : -8);
+    ck_assert(y[3 * COLS + 33] == 0x7e && y[4 * COLS + 33] == 0x38 && y[3 * COLS + 32] == 0x78 && y[33 * COLS + 33] == 0x78);
+}
+END_TEST
+
+/* Products of bytes are those of the numbers they stand for, all three of a linear layer, with one scale and in blocks. */
+START_TEST(products_of_bytes)
+{
+    enum { T = 40, IN = 36, OUT = 70 };
+    static float scratch[T * IN + T * OUT + IN * OUT], y[2][T * OUT], dx[2][T * IN], dw[2][OUT * IN];
+    static float values[3][OUT * T + OUT * IN], *at;
+    static uint8_t bytes[3][OUT * T + OUT * IN], blocks[3][OUT * T];
+    static const int64_t rows[] = {T, OUT, T}, cols[] = {IN, IN, OUT}; /* x, w, dy */
+    float scales[] = {0.5f, 4, 0.25f};
+    for (int kernel = KERNEL_LINEAR_FORWARD; kernel <= KERNEL_LINEAR_BACKWARD_WEIGHT; kernel++) {
+        struct narrow_operand as[3] = {{.format = NARROW_E4M3}, {.format = NARROW_E4M3}, {.format = NARROW_E5M2}};
+        for (int o = 0; o < 3; o++) {
+            as[o].down = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT || (kernel == KERNEL_LINEAR_BACKWARD_INPUT && o == 1);
+            as[o].scale = _i ? NULL : &scales[o];
+            as[o].blocks = blocks[o];
+            for (int64_t i = 0; i < rows[o] * cols[o]; i++)
+                bytes[o][i] = (uint8_t)(i * 37 % 101);
+            for (int64_t i = 0; i < OUT * T; i++)
+                blocks[o][i] = (uint8_t)(120 + i * 5 % 7);
+            at = values[o];
+            (void)narrow_widened(bytes[o], &as[o], rows[o], cols[o], &at);
+        }
+        struct linear_call wide = {.t = T, .in = IN, .out = OUT, .x = values[0], .w = values[1], .dy = values[2]};
+        struct linear_call narrow = {.t = T, .in = IN, .out = OUT, .x = bytes[0], .w = bytes[1], .dy = bytes[2]};
+        wide.y = y[0], wide.dx = dx[0], wide.dw = dw[0];
+        narrow.y = y[1], narrow.dx = dx[1], narrow.dw = dw[1];
+        narrow.x_as = as[0], narrow.w_as = as[1], narrow.dy_as = as[2], narrow.scratch = scratch;
+        run((enum kernel)kernel, (struct kernel_call){.linear = wide});
+        run((enum kernel)kernel, (struct kernel_call){.linear = narrow});
+        ck_assert_uint_le(linear_reference_scratch(&(struct kernel_call){.kernel = (enum kernel)kernel, .linear = narrow}),
+                          sizeof scratch);
+    }
+    ck_assert(memcmp(y[0], y[1], sizeof y[0]) == 0 && memcmp(dx[0], dx[1], sizeof dx[0]) == 0);
+    ck_assert(memcmp(dw[0], dw[1], sizeof dw[0]) == 0);
+    ck_assert_float_eq(values[0][1], narrow_to_float(37, NARROW_E4M3) * (_i ? 0x1p-2f : 0.5f));
 }
 END_TEST
 
@@ -353,7 +485,11 @@ int main(void)
     tcase_add_test(tcase, lamb_scales_by_length);
     tcase_add_test(tcase, sums_and_adds);
     tcase_add_test(tcase, dropout_by_place);
+    tcase_add_loop_test(tcase, every_byte, 0, 2);
     tcase_add_test(tcase, quantise_by_hand);
+    tcase_add_test(tcase, scales_by_hand);
+    tcase_add_test(tcase, blocks_by_hand);
+    tcase_add_loop_test(tcase, products_of_bytes, 0, 2);
     tcase_add_test(tcase, every_kernel_has_a_name);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
