@@ -161,15 +161,20 @@ static json_t *kernels_json(const struct profile *p)
     return kernels;
 }
 
+static json_t *kinds_json(const double seconds[N_PROFILE_KINDS])
+{
+    json_t *kinds = json_object();
+    for (int k = 0; k < N_PROFILE_KINDS; k++)
+        json_object_set_new(kinds, profile_kind_name((enum profile_kind)k), json_real(seconds[k]));
+    return kinds;
+}
+
 json_t *step_profile_json(const struct step_profile *with)
 {
     const struct profile *p = &with->profile;
-    json_t *kinds = json_array();
-    for (int k = 0; k < N_PROFILE_KINDS; k++)
-        json_array_append_new(kinds, json_pack("{s:s, s:f, s:f, s:f}", "name", profile_kind_name((enum profile_kind)k),
-                                               "predicted_s", with->predicted_s[k], "measured_s", with->measured.exposed_s[k],
-                                               "hidden_s", with->measured.hidden_s[k]));
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o}", "file", with->path, "gpu", p->gpu, "rank", p->rank,
-                     "stage", with->stage, "steps", (int)p->n_steps, "marked", p->marked, "predicted_s", with->step_s,
-                     "measured_s", with->measured.step_s, "kinds", kinds, "kernels", kernels_json(p));
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o}", "file", with->path, "gpu", p->gpu, "rank",
+                     p->rank, "stage", with->stage, "steps", (int)p->n_steps, "marked", p->marked, "predicted_s", with->step_s,
+                     "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s), "measured",
+                     kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
+                     kernels_json(p));
 }

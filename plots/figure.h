@@ -3,7 +3,8 @@
  *
  *   timeline   lanes of a pipeline's stages over the time of one step     msim step --trace-csv, or a result with its timeline;
  *              or two lanes a rank, predicted over measured               msim validate --timeline
- *   breakdown  where the time of a step or run goes; one bar a file       step, plan and run results
+ *   breakdown  where the time of a step or run goes; one bar a file,      step, plan and run results
+ *              two of a step with a profile beside it
  *   run        MFU and goodput over a run, and what its time was spent on run results
  *   scatter    predicted against measured, with a band of 10 %            compare results
  *   errors     mean error of each table, with median, 90th percentile     compare results

@@ -39,13 +39,24 @@ static void layout_name(const json_t *layout, char *name, size_t size)
     }
 }
 
-/* Bars of a result: its own breakdown, or those of the first plans of a plan result. */
+/* A step with a profile of the real one beside it: both, by what a profile tells apart. */
+static bool add_profile(struct bars *bars, const json_t *result)
+{
+    const json_t *profile = json_object_get(result, "profile");
+    size_t before = bars->n;
+    add_bar(bars, "predicted", json_object_get(profile, "predicted"));
+    add_bar(bars, "measured", json_object_get(profile, "measured"));
+    return bars->n > before;
+}
+
+/* Bars of a result: its own breakdown (two with a profile), or those of the first plans of a plan result. */
 static enum status add_bars(struct bars *bars, const struct figure_input *input, struct diags *diags)
 {
     char name[96];
     size_t before = bars->n, i;
     json_t *plan;
-    add_bar(bars, figure_short_name(input->name, name, sizeof name), json_object_get(input->result, "breakdown"));
+    if (!add_profile(bars, input->result))
+        add_bar(bars, figure_short_name(input->name, name, sizeof name), json_object_get(input->result, "breakdown"));
     json_array_foreach(json_object_get(input->result, "plans"), i, plan)
     {
         layout_name(json_object_get(plan, "layout"), name, sizeof name);

@@ -14,7 +14,8 @@ static const struct {
     {"pp_comm", COLOUR_ORANGE},   {"dp_comm", 0xF2B48A},         {"bubble", 0xC4C4C4},          {"training", COLOUR_BLUE},
     {"useful", COLOUR_BLUE},      {"degraded", COLOUR_SKY},      {"checkpoint", COLOUR_ORANGE}, {"lost", COLOUR_VERMILION},
     {"detection", COLOUR_PURPLE}, {"waiting", COLOUR_GREY},      {"idle", COLOUR_GREY},         {"restart", COLOUR_GREEN},
-    {"diagnosis", COLOUR_YELLOW}, {"human", 0x5D4E9E},
+    {"diagnosis", COLOUR_YELLOW}, {"human", 0x5D4E9E},           {"products", COLOUR_BLUE},     {"other", 0xA6D8F3},
+    {"copies", 0x004D7A},         {"exchange", 0xC2B100},
 };
 
 uint32_t palette_of(const char *name)

@@ -28,11 +28,11 @@
     X(OTHER, "other", "other kernels")                                                                                           \
     X(OPTIMIZER, "optimizer", "optimizer")                                                                                       \
     X(COPIES, "copies", "copies and fills")                                                                                      \
-    X(TP, "tp", "tensor-parallel exchanges")                                                                                     \
-    X(CP, "cp", "context-parallel exchanges")                                                                                    \
-    X(EP, "ep", "expert-parallel exchanges")                                                                                     \
-    X(PP, "pp", "pipeline: messages, bubble")                                                                                    \
-    X(DP, "dp", "data-parallel exchanges")                                                                                       \
+    X(TP, "tp_comm", "tensor-parallel exchanges")                                                                                \
+    X(CP, "cp_comm", "context-parallel exchanges")                                                                               \
+    X(EP, "ep_comm", "expert-parallel exchanges")                                                                                \
+    X(PP, "pp_comm", "pipeline: messages, bubble")                                                                               \
+    X(DP, "dp_comm", "data-parallel exchanges")                                                                                  \
     X(EXCHANGE, "exchange", "exchanges of unknown groups")                                                                       \
     X(IDLE, "idle", "idle: waiting for the host")
 

@@ -174,6 +174,18 @@ START_TEST(plans)
 }
 END_TEST
 
+/* A step beside a profile of the real one: two bars instead of its own. */
+START_TEST(profiles)
+{
+    static const char *const parts[] = {"n_columns = 2\n", "$names << EOD\n0\tpredicted\t4\n1\tmeasured\t5\nEOD\n",
+                                        "0\t0\t29362\t0\t3\t75\tproducts\n0\t1\t10132122\t3\t1\t25\tidle\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_BREAKDOWN}, "step.json",
+                  "{\"breakdown\": {\"gemm\": 4.0}, \"profile\": {\"predicted\": {\"products\": 3.0, \"idle\": 1.0}, "
+                  "\"measured\": {\"products\": 3.5, \"idle\": 1.5}}}",
+                  parts);
+}
+END_TEST
+
 /* Days and percent; uses besides training pile up; the last step is repeated where it ends. */
 START_TEST(run)
 {
@@ -378,6 +390,7 @@ int main(void)
     tcase_add_test(data, timelines_of_two_sources);
     tcase_add_test(data, breakdown);
     tcase_add_test(data, breakdowns);
+    tcase_add_test(data, profiles);
     tcase_add_test(data, plans);
     tcase_add_test(data, run);
     tcase_add_test(data, scatter);
