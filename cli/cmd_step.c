@@ -71,11 +71,20 @@ static const struct option_row options[] = {
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
     {.name = "profile",
-     .argument = "TRACE.json",
+     .argument = "TRACE",
      .type = OPTION_TEXT,
      .group = "Files",
-     .help = "a trace of a rank of the real job that torch.profiler exported (.json, .json.gz): where its time went, beside the "
-             "prediction"},
+     .help =
+         "where the time of a rank of the real job went, beside the prediction: a trace that torch.profiler exported (.json), "
+         "or a table of launches by Nsight Systems or rocprofv3 (.csv); or .gz"},
+    {.name = "profile-steps",
+     .argument = "N",
+     .type = OPTION_COUNT,
+     .low = 1,
+     .high = 1000000,
+     .initial = "1",
+     .group = "Files",
+     .help = "steps in a trace that has no ProfilerStep marks"},
     {.name = "trace-ranks",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -217,6 +226,8 @@ static enum status check_modes(struct invocation *call, bool flows)
         diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
     if (option_given(call, "profile") && call->format == FORMAT_CSV)
         diag_note(&call->diags, NOWHERE, "--profile changes nothing with --format csv");
+    if (option_given(call, "profile-steps") && !option_given(call, "profile"))
+        diag_note(&call->diags, NOWHERE, "--profile-steps changes nothing without --profile");
     if (flows)
         return STATUS_OK;
     fabric_options_note_idle(call, "network");
@@ -280,8 +291,9 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
         "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
         "them and gives the same time.\n\n"
-        "With --profile a trace of one rank of the real job (torch.profiler's export_chrome_trace; Megatron, FSDP, DeepSpeed) is "
-        "read, its kernels are told apart by their names and its exchanges by their groups, and every instant of its steps is "
+        "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, 'nsys stats -r "
+        "cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by their names and its exchanges by "
+        "their groups, and every instant of its steps is "
         "given to one of them: what the device did stands beside what was predicted for that rank's stage.\n\n"
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken.",
     .operands = "[EXPERIMENT.yaml]",

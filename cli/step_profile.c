@@ -10,7 +10,7 @@ enum { KERNELS_SHOWN = 12 };
 
 /* --- reading ------------------------------------------------------------------------------------------------------- */
 
-static void check_machine(const struct step_profile *with, const struct job_setup *setup, struct diags *diags)
+static void check_machine(const struct step_profile *with, const struct job_setup *setup, bool told, struct diags *diags)
 {
     const struct profile *p = &with->profile;
     struct place at = {.file = with->path};
@@ -23,7 +23,10 @@ static void check_machine(const struct step_profile *with, const struct job_setu
     if (p->world > 0 && p->world != setup->experiment.gpus)
         diag_warning(diags, at, "the trace is of a job of %d ranks, the prediction of %d", p->world, setup->experiment.gpus);
     if (!p->marked)
-        diag_note(diags, at, "no ProfilerStep marks: the whole trace is taken for one step (call profiler.step() to have them)");
+        diag_note(diags, at, "no ProfilerStep marks: the whole trace is taken for %d step%s%s", p->steps_each,
+                  p->steps_each == 1 ? "" : "s", told ? "" : "; --profile-steps says how many there are");
+    else if (told)
+        diag_note(diags, at, "--profile-steps changes nothing: ProfilerStep marks tell the steps apart");
 }
 
 enum status step_profile_load(struct invocation *call, const struct job_setup *setup, struct step_profile *with, bool *given)
@@ -38,7 +41,10 @@ enum status step_profile_load(struct invocation *call, const struct job_setup *s
         *given = false;
         return status;
     }
-    check_machine(with, setup, &call->diags);
+    bool told = option_given(call, "profile-steps");
+    if (!with->profile.marked)
+        with->profile.steps_each = (int)option_count(call, "profile-steps");
+    check_machine(with, setup, told, &call->diags);
     with->measured = profile_account_of(&with->profile);
     if (with->profile.rank >= 0 && with->profile.rank < setup->experiment.gpus && with->profile.world == setup->experiment.gpus)
         with->stage = layout_coordinates(&setup->layout, with->profile.rank).pp;
@@ -114,7 +120,7 @@ static void write_kinds(const struct step_profile *with, const struct invocation
 static void write_kernels(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
-    double steps = (double)p->n_steps;
+    size_t steps = p->n_steps * (size_t)p->steps_each;
     struct table table = {0};
     table_column(&table, "longest kernels", NULL, ALIGN_LEFT);
     table_column(&table, "taken for", NULL, ALIGN_LEFT);
@@ -131,18 +137,19 @@ static void write_kernels(const struct step_profile *with, const struct invocati
     }
     table_write_text(&table, call);
     table_free(&table);
-    if (p->n_steps > 1)
-        fprintf(call->out, "(launches and times of the whole trace, %.0f steps)\n", steps);
+    if (steps > 1)
+        fprintf(call->out, "(launches and times of the whole trace, %zu steps)\n", steps);
 }
 
 void step_profile_write(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
+    size_t steps = p->n_steps * (size_t)p->steps_each;
     fprintf(call->out, "beside %s: ", with->path);
     if (with->stage >= 0)
         fprintf(call->out, "rank %d of %d, stage %d, ", p->rank, p->world, with->stage);
-    fprintf(call->out, "%s%smean of %zu step%s; predicted for %s\n", p->gpu, *p->gpu ? ", " : "", p->n_steps,
-            p->n_steps == 1 ? "" : "s", with->stage >= 0 ? "that stage" : "the mean of all ranks");
+    fprintf(call->out, "%s%smean of %zu step%s; predicted for %s\n", p->gpu, *p->gpu ? ", " : "", steps, steps == 1 ? "" : "s",
+            with->stage >= 0 ? "that stage" : "the mean of all ranks");
     write_kinds(with, call);
     fputs("(exchanges: the part beside which nothing is computed; measured ones include waiting for the last rank)\n\n",
           call->out);
@@ -173,8 +180,8 @@ json_t *step_profile_json(const struct step_profile *with)
 {
     const struct profile *p = &with->profile;
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o}", "file", with->path, "gpu", p->gpu, "rank",
-                     p->rank, "stage", with->stage, "steps", (int)p->n_steps, "marked", p->marked, "predicted_s", with->step_s,
-                     "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s), "measured",
+                     p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked, "predicted_s",
+                     with->step_s, "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s), "measured",
                      kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
                      kernels_json(p));
 }

@@ -1,8 +1,10 @@
 /*
  * profile.h - what a profiler saw of real steps: where a device's time went.
  *
- * Reads the Chrome-trace JSON that torch.profiler (Kineto) exports for a rank: {"traceEvents": [...], ...} or the bare array,
- * also compressed (".gz"). Of its complete events (ph "X"; ts and dur in microseconds) these count:
+ * Read are tables of launches (CSV) of one device, as Nsight Systems (nsys stats -r cuda_gpu_trace --format csv) and rocprofv3
+ * (--kernel-trace) write them, and the Chrome-trace JSON that torch.profiler (Kineto) exports for a rank: {"traceEvents": [...],
+ * ...} or the bare array; also compressed (".gz"). Of the latter's complete events (ph "X"; ts and dur in microseconds) these
+ * count:
  *
  *   cat kernel, gpu_memcpy, gpu_memset   what the device does; kernels are told apart by their names (profile_kernel_kind)
  *   ProfilerStep#N (any cat)             where steps begin; those on the device's clock (gpu_user_annotation) win
@@ -75,7 +77,8 @@ struct profile {
     size_t n_kernels;
     struct profile_step *steps; /* in order; of the whole trace where nothing marks them */
     size_t n_steps;
-    bool marked; /* steps are ProfilerStep marks */
+    int steps_each; /* of the job in each of `steps`: 1 where they are marked */
+    bool marked;    /* steps are ProfilerStep marks */
 };
 
 /* What cannot be read is an error with its line and column; so is a trace without any work of a device. *profile is written on

@@ -68,7 +68,7 @@ struct profile_account profile_account_of(const struct profile *profile)
     for (size_t i = 0; i < profile->n_steps; i++)
         account_step(profile, profile->steps[i], edges, &account);
     free(edges);
-    double n = (double)profile->n_steps;
+    double n = (double)profile->n_steps * profile->steps_each;
     account.step_s /= n;
     for (int kind = 0; kind < N_PROFILE_KINDS; kind++) {
         account.exposed_s[kind] /= n;

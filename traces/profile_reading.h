@@ -1,4 +1,6 @@
-/* profile_reading.h - between the files of the profile's reader. */
+/*
+ * profile_reading.h - between the files of the profile's reader: what collects the work of a device, and the formats.
+ */
 #ifndef MSIM_TRACES_PROFILE_READING_H
 #define MSIM_TRACES_PROFILE_READING_H
 
@@ -10,5 +12,33 @@ struct exchange_words {
     int ranks;
 };
 enum profile_kind profile_exchange_kind(const struct exchange_words *words, const struct layout *layout);
+
+/* A profile in the making. */
+struct profile_builder {
+    const struct layout *layout;
+    struct profile profile;
+    size_t spans_capacity, kernels_capacity, steps_capacity, marks_capacity;
+    struct profile_step *marks; /* on the host's clock; profile.steps are those on the device's */
+    size_t n_marks;
+    struct kernel_index {
+        uint64_t hash;
+        size_t kernel; /* one more than its number; 0: free */
+    } * index;         /* of names, by open addressing */
+    size_t index_size;
+};
+
+/* Can something have begun then and lasted so long? Within some 3,000 years of the epoch, for eleven days at most. */
+bool profile_is_time(double start_s, double length_s);
+void profile_add_span(struct profile_builder *b, enum profile_kind kind, const char *name, struct profile_step time);
+void profile_add_mark(struct profile_builder *b, bool on_device, struct profile_step time);
+/* Settles steps and orders kernels; *profile is the caller's then. STATUS_BAD_INPUT when no device did anything. */
+MUST_CHECK enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags);
+void profile_give_up(struct profile_builder *b);
+
+/* The formats; the builder is the caller's to finish or give up. */
+MUST_CHECK enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b,
+                                          struct diags *diags);
+MUST_CHECK enum status profile_from_table(const char *text, size_t n, const char *path, struct profile_builder *b,
+                                          struct diags *diags);
 
 #endif

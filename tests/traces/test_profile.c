@@ -215,6 +215,43 @@ START_TEST(sums_to_the_step)
 }
 END_TEST
 
+/* What nsys stats and rocprofv3 write, columns that are not needed left out in part. */
+START_TEST(tables_of_launches)
+{
+    struct profile p =
+        parsed("Start (ns),Duration (ns),CorrId,Bytes (MB),Device,Ctx,Strm,Name\n"
+               "1000,3000,7,,NVIDIA H100 80GB HBM3 (0),1,7,nvjet_hsh_128x256_64x4_tn\n"
+               "2000,4000,8,,NVIDIA H100 80GB HBM3 (0),1,20,\"ncclDevKernel_SendRecv(ncclDevKernelArgs<4096ul>, x)\"\n"
+               "9000,1000,9,2.0,NVIDIA H100 80GB HBM3 (0),1,7,[CUDA memcpy Device-to-Device]\n"
+               "100,9000,9,2.0,NVIDIA H100 80GB HBM3 (1),1,7,another_gemm\n",
+               &tp2_pp4_dp8);
+    struct profile_account a = profile_account_of(&p);
+    ck_assert_str_eq(p.gpu, "NVIDIA H100 80GB HBM3");
+    ck_assert(!p.marked);
+    ck_assert_uint_eq(p.n_spans, 3);
+    NEAR(a.step_s, 9e-6);
+    NEAR(a.exposed_s[PROFILE_PRODUCTS], 3e-6);
+    NEAR(a.exposed_s[PROFILE_PP], 2e-6);
+    NEAR(a.hidden_s[PROFILE_PP], 2e-6);
+    NEAR(a.exposed_s[PROFILE_COPIES], 1e-6);
+    NEAR(a.exposed_s[PROFILE_IDLE], 3e-6);
+    p.steps_each = 2;
+    a = profile_account_of(&p);
+    NEAR(a.step_s, 4.5e-6);
+    NEAR(a.exposed_s[PROFILE_IDLE], 1.5e-6);
+    profile_free(&p);
+    p = parsed("Kind,Agent_Id,Kernel_Name,Start_Timestamp,End_Timestamp\n"
+               "KERNEL_DISPATCH,4,Cijk_Alik_Bljk,5000,7000\nKERNEL_DISPATCH,4,attn_fwd,8000,9000\n",
+               &tp2_pp4_dp8);
+    a = profile_account_of(&p);
+    ck_assert_str_eq(p.gpu, "");
+    NEAR(a.step_s, 4e-6);
+    NEAR(a.exposed_s[PROFILE_PRODUCTS], 2e-6);
+    NEAR(a.exposed_s[PROFILE_ATTENTION], 1e-6);
+    profile_free(&p);
+}
+END_TEST
+
 START_TEST(wrong_texts)
 {
     static const struct {
@@ -227,6 +264,9 @@ START_TEST(wrong_texts)
         {"[{\"ph\":1} {\"ph\":2}]", 1, 11},
         {"{\"a\" 1}", 1, 6},
         {"{1: 2}", 1, 2},
+        {"a,b\n1,2\n", 1, 1}, /* no table of launches */
+        {"Name,Start (ns),Duration (ns)\ngemm,1,x\n", 2, 8},
+        {"Name,Start (ns),Duration (ns)\ngemm,5,1\ngemm,5,-1\n", 3, 6},
         {"[]", 0, 0}, /* nothing of a device */
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":1e300,\"dur\":1}]", 0, 0},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":1,\"dur\":-1}]", 0, 0},
@@ -256,6 +296,7 @@ int main(void)
     tcase_add_test(tests, account_by_hand);
     tcase_add_test(tests, steps_by_marks);
     tcase_add_test(tests, sums_to_the_step);
+    tcase_add_test(tests, tables_of_launches);
     tcase_add_test(tests, wrong_texts);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -1,0 +1,160 @@
+/* What collects the work of a device: spans, launches by name, steps. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "traces/profile_reading.h"
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
+static void index_put(struct profile_builder *b, uint64_t hash, size_t kernel)
+{
+    size_t at = hash & (b->index_size - 1);
+    while (b->index[at].kernel)
+        at = (at + 1) & (b->index_size - 1);
+    b->index[at] = (struct kernel_index){hash, kernel + 1};
+}
+
+static void index_grow(struct profile_builder *b)
+{
+    struct kernel_index *old = b->index;
+    size_t old_size = b->index_size;
+    b->index_size = old_size ? 2 * old_size : 1024;
+    b->index = memory_new(b->index_size, sizeof *b->index);
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].kernel)
+            index_put(b, old[i].hash, old[i].kernel - 1);
+    free(old);
+}
+
+static struct profile_kernel *kernel_named(struct profile_builder *b, const char *name, enum profile_kind kind)
+{
+    struct profile *p = &b->profile;
+    uint64_t hash = hash_of(name) ^ (uint64_t)kind; /* one name of NCCL serves several groups */
+    if (2 * (p->n_kernels + 1) > b->index_size)
+        index_grow(b);
+    for (size_t at = hash & (b->index_size - 1); b->index[at].kernel; at = (at + 1) & (b->index_size - 1)) {
+        struct profile_kernel *kernel = &p->kernels[b->index[at].kernel - 1];
+        if (b->index[at].hash == hash && kernel->kind == kind && strcmp(kernel->name, name) == 0)
+            return kernel;
+    }
+    index_put(b, hash, p->n_kernels);
+    p->kernels = memory_grow(p->kernels, &b->kernels_capacity, p->n_kernels + 1, sizeof *p->kernels);
+    p->kernels[p->n_kernels] = (struct profile_kernel){.name = memory_copy_text(name), .kind = kind};
+    return &p->kernels[p->n_kernels++];
+}
+
+bool profile_is_time(double start_s, double length_s)
+{
+    return start_s > -1e11 && start_s < 1e11 && length_s >= 0 && length_s < 1e6;
+}
+
+void profile_add_span(struct profile_builder *b, enum profile_kind kind, const char *name, struct profile_step time)
+{
+    struct profile *p = &b->profile;
+    p->spans = memory_grow(p->spans, &b->spans_capacity, p->n_spans + 1, sizeof *p->spans);
+    p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind};
+    struct profile_kernel *kernel = kernel_named(b, name, kind);
+    kernel->launches++;
+    kernel->seconds += time.end_s - time.start_s;
+}
+
+void profile_add_mark(struct profile_builder *b, bool on_device, struct profile_step time)
+{
+    struct profile *p = &b->profile;
+    if (on_device) {
+        p->steps = memory_grow(p->steps, &b->steps_capacity, p->n_steps + 1, sizeof *p->steps);
+        p->steps[p->n_steps++] = time;
+    } else {
+        b->marks = memory_grow(b->marks, &b->marks_capacity, b->n_marks + 1, sizeof *b->marks);
+        b->marks[b->n_marks++] = time;
+    }
+}
+
+/* --- steps --------------------------------------------------------------------------------------------------------- */
+
+static int compare_steps(const void *left, const void *right)
+{
+    const struct profile_step *a = left, *b = right;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+static int compare_kernels(const void *left, const void *right)
+{
+    const struct profile_kernel *a = left, *b = right;
+    if (a->seconds < b->seconds || a->seconds > b->seconds)
+        return a->seconds > b->seconds ? -1 : 1;
+    int order = strcmp(a->name, b->name);
+    return order ? order : (int)a->kind - (int)b->kind;
+}
+
+static bool works_within(const struct profile *p, struct profile_step step)
+{
+    for (size_t i = 0; i < p->n_spans; i++)
+        if (p->spans[i].start_s < step.end_s && p->spans[i].end_s > step.start_s)
+            return true;
+    return false;
+}
+
+/* A step ends where the next begins; those in which the device did nothing are left out. */
+static void settle_steps(struct profile_builder *b)
+{
+    struct profile *p = &b->profile;
+    if (p->n_steps == 0) {
+        free(p->steps);
+        p->steps = b->marks;
+        p->n_steps = b->n_marks;
+        b->marks = NULL;
+    }
+    qsort(p->steps, p->n_steps, p->n_steps ? sizeof *p->steps : 1, compare_steps);
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        struct profile_step step = p->steps[i];
+        if (i + 1 < p->n_steps)
+            step.end_s = p->steps[i + 1].start_s;
+        if (step.end_s > step.start_s && works_within(p, step))
+            p->steps[kept++] = step;
+    }
+    p->n_steps = kept;
+    p->marked = kept > 0;
+    if (p->marked)
+        return;
+    struct profile_step whole = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < p->n_spans; i++) {
+        whole.start_s = fmin(whole.start_s, p->spans[i].start_s);
+        whole.end_s = fmax(whole.end_s, p->spans[i].end_s);
+    }
+    free(p->steps);
+    p->steps = memory_new(1, sizeof *p->steps);
+    p->steps[p->n_steps++] = whole;
+}
+
+enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags)
+{
+    if (b->profile.n_spans == 0) {
+        diag_error(diags, (struct place){.file = path},
+                   "no kernel and no copy is in this trace; record the device too (ProfilerActivity.CUDA), and a step that ran");
+        profile_give_up(b);
+        return STATUS_BAD_INPUT;
+    }
+    settle_steps(b);
+    qsort(b->profile.kernels, b->profile.n_kernels, sizeof *b->profile.kernels, compare_kernels);
+    *profile = b->profile;
+    free(b->marks);
+    free(b->index);
+    return STATUS_OK;
+}
+
+void profile_give_up(struct profile_builder *b)
+{
+    profile_free(&b->profile);
+    free(b->marks);
+    free(b->index);
+}

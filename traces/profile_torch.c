@@ -1,0 +1,191 @@
+/* Chrome traces as torch.profiler (Kineto) exports them. */
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+#include "traces/profile_reading.h"
+
+/* A position in the text; the events of a large trace are parsed one at a time, so that one is in memory at a time. */
+struct cursor {
+    const char *text, *path;
+    size_t at, n;
+    struct diags *diags;
+};
+
+struct reading {
+    struct cursor cursor;
+    struct profile_builder *builder;
+};
+
+static struct place place_at(const struct cursor *c, size_t offset)
+{
+    struct place at = {.file = c->path, .line = 1, .column = 1};
+    for (size_t i = 0; i < offset && i < c->n; i++) {
+        at.column++;
+        if (c->text[i] == '\n') {
+            at.line++;
+            at.column = 1;
+        }
+    }
+    return at;
+}
+
+static bool wrong(struct cursor *c, size_t offset, const char *what)
+{
+    diag_error(c->diags, place_at(c, offset), "%s; a trace that torch.profiler exports (export_chrome_trace) is expected", what);
+    return false;
+}
+
+/* The next character that is not space; '\0' at the end. */
+static char peek(struct cursor *c)
+{
+    while (c->at < c->n && isspace((unsigned char)c->text[c->at]))
+        c->at++;
+    return c->at < c->n ? c->text[c->at] : '\0';
+}
+
+static bool expect(struct cursor *c, char character)
+{
+    if (peek(c) != character) {
+        char what[32];
+        snprintf(what, sizeof what, "'%c' is missing here", character);
+        return wrong(c, c->at, what);
+    }
+    c->at++;
+    return true;
+}
+
+/* One JSON value; NULL after saying what is wrong with it. */
+static json_t *value(struct cursor *c)
+{
+    json_error_t error;
+    peek(c);
+    json_t *json = json_loadb(c->text + c->at, c->n - c->at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    if (!json) {
+        wrong(c, c->at + (error.position > 0 ? (size_t)error.position : 0), error.text);
+        return NULL;
+    }
+    c->at += (size_t)error.position;
+    return json;
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static enum profile_kind kind_of_event(const json_t *event, const char *name, const struct layout *layout)
+{
+    const json_t *args = json_object_get(event, "args");
+    enum profile_kind kind = profile_kernel_kind(name);
+    if (kind != PROFILE_EXCHANGE)
+        return kind;
+    const struct exchange_words words = {.kernel = name,
+                                         .operation = text_of(args, "Collective name"),
+                                         .group = text_of(args, "Process Group Description"),
+                                         .ranks = (int)json_integer_value(json_object_get(args, "Group size"))};
+    return profile_exchange_kind(&words, layout);
+}
+
+/* Before PyTorch 1.12 categories were spelled Kernel, Memcpy, Memset. */
+static bool is_copy(const char *category)
+{
+    return strcmp(category, "gpu_memcpy") == 0 || strcmp(category, "gpu_memset") == 0 || strcmp(category, "Memcpy") == 0 ||
+           strcmp(category, "Memset") == 0;
+}
+
+static void take_event(struct reading *r, const json_t *event)
+{
+    const char *category = text_of(event, "cat"), *name = text_of(event, "name");
+    const json_t *start = json_object_get(event, "ts"), *duration = json_object_get(event, "dur");
+    double from = json_number_value(start) * 1e-6, length = json_number_value(duration) * 1e-6;
+    if (strcmp(text_of(event, "ph"), "X") != 0 || !json_is_number(start) || !json_is_number(duration) ||
+        !profile_is_time(from, length))
+        return;
+    struct profile_step time = {from, from + length};
+    if (strncmp(name, "ProfilerStep#", 13) == 0)
+        profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, time);
+    else if (strcasecmp(category, "kernel") == 0)
+        profile_add_span(r->builder, kind_of_event(event, name, r->builder->layout), name, time);
+    else if (is_copy(category))
+        profile_add_span(r->builder, PROFILE_COPIES, name, time);
+}
+
+static bool read_events(struct reading *r)
+{
+    struct cursor *c = &r->cursor;
+    if (!expect(c, '['))
+        return false;
+    while (peek(c) != ']') {
+        json_t *event = value(c);
+        if (!event)
+            return false;
+        take_event(r, event);
+        json_decref(event);
+        if (peek(c) == ',')
+            c->at++;
+        else if (peek(c) != ']')
+            return wrong(c, c->at, "',' or ']' is missing here");
+    }
+    c->at++;
+    return true;
+}
+
+/* Properties beside the events: whose trace it is. */
+static void take_property(struct profile *p, const char *key, const json_t *json)
+{
+    if (strcmp(key, "deviceProperties") == 0)
+        snprintf(p->gpu, sizeof p->gpu, "%s", text_of(json_array_get(json, 0), "name"));
+    if (strcmp(key, "distributedInfo") == 0 && json_is_integer(json_object_get(json, "rank"))) {
+        p->rank = (int)json_integer_value(json_object_get(json, "rank"));
+        p->world = (int)json_integer_value(json_object_get(json, "world_size"));
+    }
+}
+
+static bool read_member(struct reading *r)
+{
+    struct cursor *c = &r->cursor;
+    if (peek(c) != '"')
+        return wrong(c, c->at, "a key is missing here");
+    json_t *key = value(c);
+    bool good = key && expect(c, ':');
+    if (good && strcmp(json_string_value(key), "traceEvents") == 0) {
+        good = read_events(r);
+    } else if (good) {
+        json_t *json = value(c);
+        good = json != NULL;
+        if (good)
+            take_property(&r->builder->profile, json_string_value(key), json);
+        json_decref(json);
+    }
+    json_decref(key);
+    return good;
+}
+
+static bool read_trace(struct reading *r)
+{
+    struct cursor *c = &r->cursor;
+    if (peek(c) == '[')
+        return read_events(r);
+    if (!expect(c, '{'))
+        return false;
+    while (peek(c) != '}') {
+        if (!read_member(r))
+            return false;
+        if (peek(c) == ',')
+            c->at++;
+        else if (peek(c) != '}')
+            return wrong(c, c->at, "',' or '}' is missing here");
+    }
+    return true;
+}
+
+enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b, struct diags *diags)
+{
+    struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b};
+    return read_trace(&r) ? STATUS_OK : STATUS_BAD_INPUT;
+}
