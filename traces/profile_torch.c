@@ -115,17 +115,70 @@ static void take_event(struct reading *r, const json_t *event)
         profile_add_span(r->builder, PROFILE_COPIES, name, time);
 }
 
+/* Behind the object that begins here; 0 when it does not end. */
+static size_t object_end(const struct cursor *c)
+{
+    size_t depth = 0;
+    bool quoted = false;
+    for (size_t i = c->at; i < c->n; i++) {
+        char character = c->text[i];
+        if (quoted) {
+            if (character == '\\')
+                i++;
+            else if (character == '"')
+                quoted = false;
+        } else if (character == '"') {
+            quoted = true;
+        } else if (character == '{') {
+            depth++;
+        } else if (character == '}' && --depth == 0) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* Most events tell what the host did: their objects are not parsed, only their ends are found. */
+static bool pass_event_of_host(struct cursor *c)
+{
+    static const char *const categories[] = {"cpu_op", "cuda_runtime",     "cuda_driver", "python_function",  "ac2g",
+                                             "fwdbwd", "async_cpu_to_gpu", "hip_runtime", "forward_backward", "overhead"};
+    size_t end = peek(c) == '{' ? object_end(c) : 0;
+    const char *at = end ? memmem(c->text + c->at, end - c->at, "\"cat\"", 5) : NULL;
+    if (!at)
+        return false;
+    for (at += 5; *at == ' ' || *at == ':'; at++) {
+    }
+    for (size_t i = 0; *at == '"' && i < sizeof categories / sizeof *categories; i++) {
+        size_t length = strlen(categories[i]);
+        if (strncmp(at + 1, categories[i], length) == 0 && at[1 + length] == '"') {
+            c->at = end;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_event(struct reading *r)
+{
+    if (pass_event_of_host(&r->cursor))
+        return true;
+    json_t *event = value(&r->cursor);
+    if (!event)
+        return false;
+    take_event(r, event);
+    json_decref(event);
+    return true;
+}
+
 static bool read_events(struct reading *r)
 {
     struct cursor *c = &r->cursor;
     if (!expect(c, '['))
         return false;
     while (peek(c) != ']') {
-        json_t *event = value(c);
-        if (!event)
+        if (!read_event(r))
             return false;
-        take_event(r, event);
-        json_decref(event);
         if (peek(c) == ',')
             c->at++;
         else if (peek(c) != ']')
