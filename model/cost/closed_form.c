@@ -20,6 +20,7 @@
 struct closed_form {
     struct setting setting;
     struct pass_cache passes;
+    struct replica_memo replicas;
     struct layout
         weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
     double weighed_bytes; /* 0: none yet */
@@ -69,7 +70,10 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
     cost_by_class_add(to, &c->layer_pair, time->paired * time->layers);
 }
 
-void closed_form_estimate(struct closed_form *form, const struct layout *l, struct estimate *out)
+/* Parts of a step add up to it in another order than it is known in: so much may rounding make of that. */
+#define ROUNDING 1e-9
+
+bool closed_form_within(struct closed_form *form, const struct layout *l, double limit_s, struct estimate *out)
 {
     const struct setting *setting = &form->setting;
     struct pass_costs *c = pass_costs_of(&form->passes, setting, l);
@@ -80,15 +84,27 @@ void closed_form_estimate(struct closed_form *form, const struct layout *l, stru
     if (schedule_paired(l, m) > 0)
         pass_costs_pair(c, setting, l);
     struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message_seconds(form, l));
+    struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m);
+    if ((time.total_s + replicas.exposed_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
+        return false;
     struct estimate e = {0};
     add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
     e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
     e.by_class.s[CLASS_HOST] += time.pauses_s + data_loading_seconds(l, setting);
-    replicas_add(setting, l, c, stages, m, &e.by_class);
+    e.by_class.s[CLASS_DP_COMM] += replicas.exposed_s;
+    e.by_class.s[CLASS_OPTIMIZER] += replicas.optimizer_s;
     e.step_s = cost_by_class_total(&e.by_class);
+    if (e.step_s > limit_s)
+        return false;
     e.memory_bytes = closed_form_memory(form, l);
     *out = e;
+    return true;
+}
+
+void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct estimate *out)
+{
+    (void)closed_form_within(form, layout, INFINITY, out);
 }
 
 /* Do two layouts have one footprint? Dimensions that change most often first. */

@@ -23,6 +23,9 @@ struct estimate {
 };
 /* The layout must be legal. */
 void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct estimate *out);
+/* The same of a layout that does not take longer than `limit_s`: of one that does, false as soon as that is seen, and *out is not
+ * written. A limit of INFINITY is none. */
+bool closed_form_within(struct closed_form *form, const struct layout *layout, double limit_s, struct estimate *out);
 /* Memory alone: cheaper, asked first. Asked again, or for a layout that differs in FOOTPRINT_IGNORES only, it costs nothing. */
 double closed_form_memory(struct closed_form *form, const struct layout *layout);
 

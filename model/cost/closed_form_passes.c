@@ -348,10 +348,12 @@ static void only_stage_fill(struct stage_times *t, const struct pass_costs *cost
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
     struct stage_times *t = &costs->stages;
-    if (t->pp == layout->pp && t->vpp == layout->vpp && t->schedule == (int)layout->schedule)
+    enum arrangement arrangement = schedule_arrangement(layout->schedule);
+    bool divides = layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known; /* DualPipe divides some */
+    if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement)
         return t;
-    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .schedule = (int)layout->schedule};
-    if (layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known) { /* DualPipe divides some */
+    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement};
+    if (divides) {
         costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
         costs->divided_known = true;
     }

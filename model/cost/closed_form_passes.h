@@ -32,7 +32,8 @@ struct pass_times {
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
-    int pp, vpp, schedule;                /* whose: the memo's key */
+    int pp, vpp;                          /* whose: the memo's key */
+    enum arrangement arrangement;         /* of it too */
     double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
     double head_layers;                   /* of the stage with the head, its other chunks included */
     int last_full;                        /* of stages of one chunk the last that is as full, counted from 0 */
@@ -53,7 +54,7 @@ struct pass_key {
 struct pass_costs {
     struct pass_key key;
     struct part parts[N_PASSES][N_PASS_PARTS];
-    bool divided_known; /* the backward pass's two parts are there */
+    bool divided_known;              /* the backward pass's two parts are there */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
     double pair_s;                   /* its total */

@@ -7,11 +7,6 @@
 #include "model/cost/machine.h"
 #include "model/cost/precision_bytes.h"
 
-struct exchange {
-    double reduce_s, gather_s;
-    double reduce_crowding_s, gather_crowding_s; /* that they take from computations beside them */
-};
-
 /* Gradient reduction and parameter gathering of `parameters` over one kind of group. */
 static struct exchange exchange_over(const struct setting *setting, const struct layout *l, enum group_kind group,
                                      double parameters)
@@ -70,22 +65,20 @@ static double beyond(double passes_s, double exchange_s, double crowding_s)
 /* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
  * gradients. */
 static double exposed_sharded(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
-                              struct stage_parameters parameters, double m)
+                              const struct exchange *e, double m)
 {
     int layers = setting->model->layers;
-    struct stage_parameters layer = {parameters.dense / layers, parameters.experts / layers};
-    struct exchange e = dp_exchange(setting, l, layer);
     double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false);
     double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
         double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
-        double waited = beyond(forward, e.gather_s, e.gather_crowding_s) +
-                        beyond(backward, gathers * e.gather_s, gathers * e.gather_crowding_s) + e.reduce_s;
-        return m * (layers * waited + e.gather_s);
+        double waited = beyond(forward, e->gather_s, e->gather_crowding_s) +
+                        beyond(backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
+        return m * (layers * waited + e->gather_s);
     }
-    double longer = beyond(forward, e.gather_s, e.gather_crowding_s) +
-                    beyond(backward, e.gather_s + e.reduce_s, e.gather_crowding_s + e.reduce_crowding_s);
-    return m * (layers * longer + e.gather_s) + e.reduce_s;
+    double longer = beyond(forward, e->gather_s, e->gather_crowding_s) +
+                    beyond(backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
+    return m * (layers * longer + e->gather_s) + e->reduce_s;
 }
 
 /* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
@@ -95,22 +88,19 @@ static double buckets_of(const struct layout *l, double parameters)
     return fmax(4, ceil(parameters / fmax(40e6, 1e6 * l->dp * l->cp)));
 }
 
-static double exposed_dp(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
-                         struct stage_parameters parameters, double m, double stage_backward, double stage_forward)
+/* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last backward
+ * and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
+static double exposed_dp(const struct layout *l, const struct replica_costs *costs, const struct stage_times *stages)
 {
-    if (l->zero == 3)
-        return exposed_sharded(setting, l, c, parameters, m);
-    struct exchange e = dp_exchange(setting, l, parameters);
+    const struct exchange *e = &costs->exchange;
     if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
-        return e.reduce_s + e.gather_s;
-    /* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last
-     * backward and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
-    double pieces = l->vpp > 1 ? l->vpp : buckets_of(l, parameters.dense + parameters.experts),
-           passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
+        return e->reduce_s + e->gather_s;
+    double pieces = costs->pieces, passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
     double hidden = (pieces - 1) / pieces;
-    return (e.reduce_s + e.gather_s) / pieces + (beyond(passes * stage_backward, e.reduce_s, e.reduce_crowding_s) +
-                                                 beyond(passes * stage_forward, e.gather_s, e.gather_crowding_s)) *
-                                                    hidden;
+    return (e->reduce_s + e->gather_s) / pieces +
+           (beyond(passes * stages->inner.s[PASS_BACKWARD], e->reduce_s, e->reduce_crowding_s) +
+            beyond(passes * stages->inner.s[PASS_FORWARD], e->gather_s, e->gather_crowding_s)) *
+               hidden;
 }
 
 static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p)
@@ -134,15 +124,55 @@ static double table_seconds(const struct setting *setting, const struct layout *
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
-void replicas_add(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
-                  const struct stage_times *stages, double m, struct cost_by_class *by)
+static int fullest_layers(const struct stage_times *stages, const struct transformer *model)
+{
+    return stages->fullest < model->layers ? (int)ceil(stages->fullest) : model->layers;
+}
+
+static struct replica_costs replica_costs_of(const struct setting *setting, const struct layout *l,
+                                             const struct stage_times *stages)
 {
     double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
-    int n = stages->fullest < setting->model->layers ? (int)ceil(stages->fullest) : setting->model->layers;
+    int layers = setting->model->layers, n = fullest_layers(stages, setting->model);
     struct stage_parameters p = work_stage_parameters(l, setting, (struct layer_range){0, n}, true, l->pp == 1);
-    struct stage_parameters parameters = {copies * p.dense, copies * p.experts};
-    by->s[CLASS_DP_COMM] +=
-        exposed_dp(setting, l, c, parameters, m, stages->inner.s[PASS_BACKWARD], stages->inner.s[PASS_FORWARD]) +
-        table_seconds(setting, l);
-    by->s[CLASS_OPTIMIZER] += optimizer_seconds(setting, l, parameters);
+    struct stage_parameters all = {copies * p.dense, copies * p.experts};
+    struct stage_parameters layer = {all.dense / layers, all.experts / layers};
+    return (struct replica_costs){
+        .tp = l->tp,
+        .cp = l->cp,
+        .pp = l->pp,
+        .vpp = l->vpp,
+        .dp = l->dp,
+        .ep = l->ep,
+        .expert_tp = layout_expert_tp(l),
+        .arrangement = schedule_arrangement(l->schedule),
+        .layers = n,
+        .exchange = dp_exchange(setting, l, l->zero == 3 ? layer : all),
+        .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
+        .table_s = table_seconds(setting, l),
+        .optimizer_s = optimizer_seconds(setting, l, all),
+    };
+}
+
+/* Do these costs hold for a layout that keeps its states in the same way? */
+static bool holds_for(const struct replica_costs *costs, const struct layout *l, int layers)
+{
+    return costs->tp == l->tp && costs->cp == l->cp && costs->pp == l->pp && costs->vpp == l->vpp && costs->dp == l->dp &&
+           costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) &&
+           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers;
+}
+
+static int sharding_of(const struct layout *l)
+{
+    return l->zero < 3 ? l->zero > 0 : 2 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
+}
+
+struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
+                                    const struct pass_costs *c, const struct stage_times *stages, double m)
+{
+    struct replica_costs *costs = &memo->costs[sharding_of(l)];
+    if (!holds_for(costs, l, fullest_layers(stages, setting->model)))
+        *costs = replica_costs_of(setting, l, stages);
+    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &costs->exchange, m) : exposed_dp(l, costs, stages);
+    return (struct replica_time){exposed + costs->table_s, costs->optimizer_s};
 }

@@ -6,8 +6,37 @@
 
 #include "model/cost/closed_form_passes.h"
 
-/* Adds the part of the exchanges that passes do not hide, and the optimizer. */
-void replicas_add(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
-                  const struct stage_times *stages, double m, struct cost_by_class *by);
+struct exchange {
+    double reduce_s, gather_s;
+    double reduce_crowding_s, gather_crowding_s; /* that they take from computations beside them */
+};
+
+/*
+ * Replicas of stages of one content, on as many ranks: micro-batch, recomputation, sequence parallelism and the other overlaps do
+ * not change what they exchange.
+ */
+struct replica_costs {
+    int tp, cp, pp, vpp, dp, ep, expert_tp; /* whose: the memo's key; tp 0: none */
+    enum arrangement arrangement;
+    int layers;               /* of the fullest stage */
+    struct exchange exchange; /* of a stage; ZeRO-3: of a layer */
+    double pieces;            /* that a stage exchanges its gradients in */
+    double table_s, optimizer_s;
+};
+
+/* Ways to keep a replica's states: whole, sharded, and weights too, gathered in one piece or each by itself. */
+enum { N_SHARDINGS = 4 };
+
+/* What was asked for last. All zero is empty. */
+struct replica_memo {
+    struct replica_costs costs[N_SHARDINGS];
+};
+
+struct replica_time {
+    double exposed_s; /* of the exchanges, what passes do not hide */
+    double optimizer_s;
+};
+struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
+                                    const struct pass_costs *c, const struct stage_times *stages, double m);
 
 #endif

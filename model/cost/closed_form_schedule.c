@@ -219,6 +219,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
     time.pauses_s = m * pause * time.layers;
     time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
     double pairs = time.paired * pair * time.layers;
-    time.bubble_s = (l->pp > 1 ? seconds_of(&q, slowest) : m * slowest) - time.alone_s - pairs - time.pauses_s - time.messages_s;
+    time.total_s = l->pp > 1 ? seconds_of(&q, slowest) : m * slowest;
+    time.bubble_s = time.total_s - time.alone_s - pairs - time.pauses_s - time.messages_s;
     return time;
 }

@@ -10,6 +10,13 @@ bool schedule_is_folded(enum schedule schedule)
     return schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPE || schedule == SCHEDULE_DUALPIPEV;
 }
 
+enum arrangement schedule_arrangement(enum schedule schedule)
+{
+    if (schedule == SCHEDULE_DUALPIPE)
+        return ARRANGED_BOTH_WAYS;
+    return schedule_is_folded(schedule) ? ARRANGED_IN_V : ARRANGED_AROUND;
+}
+
 int layout_virtual_stages(const struct layout *layout)
 {
     return layout->schedule == SCHEDULE_DUALPIPE ? layout->pp : layout->pp * layout->vpp;

@@ -145,6 +145,13 @@ void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
+/* Where chunks are. With as many stages and chunks, schedules of one arrangement put the same layers on the same stage. */
+enum arrangement {
+    ARRANGED_AROUND,    /* chunk by chunk around all stages */
+    ARRANGED_IN_V,      /* down and back up */
+    ARRANGED_BOTH_WAYS, /* each stage has a copy of its mirror image's layers (DualPipe) */
+};
+enum arrangement schedule_arrangement(enum schedule schedule);
 int layout_virtual_stages(const struct layout *layout);
 /* Layers of virtual stage v: first layer and count. What does not divide is shared out one by one, the first and last stages the
  * lighter; the last one's share includes the model's multi-token-prediction layers, which are not counted here. */

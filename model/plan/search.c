@@ -1,6 +1,7 @@
 /* The search: families of layouts handed out to threads, each with its own cost model and shortlist. */
 #include "model/plan/search.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -112,11 +113,18 @@ static void offer(struct worker *worker, const struct plan *plan)
     }
 }
 
+/* Slower plans than this are of no use: those kept are faster, or the family has shown a faster one. */
+static double slowest_wanted(const struct worker *worker)
+{
+    double limit = shortlist_slowest(&worker->shortlist);
+    bool one_of_family = !worker->hunt->options->variants && worker->family_has_best;
+    return one_of_family ? fmin(limit, worker->family_best.estimate.step_s) : limit;
+}
+
 static void estimate(struct worker *worker, const struct layout *layout, uint64_t index, double bytes)
 {
     struct plan plan;
-    closed_form_estimate(worker->form, layout, &plan.estimate);
-    if (shortlist_refuses(&worker->shortlist, plan.estimate.step_s))
+    if (!closed_form_within(worker->form, layout, slowest_wanted(worker), &plan.estimate))
         return;
     plan.estimate.memory_bytes = bytes;
     memcpy(&plan.layout, layout, sizeof *layout);
@@ -124,26 +132,32 @@ static void estimate(struct worker *worker, const struct layout *layout, uint64_
     offer(worker, &plan);
 }
 
-static void examine(struct worker *worker, const struct layout *layout, uint64_t index)
+/* Layouts `index` and following, which differ in the overlaps that they use of those the job allows: no question but the last
+ * depends on them. The most elaborate one is asked first, as it is mostly the fastest. */
+static void examine(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
 {
     const struct hunt *hunt = worker->hunt;
     struct search_counts *counts = &worker->counts;
-    counts->examined++;
+    uint64_t n = (uint64_t)family->n_features;
+    layout->features = family->features[0];
+    counts->examined += n;
     enum layout_reason reason = layout_check(layout, space_setting(hunt->space), NULL, 0);
     if (reason != LAYOUT_LEGAL) {
-        counts->rejected[reason]++;
+        counts->rejected[reason] += n;
         return;
     }
-    counts->legal++;
+    counts->legal += n;
     double bytes = closed_form_memory(worker->form, layout);
     note_memory(worker, layout, index, bytes);
     if (bytes > hunt->capacity_bytes) {
-        counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)]++;
+        counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)] += n;
         return;
     }
-    counts->fit++;
-    if (!hunt->options->memory_only)
-        estimate(worker, layout, index, bytes);
+    counts->fit += n;
+    for (int i = family->n_features - 1; !hunt->options->memory_only && i >= 0; i--) {
+        layout->features = family->features[i];
+        estimate(worker, layout, index + (uint64_t)i, bytes);
+    }
 }
 
 /* --- one family --- */
@@ -168,10 +182,8 @@ static void examine_members(struct worker *worker, const struct space_family *fa
                 layout.zero = family->zeros[zero];
                 for (int sp = 0; sp < family->n_sps; sp++) {
                     layout.sequence_parallel = family->sps[sp] != 0;
-                    for (int features = 0; features < family->n_features; features++) {
-                        layout.features = family->features[features];
-                        examine(worker, &layout, index++);
-                    }
+                    examine(worker, family, &layout, index);
+                    index += (uint64_t)family->n_features;
                 }
             }
         }

@@ -6,6 +6,8 @@
 #ifndef MSIM_MODEL_PLAN_SHORTLIST_H
 #define MSIM_MODEL_PLAN_SHORTLIST_H
 
+#include <math.h>
+
 #include "model/plan/search.h"
 
 struct shortlist {
@@ -18,10 +20,10 @@ void shortlist_offer(struct shortlist *list, const struct plan *plan);
 /* Best first; the list is empty afterwards and the caller owns what is returned. */
 struct plan *shortlist_take(struct shortlist *list, int *n);
 
-/* Would a plan of this time and memory be refused whatever its index? The cheap question, asked before a plan is put together. */
-static inline bool shortlist_refuses(const struct shortlist *list, double step_s)
+/* A plan that takes longer is refused whatever its memory and index: the cheap question, asked before a plan is put together. */
+static inline double shortlist_slowest(const struct shortlist *list)
 {
-    return list->n == list->limit && step_s > list->plans[0].estimate.step_s;
+    return list->n == list->limit ? list->plans[0].estimate.step_s : INFINITY;
 }
 
 #endif
