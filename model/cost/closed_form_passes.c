@@ -21,6 +21,7 @@ void pass_cache_free(struct pass_cache *cache)
     for (size_t i = 0; i < cache->n_slots; i++)
         free(cache->slots[i]);
     free(cache->slots);
+    gemm_memo_free(&cache->gemms);
     *cache = (struct pass_cache){0};
 }
 
@@ -93,13 +94,17 @@ struct costing {
 };
 
 /* Spans that pass costs need, without those of dimensions the key leaves open; pauses are counted with the pipeline. */
-static struct costing costing_of(const struct setting *setting, const struct layout *layout)
+static struct costing costing_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
-    struct machine machine = {.cluster = setting->cluster, .layout = layout, .job = setting->job};
+    struct machine machine = {
+        .cluster = setting->cluster, .layout = layout, .job = setting->job, .pace = costs->pace, .gemms = costs->gemms};
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
     machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
-    machine_set_pace(&machine, setting, setting->gpus);
+    if (costs->pace <= 0) {
+        machine_set_pace(&machine, setting, setting->gpus);
+        costs->pace = machine.pace;
+    }
     return (struct costing){.setting = setting, .machine = machine};
 }
 
@@ -146,7 +151,7 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
                        enum pass last)
 {
     static const struct layer_range none = {0, 0};
-    struct costing costing = costing_of(setting, layout);
+    struct costing costing = costing_of(costs, setting, layout);
     struct layer_kinds kinds = kinds_of(setting->model);
     for (int pass = first; pass <= (int)last; pass++) {
         struct part *parts = costs->parts[pass];
@@ -167,7 +172,7 @@ void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, co
 {
     if (costs->pairs_known)
         return;
-    struct costing costing = costing_of(setting, layout);
+    struct costing costing = costing_of(costs, setting, layout);
     int layers = setting->model->layers;
     struct layer_range all = {0, layers};
     int32_t passes[2];
@@ -195,6 +200,7 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     }
     *slot = memory_new(1, sizeof **slot);
     (*slot)->key = key;
+    (*slot)->gemms = &cache->gemms;
     costs_fill(*slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
     return *slot;
 }

@@ -13,6 +13,7 @@
 #define MSIM_MODEL_COST_CLOSED_FORM_PASSES_H
 
 #include "model/cost/cost.h"
+#include "model/cost/gemm_memo.h"
 #include "model/cost/work.h"
 
 /* Seconds of one pass of one micro-batch. */
@@ -53,8 +54,10 @@ struct pass_key {
 
 struct pass_costs {
     struct pass_key key;
+    double pace;             /* of the machine under this key */
+    struct gemm_memo *gemms; /* the cache's */
     struct part parts[N_PASSES][N_PASS_PARTS];
-    bool divided_known;              /* the backward pass's two parts are there */
+    bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
     double pair_s;                   /* its total */
@@ -64,6 +67,7 @@ struct pass_costs {
 struct pass_cache {
     struct pass_costs **slots; /* open addressing; NULL: free */
     size_t n_slots, n_used;
+    struct gemm_memo gemms;
 };
 void pass_cache_init(struct pass_cache *cache);
 void pass_cache_free(struct pass_cache *cache);

@@ -8,6 +8,7 @@
 #include "model/cost/collective.h"
 #include "model/cost/data_loading.h"
 #include "model/cost/gemm.h"
+#include "model/cost/gemm_memo.h"
 #include "model/cost/memory_bound.h"
 
 /* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
@@ -121,12 +122,18 @@ static struct cost exchange_cost(const struct machine *machine, const struct wor
     return collective_time(machine->cluster, c->collective, span, c->bytes);
 }
 
+static struct cost product_cost(const struct machine *machine, const struct work_gemm *gemm)
+{
+    const struct gpu *gpu = &machine->cluster->gpu;
+    return paced(machine, machine->gemms ? gemm_memo_cost(machine->gemms, gpu, gemm) : gemm_cost(gpu, gemm));
+}
+
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
 {
     const struct gpu *gpu = &machine->cluster->gpu;
     const struct work_collective *c = &work->collective;
     switch (work->kind) {
-    case WORK_GEMM: return paced(machine, gemm_cost(gpu, &work->gemm));
+    case WORK_GEMM: return product_cost(machine, &work->gemm);
     case WORK_ATTENTION: return paced(machine, attention_cost(gpu, &work->attention, false));
     case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
@@ -146,7 +153,7 @@ static double piece_compute(const struct machine *machine, const struct work *co
         return cost_seconds(leaf_cost(machine, compute)) / pieces;
     struct work_gemm piece = compute->gemm;
     piece.m = (piece.m + pieces - 1) / pieces;
-    return cost_seconds(paced(machine, gemm_cost(&machine->cluster->gpu, &piece)));
+    return cost_seconds(product_cost(machine, &piece));
 }
 
 static double piece_exchange(const struct machine *machine, const struct work *exchange, int pieces)

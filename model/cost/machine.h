@@ -8,13 +8,16 @@
 
 #include "model/cost/work.h"
 
+struct gemm_memo;
+
 struct machine {
     const struct cluster *cluster;
     const struct layout *layout;
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
-    double pace; /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
-    int hosts;   /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
+    double pace;             /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
+    struct gemm_memo *gemms; /* where what products take is kept; NULL: nowhere */
+    int hosts; /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);
 /* The span over which replicas (GROUP_DP; of experts GROUP_EXPERT_DP) exchange gradients and weights. ZeRO-3 without dp_overlap
