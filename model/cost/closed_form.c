@@ -21,6 +21,7 @@ struct closed_form {
     struct setting setting;
     struct pass_cache passes;
     struct replica_memo replicas;
+    struct full_stages full;
     struct layout
         weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
     double weighed_bytes; /* 0: none yet */
@@ -39,6 +40,7 @@ void closed_form_destroy(struct closed_form *form)
     if (!form)
         return;
     pass_cache_free(&form->passes);
+    full_stages_free(&form->full);
     free(form);
 }
 
@@ -121,7 +123,7 @@ double closed_form_memory(struct closed_form *form, const struct layout *layout)
     if (form->weighed_bytes > 0 && weighs_the_same(layout, &form->weighed))
         return form->weighed_bytes;
     struct footprint f;
-    footprint_peak(layout, &form->setting, &f, NULL);
+    footprint_peak_of(&form->full, layout, &form->setting, &f, NULL);
     form->weighed = *layout;
     form->weighed_bytes = f.total;
     return f.total;

@@ -254,29 +254,56 @@ static double layer_bytes_repeated(const struct layout *layout, const struct set
     return attention_alone ? full - layer_bytes(layout, setting, mixture) : full;
 }
 
-static double stage_layers_bytes(const struct layout *layout, const struct setting *setting, int stage, double *largest)
+/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
+ * buffers. */
+static double buffer_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
-    const double kept[2] = {layer_bytes(layout, setting, false), m->moe.experts ? layer_bytes(layout, setting, true) : 0};
-    const double repeated[2] = {layer_bytes_repeated(layout, setting, false),
-                                m->moe.experts ? layer_bytes_repeated(layout, setting, true) : 0};
+    double communicators =
+        (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
+    double bytes = communicators * COMMUNICATOR_BYTES;
+    if (layout->zero == 3) {
+        double dense = transformer_layer_parameters(m, m->layers - 1, false);
+        double experts = transformer_layer_parameters(m, m->layers - 1, true) - dense;
+        double layer = dense / layout->tp + experts / layout->ep / layout_expert_tp(layout);
+        bytes += layer * (2 * 2 + 2);
+        bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
+    }
+    if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
+        bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
+    return bytes;
+}
+
+/* What is the same on all stages. */
+struct common_bytes {
+    double kept[2], repeated[2]; /* of a layer, dense and with experts */
+    double buffers;
+};
+
+static struct common_bytes common_bytes_of(const struct layout *layout, const struct setting *setting)
+{
+    bool mixtures = setting->model->moe.experts > 0;
+    return (struct common_bytes){
+        .kept = {layer_bytes(layout, setting, false), mixtures ? layer_bytes(layout, setting, true) : 0},
+        .repeated = {layer_bytes_repeated(layout, setting, false), mixtures ? layer_bytes_repeated(layout, setting, true) : 0},
+        .buffers = buffer_bytes(layout, setting),
+    };
+}
+
+/* On average over its chunks; *largest: of the layer that needs most while it is repeated. */
+static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double *largest)
+{
     double sum = 0;
     *largest = 0;
-    for (int chunk = 0; chunk < layout->vpp; chunk++) {
-        int v = layout_virtual_stage(layout, stage, chunk);
-        struct layer_range r = layout_layers(layout, m, v);
-        if (m->mtp_layers && v == layout_virtual_stages(layout) - 1) { /* prediction layers are like the last one */
-            bool mixture = layer_is_mixture(m, m->layers - 1);
-            sum += m->mtp_layers * kept[mixture];
-            *largest = fmax(*largest, repeated[mixture]);
-        }
-        if (r.count == 0)
-            continue;
-        bool first = layer_is_mixture(m, r.first), last = layer_is_mixture(m, r.first + r.count - 1);
-        sum += r.count * 0.5 * (kept[first] + kept[last]); /* a chunk changes from dense to mixture once at most */
-        *largest = fmax(*largest, repeated[last]);
+    for (size_t i = 0; i < load->n_runs; i++) {
+        const struct chunk_run *run = &load->runs[i];
+        /* a chunk changes from dense to mixture once at most */
+        double chunk = run->layers * 0.5 * (common->kept[run->mixture[0]] + common->kept[run->mixture[1]]);
+        for (int j = 0; j < run->chunks; j++)
+            sum += chunk;
+        *largest = fmax(*largest, common->repeated[run->mixture[1]]);
     }
-    return sum / layout->vpp;
+    return sum / chunks;
 }
 
 static bool holds_head(const struct layout *layout, int stage)
@@ -306,48 +333,21 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
 }
 
 /* The logits are gone by the time the last layer is repeated. */
-static double activation_bytes(const struct layout *layout, const struct setting *setting, int stage)
+static double activation_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
+                               const struct common_bytes *common)
 {
     double largest;
-    double chunk = stage_layers_bytes(layout, setting, stage, &largest);
-    double bytes = chunk * chunks_in_flight(layout, setting, stage);
+    double chunk = stage_layers_bytes(load, common, layout->vpp, &largest);
+    double bytes = chunk * chunks_in_flight(layout, setting, load->stage);
     double repeated = largest * upkeep_of(layout).recomputing;
-    return (bytes + fmax(repeated, ends_bytes(layout, setting, stage))) * upkeep_of(layout).allocator;
-}
-
-/* Layers of one kind only. */
-static bool is_uniform(const struct transformer *m, struct layer_range range)
-{
-    return m->moe.experts == 0 || (m->moe.every <= 1 && range.first >= m->moe.first_dense_layers);
-}
-
-/* Inner chunks of equal length hold the same, so one of them is counted. */
-static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage)
-{
-    struct stage_parameters sum = {0}, inner = {0};
-    int inner_count = -1, last = layout_virtual_stages(layout) - 1;
-    for (int chunk = 0; chunk < layout->vpp; chunk++) {
-        int v = layout_virtual_stage(layout, stage, chunk);
-        struct layer_range r = layout_layers(layout, setting->model, v);
-        bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
-        struct stage_parameters p = inner;
-        if (!is_inner || r.count != inner_count)
-            p = work_stage_parameters(layout, setting, r, v == 0, v == last);
-        if (is_inner) {
-            inner = p;
-            inner_count = r.count;
-        }
-        sum.dense += p.dense;
-        sum.experts += p.experts;
-    }
-    return sum;
+    return (bytes + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
  * precision, Adam master and moments 12. */
-static void state_bytes(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
+static void state_bytes(const struct layout *layout, const struct setting *setting, struct stage_parameters p,
+                        struct footprint *out)
 {
-    struct stage_parameters p = parameters_of_stage(layout, setting, stage);
     double replicas = (double)layout->dp * layout->cp;
     double expert_replicas = fmax(1, replicas * layout->tp / layout_expert_tp(layout) / layout->ep);
     double whole = p.dense + p.experts;
@@ -361,79 +361,49 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     out->optimizer = states * (layout->zero >= 1 ? share : whole);
 }
 
-/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
- * buffers. */
-static double buffer_bytes(const struct layout *layout, const struct setting *setting)
+static struct footprint footprint_of(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
+                                     const struct common_bytes *common)
 {
-    const struct transformer *m = setting->model;
-    double communicators =
-        (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
-    double bytes = communicators * COMMUNICATOR_BYTES;
-    if (layout->zero == 3) {
-        double dense = transformer_layer_parameters(m, m->layers - 1, false);
-        double experts = transformer_layer_parameters(m, m->layers - 1, true) - dense;
-        double layer = dense / layout->tp + experts / layout->ep / layout_expert_tp(layout);
-        bytes += layer * (2 * 2 + 2);
-        bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
-    }
-    if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
-        bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
-    return bytes;
+    struct footprint f = {.buffers = common->buffers, .framework = FRAMEWORK_BYTES};
+    state_bytes(layout, setting, load->parameters, &f);
+    f.activations = activation_bytes(layout, setting, load, common);
+    f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
+    return f;
 }
 
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
 {
-    struct footprint f = {0};
-    state_bytes(layout, setting, stage, &f);
-    f.activations = activation_bytes(layout, setting, stage);
-    f.buffers = buffer_bytes(layout, setting);
-    f.framework = FRAMEWORK_BYTES;
-    f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
-    *out = f;
+    struct common_bytes common = common_bytes_of(layout, setting);
+    struct stage_load load = {0};
+    stage_load_fill(&load, layout, setting, stage);
+    *out = footprint_of(layout, setting, &load, &common);
+    stage_load_free(&load);
 }
 
-static int layers_of_stage(const struct layout *layout, const struct transformer *model, int stage)
+void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
+                       struct footprint *out, int *stage)
 {
-    int layers = 0;
-    for (int chunk = 0; chunk < layout->vpp; chunk++)
-        layers += layout_layers(layout, model, layout_virtual_stage(layout, stage, chunk)).count;
-    return layers;
-}
-
-/* The first stage with more layers than the second, other than the last; the second when there is none. The heavier ones stand
- * together before the last. */
-static int first_heavier_stage(const struct layout *layout, const struct transformer *model)
-{
-    if (layout->pp < 4)
-        return layout->pp > 1;
-    int second = layers_of_stage(layout, model, 1), stage = 2;
-    if (layers_of_stage(layout, model, layout->pp - 2) <= second)
-        return 1;
-    while (layers_of_stage(layout, model, stage) <= second)
-        stage++;
-    return stage;
-}
-
-void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
-{
-    /* Activations fall with the stage or are as many everywhere, the ends hold the tables: the fullest is the first, the second,
-     * the last, or the first of those with a layer more. */
-    const int candidates[] = {0, layout->pp > 1 ? 1 : 0, first_heavier_stage(layout, setting->model), layout->pp - 1};
+    struct common_bytes common = common_bytes_of(layout, setting);
     struct footprint best = {0};
     int at = 0;
-    for (int i = 0; i < 4; i++) {
-        struct footprint f;
-        if (i > 0 && candidates[i] == candidates[i - 1])
-            continue;
-        footprint_of_stage(layout, setting, candidates[i], &f);
+    full_stages_of(full, layout, setting);
+    for (int i = 0; i < full->n; i++) {
+        struct footprint f = footprint_of(layout, setting, &full->stages[i], &common);
         if (f.total > best.total) {
             best = f;
-            at = candidates[i];
+            at = full->stages[i].stage;
         }
     }
     *out = best;
     if (stage)
         *stage = at;
+}
+
+void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
+{
+    struct full_stages full = {0};
+    footprint_peak_of(&full, layout, setting, out, stage);
+    full_stages_free(&full);
 }
 
 double footprint_capacity(const struct cluster *cluster)

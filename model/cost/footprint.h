@@ -4,7 +4,7 @@
 #ifndef MSIM_MODEL_COST_FOOTPRINT_H
 #define MSIM_MODEL_COST_FOOTPRINT_H
 
-#include "model/layout/layout.h"
+#include "model/cost/stage_load.h"
 
 struct footprint {
     double weights, gradients, optimizer, activations, buffers, framework;
@@ -17,6 +17,9 @@ struct footprint {
 /* Peak of the pipeline stage that needs most, or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);
+/* The same; `full` keeps what stages hold for the next layout of the same division. */
+void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
+                       struct footprint *out, int *stage);
 /* What fits: the GPU's memory less what the driver and fragmentation take. */
 double footprint_capacity(const struct cluster *cluster);
 
