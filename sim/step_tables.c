@@ -188,51 +188,88 @@ static bool ranks_check(const struct program *program, const struct step_tables 
 
 /* ---- messages */
 
-/* An operation of a message, in matching order: by tag, then as it stands in the script. */
+/* An operation of a message. */
 struct message_end {
     uint32_t tag, op;
 };
 
-static int message_end_compare(const void *a, const void *b)
-{
-    const struct message_end *x = a, *y = b;
+/* Room for the messages of two scripts, and to sort them. */
+struct message_room {
+    struct message_end *here, *there, *spare;
+};
 
-    if (x->tag != y->tag)
-        return x->tag < y->tag ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
+static struct message_room message_room_of(const struct program *program, const struct step_tables *tables)
+{
+    size_t most = 0;
+
+    for (int32_t s = 0; s < program->n_scripts; s++)
+        most = tables->scripts[s].n_ops > most ? tables->scripts[s].n_ops : most;
+    return (struct message_room){memory_new(most, sizeof(struct message_end)), memory_new(most, sizeof(struct message_end)),
+                                 memory_new(most, sizeof(struct message_end))};
 }
 
-static size_t message_ends(const struct step_script *script, enum op_kind kind, unsigned roles, struct message_end *ends)
+static void message_room_free(struct message_room *room)
+{
+    free(room->here);
+    free(room->there);
+    free(room->spare);
+}
+
+/* By tag, those of one tag as they stand: by the tags' bytes, the lowest first. Tags count boundaries of stages, so that is
+ * mostly one pass. `ends` and `spare` change places as often as there are bytes. */
+static void message_ends_sort(struct message_end **ends, struct message_end **spare, size_t n, uint32_t largest_tag)
+{
+    for (int shift = 0; shift < 32 && largest_tag >> shift > 0; shift += 8) {
+        size_t starts[257] = {0};
+        for (size_t i = 0; i < n; i++)
+            starts[((*ends)[i].tag >> shift & 255) + 1]++;
+        for (int byte = 0; byte < 256; byte++)
+            starts[byte + 1] += starts[byte];
+        for (size_t i = 0; i < n; i++)
+            (*spare)[starts[(*ends)[i].tag >> shift & 255]++] = (*ends)[i];
+        struct message_end *sorted = *spare;
+        *spare = *ends;
+        *ends = sorted;
+    }
+}
+
+/* In matching order: by tag, then as they stand in the script. */
+static size_t message_ends(const struct step_script *script, enum op_kind kind, unsigned roles, struct message_end **ends,
+                           struct message_end **spare)
 {
     size_t n = 0;
+    uint32_t largest_tag = 0;
 
     for (uint32_t i = 0; i < script->n_ops; i++)
-        if (script->source[i].kind == kind && (roles >> script->source[i].role & 1u))
-            ends[n++] = (struct message_end){script->source[i].tag, i};
-    qsort(ends, n, sizeof *ends, message_end_compare);
+        if (script->source[i].kind == kind && (roles >> script->source[i].role & 1u)) {
+            uint32_t tag = script->source[i].tag;
+            (*ends)[n++] = (struct message_end){tag, i};
+            largest_tag = tag > largest_tag ? tag : largest_tag;
+        }
+    message_ends_sort(ends, spare, n, largest_tag);
     return n;
 }
 
 /* The k-th send with a tag completes the k-th receive with that tag: operations of `kind` here, their partners there. False: they
  * do not pair up. */
 static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer,
-                       enum op_kind kind)
+                       enum op_kind kind, struct message_room *room)
 {
     const struct step_script *mine = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
-    struct message_end *here = memory_new(mine->n_ops, sizeof *here), *there = memory_new(its->n_ops, sizeof *there);
-    size_t n = message_ends(mine, kind, peer->my_roles, here);
-    bool paired = n == message_ends(its, kind == OP_SEND ? OP_RECV : OP_SEND, peer->its_roles, there);
+    enum op_kind other = kind == OP_SEND ? OP_RECV : OP_SEND;
+    size_t n = message_ends(mine, kind, peer->my_roles, &room->here, &room->spare);
+    bool paired = n == message_ends(its, other, peer->its_roles, &room->there, &room->spare);
 
     for (size_t k = 0; paired && k < n; k++) {
-        paired = here[k].tag == there[k].tag && mine->source[here[k].op].bytes == its->source[there[k].op].bytes;
-        at->match[here[k].op] = there[k].op;
+        struct message_end here = room->here[k], there = room->there[k];
+        paired = here.tag == there.tag && mine->source[here.op].bytes == its->source[there.op].bytes;
+        at->match[here.op] = there.op;
     }
-    free(here);
-    free(there);
     return paired;
 }
 
-static bool neighbourhood_match(struct step_tables *tables, struct neighbourhood *at, int32_t rank, struct diags *diags)
+static bool neighbourhood_match(const struct step_tables *tables, struct neighbourhood *at, int32_t rank,
+                                struct message_room *room, struct diags *diags)
 {
     const struct step_script *script = &tables->scripts[at->script];
 
@@ -242,7 +279,7 @@ static bool neighbourhood_match(struct step_tables *tables, struct neighbourhood
     for (int p = 0; p < N_PEERS; p++) {
         /* Two roles may name one rank; its messages are then matched together, once. */
         if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p &&
-            (!peer_match(tables, at, &at->peers[p], OP_SEND) || !peer_match(tables, at, &at->peers[p], OP_RECV))) {
+            (!peer_match(tables, at, &at->peers[p], OP_SEND, room) || !peer_match(tables, at, &at->peers[p], OP_RECV, room))) {
             diag_error(diags, NOWHERE, "program: sends of rank %d and receives of its peer do not match", rank);
             return false;
         }
@@ -283,27 +320,37 @@ static bool neighbourhood_same(const struct neighbourhood *a, const struct neigh
     return true;
 }
 
+/* The neighbourhood of this kind, its messages matched if it is the first one; -1: they do not match. `like`: one that is
+ * probably it, as neighbouring ranks are mostly alike. */
+static int32_t neighbourhood_find(const struct program *program, struct step_tables *tables, int32_t rank, int32_t like,
+                                  struct message_room *room, struct diags *diags)
+{
+    struct neighbourhood at = neighbourhood_of(program, rank);
+    size_t known = (size_t)like;
+
+    if (known < tables->n_neighbourhoods && neighbourhood_same(&tables->neighbourhoods[known], &at))
+        return like;
+    for (known = 0; known < tables->n_neighbourhoods; known++)
+        if (neighbourhood_same(&tables->neighbourhoods[known], &at))
+            return (int32_t)known;
+    tables->neighbourhoods = memory_grow(tables->neighbourhoods, &tables->neighbourhood_capacity, tables->n_neighbourhoods + 1,
+                                         sizeof *tables->neighbourhoods);
+    tables->neighbourhoods[tables->n_neighbourhoods++] = at;
+    return neighbourhood_match(tables, &tables->neighbourhoods[known], rank, room, diags) ? (int32_t)known : -1;
+}
+
 static bool neighbourhoods_prepare(const struct program *program, struct step_tables *tables, struct diags *diags)
 {
-    size_t known = 0; /* neighbouring ranks are mostly alike: try the last one first */
+    struct message_room room = message_room_of(program, tables);
+    int32_t found = 0;
 
     tables->rank_neighbourhood = memory_new((size_t)program->n_ranks, sizeof *tables->rank_neighbourhood);
-    for (int32_t r = 0; r < program->n_ranks; r++) {
-        struct neighbourhood at = neighbourhood_of(program, r);
-        if (known >= tables->n_neighbourhoods || !neighbourhood_same(&tables->neighbourhoods[known], &at))
-            for (known = 0; known < tables->n_neighbourhoods; known++)
-                if (neighbourhood_same(&tables->neighbourhoods[known], &at))
-                    break;
-        if (known == tables->n_neighbourhoods) {
-            tables->neighbourhoods = memory_grow(tables->neighbourhoods, &tables->neighbourhood_capacity,
-                                                 tables->n_neighbourhoods + 1, sizeof *tables->neighbourhoods);
-            tables->neighbourhoods[tables->n_neighbourhoods++] = at;
-            if (!neighbourhood_match(tables, &tables->neighbourhoods[known], r, diags))
-                return false;
-        }
-        tables->rank_neighbourhood[r] = (int32_t)known;
+    for (int32_t r = 0; found >= 0 && r < program->n_ranks; r++) {
+        found = neighbourhood_find(program, tables, r, found, &room, diags);
+        tables->rank_neighbourhood[r] = found;
     }
-    return true;
+    message_room_free(&room);
+    return found >= 0;
 }
 
 enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
