@@ -152,12 +152,63 @@ START_TEST(megascale_is_near)
 }
 END_TEST
 
+static int number(unsigned *state, int n)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (int)(*state >> 16) % n;
+}
+
+/* Some division of the model that is legal but for what the closed form does not look at. */
+static void divide(struct layout *l, unsigned *state)
+{
+    static const enum schedule schedules[] = {SCHEDULE_INTERLEAVED, SCHEDULE_INTERLEAVED, SCHEDULE_ZBV, SCHEDULE_DUALPIPE,
+                                              SCHEDULE_1F1B,        SCHEDULE_ZB1P,        SCHEDULE_NONE};
+    static const int vpps[] = {2, 6, 2, 2, 1, 1, 1};
+    int kind = number(state, 7);
+    l->schedule = schedules[kind], l->vpp = vpps[kind];
+    l->pp = l->schedule == SCHEDULE_NONE ? 1 : 2 << number(state, 3);
+    l->tp = 1 << number(state, 4), l->cp = 1 + number(state, 2), l->dp = 1 << number(state, 4);
+    l->ep = 1 << number(state, 3), l->etp = number(state, 2) ? 1 : l->tp;
+    l->micro_batch = 1 << number(state, 2), l->zero = number(state, l->pp == 1 ? 4 : 3);
+    l->recompute = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE, l->sequence_parallel = number(state, 2);
+    l->features = FEATURE_BIT(FLASH_ATTENTION2) | (number(state, 2) ? FEATURE_BIT(FUSED_OPS) : 0) |
+                  (number(state, 2) ? FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) : 0) |
+                  (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
+}
+
+/* Whatever was asked before, and whether there is a limit: a step within it is told to the bit, one beyond it is not. */
+START_TEST(what_is_kept_and_what_is_given_up_change_nothing)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.model.gated_mlp = true, s.model.tied_embeddings = true;
+    s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 4096, .every = 1, .first_dense_layers = 3};
+    struct closed_form *form = closed_form_create(&s.setting);
+    unsigned state = 1;
+    for (int i = 0; i < 2000; i++) {
+        if (i % 3 == 0)
+            divide(&s.layout, &state);
+        else if (i % 3 == 1)
+            s.layout.zero = !s.layout.zero; /* the same division */
+        else
+            s.layout.features ^= FEATURE_BIT(DP_OVERLAP);
+        struct estimate fresh = estimate_fresh(&s), kept = {0};
+        bool near = !closed_form_within(form, &s.layout, fresh.step_s * (1 - 1e-6), &kept);
+        ck_assert_msg(near && kept.step_s == 0, "layout %d is within less than it takes", i);
+        ck_assert(closed_form_within(form, &s.layout, fresh.step_s, &kept));
+        ck_assert_mem_eq(&kept, &fresh, sizeof kept);
+    }
+    closed_form_destroy(form);
+}
+END_TEST
+
 Suite *suite_closed_form(void)
 {
     Suite *suite = suite_create("closed_form");
     TCase *all = tcase_create("all");
     tcase_add_test(all, parts_sum_and_the_cache_is_exact);
     tcase_add_test(all, split_experts_are_not_cached_as_whole_ones);
+    tcase_add_test(all, what_is_kept_and_what_is_given_up_change_nothing);
     tcase_add_test(all, a_prediction_layer_takes_a_layers_place);
     tcase_add_test(all, a_prediction_layer_is_recomputed);
     tcase_add_test(all, bubble_shrinks_with_interleaving);

@@ -3,7 +3,7 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/data_loading.h"
-#include "model/cost/gemm.h"
+#include "model/cost/gemm_memo.h"
 #include "model/cost/memory_bound.h"
 #include "shapes.h"
 
@@ -317,6 +317,23 @@ START_TEST(data_waits_for_samples_and_bytes)
 }
 END_TEST
 
+/* Asked twice, in another order, and with more products than a table begins with. */
+START_TEST(a_remembered_product_takes_what_it_took)
+{
+    struct gpu gpu = plain_gpu();
+    struct gemm_memo memo = {0};
+    for (int i = 0; i < 4000; i++) {
+        int j = i < 2000 ? i : 3999 - i;
+        struct work_gemm g = {.m = 64 * (1 + j % 10), .n = 128, .k = 64 * (1 + j / 10 % 10), .count = 1 + j / 100 % 3};
+        g.output_bytes = j / 300 % 2 ? 8 : 2, g.apart = j / 600 % 2, g.precision = PRECISION_BF16;
+        struct cost kept = gemm_memo_cost(&memo, &gpu, &g), fresh = gemm_cost(&gpu, &g);
+        ck_assert_mem_eq(&kept, &fresh, sizeof kept);
+    }
+    ck_assert_uint_eq(memo.n_used, 1200);
+    gemm_memo_free(&memo);
+}
+END_TEST
+
 Suite *suite_kernels(void)
 {
     Suite *suite = suite_create("kernels");
@@ -325,6 +342,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, gemm_reaches_the_peak_fraction_when_large);
     tcase_add_test(all, one_sm_has_no_tiles);
     tcase_add_test(all, slices_that_are_not_aligned_miss_the_tensor_cores);
+    tcase_add_test(all, a_remembered_product_takes_what_it_took);
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
     tcase_add_test(all, gemm_grows_with_every_dimension);
     tcase_add_test(all, a_gpu_without_bf16_takes_fp16);
