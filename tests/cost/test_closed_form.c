@@ -169,6 +169,7 @@ static void divide(struct layout *l, unsigned *state)
     l->pp = l->schedule == SCHEDULE_NONE ? 1 : 2 << number(state, 3);
     l->tp = 1 << number(state, 4), l->cp = 1 + number(state, 2), l->dp = 1 << number(state, 4);
     l->ep = 1 << number(state, 3), l->etp = number(state, 2) ? 1 : l->tp;
+    l->ep = l->tp * l->cp * l->dp % (l->ep * l->etp) ? 1 : l->ep;
     l->micro_batch = 1 << number(state, 2), l->zero = number(state, l->pp == 1 ? 4 : 3);
     l->recompute = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE, l->sequence_parallel = number(state, 2);
     l->features = FEATURE_BIT(FLASH_ATTENTION2) | (number(state, 2) ? FEATURE_BIT(FUSED_OPS) : 0) |

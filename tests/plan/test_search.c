@@ -345,7 +345,7 @@ START_TEST(a_shortlist_keeps_the_best_whatever_the_order)
     struct shortlist list;
     shortlist_init(&list, LIMIT);
     for (int i = 0; i < N; i++)
-        if (!shortlist_refuses(&list, plans[i].estimate.step_s))
+        if (plans[i].estimate.step_s <= shortlist_slowest(&list))
             shortlist_offer(&list, &plans[i]);
     int n;
     struct plan *best = shortlist_take(&list, &n);
