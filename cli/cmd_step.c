@@ -295,7 +295,10 @@ const struct command command_step = {
         "cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by their names and its exchanges by "
         "their groups, and every instant of its steps is "
         "given to one of them: what the device did stands beside what was predicted for that rank's stage.\n\n"
-        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken.",
+        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
+        "(whole layers), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are "
+        "repeated in the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
+        "mlp, shared_experts, moe.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

@@ -16,7 +16,7 @@ static void write_features(feature_set features, FILE *out)
 static void write_run(const struct compared *row, FILE *out)
 {
     const struct measurement *run = row->run;
-    char layout[256], nic[32];
+    char layout[LAYOUT_TEXT], nic[32];
     fprintf(out, "case      %s (%s:%d)\n", run->name, row->table, run->at.line);
     fprintf(out, "model     %s: %d layers, hidden %lld, ffn %lld%s, %d heads, %d kv heads, vocabulary %lld\n", run->model.name,
             run->model.layers, (long long)run->model.hidden, (long long)run->model.ffn_hidden,

@@ -131,14 +131,16 @@ static void layout_brief(const struct measurement *run, char *buffer, size_t siz
         const char *name;
         int value;
     } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}, {"etp", l->etp}};
+    char recompute[RECOMPUTE_TEXT];
     *buffer = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value > 1)
             text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
-    text_append(buffer, size, "mb%d%s%s", l->micro_batch, l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "",
-                l->recompute == RECOMPUTE_FULL        ? " full"
-                : l->recompute == RECOMPUTE_SELECTIVE ? " sel"
-                                                      : "");
+    text_append(buffer, size, "mb%d%s", l->micro_batch, l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "");
+    if (l->recompute == RECOMPUTE_SELECTIVE)
+        text_append(buffer, size, " sel");
+    else if (l->recompute != RECOMPUTE_NONE)
+        text_append(buffer, size, " %s", recompute_brief(l->recompute, recompute, sizeof recompute));
 }
 
 static void memory_cells(struct table *table, const struct compared *row)
@@ -341,7 +343,7 @@ static json_t *json_groups(const struct comparing *comparing, enum accuracy_key 
 
 static json_t *json_row(const struct compared *row, const struct comparison *item)
 {
-    char layout[256];
+    char layout[LAYOUT_TEXT];
     bool predicted = row->predicted_s > 0;
     json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", row->table, "gpu", item->gpu,
                                "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout),

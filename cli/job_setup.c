@@ -13,7 +13,7 @@ enum status job_setup_load(struct invocation *call, struct job_setup *setup)
     setup->setting = experiment_setting(&setup->experiment);
     setup->chosen = !setup->experiment.layout.given;
     status = layout_choose(&setup->experiment, &setup->layout, &call->diags);
-    char text[192];
+    char text[LAYOUT_TEXT];
     if (status == STATUS_OK && setup->chosen)
         talk(call, 0, "layout: auto chose %s", layout_format(&setup->layout, text, sizeof text));
     return status;

@@ -20,7 +20,7 @@ static enum status layout_given(const struct layout_request *request, const stru
     if (status != STATUS_OK)
         return status;
     layout_complete(&parsed, setting);
-    char why[256], text[192];
+    char why[256], text[LAYOUT_TEXT];
     if (layout_check(&parsed, setting, why, sizeof why) != LAYOUT_LEGAL) {
         diag_error(diags, (struct place){0}, "layout %s: %s", layout_format(&parsed, text, sizeof text), why);
         return STATUS_BAD_INPUT;

@@ -2,10 +2,12 @@
 
 json_t *layout_json(const struct layout *layout)
 {
-    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b}", "tp", layout->tp, "pp", layout->pp, "vpp",
-                             layout->vpp, "cp", layout->cp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero,
-                             "micro_batch", layout->micro_batch, "recompute", recompute_name(layout->recompute), "schedule",
-                             schedule_name(layout->schedule), "sequence_parallel", layout->sequence_parallel);
+    char recompute[RECOMPUTE_TEXT];
+    json_t *json =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b}", "tp", layout->tp, "pp", layout->pp, "vpp",
+                  layout->vpp, "cp", layout->cp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "micro_batch",
+                  layout->micro_batch, "recompute", recompute_format(layout->recompute, recompute, sizeof recompute), "schedule",
+                  schedule_name(layout->schedule), "sequence_parallel", layout->sequence_parallel);
     if (layout->etp)
         json_object_set_new(json, "etp", json_integer(layout->etp));
     return json;

@@ -108,7 +108,7 @@ struct beside {
 
 static void write_layout(const char *what, const struct layout *layout, FILE *out)
 {
-    char text[160];
+    char text[LAYOUT_TEXT];
     fprintf(out, "%-8s%s", what, layout_format(layout, text, sizeof text));
     for (int i = 0; i < N_FEATURES; i++)
         if (layout->features >> i & 1)
@@ -232,7 +232,7 @@ static void write_memory(const struct explanation *x, const struct beside *besid
 /* How to look closer; features are no part of a layout's text. */
 static void write_hint(const struct layout *layout, const struct setting *setting, FILE *out)
 {
-    char text[160];
+    char text[LAYOUT_TEXT];
     fprintf(out, "\nmsim step --layout %s", layout_format(layout, text, sizeof text));
     const char *before = " --features ";
     for (int i = 0; layout->features != setting->job->features && i < N_FEATURES; i++)
@@ -247,7 +247,7 @@ static void write_hint(const struct layout *layout, const struct setting *settin
 static struct beside beside_of(const struct explanation *x, const struct ranked_plan *plans, int n_plans)
 {
     const struct layout *this = &x->plan.plan.layout, *best = &plans[0].plan.layout;
-    char texts[2][160];
+    char texts[2][LAYOUT_TEXT];
     bool same = n_plans > 1 && this->features == best->features &&
                 strcmp(layout_format(this, texts[0], sizeof texts[0]), layout_format(best, texts[1], sizeof texts[1])) == 0;
     return (struct beside){.name = same ? "next" : "best", .plan = &plans[same]};

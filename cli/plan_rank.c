@@ -137,7 +137,7 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     }
     if (failed == 0)
         return;
-    char text[160];
+    char text[LAYOUT_TEXT];
     struct diags *said = &ranking->diags[first];
     struct ranked_plan again;
     if (said->n_items == 0) /* another rank met it */

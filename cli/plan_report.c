@@ -79,10 +79,10 @@ static void csv_row(struct table *table, const struct ranked_plan *ranked, int r
     const int numbers[] = {rank, l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         table_cell(table, "%d", numbers[i]);
-    table_cell(table, "%s", recompute_name(l->recompute));
+    char recompute[RECOMPUTE_TEXT], features[512] = "";
+    table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%d", l->sequence_parallel);
-    char features[512] = "";
     for (int i = 0, used = 0; i < N_FEATURES; i++)
         if (l->features >> i & 1)
             used += snprintf(features + used, sizeof features - (size_t)used, "%s%s", used > 0 ? " " : "",
@@ -181,14 +181,14 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const struct setting *setting = outcome->setting;
     double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
     double room = ranked->plan.estimate.memory_bytes / outcome->search.capacity_bytes;
-    char overlap[48];
+    char overlap[48], recompute[RECOMPUTE_TEXT];
     table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (setting->model->moe.experts > 0 || i != 4)
             table_cell(table, "%d", numbers[i]);
-    table_cell(table, "%s", recompute_name(l->recompute));
+    table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);

@@ -93,7 +93,7 @@ static void write_header(const struct step_report *report, FILE *out)
 {
     const struct experiment *e = &report->setup->experiment;
     const struct layout *layout = &report->setup->layout;
-    char gpus[32], batch[32], text[192];
+    char gpus[32], batch[32], text[LAYOUT_TEXT];
 
     fprintf(out, "%s on %s x %s (%s)\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name,
             e->cluster.name);
@@ -354,7 +354,7 @@ static void write_csv(const struct step_report *report, const struct invocation 
     const struct step_result *r = report->result;
     const struct experiment *e = &report->setup->experiment;
     struct table table = {0};
-    char text[192];
+    char text[LAYOUT_TEXT];
 
     static const char *const columns[][2] = {{"model", NULL},        {"cluster", NULL},     {"gpus", NULL},
                                              {"layout", NULL},       {"step_time", "s"},    {"mfu", "pct"},

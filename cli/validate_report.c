@@ -88,7 +88,7 @@ static double predicted_waiting(const struct validation *v)
 
 static void text_report(const struct invocation *call, const struct validation *v)
 {
-    char layout[192], devices[384];
+    char layout[LAYOUT_TEXT], devices[384];
     FILE *out = call->out;
     struct table classes = {0}, ranks = {0};
     fprintf(out, "%s, %s\n", v->setup->experiment.model.name, layout_format(&v->setup->layout, layout, sizeof layout));

@@ -222,7 +222,7 @@ enum status validate_measure(struct invocation *call, struct validation *v)
 {
     const struct job_setup *setup = v->setup;
     enum status status = v->probed ? measure(call, v) : STATUS_OK;
-    char text[192];
+    char text[LAYOUT_TEXT];
     if (status == STATUS_OK)
         talk(call, 0, "layout: %s%s", setup->chosen ? "auto chose " : "", layout_format(&setup->layout, text, sizeof text));
     return status;

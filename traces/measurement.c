@@ -1,6 +1,8 @@
 #include "traces/measurement.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +72,13 @@ static void read_job(struct measurement_reading *reading, const struct measureme
 
 static enum recompute read_recompute(struct measurement_reading *reading)
 {
-    int value = reading_way(reading, COLUMN_RECOMPUTE, recompute_names, N_RECOMPUTES);
+    char text[2 * RECOMPUTE_TEXT], why[RECOMPUTE_WHY];
+    snprintf(text, sizeof text, "%s", reading_text(reading, COLUMN_RECOMPUTE));
+    for (char *c = text; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    int value = recompute_parse(text, why, sizeof why);
+    if (value < 0 && *text)
+        reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
     return value < 0 ? RECOMPUTE_NONE : (enum recompute)value;
 }
 

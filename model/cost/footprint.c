@@ -74,40 +74,56 @@ static double operand_bytes(const struct layout *layout, const struct setting *s
     return keeps_casts(layout, setting) ? precision_bytes(setting->job->precision) : 2;
 }
 
-/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s), the activation's output. */
-static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting)
+/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s); what an eager activation keeps between its
+ * passes, and its output. */
+static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute modules)
 {
     const struct transformer *m = setting->model;
-    double f = (double)m->ffn_hidden;
     bool eager = !has(layout, FEATURES_FUSING);
-    double activation = m->gated_mlp ? 4 + (eager ? 2 : 0) : 2 + (eager ? 1 : 0);
-    return (struct kept){.split = f * (activation + operand_bytes(layout, setting))};
+    double read = m->gated_mlp ? 4 : 2, between = eager ? read / 2 : 0, given = operand_bytes(layout, setting);
+    if (modules & RECOMPUTE_MLP)
+        return (struct kept){0};
+    return (struct kept){.split = (double)m->ffn_hidden * (read + (modules & RECOMPUTE_MLP_ACT ? 0 : between + given))};
 }
 
 /* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
  * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). */
-static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting)
+static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute modules)
 {
     const struct transformer *m = setting->model;
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
-    double width = (double)moe->expert_ffn * moe->top_k + shared, operand = operand_bytes(layout, setting);
-    double activation = m->gated_mlp ? 4 + (m->mlp_limit > 0 ? 4 : 0) : 2;
+    double routed = (double)moe->expert_ffn * moe->top_k, operand = operand_bytes(layout, setting);
+    double read = m->gated_mlp ? 4 : 2, given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
     double copies = operand + (has(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
-    return (struct kept){.split = width * (activation + operand) + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
+    if (modules & RECOMPUTE_MOE)
+        return (struct kept){0};
+    if (modules & RECOMPUTE_SHARED_EXPERTS)
+        shared = 0;
+    double activations = shared * (read + given) + routed * (read + (modules & RECOMPUTE_MOE_ACT ? 0 : given));
+    return (struct kept){.split = activations + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
 }
 
-static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, bool scores)
+/* What stands between latent attention's products, on each rank whole: what the down-projections give, and the latents behind
+ * their norms, which the up-projections read. */
+static double latent_bytes(const struct latent_attention *l)
+{
+    return 2 * (2.0 * l->q_lora_rank + 2.0 * l->kv_lora_rank + l->qk_rope_dim);
+}
+
+static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute modules)
 {
     const struct transformer *m = setting->model;
     bool latent = m->attention == ATTENTION_LATENT;
     double qk = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
     double v = latent ? m->latent.v_dim : m->head_dim;
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
-    struct kept k = {.split = 2 * (m->heads * (qk + v) + kv_heads * (qk + v))}; /* q, output; k, v */
+    struct kept k = {.split = 2 * m->heads * v, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
+    if (!(modules & RECOMPUTE_MLA_UP_PROJ))
+        k.split += 2 * (m->heads * qk + kv_heads * (qk + v)); /* q; k, v */
     if (keeps_casts(layout, setting))
         k.split += m->heads * v * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
-    if (scores &&
+    if (!(modules & RECOMPUTE_CORE_ATTN) &&
         !has(layout,
              FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
         k.split += (drops_out(layout, m) ? 5.0 : is_eager(layout) ? 6.0 : 2.0) * m->heads * (double)setting->job->seq_len;
@@ -120,20 +136,19 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
  * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
  * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
  */
-static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting)
+static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute modules)
 {
     const struct transformer *m = setting->model;
     double h = (double)m->hidden;
-    double bytes = 2 * h * 4;
-    if (drops_out(layout, m) || setting->job->dropout > 0)
-        bytes += 2 * h;
-    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
-        bytes += 2 * (4 + 2 + 1) * h;                         /* fp32 input, its product, scale, per norm */
     bool parallel = has(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
-    double inputs = 2 * 2 * h * (parallel ? 0.5 : 1);
-    bytes -= parallel ? 2 * 2 * h : 0;
-    return layout_follows_llama(layout, m) ? (struct kept){.local = bytes - inputs, .whole = inputs}
-                                           : (struct kept){.local = bytes};
+    double read = 2 * h * (parallel ? 1 : 2), between = 0, given = read;
+    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
+        between = 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
+    if (modules & RECOMPUTE_LAYERNORM)
+        between = given = 0;
+    double masks = drops_out(layout, m) || setting->job->dropout > 0 ? 2 * h : 0;
+    return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = given}
+                                           : (struct kept){.local = read + between + masks + given};
 }
 
 static double tokens_per_micro_batch(const struct layout *layout, const struct setting *setting)
@@ -141,13 +156,14 @@ static double tokens_per_micro_batch(const struct layout *layout, const struct s
     return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
 }
 
-static double layer_bytes_full(const struct layout *layout, const struct setting *setting, bool mixture, bool scores)
+/* Where `modules` are repeated and the rest is kept. */
+static double layer_bytes_but(enum recompute modules, const struct layout *layout, const struct setting *setting, bool mixture)
 {
-    struct kept a = kept_by_attention(layout, setting, scores);
-    struct kept f = mixture ? kept_by_experts(layout, setting) : kept_by_mlp(layout, setting);
-    struct kept s = kept_by_stream(layout, setting);
+    struct kept a = kept_by_attention(layout, setting, modules);
+    struct kept f = mixture ? kept_by_experts(layout, setting, modules) : kept_by_mlp(layout, setting, modules);
+    struct kept s = kept_by_stream(layout, setting, modules);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
-    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local + s.whole);
+    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local + a.whole + s.whole);
 }
 
 /* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert
@@ -208,7 +224,7 @@ static double layer_bytes(const struct layout *layout, const struct setting *set
     if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
         return layer_bytes_selected(layout, setting, mixture);
     if (layout->recompute != RECOMPUTE_FULL)
-        return layer_bytes_full(layout, setting, mixture, layout->recompute == RECOMPUTE_NONE);
+        return layer_bytes_but(layout_recomputed_modules(layout), layout, setting, mixture);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
     return layout->sequence_parallel ? input / layout->tp : input;
 }
@@ -244,14 +260,13 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     }
 }
 
-/* What stands beside what is kept while a layer is recomputed: all of it, or of attention alone what it had not kept. */
+/* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
 static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, bool mixture)
 {
     if (layout->recompute == RECOMPUTE_NONE)
         return 0;
-    double full = layer_bytes_full(layout, setting, mixture, true);
-    bool attention_alone = layout->recompute == RECOMPUTE_SELECTIVE && !layout_recomputes_by_need(layout);
-    return attention_alone ? full - layer_bytes(layout, setting, mixture) : full;
+    double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, mixture);
+    return layout_recomputed_modules(layout) ? all - layer_bytes(layout, setting, mixture) : all;
 }
 
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange

@@ -233,6 +233,16 @@ static struct linear_group latent_of(const struct layer_builder *b)
     return g;
 }
 
+/* Those that end in heads: what stands behind the down-projections, or reads the layer where queries have none. */
+static struct linear_group latent_up_of(const struct layer_builder *b)
+{
+    struct linear_group all = latent_of(b), up = {.n = 0};
+    bool compresses = b->model->latent.q_lora_rank > 0;
+    up.items[up.n++] = all.items[compresses];
+    up.items[up.n++] = all.items[all.n - 1];
+    return up;
+}
+
 static struct linear_group attention_inputs_of(const struct layer_builder *b)
 {
     return b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b);
@@ -333,6 +343,58 @@ static void last_residual(struct layer_builder *b)
 {
     if (!b->stops_early)
         residual(b, false);
+}
+
+/* Megatron's line gathers what the first product of a repeated module reads, as ever; others have kept it gathered, or repeated
+ * that with the norm. */
+static int32_t gather_for_module(struct layer_builder *b)
+{
+    return keeps_gathered(b) ? -1 : builder_tp_gather(b, "gather");
+}
+
+/* With the cast for the products behind it. */
+static void norm_module(struct layer_builder *b)
+{
+    norm(b, false);
+    int32_t gather = keeps_gathered(b) ? builder_tp_gather(b, "gather") : -1;
+    if (gather >= 0)
+        builder_append(b, gather);
+    builder_cast(b, "cast", b->tokens * (double)b->model->hidden);
+}
+
+static void latent_up_module(struct layer_builder *b)
+{
+    struct linear_group up = latent_up_of(b);
+    bool reads_layer = b->model->latent.q_lora_rank == 0;
+    group_forward(b, &up, reads_layer ? gather_for_module(b) : -1);
+    query_key_norm(b, false);
+    rotary(b);
+}
+
+static void activation_module(struct layer_builder *b)
+{
+    activation(b, b->model->ffn_hidden, false);
+    builder_cast(b, "cast", b->tokens * (double)dense_width(b));
+}
+
+/* In a parallel block what the module gives is partial sums, which are reduced behind the other branch. */
+void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules)
+{
+    bool parallel = builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture;
+    if (modules & RECOMPUTE_LAYERNORM)
+        norm_module(b);
+    if (modules & RECOMPUTE_MLA_UP_PROJ)
+        latent_up_module(b);
+    if (modules & RECOMPUTE_CORE_ATTN)
+        attention_core(b, kind.windowed, false);
+    if (modules & RECOMPUTE_LAYERNORM && !parallel)
+        norm_module(b);
+    if (kind.mixture)
+        mixture_modules(b, modules);
+    else if (modules & RECOMPUTE_MLP)
+        dense_forward(b, gather_for_module(b), parallel ? -1 : builder_tp_reduce(b, "reduce"));
+    else if (modules & RECOMPUTE_MLP_ACT)
+        activation_module(b);
 }
 
 void layer_forward(struct layer_builder *b, struct layer_kind kind)

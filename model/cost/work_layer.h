@@ -44,8 +44,11 @@ struct layer_kind {
 /* Append the works of one layer's pass to the builder's list. */
 void layer_forward(struct layer_builder *b, struct layer_kind kind);
 void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight);
-/* Parts, shared by the two. */
+/* Modules (a set) of its forward pass alone, each from what it reads. */
+void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules);
+/* Parts, shared by them. */
 void mixture_forward(struct layer_builder *b);
+void mixture_modules(struct layer_builder *b, enum recompute modules);
 void mixture_backward(struct layer_builder *b, bool input, bool weight);
 void attention_core(struct layer_builder *b, bool windowed, bool backward);
 

@@ -233,6 +233,21 @@ void mixture_forward(struct layer_builder *b)
     shared_forward(b);
 }
 
+void mixture_modules(struct layer_builder *b, enum recompute modules)
+{
+    struct experts_shape e = experts_shape(b);
+    if (modules & RECOMPUTE_MOE) {
+        mixture_forward(b);
+        return;
+    }
+    if (modules & RECOMPUTE_MOE_ACT) {
+        expert_activation(b, (double)e.rows, e.width, false);
+        cast_of_each(b, &e, "cast", e.width);
+    }
+    if (modules & RECOMPUTE_SHARED_EXPERTS)
+        shared_forward(b);
+}
+
 static void experts_backward(struct layer_builder *b, const struct experts_shape *e, enum pass pass)
 {
     int64_t h = b->model->hidden, up = b->model->gated_mlp ? 2 : 1;

@@ -38,8 +38,8 @@ static void layer_recompute(struct layer_builder *b, struct layer_kind kind)
     b->products = 0;
     if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
         layer_forward(b, kind);
-    else if (b->layout->recompute == RECOMPUTE_SELECTIVE)
-        attention_core(b, kind.windowed, false);
+    else
+        layer_modules(b, kind, layout_recomputed_modules(b->layout));
     b->recomputing = b->stops_early = b->keeps_products = false;
 }
 

@@ -19,7 +19,7 @@ struct reply {
 static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 &&
-           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && (unsigned)l->recompute < N_RECOMPUTES &&
+           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
            (unsigned)l->schedule < N_SCHEDULES;
 }
 
@@ -224,6 +224,20 @@ static bool check_zero(const struct layout *l, struct reply why)
     return false;
 }
 
+static bool check_recompute(const struct layout *l, const struct setting *s, struct reply why)
+{
+    if ((int)l->recompute < N_RECOMPUTES)
+        return true;
+    enum recompute has = layout_modules_of(s->model);
+    int missing = (int)l->recompute & ~(int)has;
+    char names[2][RECOMPUTE_TEXT];
+    if (missing)
+        SAY(why, "%s has no %s to recompute; it has %s", s->model->name,
+            recompute_format((enum recompute)missing, names[0], sizeof names[0]),
+            recompute_format(has, names[1], sizeof names[1]));
+    return !missing;
+}
+
 static bool check_features(const struct layout *l, const struct setting *s, struct reply why)
 {
     feature_set foreign = l->features & ~s->job->features;
@@ -281,6 +295,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_EXPERTS;
     if (!check_zero(layout, reply))
         return LAYOUT_ZERO;
+    if (!check_recompute(layout, setting, reply))
+        return LAYOUT_RECOMPUTE;
     if (!check_features(layout, setting, reply))
         return LAYOUT_FEATURE;
     if (!check_precision(setting, reply))

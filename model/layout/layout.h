@@ -30,9 +30,8 @@
 #include "model/base/diag.h"
 #include "model/spec/cluster.h"
 #include "model/spec/job.h"
+#include "model/spec/recompute.h"
 #include "model/spec/transformer.h"
-
-enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, N_RECOMPUTES };
 
 enum schedule {
     SCHEDULE_NONE, /* no pipeline */
@@ -47,12 +46,9 @@ enum schedule {
     N_SCHEDULES
 };
 
-/* By enum recompute and enum schedule; NULL after the last. */
-extern const char *const recompute_names[N_RECOMPUTES + 1], *const schedule_names[N_SCHEDULES + 1];
-const char *recompute_name(enum recompute recompute);
-int recompute_parse(const char *name);             /* -1: unknown */
-const char *schedule_name(enum schedule schedule); /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe dualpipe-v */
-int schedule_parse(const char *name);              /* -1: unknown */
+extern const char *const schedule_names[N_SCHEDULES + 1]; /* by enum schedule; NULL after the last */
+const char *schedule_name(enum schedule schedule);        /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe dualpipe-v */
+int schedule_parse(const char *name);                     /* -1: unknown */
 
 struct layout {
     int tp, cp, pp, vpp, dp, ep;
@@ -60,7 +56,7 @@ struct layout {
     int zero; /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
     bool sequence_parallel;
     int micro_batch;
-    enum recompute recompute;
+    enum recompute recompute; /* a word, or a set of modules */
     enum schedule schedule;
     feature_set features; /* those used; a subset of what the job allows */
 };
@@ -81,6 +77,7 @@ struct layout {
     X(INTERLEAVE, "too few micro-batches for the schedule, or an odd number")                                                    \
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
+    X(RECOMPUTE, "a module is recomputed that the model does not have")                                                          \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
 
@@ -114,6 +111,12 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 
+/* Modules of a layer that are repeated one by one: those named, or the core of attention where `selective` means it; empty where
+ * nothing or all of the layer is repeated, and under PyTorch's policy. */
+enum recompute layout_recomputed_modules(const struct layout *layout);
+/* Modules that some layer of a model has. */
+enum recompute layout_modules_of(const struct transformer *model);
+
 /*
  * Stacks that are not of Megatron's line but follow LLaMA's code (a gated feed-forward part and no fused operators tell them).
  * They divide layers over stages by parameters, token tables among them (layout_layers); the layer behind an all-gather keeps
@@ -138,6 +141,7 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
  * Parsing accepts any subset over what *layout already holds; unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
+enum { LAYOUT_TEXT = 256 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
  * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */

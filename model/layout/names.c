@@ -1,9 +1,7 @@
-/* names.c - the words for recomputation, schedules, groups and reasons. */
+/* names.c - the words for schedules, groups and reasons; what stacks do. */
 #include <string.h>
 
 #include "model/layout/layout.h"
-
-const char *const recompute_names[N_RECOMPUTES + 1] = {"none", "selective", "full"};
 
 const char *const schedule_names[N_SCHEDULES + 1] = {
     [SCHEDULE_NONE] = "none",
@@ -37,16 +35,6 @@ static int find_name(const char *const *names, int n, const char *name)
     return -1;
 }
 
-const char *recompute_name(enum recompute recompute)
-{
-    return recompute_names[recompute];
-}
-
-int recompute_parse(const char *name)
-{
-    return find_name(recompute_names, N_RECOMPUTES, name);
-}
-
 const char *schedule_name(enum schedule schedule)
 {
     return schedule_names[schedule];
@@ -75,12 +63,12 @@ const char *layout_reason_text(enum layout_reason reason)
 const char *layout_reason_key(enum layout_reason reason)
 {
     static const char *const keys[N_LAYOUT_REASONS] = {
-        [LAYOUT_LEGAL] = "legal",         [LAYOUT_RANGE] = "range",       [LAYOUT_WORLD] = "world",
-        [LAYOUT_HEADS] = "heads",         [LAYOUT_KV_HEADS] = "kv_heads", [LAYOUT_HIDDEN] = "hidden",
-        [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence", [LAYOUT_LAYERS] = "layers",
-        [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule", [LAYOUT_INTERLEAVE] = "interleave",
-        [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",         [LAYOUT_FEATURE] = "feature",
-        [LAYOUT_PRECISION] = "precision",
+        [LAYOUT_LEGAL] = "legal",         [LAYOUT_RANGE] = "range",         [LAYOUT_WORLD] = "world",
+        [LAYOUT_HEADS] = "heads",         [LAYOUT_KV_HEADS] = "kv_heads",   [LAYOUT_HIDDEN] = "hidden",
+        [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence",   [LAYOUT_LAYERS] = "layers",
+        [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",   [LAYOUT_INTERLEAVE] = "interleave",
+        [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",           [LAYOUT_FEATURE] = "feature",
+        [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute",
     };
     return keys[reason];
 }
@@ -89,6 +77,28 @@ bool layout_recomputes_by_need(const struct layout *layout)
 {
     bool by_module = layout->zero == 3 || (layout->features & FEATURE_BIT(COMPILE));
     return by_module && !(layout->features & FEATURE_BIT(FUSED_OPS));
+}
+
+enum recompute layout_recomputed_modules(const struct layout *layout)
+{
+    if (layout->recompute == RECOMPUTE_SELECTIVE)
+        return layout_recomputes_by_need(layout) ? RECOMPUTE_NONE : RECOMPUTE_CORE_ATTN;
+    return layout->recompute == RECOMPUTE_FULL ? RECOMPUTE_NONE : layout->recompute;
+}
+
+enum recompute layout_modules_of(const struct transformer *model)
+{
+    const struct mixture *moe = &model->moe;
+    int modules = RECOMPUTE_CORE_ATTN | RECOMPUTE_LAYERNORM;
+    if (model->attention == ATTENTION_LATENT)
+        modules |= RECOMPUTE_MLA_UP_PROJ;
+    if (!moe->experts || moe->first_dense_layers > 0 || moe->every > 1)
+        modules |= RECOMPUTE_MLP_ACT | RECOMPUTE_MLP;
+    if (moe->experts)
+        modules |= RECOMPUTE_MOE_ACT | RECOMPUTE_MOE;
+    if (moe->experts && (moe->shared_ffn || moe->shared_experts))
+        modules |= RECOMPUTE_SHARED_EXPERTS;
+    return (enum recompute)modules;
 }
 
 bool layout_follows_llama(const struct layout *layout, const struct transformer *model)

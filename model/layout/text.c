@@ -9,7 +9,7 @@
 #include "model/base/units.h"
 #include "model/layout/layout.h"
 
-enum { ITEM_SIZE = 64 };
+enum { ITEM_SIZE = 128 };
 
 static const struct place NOWHERE = {0};
 
@@ -87,9 +87,12 @@ static int parse_word(const char *key, const char *value, const char *const *wor
 
 static void parse_recompute(const char *value, struct layout *layout, struct diags *diags)
 {
-    int found = parse_word("recompute", value, recompute_names, N_RECOMPUTES, diags);
+    char why[RECOMPUTE_WHY];
+    int found = recompute_parse(value, why, sizeof why);
     if (found >= 0)
         layout->recompute = (enum recompute)found;
+    else
+        diag_error(diags, NOWHERE, "layout: recompute=%s: %s", value, why);
 }
 
 static void parse_schedule(const char *value, struct layout *layout, struct diags *diags)
@@ -167,12 +170,13 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "";
+    char split[24] = "", recompute[RECOMPUTE_TEXT];
     if (layout->etp)
         snprintf(split, sizeof split, ",etp=%d", layout->etp);
     snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s", layout->tp,
              layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero,
-             layout->sequence_parallel, recompute_name(layout->recompute), schedule_name(layout->schedule));
+             layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
+             schedule_name(layout->schedule));
     return buffer;
 }
 

@@ -83,10 +83,11 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
                                              [SPACE_ZERO] = l->zero,
                                              [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
     const char *name = space_dimension_name(dimension);
+    char text[RECOMPUTE_TEXT];
     if (dimension == SPACE_SCHEDULE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
     else if (dimension == SPACE_RECOMPUTE)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_name(l->recompute));
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_format(l->recompute, text, sizeof text));
     else
         snprintf(remedy->what, sizeof remedy->what, "%s=%d", name, numbers[dimension]);
 }
@@ -170,7 +171,7 @@ static void report_illegal(const struct search_counts *counts, const struct sett
 
 static void report_remedy(const struct remedy *remedy, double capacity, struct diags *diags)
 {
-    char layout[160];
+    char layout[LAYOUT_TEXT];
     layout_format(&remedy->layout, layout, sizeof layout);
     if (remedy->fits)
         diag_note(diags, (struct place){0}, "with %s it fits: %.1f GiB for %s", remedy->what, remedy->bytes / GIB, layout);
@@ -188,7 +189,7 @@ void remedies_report(const struct space *space, const struct space_limits *limit
     }
     const struct setting *setting = space_setting(space);
     const struct place nowhere = {0};
-    char layout[160];
+    char layout[LAYOUT_TEXT];
     layout_format(&result->least, layout, sizeof layout);
     diag_error(diags, nowhere,
                "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and there are %.1f GiB, %.1f GiB "

@@ -133,8 +133,9 @@ static void estimate(struct worker *worker, const struct layout *layout, uint64_
 }
 
 /* Layouts `index` and following, which differ in the overlaps that they use of those the job allows: no question but the last
- * depends on them. The most elaborate one is asked first, as it is mostly the fastest. */
-static void examine(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
+ * depends on them. The most elaborate one is asked first, as it is mostly the fastest. Those that are `beaten` are counted, and
+ * not estimated. Whether they fit. */
+static bool examine(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index, bool beaten)
 {
     const struct hunt *hunt = worker->hunt;
     struct search_counts *counts = &worker->counts;
@@ -144,20 +145,21 @@ static void examine(struct worker *worker, const struct space_family *family, st
     enum layout_reason reason = layout_check(layout, space_setting(hunt->space), NULL, 0);
     if (reason != LAYOUT_LEGAL) {
         counts->rejected[reason] += n;
-        return;
+        return false;
     }
     counts->legal += n;
     double bytes = closed_form_memory(worker->form, layout);
     note_memory(worker, layout, index, bytes);
     if (bytes > hunt->capacity_bytes) {
         counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)] += n;
-        return;
+        return false;
     }
     counts->fit += n;
-    for (int i = family->n_features - 1; !hunt->options->memory_only && i >= 0; i--) {
+    for (int i = family->n_features - 1; !hunt->options->memory_only && !beaten && i >= 0; i--) {
         layout->features = family->features[i];
         estimate(worker, layout, index + (uint64_t)i, bytes);
     }
+    return true;
 }
 
 /* --- one family --- */
@@ -169,23 +171,35 @@ static bool condemns_family(enum layout_reason reason)
            reason == LAYOUT_VOCAB;
 }
 
+/* The layouts of one schedule and recomputation, from `index` on; plain[] says of which sharding those fit that recompute
+ * nothing. They beat others, which only add work, so where one plan of a family is enough the others are not estimated. */
+static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
+                                 bool plain[4][2])
+{
+    bool is_plain = layout->recompute == RECOMPUTE_NONE, one_is_enough = !worker->hunt->options->variants;
+    for (int zero = 0; zero < family->n_zeros; zero++) {
+        layout->zero = family->zeros[zero];
+        for (int sp = 0; sp < family->n_sps; sp++) {
+            layout->sequence_parallel = family->sps[sp] != 0;
+            bool fits = examine(worker, family, layout, index, one_is_enough && plain[zero][sp]);
+            plain[zero][sp] = plain[zero][sp] || (is_plain && fits);
+            index += (uint64_t)family->n_features;
+        }
+    }
+    return index;
+}
+
 static void examine_members(struct worker *worker, const struct space_family *family)
 {
     struct layout layout;
     memcpy(&layout, &family->base, sizeof layout);
     uint64_t index = family->first;
     for (int schedule = 0; schedule < family->n_schedules; schedule++) {
+        bool plain[4][2] = {{false}};
         layout.schedule = (enum schedule)family->schedules[schedule];
         for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
             layout.recompute = (enum recompute)family->recomputes[recompute];
-            for (int zero = 0; zero < family->n_zeros; zero++) {
-                layout.zero = family->zeros[zero];
-                for (int sp = 0; sp < family->n_sps; sp++) {
-                    layout.sequence_parallel = family->sps[sp] != 0;
-                    examine(worker, family, &layout, index);
-                    index += (uint64_t)family->n_features;
-                }
-            }
+            index = examine_sharding(worker, family, &layout, index, plain);
         }
     }
 }

@@ -15,7 +15,7 @@ enum {
 
 /* A list that many blocks share. */
 struct digit {
-    int values[N_SCHEDULES];
+    int values[SPACE_RANGES];
     int n;
 };
 
@@ -64,6 +64,45 @@ static void digit_add_allowed(struct digit *digit, const struct space_limit *lim
         digit->values[digit->n++] = value;
 }
 
+/* What costs little to repeat: passes that memory bounds, and products of latent attention that are small beside what they give.
+ */
+static enum recompute light_modules(const struct transformer *model)
+{
+    enum { CHEAP = RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT };
+    return (enum recompute)((int)layout_modules_of(model) & CHEAP);
+}
+
+/* Sets of modules stand between none and full, in the order of their bits, each once. */
+static void add_sets(struct digit *digit, const struct space_limit *limit)
+{
+    for (int last = N_RECOMPUTES; last >= 0;) {
+        int next = -1;
+        for (int i = 0; i < limit->n; i++)
+            if (limit->ranges[i].low > last && (next < 0 || limit->ranges[i].low < next))
+                next = limit->ranges[i].low;
+        if (next >= 0)
+            digit->values[digit->n++] = next;
+        last = next;
+    }
+}
+
+/* Selective recomputation of a kernel that keeps no scores saves nothing. */
+static void build_recomputes(struct space *space)
+{
+    const struct space_limit *limit = &space->limits.dimensions[SPACE_RECOMPUTE];
+    feature_set features = space->setting->job->features;
+    bool flash = features & FEATURES_FLASH, by_need = !(features & FEATURE_BIT(FUSED_OPS));
+    struct digit *digit = &space->recomputes;
+    digit_add_allowed(digit, limit, RECOMPUTE_NONE);
+    if (limit->n > 0 || !flash || by_need)
+        digit_add_allowed(digit, limit, RECOMPUTE_SELECTIVE);
+    if (limit->n > 0)
+        add_sets(digit, limit);
+    else if (flash)
+        digit->values[digit->n++] = (int)light_modules(space->setting->model);
+    digit_add_allowed(digit, limit, RECOMPUTE_FULL);
+}
+
 static void build_digits(struct space *space)
 {
     const struct space_limit *limits = space->limits.dimensions;
@@ -74,8 +113,7 @@ static void build_digits(struct space *space)
         digit_add_allowed(&space->schedules[PIPELINE_TWO_CHUNKS], &limits[SPACE_SCHEDULE], (int)folded_schedules[i]);
     for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
-    for (int i = 0; i < N_RECOMPUTES; i++)
-        digit_add_allowed(&space->recomputes, &limits[SPACE_RECOMPUTE], i);
+    build_recomputes(space);
     space->zeros[false] = (struct digit){.n = 1}; /* one replica: nothing to shard */
     for (int i = 0; i <= 3; i++)
         digit_add_allowed(&space->zeros[true], &limits[SPACE_ZERO], i);

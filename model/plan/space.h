@@ -24,8 +24,10 @@
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe
  *                dualpipe-v, with two, only where a restriction names them
- *   recompute    none selective full;  ZeRO 0 1 2 3;  sequence parallelism off on
- *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
+ *   recompute    none, one or two levels between, full. Selective, where it saves anything: scores of attention are in memory, or
+ *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
+ * norms, activations and latent attention's up-projections, all that the model has of them ZeRO 0 1 2 3;  sequence parallelism
+ * off on features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
  * chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
  *                (parallel_block, sliding_window) or only speed kernels up are never taken away.
  *
@@ -56,7 +58,7 @@
     X(ETP, "etp", SPACE_NUMBERS)                                                                                                 \
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
     X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
-    X(RECOMPUTE, "recompute", "none, selective, full")                                                                           \
+    X(RECOMPUTE, "recompute", "none, selective, full, modules as layernorm+moe_act")                                             \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
     X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \
     X(TP_OVERLAP, "tp_overlap", "0 or 1")                                                                                        \

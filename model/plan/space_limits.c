@@ -80,7 +80,7 @@ static int named_value(enum space_dimension dimension, const char *text)
 {
     switch (dimension) {
     case SPACE_SCHEDULE: return schedule_parse(text);
-    case SPACE_RECOMPUTE: return recompute_parse(text);
+    case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:
@@ -130,7 +130,7 @@ static bool parse_value(enum space_dimension dimension, const char *text, int *v
 /* "8" or "8..64" or "full" into a range. */
 static bool parse_range(enum space_dimension dimension, struct slice item, int *low, int *high)
 {
-    char text[32];
+    char text[RECOMPUTE_TEXT + 16];
     if (item.length == 0 || item.length >= sizeof text)
         return false;
     memcpy(text, item.start, item.length);

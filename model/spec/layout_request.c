@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/spec/recompute.h"
 #include "model/spec/schemas.h"
 
 /* Only to be read into and looked at: the request keeps the text. */
@@ -16,9 +17,22 @@ struct layout_keys {
 
 /* The words of model/layout (a test keeps them equal). */
 static const char *const flags[] = {"0", "1", "false", "true", NULL};
-static const char *const recomputes[] = {"none", "selective", "full", NULL};
 static const char *const schedules[] = {"none",  "gpipe", "1f1b",     "interleaved", "zb-1p",
                                         "zb-2p", "zb-v",  "dualpipe", "dualpipe-v",  NULL};
+
+static void read_recompute(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    char why[RECOMPUTE_WHY];
+    if (value->kind != YAML_SCALAR) {
+        diag_error(diags, value->at, "%s: %s where words joined by '+' are wanted", row->key, yaml_kind_name(value->kind));
+        return;
+    }
+    int found = recompute_parse(value->text, why, sizeof why);
+    if (found < 0)
+        diag_error(diags, value->at, "%s: %s", row->key, why);
+    else
+        memcpy(at, &found, sizeof found);
+}
 
 static const struct field rows[] = {
     INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
@@ -31,7 +45,7 @@ static const struct field rows[] = {
     INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
     INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
-    CHOICE("recompute", struct layout_keys, recompute, recomputes, UNSET, "activations computed again"),
+    CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
     CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
 };
 const struct schema layout_schema = SCHEMA("layout", rows);
@@ -170,8 +184,8 @@ json_t *layout_request_write(const struct layout_request *request)
         return json_string("auto");
     json_t *mapping = json_object();
     for (const char *item = request->text; *item; item += strspn(item, ",")) {
-        char key[32], value[32];
-        if (sscanf(item, "%31[^=]=%31[^,]", key, value) != 2)
+        char key[32], value[128];
+        if (sscanf(item, "%31[^=]=%127[^,]", key, value) != 2)
             break;
         bool number = isdigit((unsigned char)value[0]) && strspn(value, "0123456789") == strlen(value);
         json_object_set_new(mapping, key, number ? json_integer(strtol(value, NULL, 10)) : json_string(value));

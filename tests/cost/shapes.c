@@ -2,7 +2,27 @@
 
 #include <stdio.h>
 
+#include "model/cost/footprint.h"
 #include "model/spec/catalog.h"
+
+double pass_flops(const struct shape *shape, enum pass pass, int layers)
+{
+    struct work_table table = {0};
+    int32_t id = work_add_pass(&table, &shape->layout, &shape->setting, pass, (struct layer_range){0, layers}, false, false);
+    double flops = work_flops(&table, id);
+    work_table_free(&table);
+    return flops;
+}
+
+double layer_bytes_a_token(struct shape *shape)
+{
+    struct footprint one, two;
+    shape->model.layers = 1;
+    footprint_of_stage(&shape->layout, &shape->setting, 0, &one);
+    shape->model.layers = 2;
+    footprint_of_stage(&shape->layout, &shape->setting, 0, &two);
+    return (two.activations - one.activations) / ((double)shape->layout.micro_batch * (double)shape->job.seq_len);
+}
 
 static void load(struct shape *shape)
 {

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "model/layout/layout.h"
+#include "model/cost/work.h"
 
 struct shape {
     struct transformer model;
@@ -19,10 +19,16 @@ void shape_megascale(struct shape *shape);
 /* A GPT of the given size on one 8-GPU node (Korthikanti et al. table 3). */
 void shape_gpt(struct shape *shape, int layers, int64_t hidden, int heads, int tp, int pp, int vpp, int micro_batch);
 
+/* FLOPs of a pass over the first layers. */
+double pass_flops(const struct shape *shape, enum pass pass, int layers);
+/* Bytes that one layer more keeps, per token; leaves the model with two. */
+double layer_bytes_a_token(struct shape *shape);
+
 Suite *suite_kernels(void);
 Suite *suite_collective(void);
 Suite *suite_work(void);
 Suite *suite_footprint(void);
+Suite *suite_recompute(void);
 Suite *suite_closed_form(void);
 Suite *suite_pair(void);
 

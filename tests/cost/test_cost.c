@@ -8,6 +8,7 @@ int main(void)
     srunner_add_suite(runner, suite_collective());
     srunner_add_suite(runner, suite_work());
     srunner_add_suite(runner, suite_footprint());
+    srunner_add_suite(runner, suite_recompute());
     srunner_add_suite(runner, suite_closed_form());
     srunner_add_suite(runner, suite_pair());
     srunner_run_all(runner, CK_NORMAL);

@@ -95,17 +95,6 @@ START_TEST(gathered_experts_are_whole)
 }
 END_TEST
 
-/* Bytes that one layer more keeps, per token. */
-static double layer_bytes_a_token(struct shape *s)
-{
-    struct footprint one, two;
-    s->model.layers = 1;
-    footprint_of_stage(&s->layout, &s->setting, 0, &one);
-    s->model.layers = 2;
-    footprint_of_stage(&s->layout, &s->setting, 0, &two);
-    return (two.activations - one.activations) / ((double)s->layout.micro_batch * (double)s->job.seq_len);
-}
-
 /* PyTorch's policy: the input, attention's output and log-sum-exp, and every second product of those that the program counts. */
 START_TEST(every_second_product_is_kept)
 {

@@ -4,15 +4,6 @@
 #include "model/cost/machine.h"
 #include "shapes.h"
 
-static double pass_flops(const struct shape *s, enum pass pass, int layers)
-{
-    struct work_table table = {0};
-    int32_t id = work_add_pass(&table, &s->layout, &s->setting, pass, (struct layer_range){0, layers}, false, false);
-    double flops = work_flops(&table, id);
-    work_table_free(&table);
-    return flops;
-}
-
 /* Forward of one layer on one of t ranks: (24 s h^2 + 4 s^2 h) / t without FlashAttention (performance model, section 1). */
 START_TEST(layer_flops_are_the_published_count)
 {

@@ -51,16 +51,64 @@ START_TEST(every_word)
 {
     for (int i = 0; i < N_SCHEDULES; i++)
         ck_assert_int_eq(schedule_parse(schedule_name((enum schedule)i)), i);
-    for (int i = 0; i < N_RECOMPUTES; i++)
-        ck_assert_int_eq(recompute_parse(recompute_name((enum recompute)i)), i);
     ck_assert_int_eq(schedule_parse("1F1B"), -1);
-    ck_assert_int_eq(recompute_parse(""), -1);
     for (int i = 0; i < N_LAYOUT_REASONS; i++) {
         ck_assert_ptr_nonnull(layout_reason_key((enum layout_reason)i));
         ck_assert_ptr_nonnull(layout_reason_text((enum layout_reason)i));
     }
     for (int i = 0; i < N_GROUP_KINDS; i++)
         ck_assert_ptr_nonnull(group_kind_name((enum group_kind)i));
+}
+END_TEST
+
+/* Every word and every set of modules, there and back. */
+START_TEST(every_recomputation)
+{
+    char text[RECOMPUTE_TEXT], line[LAYOUT_TEXT];
+    for (int i = 0; i < 1 << (2 + N_RECOMPUTE_MODULES); i++) {
+        if (!recompute_is_known(i)) {
+            ck_assert_int_ne(i & 3, 0);
+            continue;
+        }
+        recompute_format((enum recompute)i, text, sizeof text);
+        ck_assert_uint_lt(strlen(text), sizeof text - 1);
+        ck_assert_int_eq(recompute_parse(text, NULL, 0), i);
+        struct layout layout = MEGASCALE, back = {0};
+        struct diags diags = {0};
+        layout.recompute = (enum recompute)i;
+        layout.dp = layout.tp = layout.pp = layout.etp = 999999;
+        ck_assert_int_eq(layout_parse(layout_format(&layout, line, sizeof line), &back, &diags), STATUS_OK);
+        ck_assert_int_eq(back.recompute, i);
+    }
+    ck_assert_int_eq(recompute_parse("selective:moe_act+layernorm", NULL, 0), RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
+    ck_assert_str_eq(
+        recompute_brief(RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT, text, sizeof text),
+        "norm+mla+act");
+    ck_assert_str_eq(recompute_brief(RECOMPUTE_FULL, text, sizeof text), "full");
+    ck_assert_int_eq(RECOMPUTE_MOE, 1 << (1 + N_RECOMPUTE_MODULES));
+}
+END_TEST
+
+static const struct {
+    const char *text, *part;
+} NO_RECOMPUTATIONS[] = {
+    {"", "'' is unknown; known are none, selective, full, and joined by '+' core_attn, "},
+    {"selective:", "'' is unknown"},
+    {"+", "'' is unknown"},
+    {"moe_act+", "'' is unknown"},
+    {"layernorm+none", "'none' stands alone"},
+    {"selective:full", "'full' stands alone"},
+    {"layernorm+mla_up_prj+moe", "'mla_up_prj' is unknown; did you mean 'mla_up_proj'?"},
+    {"Full", "'Full' is unknown; did you mean 'full'?"},
+};
+
+START_TEST(no_recomputation)
+{
+    char why[RECOMPUTE_WHY] = "";
+    ck_assert_int_eq(recompute_parse(NO_RECOMPUTATIONS[_i].text, why, sizeof why), -1);
+    ck_assert_int_eq(recompute_parse(NO_RECOMPUTATIONS[_i].text, NULL, 0), -1);
+    ck_assert_msg(strstr(why, NO_RECOMPUTATIONS[_i].part) == why, "%s", why);
+    ck_assert_uint_lt(strlen(why), sizeof why - 1);
 }
 END_TEST
 
@@ -84,7 +132,9 @@ static const struct {
     {"tp=8,", 1, "ends with a comma"},
     {"sp=maybe", 1, "neither on nor off"},
     {"schedule=1f1c", 1, "did you mean '1f1b'"},
-    {"recompute=everything", 1, "none, selective, full"},
+    {"recompute=everything", 1, "none, selective, full, and joined by"},
+    {"recompute=layernorm+mla_up_prj", 1, "did you mean 'mla_up_proj'"},
+    {"recompute=layernorm+full", 1, "'full' stands alone"},
     {"tp=a,pp=b,qq=1", 3, "tp=a"},
 };
 
@@ -142,6 +192,8 @@ int main(void)
     tcase_add_test(tcase, format_and_back);
     tcase_add_test(tcase, subset_keeps_the_rest);
     tcase_add_test(tcase, every_word);
+    tcase_add_test(tcase, every_recomputation);
+    tcase_add_loop_test(tcase, no_recomputation, 0, sizeof NO_RECOMPUTATIONS / sizeof NO_RECOMPUTATIONS[0]);
     tcase_add_loop_test(tcase, refused_with_a_reason, 0, sizeof WRONG / sizeof WRONG[0]);
     tcase_add_test(tcase, completion);
     suite_add_tcase(suite, tcase);

@@ -3,8 +3,10 @@
  * costs. The bounds are what it does and a little more: they are there to be lowered.
  */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "model/cost/footprint.h"
 #include "tests/plan/population.h"
 
 enum { EACH = 6 };
@@ -31,6 +33,48 @@ START_TEST(errors_are_small_in_every_schedule)
 }
 END_TEST
 
+/* All that a layer has, one after the other inside the one before it. */
+static const int RECOMPUTATIONS[] = {
+    RECOMPUTE_NONE, RECOMPUTE_LAYERNORM, RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT,
+    RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP | RECOMPUTE_MOE | RECOMPUTE_CORE_ATTN, RECOMPUTE_FULL};
+enum { N_RECOMPUTATIONS = sizeof RECOMPUTATIONS / sizeof RECOMPUTATIONS[0] };
+/* Where exchanges take all of the time, neither more nor less; the formula is no more exact than that. */
+static const double NOISE = 2e-3;
+
+/* Who repeats more takes longer and keeps less: by the formula, simulated, and in memory (an eager stack holds a repeated layer
+ * twice, which needs a few layers to pay). */
+START_TEST(what_is_repeated_takes_time_and_frees_memory)
+{
+    struct layout layouts[EACH];
+    int n = 0;
+    for (int j = 0; j < population_n_jobs; j++) {
+        struct job_case c;
+        ck_assert(population_case(&population_jobs[j], &c));
+        int drawn = population_draw(&c.setting, (enum schedule)_i, 5, EACH, layouts), has = (int)layout_modules_of(&c.model);
+        for (int i = 0; i < drawn; i++) {
+            struct population_times before = {0}, now;
+            double bytes = HUGE_VAL;
+            for (int r = 0; r < N_RECOMPUTATIONS; r++) {
+                bool word = RECOMPUTATIONS[r] < N_RECOMPUTES;
+                struct footprint footprint;
+                layouts[i].recompute = (enum recompute)(word ? RECOMPUTATIONS[r] : RECOMPUTATIONS[r] & has);
+                ck_assert_int_eq(layout_check(&layouts[i], &c.setting, NULL, 0), LAYOUT_LEGAL);
+                ck_assert(population_time(&c.setting, &layouts[i], &now));
+                footprint_peak(&layouts[i], &c.setting, &footprint, NULL);
+                ck_assert_double_ge(now.formula_s, before.formula_s * (1 - NOISE));
+                ck_assert_double_ge(now.simulated_s, before.simulated_s * (1 - NOISE));
+                ck_assert_double_ge(now.formula.s[CLASS_RECOMPUTE], before.formula.s[CLASS_RECOMPUTE] * (1 - NOISE));
+                ck_assert_double_le(footprint.total, bytes);
+                before = now;
+                bytes = footprint.total;
+                n++;
+            }
+        }
+    }
+    ck_assert_int_gt(n, 4 * EACH);
+}
+END_TEST
+
 /* Every layout of a small space simulated: what `msim plan` takes is the fastest or nearly. */
 START_TEST(what_is_planned_is_nearly_the_fastest)
 {
@@ -51,6 +95,7 @@ int main(void)
     TCase *cases = tcase_create("population");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
+    tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -61,14 +61,20 @@ static void brute_layout(struct brute *brute, const struct layout *layout)
     ck_assert(same_layout(&back, layout));
 }
 
+/* With FlashAttention and without fused operators. */
+static const int LEVELS[] = {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT, RECOMPUTE_FULL};
+enum { N_LEVELS = sizeof LEVELS / sizeof LEVELS[0] };
+
 static void brute_switches(struct brute *brute, struct layout layout)
 {
     static const feature_set toggles[] = {FEATURE_BIT(TP_OVERLAP), FEATURE_BIT(PP_OVERLAP), FEATURE_BIT(DP_OVERLAP)};
-    for (int i = 0; i < 2 * 4 * N_RECOMPUTES * 8; i++) {
+    for (int i = 0; i < 2 * 4 * N_LEVELS * 8; i++) {
         int rest = i;
         layout.sequence_parallel = rest % 2, rest /= 2;
         layout.zero = rest % 4, rest /= 4;
-        layout.recompute = (enum recompute)(rest % N_RECOMPUTES), rest /= N_RECOMPUTES;
+        layout.recompute = (enum recompute)LEVELS[rest % N_LEVELS], rest /= N_LEVELS;
+        if (brute->setting->model->moe.experts && layout.recompute & RECOMPUTE_MLP_ACT)
+            layout.recompute = (enum recompute)(RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
         layout.features = FEATURE_BIT(FLASH_ATTENTION2);
         for (int j = 0; j < 3; j++)
             if (rest >> j & 1)
