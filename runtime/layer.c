@@ -112,7 +112,7 @@ void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered
     bool sharded = c->shape->sequence_parallel;
     /* Where every product of it is kept the recomputation gathers nothing. */
     bool needed = sharded && !c->shape->gathers_again && work_keeps_products(c->rank->layout);
-    if (c->shape->gathers_again || (!c->step->keep && !needed))
+    if (c->shape->gathers_again || (c->step->forgets & RECOMPUTE_LAYERNORM && !needed))
         layer_drop(c, gathered);
 }
 

@@ -22,10 +22,10 @@ struct layer_context {
 struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols); /* an activation */
 struct tensor *layer_floats(const struct layer_context *c, int64_t n);
 void layer_drop(const struct layer_context *c, struct tensor **tensor);
-/* When the backward pass will compute it again. */
-static inline void layer_forget(const struct layer_context *c, struct tensor **tensor)
+/* When the backward pass will compute it again, with the whole layer or with this module. */
+static inline void layer_forget(const struct layer_context *c, struct tensor **tensor, enum recompute module)
 {
-    if (!c->step->keep)
+    if (c->step->forgets & module)
         layer_drop(c, tensor);
 }
 void layer_launch(const struct layer_context *c, const struct kernel_call *call);

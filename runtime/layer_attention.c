@@ -170,9 +170,9 @@ static void norm_heads(const struct layer_context *c)
         call.head_norm.y = keys ? made.k : made.q;
         layer_launch(c, &call);
     }
-    layer_forget(c, &l->qkv_raw);
-    layer_forget(c, &l->latent.q_raw);
-    layer_forget(c, &l->latent.k_raw);
+    layer_forget(c, &l->qkv_raw, RECOMPUTE_FULL);
+    layer_forget(c, &l->latent.q_raw, RECOMPUTE_MLA_UP_PROJ);
+    layer_forget(c, &l->latent.k_raw, RECOMPUTE_MLA_UP_PROJ);
 }
 
 static void norm_heads_backward(const struct layer_context *c)
@@ -351,11 +351,11 @@ static void forward_step(const struct layer_context *c)
         layer_launch(c, &call);
     }
     layer_drop(c, &l->kv);
-    layer_forget(c, &l->qkv);
-    layer_forget(c, &l->latent.q);
-    layer_forget(c, &l->latent.k);
-    layer_forget(c, &l->latent.v);
-    layer_forget(c, &l->latent.kv_down); /* its norm has been, and the part that heads share been given to them */
+    layer_forget(c, &l->qkv, RECOMPUTE_FULL);
+    layer_forget(c, &l->latent.q, RECOMPUTE_MLA_UP_PROJ);
+    layer_forget(c, &l->latent.k, RECOMPUTE_MLA_UP_PROJ);
+    layer_forget(c, &l->latent.v, RECOMPUTE_MLA_UP_PROJ);
+    layer_forget(c, &l->latent.kv_down, RECOMPUTE_FULL); /* its norm has been, and the part that heads share been given to them */
 }
 
 static void clear(const struct layer_context *c, struct tensor *tensor)

@@ -94,13 +94,7 @@ static void qkv_step(const struct layer_context *c)
     if (c->parallel || step->part < step->parts - 1)
         return; /* others read the same input */
     layer_drop_gathered(c, &l->n1_full);
-    layer_forget(c, &l->n1);
-}
-
-/* The core of attention, or with it all of the layer. */
-static bool recomputes_attention(const struct layout *layout)
-{
-    return layout->recompute != RECOMPUTE_NONE && !work_keeps_products(layout);
+    layer_forget(c, &l->n1, RECOMPUTE_LAYERNORM);
 }
 
 /* Where the rest of the layer is recomputed and products are kept: what attention's branch gave in the end. */
@@ -130,10 +124,8 @@ static void projection_step(const struct layer_context *c)
     product_forward(c, p, l->context->data, l->branch->data, false);
     if (layer_recomputes(c))
         take_branch(c);
-    else if (recomputes_attention(c->rank->layout)) {
-        layer_drop(c, &l->context);
-        layer_drop(c, &l->log_sum_exp);
-    }
+    layer_forget(c, &l->context, RECOMPUTE_CORE_ATTN);
+    layer_forget(c, &l->log_sum_exp, RECOMPUTE_CORE_ATTN);
 }
 
 static const void *bias_of(const struct layer_context *c, enum parameter_kind kind)
@@ -166,13 +158,13 @@ static void up_step(const struct layer_context *c)
         return;
     if (c->parallel) { /* the gathered input is kept: its weights' gradient comes before it would be gathered again */
         if (!s->sequence_parallel || !work_keeps_products(c->rank->layout))
-            layer_forget(c, &l->n1_full); /* or gathered once more for the first product that is not kept, of which there may
-                                           * be none */
-        layer_forget(c, &l->n1);
+            layer_forget(c, &l->n1_full, s->sequence_parallel ? RECOMPUTE_FULL : RECOMPUTE_LAYERNORM);
+        /* or gathered once more for the first product that is not kept, of which there may be none */
+        layer_forget(c, &l->n1, RECOMPUTE_LAYERNORM);
         return;
     }
     layer_drop_gathered(c, &l->n2_full);
-    layer_forget(c, &l->n2);
+    layer_forget(c, &l->n2, RECOMPUTE_LAYERNORM);
 }
 
 static void activation_step(const struct layer_context *c)
@@ -183,29 +175,30 @@ static void activation_step(const struct layer_context *c)
     struct activation_call call = {
         .t = s->tokens, .f = s->ffn, .u = l->up->data, .gate = tensor_data(l->gate), .a = l->act->data};
     layer_activation(c, call, false);
-    layer_forget(c, &l->up);
-    layer_forget(c, &l->gate);
+    layer_forget(c, &l->up, RECOMPUTE_MLP);
+    layer_forget(c, &l->gate, RECOMPUTE_MLP);
 }
 
 static void down_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    if (!c->parallel)
+    bool joins = c->parallel && l->branch; /* the other branch's sums, unless this one is repeated alone */
+    if (!joins)
         l->branch = layer_tensor(c, s->tokens, s->hidden);
-    product_forward(c, layer_product(c, PARAMETER_DOWN, s->ffn, s->hidden), l->act->data, l->branch->data, c->parallel);
-    layer_forget(c, &l->act);
+    product_forward(c, layer_product(c, PARAMETER_DOWN, s->ffn, s->hidden), l->act->data, l->branch->data, joins);
+    layer_forget(c, &l->act, RECOMPUTE_MLP_ACT);
 }
 
 /* What only the backward pass needs goes when that pass will compute it again. */
 static void forget_norms(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    layer_forget(c, &l->mean1);
-    layer_forget(c, &l->rstd1);
-    layer_forget(c, &l->mean2);
-    layer_forget(c, &l->rstd2);
-    layer_forget(c, &l->x2);
+    layer_forget(c, &l->mean1, RECOMPUTE_LAYERNORM);
+    layer_forget(c, &l->rstd1, RECOMPUTE_LAYERNORM);
+    layer_forget(c, &l->mean2, RECOMPUTE_LAYERNORM);
+    layer_forget(c, &l->rstd2, RECOMPUTE_LAYERNORM);
+    layer_forget(c, &l->x2, RECOMPUTE_FULL);
 }
 
 static void residual2_step(const struct layer_context *c, const struct step *step)

@@ -97,14 +97,14 @@ static void q_down_step(const struct layer_context *c)
     t->q_down = product_made(c, LAYER_Q_DOWN, q_down_of(c), c->state->n1_full);
     t->q_latent = layer_tensor(c, c->shape->tokens, sizes(c)->q_rank);
     norm_forward(c, true, t->q_latent);
-    layer_forget(c, &t->q_down);
+    layer_forget(c, &t->q_down, RECOMPUTE_FULL);
 }
 
 static void q_up_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
     t->q = product_made(c, LAYER_Q_UP, q_up_of(c), compresses(c) ? t->q_latent : c->state->n1_full);
-    layer_forget(c, &t->q_latent);
+    layer_forget(c, &t->q_latent, RECOMPUTE_FULL);
 }
 
 static void kv_down_step(const struct layer_context *c)
@@ -116,7 +116,7 @@ static void kv_down_step(const struct layer_context *c)
     if (c->parallel)
         return;
     layer_drop_gathered(c, &c->state->n1_full);
-    layer_forget(c, &c->state->n1);
+    layer_forget(c, &c->state->n1, RECOMPUTE_LAYERNORM);
 }
 
 /* Parts of heads between tensors: `n` rows per token. */
@@ -134,7 +134,7 @@ static void kv_up_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
     t->kv_up = product_made(c, LAYER_KV_UP, kv_up_of(c), t->kv_latent);
-    layer_forget(c, &t->kv_latent);
+    layer_forget(c, &t->kv_latent, RECOMPUTE_FULL);
 }
 
 void latent_pack(const struct layer_context *c)

@@ -315,7 +315,7 @@ static void expert_up_step(const struct layer_context *c)
     call.grouped.x = tensor_data(m->x);
     call.grouped.y = tensor_data(m->up);
     layer_launch(c, &call);
-    layer_forget(c, &m->x);
+    layer_forget(c, &m->x, RECOMPUTE_MOE);
 }
 
 static void expert_activation_step(const struct layer_context *c)
@@ -325,7 +325,7 @@ static void expert_activation_step(const struct layer_context *c)
     struct activation_call call = {
         .t = sizes(c)->most, .f = sizes(c)->ffn, .count = routing_rows(c), .u = tensor_data(m->up), .a = tensor_data(m->act)};
     layer_activation(c, call, false);
-    layer_forget(c, &m->up);
+    layer_forget(c, &m->up, RECOMPUTE_MOE);
 }
 
 static void expert_down_step(const struct layer_context *c)
@@ -336,7 +336,7 @@ static void expert_down_step(const struct layer_context *c)
     call.grouped.x = tensor_data(m->act);
     call.grouped.y = tensor_data(y);
     layer_launch(c, &call);
-    layer_forget(c, &m->act);
+    layer_forget(c, &m->act, RECOMPUTE_MOE_ACT);
     mixture_unsort(c, &y);
 }
 
@@ -356,9 +356,9 @@ static void unpermute_step(const struct layer_context *c)
                                            .gate = tensor_data(m->gate),
                                            .y = mixture_own(c, c->state->branch)}};
     layer_launch(c, &call);
-    layer_forget(c, &m->returned);
-    layer_forget(c, &m->gate);
-    layer_forget(c, &m->plan);
+    layer_forget(c, &m->returned, RECOMPUTE_MOE);
+    layer_forget(c, &m->gate, RECOMPUTE_MOE);
+    layer_forget(c, &m->plan, RECOMPUTE_MOE);
 }
 
 static void shared_up_step(const struct layer_context *c)
@@ -371,7 +371,7 @@ static void shared_up_step(const struct layer_context *c)
     struct activation_call call = {
         .t = s->tokens, .f = sizes(c)->shared, .u = tensor_data(m->shared_up), .a = tensor_data(m->shared_act)};
     layer_activation(c, call, false);
-    layer_forget(c, &m->shared_up);
+    layer_forget(c, &m->shared_up, RECOMPUTE_SHARED_EXPERTS);
     if (s->sequence_parallel) /* gathered again in the backward pass */
         layer_drop(c, &c->state->n2_full);
 }
@@ -381,7 +381,7 @@ static void shared_down_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     m->shared = layer_tensor(c, c->shape->tokens, c->shape->hidden);
     product_forward(c, shared_down_of(c), tensor_data(m->shared_act), tensor_data(m->shared), false);
-    layer_forget(c, &m->shared_act);
+    layer_forget(c, &m->shared_act, RECOMPUTE_SHARED_EXPERTS);
 }
 
 /* The sum of both branches, with the shared experts' bias; then the residual connection as for any other layer. */
@@ -392,8 +392,8 @@ static void add_shared(const struct layer_context *c)
     const void *bias = s->linear_bias ? layer_weights(c, PARAMETER_SHARED_DOWN_BIAS) : NULL;
     layer_add(c, l->branch, l->mixture.shared, bias, l->branch);
     layer_drop(c, &l->mixture.shared);
-    layer_forget(c, &l->n2_full);
-    layer_forget(c, &l->n2);
+    layer_forget(c, &l->n2_full, RECOMPUTE_LAYERNORM);
+    layer_forget(c, &l->n2, RECOMPUTE_LAYERNORM);
 }
 
 bool mixture_forward_step(const struct layer_context *c, const struct step *step)

@@ -275,7 +275,7 @@ struct step_context {
     struct pass_state *pass;
     struct device_stream *stream;
     int64_t micro_batch;
-    bool keep; /* for the backward pass */
+    int forgets; /* modules whose tensors the backward pass will compute again; RECOMPUTE_FULL: those of none of them */
     const struct step *step;
     const struct piece_marks *marks; /* of the step's pieces, NULL: nobody asks */
 };

@@ -93,12 +93,15 @@ void gradient_sum_step(struct step_context *c)
 
 /* --- a step */
 
-/* What the backward pass needs of the forward pass stays; what it computes again does not. */
-static bool keeps(const struct rank *rank, const struct step *step)
+/* What the backward pass needs of the forward pass stays; what it computes again does not: all of a layer, all but attention
+ * under PyTorch's policy, or modules. */
+static int forgets(const struct rank *rank, const struct step *step)
 {
-    enum recompute recompute = rank->layout->recompute;
-    return step->recompute || recompute == RECOMPUTE_NONE ||
-           (recompute == RECOMPUTE_SELECTIVE && !work_keeps_products(rank->layout));
+    if (step->recompute)
+        return 0;
+    if (work_keeps_products(rank->layout))
+        return ~(int)RECOMPUTE_CORE_ATTN;
+    return rank->layout->recompute == RECOMPUTE_FULL ? ~0 : (int)layout_recomputed_modules(rank->layout);
 }
 
 static void execute(struct step_context *c, const struct step *step)
@@ -119,7 +122,7 @@ void step_enqueue(struct step_context *of_operation, const struct step *step)
     c->stream = pipeline_enter(of_operation, step);
     if (c->stream == c->rank->streams[STREAM_COMPUTE])
         tensors_settle(c->rank);
-    c->keep = keeps(c->rank, step);
+    c->forgets = forgets(c->rank, step);
     c->step = step;
     enter(c, step);
     if (c->rank->status != STATUS_OK)

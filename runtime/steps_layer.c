@@ -267,14 +267,19 @@ static void projection(struct builder *b, bool reduces)
         steps_add(b, STEP_RESIDUAL1, "residual");
 }
 
-static void attention_forward_branch(struct builder *b, bool reduces)
+static void norms_and_rotation(struct builder *b)
 {
-    struct column_group inputs = attention_inputs(b);
-    group_forward(b, &inputs, true);
     if (b->model->qk_norm)
         steps_add(b, STEP_HEAD_NORMS, "query_key_norm");
     if (b->model->position == POSITION_ROTARY)
         steps_add(b, STEP_ROTARY, "rotary");
+}
+
+static void attention_forward_branch(struct builder *b, bool reduces)
+{
+    struct column_group inputs = attention_inputs(b);
+    group_forward(b, &inputs, true);
+    norms_and_rotation(b);
     if (!(b->recompute && b->keeps_products))
         attention(b);
     projection(b, reduces);
@@ -320,6 +325,17 @@ static void expert_activation(struct builder *b, enum step_kind kind)
     steps_add(b, kind, "expert_activation");
 }
 
+static void shared_forward_steps(struct builder *b)
+{
+    if (!has_shared(b))
+        return;
+    steps_gather(b, STEP_SHARED_GATHER);
+    steps_add(b, STEP_SHARED_UP, "shared_up");
+    expert_activation(b, STEP_NOTHING); /* with the step before */
+    steps_add(b, STEP_SHARED_DOWN, "shared_down");
+    steps_reduce(b, STEP_SHARED_REDUCE);
+}
+
 static void mixture_forward_steps(struct builder *b)
 {
     steps_add(b, STEP_ROUTER, "router");
@@ -335,16 +351,10 @@ static void mixture_forward_steps(struct builder *b)
     exchange_experts(b, STEP_COMBINE);
     steps_add(b, STEP_UNPERMUTE, "unpermute");
     gather_shares(b, STEP_MIXTURE_GATHER);
-    if (!has_shared(b))
-        return;
-    steps_gather(b, STEP_SHARED_GATHER);
-    steps_add(b, STEP_SHARED_UP, "shared_up");
-    expert_activation(b, STEP_NOTHING); /* with the step before */
-    steps_add(b, STEP_SHARED_DOWN, "shared_down");
-    steps_reduce(b, STEP_SHARED_REDUCE);
+    shared_forward_steps(b);
 }
 
-static void dense_forward_steps(struct builder *b, bool gathers)
+static void dense_forward_steps(struct builder *b, bool gathers, bool reduces)
 {
     struct column_group inputs = mlp_inputs(b);
     group_forward(b, &inputs, gathers);
@@ -352,7 +362,8 @@ static void dense_forward_steps(struct builder *b, bool gathers)
     if (b->stops_early)
         return;
     steps_add(b, STEP_DOWN, "mlp_down");
-    steps_reduce(b, STEP_REDUCE2);
+    if (reduces)
+        steps_reduce(b, STEP_REDUCE2);
 }
 
 void steps_layer_forward(struct builder *b)
@@ -365,9 +376,73 @@ void steps_layer_forward(struct builder *b)
     if (is_mixture(b))
         mixture_forward_steps(b);
     else
-        dense_forward_steps(b, !is_parallel(b));
+        dense_forward_steps(b, !is_parallel(b), true);
     if (!b->stops_early)
         steps_add(b, STEP_RESIDUAL2, "residual");
+}
+
+/* --- modules that are repeated one by one */
+
+static bool keeps_gathered(const struct builder *b)
+{
+    return layout_follows_llama(b->layout, b->model);
+}
+
+static void norm_module(struct builder *b, enum step_kind norm, enum step_kind gather)
+{
+    steps_add(b, norm, "norm");
+    if (keeps_gathered(b) && gather != STEP_NOTHING)
+        steps_gather(b, gather);
+}
+
+/* The products behind the latents. */
+static void latent_up_module(struct builder *b)
+{
+    struct column_group all = latent_group(b), up = all;
+    up.n = 0;
+    for (int i = 0; i < all.n; i++)
+        if (all.items[i].forward == STEP_Q_UP || all.items[i].forward == STEP_KV_UP)
+            up.items[up.n++] = all.items[i];
+    group_forward(b, &up, !keeps_gathered(b));
+    norms_and_rotation(b);
+}
+
+static void mlp_module(struct builder *b)
+{
+    bool gathers = !keeps_gathered(b);
+    if (is_parallel(b) && gathers)
+        steps_gather(b, STEP_GATHER1);
+    dense_forward_steps(b, gathers && !is_parallel(b), !is_parallel(b));
+}
+
+static void mixture_modules(struct builder *b, enum recompute modules)
+{
+    if (modules & RECOMPUTE_MOE) {
+        mixture_forward_steps(b);
+        return;
+    }
+    if (modules & RECOMPUTE_MOE_ACT)
+        expert_activation(b, STEP_EXPERT_ACTIVATION);
+    if (modules & RECOMPUTE_SHARED_EXPERTS)
+        shared_forward_steps(b);
+}
+
+static void modules_forward(struct builder *b, enum recompute modules)
+{
+    if (modules & RECOMPUTE_LAYERNORM)
+        norm_module(b, STEP_NORM1, STEP_GATHER1);
+    if (modules & RECOMPUTE_MLA_UP_PROJ)
+        latent_up_module(b);
+    if (modules & RECOMPUTE_CORE_ATTN)
+        attention(b);
+    if (modules & RECOMPUTE_LAYERNORM && !is_parallel(b))
+        norm_module(b, STEP_NORM2, is_mixture(b) ? STEP_NOTHING : STEP_GATHER2);
+    if (is_mixture(b))
+        mixture_modules(b, modules);
+    else if (modules & RECOMPUTE_MLP)
+        mlp_module(b);
+    else if (modules & RECOMPUTE_MLP_ACT)
+        steps_add(b, STEP_ACTIVATION, "activation");
 }
 
 static void mlp_backward_steps(struct builder *b, bool input, bool weight)
@@ -456,7 +531,7 @@ void steps_layer_backward(struct builder *b, bool input, bool weight)
         if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
             steps_layer_forward(b);
         else
-            attention(b);
+            modules_forward(b, layout_recomputed_modules(b->layout));
         b->recompute = b->stops_early = false;
     }
     if (input) /* the weights of a prediction module stay with the head's */

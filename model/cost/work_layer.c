@@ -352,14 +352,15 @@ static int32_t gather_for_module(struct layer_builder *b)
     return keeps_gathered(b) ? -1 : builder_tp_gather(b, "gather");
 }
 
-/* With the cast for the products behind it. */
-static void norm_module(struct layer_builder *b)
+/* With the exchange and the cast for the products behind it; a mixture has its own. */
+static void norm_module(struct layer_builder *b, bool mixture)
 {
     norm(b, false);
-    int32_t gather = keeps_gathered(b) ? builder_tp_gather(b, "gather") : -1;
+    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather(b, "gather") : -1;
     if (gather >= 0)
         builder_append(b, gather);
-    builder_cast(b, "cast", b->tokens * (double)b->model->hidden);
+    if (!mixture)
+        builder_cast(b, "cast", b->tokens * (double)b->model->hidden);
 }
 
 static void latent_up_module(struct layer_builder *b)
@@ -382,13 +383,13 @@ void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompu
 {
     bool parallel = builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture;
     if (modules & RECOMPUTE_LAYERNORM)
-        norm_module(b);
+        norm_module(b, false);
     if (modules & RECOMPUTE_MLA_UP_PROJ)
         latent_up_module(b);
     if (modules & RECOMPUTE_CORE_ATTN)
         attention_core(b, kind.windowed, false);
     if (modules & RECOMPUTE_LAYERNORM && !parallel)
-        norm_module(b);
+        norm_module(b, kind.mixture);
     if (kind.mixture)
         mixture_modules(b, modules);
     else if (modules & RECOMPUTE_MLP)

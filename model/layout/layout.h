@@ -111,8 +111,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 
-/* Modules of a layer that are repeated one by one: those named, or the core of attention where `selective` means it; empty where
- * nothing or all of the layer is repeated, and under PyTorch's policy. */
+/* Modules of a layer that are repeated one by one: those named and what is inside them, or the core of attention where
+ * `selective` means it; empty where nothing or all of the layer is repeated, and under PyTorch's policy. */
 enum recompute layout_recomputed_modules(const struct layout *layout);
 /* Modules that some layer of a model has. */
 enum recompute layout_modules_of(const struct transformer *model);

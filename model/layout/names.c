@@ -83,7 +83,12 @@ enum recompute layout_recomputed_modules(const struct layout *layout)
 {
     if (layout->recompute == RECOMPUTE_SELECTIVE)
         return layout_recomputes_by_need(layout) ? RECOMPUTE_NONE : RECOMPUTE_CORE_ATTN;
-    return layout->recompute == RECOMPUTE_FULL ? RECOMPUTE_NONE : layout->recompute;
+    int modules = layout->recompute == RECOMPUTE_FULL ? RECOMPUTE_NONE : (int)layout->recompute;
+    if (modules & RECOMPUTE_MLP)
+        modules |= RECOMPUTE_MLP_ACT;
+    if (modules & RECOMPUTE_MOE)
+        modules |= RECOMPUTE_MOE_ACT | RECOMPUTE_SHARED_EXPERTS;
+    return (enum recompute)modules;
 }
 
 enum recompute layout_modules_of(const struct transformer *model)

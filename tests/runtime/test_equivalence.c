@@ -8,6 +8,8 @@ static const struct variant variants[] = {
     {"mb=2", 0},
     {"recompute=full", 0},
     {"recompute=selective", 0},
+    {"recompute=layernorm+mlp_act", 0},
+    {"tp=2,sp=1,recompute=core_attn+layernorm+mlp", TP},
     {"tp=2,sp=0", 0},
     {"tp=2,sp=1", 0},
     {"tp=2,sp=1,recompute=full", 0},

@@ -5,7 +5,7 @@
 #include "model/base/random.h"
 #include "tests/runtime/equivalence.h"
 
-enum { DRAWS = 160, RANKS_MOST = 16 };
+enum { DRAWS = 200, RANKS_MOST = 16 };
 
 static int one_of(struct random_stream *random, const int *values, int n)
 {
@@ -34,7 +34,14 @@ static feature_set draw_features(struct random_stream *random)
     return features | (random_below(random, 8) == 0 ? FEATURE_BIT(SLIDING_WINDOW) : 0);
 }
 
-static struct layout draw_layout(struct random_stream *random)
+/* A word, or some of the modules that the model has. */
+static enum recompute draw_recompute(struct random_stream *random, const struct transformer *model)
+{
+    int word = (int)random_below(random, N_RECOMPUTES + 2), set = (int)random_below(random, RECOMPUTE_MOE << 1);
+    return (enum recompute)(word < N_RECOMPUTES ? word : set & (int)layout_modules_of(model));
+}
+
+static struct layout draw_layout(struct random_stream *random, const struct transformer *model)
 {
     struct layout l = {.tp = ONE_OF(random, 1, 2, 2, 4),
                        .cp = ONE_OF(random, 1, 1, 2),
@@ -45,7 +52,7 @@ static struct layout draw_layout(struct random_stream *random)
                        .micro_batch = ONE_OF(random, 1, 1, 2),
                        .zero = ONE_OF(random, 0, 1, 2, 3),
                        .sequence_parallel = coin(random),
-                       .recompute = (enum recompute)random_below(random, N_RECOMPUTES),
+                       .recompute = draw_recompute(random, model),
                        .schedule = (enum schedule)random_below(random, N_SCHEDULES)};
     if (l.schedule == SCHEDULE_INTERLEAVED || schedule_is_folded(l.schedule))
         l.vpp = 2;
@@ -59,7 +66,7 @@ static bool draw_toy(uint64_t number, struct toy *toy)
     struct random_stream random = random_stream_named(1, UINT64_C(0x647261776e), number);
     enum toy_model model = (enum toy_model)random_below(&random, N_TOY_MODELS);
     toy_make(toy, model);
-    toy->layout = draw_layout(&random);
+    toy->layout = draw_layout(&random, &toy->model);
     toy->job.features |= toy->layout.features;
     toy->job.optimizer = OPTIMIZER_SGD; /* what Adam makes of a gradient next to nothing is its rounding */
     toy->job.dropout = random_below(&random, 4) == 0 ? 0.1 : 0;
