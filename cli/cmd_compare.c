@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "cli/result.h"
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "model/cost/closed_form.h"
 #include "model/cost/track_record.h"
@@ -92,7 +93,7 @@ static struct comparison comparison_of(const struct compared *row)
 
 static void predict_rows(struct comparing *comparing, struct invocation *call)
 {
-    double start = seconds_now();
+    double start = clock_seconds();
     struct progress progress = progress_begin(call, "runs");
     for (size_t i = 0; i < comparing->n_rows; i++) {
         struct compared *row = &comparing->rows[i];
@@ -102,7 +103,7 @@ static void predict_rows(struct comparing *comparing, struct invocation *call)
         progress_update(&progress, (double)i, (double)comparing->n_rows);
     }
     progress_end(&progress);
-    comparing->seconds = seconds_now() - start;
+    comparing->seconds = clock_seconds() - start;
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "cli/plan_world.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
+#include "model/base/clock.h"
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
 
@@ -131,7 +132,7 @@ static enum status rank_and_report(struct plan_outcome *outcome, struct invocati
     if (status == STATUS_OK && outcome->explained)
         status = explanation_make(explain, outcome->setting, outcome->plans, outcome->n_plans, threads, &outcome->explanation,
                                   &call->diags);
-    outcome->total_s = seconds_now() - started_s;
+    outcome->total_s = clock_seconds() - started_s;
     if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
@@ -142,10 +143,10 @@ static enum status rank_and_report(struct plan_outcome *outcome, struct invocati
 static enum status plan_in(const struct space *space, const struct space_limits *limits, const struct experiment *experiment,
                            struct invocation *call)
 {
-    double started_s = seconds_now();
+    double started_s = clock_seconds();
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
     search_space(space, call, &outcome.search);
-    outcome.search_s = seconds_now() - started_s;
+    outcome.search_s = clock_seconds() - started_s;
     enum status status = STATUS_BAD_INPUT;
     if (outcome.search.n_plans > 0)
         status = rank_and_report(&outcome, call, started_s);

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/validating.h"
+#include "model/base/clock.h"
 #include "model/base/file.h"
 #include "plots/figure.h"
 
@@ -215,7 +215,7 @@ static enum status run(struct invocation *call)
     struct thread_run_options how;
     struct validate_files files;
     char *text = NULL;
-    double begin = seconds_now();
+    double begin = clock_seconds();
     enum status status = files_open(call, &files);
     if (status == STATUS_OK)
         status = validate_setup(call, &v);
@@ -225,7 +225,7 @@ static enum status run(struct invocation *call)
         status = validate_measure(call, &v);
     if (status == STATUS_OK)
         status = validate_run(call, &how, &v);
-    v.seconds = seconds_now() - begin;
+    v.seconds = clock_seconds() - begin;
     if (status == STATUS_OK && v.devices.rank == 0)
         status = deliver(call, &v, &files, how.injection != NULL);
     validation_free(&v);

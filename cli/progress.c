@@ -1,20 +1,13 @@
 #include "cli/progress.h"
 
-#include <time.h>
+#include "model/base/clock.h"
 
 static const double first_s = 1.0;   /* shorter work shows nothing */
 static const double between_s = 0.1; /* ten pictures a second */
 
-double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 struct progress progress_begin(const struct invocation *call, const char *what)
 {
-    return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = seconds_now()};
+    return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = clock_seconds()};
 }
 
 /* "  40 s left": no more digits than such a guess is worth; nothing at the end. */
@@ -49,7 +42,7 @@ void progress_update(void *progress, double done, double total)
     struct progress *p = progress;
     if (!p->what)
         return;
-    double now = seconds_now();
+    double now = clock_seconds();
     if (now - p->started_s < first_s || now - p->shown_s < between_s)
         return;
     char line[160];

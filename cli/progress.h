@@ -26,9 +26,6 @@ struct progress progress_begin(const struct invocation *call, const char *what);
 void progress_update(void *progress, double done, double total);
 void progress_end(struct progress *progress);
 
-/* Seconds of the monotonic clock, from some time on. */
-double seconds_now(void);
-
 /* The line, without escape codes: "layouts  42 %  3 s left"; where the total is not known (0): "layouts  4200". Returns buffer.
  */
 char *progress_text(const char *what, double done, double total, double elapsed_s, char *buffer, size_t size);

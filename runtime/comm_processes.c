@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "runtime/comm_parts.h"
 #include "runtime/device_cpu.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "runtime/device_cpu.h"
 #include "runtime/thread_meeting.h"

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "runtime/comm_parts.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_meeting.h"
-#include "runtime/device_cpu.h"
 
 static const struct place nowhere = {0};
 

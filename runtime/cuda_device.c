@@ -7,6 +7,7 @@
 
 #include "kernels/cuda_launch.h"
 #include "kernels/gemm_library.h"
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 
 static const struct place nowhere = {0};
@@ -92,13 +93,6 @@ static enum status report(const struct device *device, const char *what, cudaErr
 
 /* --- waiting, watched over */
 
-static nanos host_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
-}
-
 static void wait_a_little(nanos waited)
 {
     const struct timespec nap = {.tv_nsec = SLEEP_NS};
@@ -109,10 +103,10 @@ static void wait_a_little(nanos waited)
 /* Until the event has passed, or without one all that is on the stream. */
 static enum status wait_for(struct cuda_device *cuda, cudaStream_t stream, cudaEvent_t event, struct diags *diags)
 {
-    const nanos began = host_now();
+    const nanos began = clock_monotonic();
     cudaError_t error;
     while ((error = event ? cudaEventQuery(event) : cudaStreamQuery(stream)) == cudaErrorNotReady && cuda->failed == STATUS_OK) {
-        const nanos waited = host_now() - began;
+        const nanos waited = clock_monotonic() - began;
         if (cuda->watch.look)
             cuda->failed = cuda->watch.look(cuda->watch.context, waited, diags);
         wait_a_little(waited);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "kernels/kernels.h"
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "runtime/cores.h"
 
@@ -47,18 +48,6 @@ struct cpu_event {
     uint64_t recorded;
     nanos time, work;
 };
-
-static nanos clock_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (nanos)t.tv_sec * NANOS_PER_SECOND + t.tv_nsec;
-}
-
-nanos clock_monotonic(void)
-{
-    return clock_of(CLOCK_MONOTONIC);
-}
 
 static struct cpu_device *cpu_of(struct device *device)
 {
@@ -252,7 +241,7 @@ static void record_run(void *argument)
 {
     struct event_task *task = argument;
     struct cpu_event *event = task->event;
-    nanos now = clock_monotonic() - *cpu_of(event->base.device)->epoch, work = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    nanos now = clock_monotonic() - *cpu_of(event->base.device)->epoch, work = clock_thread_work();
     pthread_mutex_lock(&event->lock);
     event->recorded = task->count;
     event->time = now;

@@ -27,6 +27,4 @@ void device_cpu_fail(struct device *device, const char *format, ...) PRINTF_LIKE
 /* The sentence, "" when there was no failure. Returns buffer. */
 char *device_cpu_failure(struct device *device, char *buffer, size_t size);
 
-nanos clock_monotonic(void);
-
 #endif

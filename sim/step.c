@@ -2,19 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "model/base/clock.h"
 #include "sim/fold.h"
 #include "sim/network_analytic.h"
 #include "sim/step_executor.h"
-
-static double wall_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void record_ranks(const struct program *whole, const struct execution *execution, const struct step_options *options,
                          struct timeline *timeline)
@@ -136,7 +128,7 @@ bool step_is_long(const struct layout *layout, const struct job *job)
 enum status step_simulate(const struct layout *layout, const struct setting *setting, const struct step_options *options,
                           struct step_result *result, struct timeline *timeline, struct program *program, struct diags *diags)
 {
-    double began = wall_seconds();
+    double began = clock_seconds();
     struct program built;
     struct step_result out = {0};
     struct timeline recorded = {0};
@@ -149,7 +141,7 @@ enum status step_simulate(const struct layout *layout, const struct setting *set
     if (status == STATUS_OK)
         status = program_run(layout, setting, options, &built, &out, timeline != NULL ? &recorded : NULL, diags);
     if (status == STATUS_OK) {
-        out.seconds = wall_seconds() - began;
+        out.seconds = clock_seconds() - began;
         *result = out;
         if (timeline != NULL)
             *timeline = recorded;
