@@ -257,9 +257,10 @@ static double loop_launches(int32_t count)
     return 1 + LOOP_LAUNCH * (count - 1);
 }
 
-/* Kernels the host has to enqueue, in units of the engine's. */
-static double launches(const struct work_table *table, const struct work *work)
+/* Kernels the host has to enqueue, in units of the engine's; of a product in pieces and its exchange one each for every piece. */
+static double launches(const struct machine *machine, const struct work_table *table, int32_t id)
 {
+    const struct work *work = work_at(table, id);
     double weight = work->class == CLASS_RECOMPUTE ? PYTHON_FACTOR : 1;
     switch (work->kind) {
     case WORK_MEMORY_BOUND: return weight * (work->memory.apart ? loop_launches(work->memory.count) : work->memory.count);
@@ -267,14 +268,14 @@ static double launches(const struct work_table *table, const struct work *work)
     case WORK_GEMM: return weight * (work->gemm.apart ? loop_launches(work->gemm.count) : 1);
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
-    case WORK_OVERLAPPED: return 1 + weight;
+    case WORK_OVERLAPPED: return fmax(1, work_parts_of(machine, table, id).pieces) * (1 + weight);
     case WORK_DATA: return 0;
-    case WORK_PART: return launches(table, work_at(table, child_of(table, work, 0)));
+    case WORK_PART: return launches(machine, table, child_of(table, work, 0));
     case WORK_SEQUENCE: break;
     }
     double sum = 0;
     for (int32_t i = 0; i < work->sequence.n_children; i++)
-        sum += launches(table, work_at(table, child_of(table, work, i)));
+        sum += launches(machine, table, child_of(table, work, i));
     return sum * work->sequence.repeat;
 }
 
@@ -284,16 +285,17 @@ double starved_seconds(double host_s, double device_s)
 }
 
 /* 0 of what the host does not pace. */
-static double host_seconds(const struct machine *machine, const struct work_table *table, const struct work *work, bool forward)
+static double host_seconds(const struct machine *machine, const struct work_table *table, int32_t id, bool forward)
 {
     double weight = forward ? PYTHON_FACTOR : 1;
-    return work->sequence.host_paced ? weight * launches(table, work) * machine->cluster->gpu.host_launch_s : 0;
+    bool paced_by_host = work_at(table, id)->sequence.host_paced;
+    return paced_by_host ? weight * launches(machine, table, id) * machine->cluster->gpu.host_launch_s : 0;
 }
 
 double work_host_seconds(const struct machine *machine, const struct work_table *table, int32_t id)
 {
     const struct work *work = work_at(table, id);
-    return work->kind == WORK_SEQUENCE ? host_seconds(machine, table, work, work->sequence.host_forward) : 0;
+    return work->kind == WORK_SEQUENCE ? host_seconds(machine, table, id, work->sequence.host_forward) : 0;
 }
 
 double pause_seconds(const struct cluster *cluster, int hosts, double layers)
@@ -351,10 +353,9 @@ static struct pair pair_of(const struct machine *machine, const struct work_tabl
     double compute[2], exchange[2], host = 0;
     for (int i = 0; i < 2; i++) {
         int32_t id = child_of(table, paired, 1 + i);
-        const struct work *pass = work_at(table, id);
         compute[i] = cost_seconds(device_cost(machine, table, id, 0));
         exchange[i] = cost_seconds(device_cost(machine, table, id, 1)) - compute[i];
-        host += host_seconds(machine, table, pass, pass->sequence.host_forward);
+        host += host_seconds(machine, table, id, work_at(table, id)->sequence.host_forward);
     }
     double c = compute[0] + compute[1], e = exchange[0] + exchange[1];
     double longer = fmax(compute[0] + exchange[0], compute[1] + exchange[1]);
@@ -387,7 +388,7 @@ static struct execution execution_of(const struct machine *machine, const struct
     struct pair pair = beside ? pair_of(machine, table, work) : alone_of(machine, table, child_of(table, work, 1));
     int32_t part = child_of(table, work, 0);
     bool forward = work_at(table, child_of(table, work, 1))->sequence.host_forward;
-    double host = host_seconds(machine, table, work_at(table, part), forward);
+    double host = host_seconds(machine, table, part, forward);
     return (struct execution){part, pair.exposed, true, pair.starved * host};
 }
 
@@ -402,7 +403,7 @@ static double starvation(const struct machine *machine, const struct work_table 
         return execution->starved_s + pauses;
     if (work->kind != WORK_SEQUENCE || !work->sequence.host_paced)
         return pauses;
-    return starved_seconds(host_seconds(machine, table, work, work->sequence.host_forward), device_s) + pauses;
+    return starved_seconds(work_host_seconds(machine, table, execution->root), device_s) + pauses;
 }
 
 struct cost work_cost(const struct machine *machine, const struct work_table *table, int32_t id)
