@@ -260,6 +260,19 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     }
 }
 
+/* Passes over a chunk whose gradients for the input are made and those for the weights not, the one under way among them, at the
+ * most: zero-bubble schedules fill the end of a step with weight gradients. 0: the two come together. */
+static double chunks_awaiting_weights(const struct layout *layout, const struct setting *setting, int stage)
+{
+    double m = (double)layout_micro_batches(layout, setting->job);
+    switch (layout->schedule) {
+    case SCHEDULE_ZB1P: return fmin(m, stage + 1);
+    case SCHEDULE_ZB2P: return fmin(m, 2 * stage + 1);
+    case SCHEDULE_ZBV: return fmin(m * layout->vpp, 2 * stage + 1);
+    default: return 0;
+    }
+}
+
 /* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
 static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, bool mixture)
 {
@@ -305,8 +318,10 @@ static struct common_bytes common_bytes_of(const struct layout *layout, const st
     };
 }
 
-/* On average over its chunks; *largest: of the layer that needs most while it is repeated. */
-static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double *largest)
+/* On average over its chunks; *largest: of the layer that needs most while it is repeated, or of all whose pass awaits the weights'
+ * gradients. */
+static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double awaiting,
+                                 double *largest)
 {
     double sum = 0;
     *largest = 0;
@@ -316,7 +331,7 @@ static double stage_layers_bytes(const struct stage_load *load, const struct com
         double chunk = run->layers * 0.5 * (common->kept[run->mixture[0]] + common->kept[run->mixture[1]]);
         for (int j = 0; j < run->chunks; j++)
             sum += chunk;
-        *largest = fmax(*largest, common->repeated[run->mixture[1]]);
+        *largest = fmax(*largest, common->repeated[run->mixture[1]] * fmax(1, awaiting * run->layers));
     }
     return sum / chunks;
 }
@@ -352,7 +367,8 @@ static double activation_bytes(const struct layout *layout, const struct setting
                                const struct common_bytes *common)
 {
     double largest;
-    double chunk = stage_layers_bytes(load, common, layout->vpp, &largest);
+    double awaiting = chunks_awaiting_weights(layout, setting, load->stage);
+    double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest);
     double bytes = chunk * chunks_in_flight(layout, setting, load->stage);
     double repeated = largest * upkeep_of(layout).recomputing;
     return (bytes + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
