@@ -27,7 +27,7 @@ void validate_predict_alone(struct validation *v)
     nanos streams[N_STREAMS] = {0}, *ends = memory_new(script->n_ops, sizeof *ends), last = 0;
     nanos *own = memory_new(program->n_ops, sizeof *own);
     step_costs_create(program, &machine, &network, &costs);
-    validate_pair_times(v, own);
+    validate_pair_times(v, 0, own);
     for (uint32_t i = 0; i < script->n_ops; i++) {
         const struct op *op = &program->ops[script->first_op + i];
         nanos start = streams[op->stream];

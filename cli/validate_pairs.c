@@ -3,10 +3,12 @@
  * At kernel detail the simulator's exchange of such a pair lasts as long as the pair does (sim/step_costs.h), which says when
  * things happen but not what the exchange takes. Here it takes its pieces' time, and so does the computation: what the runtime
  * measures of both. */
+#include <math.h>
+
 #include "cli/validating.h"
 #include "model/cost/machine.h"
 
-void validate_pair_times(const struct validation *v, nanos *own)
+void validate_pair_times(const struct validation *v, double waking_s, nanos *own)
 {
     const struct program *program = &v->program;
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
@@ -19,6 +21,6 @@ void validate_pair_times(const struct validation *v, nanos *own)
         struct work_parts parts = work_parts_of(&machine, &program->works, op->work);
         int pieces = parts.pieces ? parts.pieces : 1;
         own[i - 1] = nanos_from_seconds(pieces * parts.compute_s); /* the computation stands before its exchange */
-        own[i] = nanos_from_seconds(pieces * parts.exchange_s);
+        own[i] = nanos_from_seconds(pieces * fmax(0, parts.exchange_s - waking_s));
     }
 }

@@ -78,12 +78,18 @@ static void write_losses(const struct validation *v, FILE *out)
     fprintf(out, "\n");
 }
 
-static double predicted_waiting(const struct validation *v)
+/* What is not in the table of classes, mean over ranks. */
+static void write_waiting(const struct validation *v, FILE *out)
 {
-    double sum = 0;
-    for (int c = 0; c < N_WORK_CLASSES; c++)
-        sum += v->predicted_wait_s[c];
-    return sum / v->program.n_ranks;
+    const struct waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
+    double each = 1e3 / validation_ranks(v);
+    if (v->devices.kind != DEVICE_CPU || measured->computations * each < WAITING_NOTED * v->measured_s * 1e3)
+        return;
+    fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations of a rank without a core; not in the table\n",
+            predicted->computations * each, measured->computations * each);
+    if (predicted->exchanges > 0)
+        fprintf(out, "           %.3f ms predicted, %.3f ms measured: exchanges, for a core or for threads to wake\n",
+                predicted->exchanges * each, measured->exchanges * each);
 }
 
 static void text_report(const struct invocation *call, const struct validation *v)
@@ -99,9 +105,7 @@ static void text_report(const struct invocation *call, const struct validation *
     if (v->numerics.compared)
         fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
                 v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
-    if (v->waited_s > WAITING_NOTED * v->measured_s)
-        fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations of a rank without a core; not in the table\n",
-                predicted_waiting(v) * 1e3, v->waited_s * 1e3);
+    write_waiting(v, out);
     if (v->slices > 1)
         fprintf(out, "pieces     up to %d of a product and the exchange of what it reads or makes\n", v->slices);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
@@ -112,7 +116,9 @@ static void text_report(const struct invocation *call, const struct validation *
     classes_table(v, &classes);
     table_write_text(&classes, call);
     table_free(&classes);
-    fputs("(mean over ranks; streams overlap, and ranks wait for one another or a core: classes do not add up to the step)\n",
+    fputs(v->predicted_waiting.exchanges > 0
+              ? "(mean over ranks, as long as operations had a core; ranks wait for one: classes do not add up to the step)\n"
+              : "(mean over ranks; streams overlap, and ranks wait for one another: classes do not add up to the step)\n",
           out);
     if (call->verbosity < 1)
         return;
@@ -170,6 +176,12 @@ static json_t *steps_json(const struct validation *v)
     return steps;
 }
 
+/* What is not in the classes, mean over ranks. */
+static json_t *waiting_json(double predicted, double measured, int ranks)
+{
+    return json_pack("{s:f, s:f}", "predicted_s", predicted / ranks, "measured_s", measured / ranks);
+}
+
 static json_t *numerics_json(const struct numerics *n)
 {
     return json_pack("{s:o, s:o, s:o, s:s, s:b}", "max_rel_error", number_json(n->max_rel_error), "loss",
@@ -192,6 +204,14 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_object_set_new(result, "measured_s", json_real(v->measured_s));
     json_object_set_new(result, "error_pct", json_real(v->error_pct));
     json_object_set_new(result, "classes", classes_json(v));
+    if (v->predicted_waiting.exchanges > 0) {
+        const struct waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
+        int n = validation_ranks(v);
+        json_object_set_new(result, "waiting",
+                            json_pack("{s:o, s:o}", "computations",
+                                      waiting_json(predicted->computations, measured->computations, n), "exchanges",
+                                      waiting_json(predicted->exchanges, measured->exchanges, n)));
+    }
     json_object_set_new(result, "ranks", ranks_json(v));
     json_object_set_new(result, "steps", steps_json(v));
     json_object_set_new(result, "pieces", json_integer(v->slices));

@@ -148,9 +148,10 @@ static enum status check_numerics(struct invocation *call, const struct thread_r
 
 /* --- the comparison */
 
-static int ranks_here(const struct validation *v)
+/* Whether what operations of a kind took is known without their spans, which hold more: see add_work. */
+static bool is_known_work(const struct validation *v, const struct op *op, bool measured)
 {
-    return v->devices.alone < 0 ? v->program.n_ranks : 1;
+    return shares_cores(v) || (measured && op->kind == OP_COMPUTE);
 }
 
 /* `own`: see validate_pair_times; NULL: spans say it all. */
@@ -164,11 +165,12 @@ static void add_spans(const struct program *program, const struct timeline *time
         struct class_comparison *class = &v->classes[op->class];
         struct rank_comparison *rank = &v->ranks[span->rank];
         double *last = measured ? &rank->measured_s : &rank->predicted_s;
-        bool computed = measured && op->kind == OP_COMPUTE;     /* counted below */
-        bool spans = shares_cores(v) && op->kind == OP_COMPUTE; /* their waiting is taken away below */
-        nanos alone = own && !spans ? own[op - program->ops] : -1;
+        nanos alone = own ? own[op - program->ops] : -1;
         double taken = alone < 0 ? seconds : (double)alone * 1e-9;
-        *(computed ? &v->waited_s : measured ? &class->measured_s : &class->predicted_s) += taken / ranks_here(v);
+        if (!is_known_work(v, op, measured))
+            *(measured ? &class->measured_s : &class->predicted_s) += taken / validation_ranks(v);
+        if (measured)
+            *(op->kind == OP_COMPUTE ? &v->measured_waiting.computations : &v->measured_waiting.exchanges) += seconds;
         class->operations += measured && op->kind != OP_JOIN;
         *last = fmax(*last, end);
         if (op->stream == STREAM_COMPUTE)
@@ -213,16 +215,18 @@ static double predicted_memory(const struct validation *v)
     return most;
 }
 
-/* Computations: what had a core for them, and what is left of their spans. Of exchanges what their pieces waited is taken away.
- */
+/* What operations had a core for, and what is left of their spans. Where that is not known of exchanges, what their pieces waited
+ * is taken away from their spans. */
 static void add_work(struct validation *v)
 {
+    const struct thread_run *run = &v->run;
     for (int c = 0; c < N_WORK_CLASSES; c++) {
-        v->classes[c].predicted_s -= v->predicted_wait_s[c] / ranks_here(v);
-        v->classes[c].measured_s += (v->run.worked[c] - v->run.rested[c]) / ranks_here(v);
-        v->waited_s -= v->run.worked[c] / ranks_here(v);
+        double exchanged = shares_cores(v) ? run->exchanged[c] : -run->rested[c];
+        v->classes[c].predicted_s += v->predicted_work_s[c] / validation_ranks(v);
+        v->classes[c].measured_s += (run->computed[c] + exchanged) / validation_ranks(v);
+        v->measured_waiting.computations -= run->computed[c];
+        v->measured_waiting.exchanges -= run->exchanged[c];
     }
-    v->waited_s = fmax(0, v->waited_s);
 }
 
 static void compare(struct validation *v)
@@ -231,7 +235,7 @@ static void compare(struct validation *v)
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
     nanos *own = memory_new(v->program.n_ops, sizeof *own);
     v->slices = work_slices(&machine, &v->program.works);
-    validate_pair_times(v, own);
+    validate_pair_times(v, 0, own);
     add_spans(&v->program, &v->predicted, v->devices.alone < 0 ? own : NULL, false, v);
     add_spans(&v->program, &v->run.timeline, NULL, true, v);
     free(own);

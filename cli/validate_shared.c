@@ -6,6 +6,9 @@
  * n / k of their speed each, where k is larger. What computes or moves bytes needs a core; what waits needs none, so while some
  * ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
  *
+ * That is the mean of what a system does in turns of milliseconds: the step and what operations work come out right, a single short
+ * exchange beside computations need not, which waits for the end of a turn or gets the core at once.
+ *
  * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; the collective has
  * ended when the last of them has, a message when it has been sent and received. Before that nobody needs a core for what an
  * exchange takes whatever it carries: threads are being woken.
@@ -49,10 +52,9 @@ struct sharing {
     struct step_tables tables;
     struct queue *queues; /* [n_ranks] */
     int n_cores;
-    int *busy;    /* [n_cores] operations under way on the cores that begin here */
-    nanos now;    /* all that ends until then has */
-    nanos waking; /* of an exchange: nobody works */
-    nanos *own;   /* [n_ops of the program] of the two of a pair: see validate_pair_times */
+    int *busy;   /* [n_cores] operations under way on the cores that begin here */
+    nanos now;   /* all that ends until then has */
+    nanos *work; /* [n_ops of the program] what of its duration needs a core */
 };
 
 static const struct step_script *script_of(const struct sharing *s, int rank)
@@ -124,16 +126,12 @@ static bool is_under_way(const struct sharing *s, int rank, uint32_t receive)
     return sender->start[send] != NEVER;
 }
 
-/* Exchanges wake somebody before they move what takes `duration`; one beside a computation moves for as long as it would alone,
- * and waits for the rest of what the pair takes. */
+/* Exchanges wake somebody before they move anything. */
 static void begin(struct sharing *s, struct queue *q, struct head *head, const struct step_op *op)
 {
-    bool exchanges = op->kind == OP_COLLECTIVE || op->kind == OP_SEND || op->kind == OP_RECV;
-    nanos own = s->own[op - s->tables.ops], waking = !exchanges ? 0 : s->waking < op->duration ? s->waking : op->duration;
-    if (exchanges && own >= 0 && op->duration - own > waking)
-        waking = op->duration - own;
+    nanos work = s->work[op - s->tables.ops];
     *head = (struct head){
-        .op = head->op, .stage = STAGE_WAKES, .start = s->now, .awake = s->now + waking, .left = (double)(op->duration - waking)};
+        .op = head->op, .stage = STAGE_WAKES, .start = s->now, .awake = s->now + op->duration - work, .left = (double)work};
     q->start[head->op] = s->now;
 }
 
@@ -306,21 +304,37 @@ static void queues_close(struct sharing *s)
     free(s->busy);
 }
 
-/* Spans as they were, and how long of them computations had no core. */
+/* Spans as they were, how long of them operations had a core, and how long they had none. */
 static void record(const struct sharing *s, struct validation *v)
 {
     nanos last = 0;
     for (int r = 0; r < s->program->n_ranks; r++)
         for (uint32_t i = 0; i < script_of(s, r)->n_ops; i++) {
-            nanos start = s->queues[r].start[i], end = s->queues[r].end[i];
+            const struct queue *q = &s->queues[r];
             const struct step_op *op = op_of(s, r, i);
-            timeline_record(&v->predicted, (struct span){.rank = r, .op = i, .start = start, .end = end});
-            if (op->kind == OP_COMPUTE)
-                v->predicted_wait_s[op->class] += (double)(end - start - op->duration) * 1e-9;
-            last = nanos_later(last, end);
+            double work = (double)s->work[op - s->tables.ops] * 1e-9, span = (double)(q->end[i] - q->start[i]) * 1e-9;
+            timeline_record(&v->predicted, (struct span){.rank = r, .op = i, .start = q->start[i], .end = q->end[i]});
+            v->predicted_work_s[op->class] += work;
+            *(op->kind == OP_COMPUTE ? &v->predicted_waiting.computations : &v->predicted_waiting.exchanges) += span - work;
+            last = nanos_later(last, q->end[i]);
         }
     timeline_close(&v->predicted);
     v->predicted_s = (double)last * 1e-9;
+}
+
+/* All of a computation; of an exchange what it does not take whatever it carries, and of one beside a computation what it would
+ * take alone, which is less than the pair does. */
+static void find_work(const struct validation *v, struct step_costs *costs, nanos *work)
+{
+    nanos waking = nanos_from_seconds(v->waking_s);
+    validate_pair_times(v, v->waking_s, work);
+    for (uint32_t i = 0; i < v->program.n_ops; i++) {
+        bool computes = v->program.ops[i].kind == OP_COMPUTE;
+        if (computes && work[i] >= 0)
+            costs->ops[i] = work[i];
+        nanos most = computes ? costs->ops[i] : nanos_later(0, costs->ops[i] - waking);
+        work[i] = work[i] < 0 || work[i] > most ? most : work[i];
+    }
 }
 
 enum status validate_predict_shared(struct validation *v, int n_cores, struct diags *diags)
@@ -328,13 +342,9 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
     struct network network = network_analytic(&machine);
     struct step_costs costs;
-    struct sharing s = {.program = &v->program, .n_cores = n_cores, .waking = nanos_from_seconds(v->waking_s)};
+    struct sharing s = {.program = &v->program, .n_cores = n_cores, .work = memory_new(v->program.n_ops, sizeof *s.work)};
     step_costs_create(&v->program, &machine, &network, &costs);
-    s.own = memory_new(v->program.n_ops, sizeof *s.own);
-    validate_pair_times(v, s.own);
-    for (uint32_t i = 0; i < v->program.n_ops; i++)
-        if (v->program.ops[i].kind == OP_COMPUTE && s.own[i] >= 0)
-            costs.ops[i] = s.own[i];
+    find_work(v, &costs, s.work);
     enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {
         queues_open(&s);
@@ -345,6 +355,6 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
         step_tables_free(&s.tables);
     }
     step_costs_free(&costs);
-    free(s.own);
+    free(s.work);
     return status;
 }

@@ -10,11 +10,18 @@
 #include "cli/job_setup.h"
 #include "sim/step.h"
 
+/* Mean over ranks of the time their operations of a class took. Computations: as long as they had a processor. Exchanges: the
+ * same where ranks share cores (an exchange whose threads wait for a core takes no longer by itself), elsewhere from when their
+ * last rank was ready, without what their pieces waited. */
 struct class_comparison {
-    double predicted_s,
-        measured_s; /* mean over ranks of the time their operations of this class took: computations as long as
-                     * they had a core, exchanges from when their last rank was ready, without what their pieces waited */
+    double predicted_s, measured_s;
     uint64_t operations;
+};
+
+/* Of the spans of all ranks' operations that share cores, seconds in which they had none. */
+struct waiting {
+    double computations; /* others have it */
+    double exchanges;    /* the same, or threads are being woken, or another member is not as far */
 };
 
 struct rank_comparison {
@@ -44,12 +51,18 @@ struct validation {
     struct numerics numerics;
     double memory_predicted, memory_measured; /* bytes, of the fullest rank */
     double predicted_s, measured_s, error_pct;
-    double waited_s;                         /* for a core, mean over ranks */
-    double predicted_wait_s[N_WORK_CLASSES]; /* of the spans of computations, sum over ranks: others have the core */
-    int slices;                              /* most pieces that a product and its exchange are cut into */
-    double seconds;                          /* this command took */
-    bool probed;                             /* the entry was measured here */
+    double predicted_work_s[N_WORK_CLASSES]; /* of ranks that share cores: what their operations have one for, sum over ranks */
+    struct waiting predicted_waiting, measured_waiting;
+    int slices;     /* most pieces that a product and its exchange are cut into */
+    double seconds; /* this command took */
+    bool probed;    /* the entry was measured here */
 };
+
+/* Ranks that execute. */
+static inline int validation_ranks(const struct validation *v)
+{
+    return v->devices.alone < 0 ? v->program.n_ranks : 1;
+}
 
 /* A job for this machine's devices: experiment and layout of the call with tiny-gpt and a small batch where it says nothing.
  * Fills in v->devices; v->setup must stay where it is. */
@@ -59,11 +72,12 @@ MUST_CHECK enum status validate_measure(struct invocation *call, struct validati
 /* What one rank does when the others' messages are copies: the operations of its script, each when its stream and what it waits
  * for are ready. Fills in v->predicted and v->predicted_s; the program is there. */
 void validate_predict_alone(struct validation *v);
-/* What ranks do that share `n_cores` cores. Fills in v->predicted and v->predicted_s; the program is there. */
+/* What ranks do that share `n_cores` cores. Fills in v->predicted, v->predicted_s, v->predicted_work_s and v->predicted_waiting;
+ * the program is there. */
 MUST_CHECK enum status validate_predict_shared(struct validation *v, int n_cores, struct diags *diags);
 /* own[program.n_ops]: what the two operations of each pair of a computation and an exchange that run beside one another take by
- * themselves; -1 of other operations. */
-void validate_pair_times(const struct validation *v, nanos *own);
+ * themselves, without `waking_s` of each exchange; -1 of other operations. */
+void validate_pair_times(const struct validation *v, double waking_s, nanos *own);
 /* Bytes that the ranks of one machine are predicted to need, all together. The layout is there. */
 double validate_memory_of_all(const struct validation *v);
 /* Predict, execute, compare. Free it with validation_free. */

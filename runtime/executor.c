@@ -314,29 +314,44 @@ static enum status add_between(struct rank *rank, read_clock *clock, struct devi
     return status;
 }
 
-/* Between the marks of an operation, or of its pieces. Of a computation all of it only on devices that nobody shares. */
-static enum status read_work(struct rank *rank, uint32_t i, nanos *work)
+/* What a clock says between the marks of an operation, or of its pieces. */
+static enum status read_between(struct rank *rank, uint32_t i, read_clock *clock, nanos *sum)
+{
+    const struct piece_marks *marks = &rank->pipeline.marks[i];
+    enum status status = STATUS_OK;
+    *sum = 0;
+    for (int p = 0; p < marks->n && status == STATUS_OK; p++)
+        status = add_between(rank, clock, marks->begin[p], marks->end[p], sum);
+    return marks->n ? status : add_between(rank, clock, rank->begin[i], rank->end[i], sum);
+}
+
+/* What operation i had a processor for. What it costs to notice that an exchange may begin belongs to it, so all that its stream
+ * worked since `before` counts, the end of what it did before. */
+static enum status read_work(struct rank *rank, uint32_t i, struct device_event *before, nanos *work)
 {
     const struct device_api *api = rank->device->api;
     const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
-    const struct piece_marks *marks = &rank->pipeline.marks[i];
-    read_clock *clock = op->kind == OP_COMPUTE && api->event_work ? api->event_work : api->event_time;
-    enum status status = STATUS_OK;
+    read_clock *clock = api->event_work ? api->event_work : api->event_time;
     *work = 0;
-    for (int p = 0; p < marks->n && status == STATUS_OK; p++)
-        status = add_between(rank, clock, marks->begin[p], marks->end[p], work);
-    return marks->n ? status : add_between(rank, clock, rank->begin[i], rank->end[i], work);
+    return op->kind != OP_COMPUTE && api->event_work && before ? add_between(rank, clock, before, rank->end[i], work)
+                                                               : read_between(rank, i, clock, work);
 }
 
 static void read_times(struct rank *rank, struct rank_timing *timing)
 {
-    uint32_t n = rank->program->scripts[rank->stage].n_ops;
-    for (uint32_t i = 0; i < n && rank->status == STATUS_OK; i++) {
-        rank->status = rank->device->api->event_time(rank->begin[i], &timing->start[i], &rank->diags);
+    const struct device_api *api = rank->device->api;
+    const struct script *script = &rank->program->scripts[rank->stage];
+    struct device_event *before[N_STREAMS] = {NULL};
+    for (uint32_t i = 0; i < script->n_ops && rank->status == STATUS_OK; i++) {
+        int stream = rank->program->ops[script->first_op + i].stream;
+        rank->status = api->event_time(rank->begin[i], &timing->start[i], &rank->diags);
         if (rank->status == STATUS_OK)
-            rank->status = rank->device->api->event_time(rank->end[i], &timing->end[i], &rank->diags);
-        if (rank->status == STATUS_OK && timing->work)
-            rank->status = read_work(rank, i, &timing->work[i]);
+            rank->status = api->event_time(rank->end[i], &timing->end[i], &rank->diags);
+        if (rank->status == STATUS_OK)
+            rank->status = read_between(rank, i, api->event_time, &timing->pieces[i]);
+        if (rank->status == STATUS_OK)
+            rank->status = read_work(rank, i, before[stream], &timing->work[i]);
+        before[stream] = rank->end[i];
     }
 }
 

@@ -44,15 +44,21 @@ static uint32_t before_on_stream(const struct op *ops, uint32_t i)
     return NO_OP;
 }
 
-/* The end of what operation i waits for, dependencies and the one before it on its stream; its own mark where that is nothing. */
-static nanos ready_at(const struct op *ops, const struct rank_timing *timing, uint32_t i)
+/* The latest of the ends of what operation i waits for, dependencies and the one before it on its stream; its own mark where that
+ * is nothing. */
+static nanos behind(const struct op *ops, const nanos *ends, const struct rank_timing *timing, uint32_t i)
 {
     uint32_t before = before_on_stream(ops, i);
-    nanos ready = before == NO_OP ? INT64_MIN : timing->end[before];
+    nanos ready = before == NO_OP ? INT64_MIN : ends[before];
     for (int d = 0; d < OP_DEPS; d++)
         if (ops[i].deps[d] != NO_OP)
-            ready = nanos_later(ready, timing->end[ops[i].deps[d]]);
+            ready = nanos_later(ready, ends[ops[i].deps[d]]);
     return ready == INT64_MIN ? timing->start[i] : nanos_earlier(ready, timing->start[i]);
+}
+
+static nanos ready_at(const struct op *ops, const struct rank_timing *timing, uint32_t i)
+{
+    return behind(ops, timing->end, timing, i);
 }
 
 static bool is_received(const struct op *op)
@@ -121,6 +127,8 @@ static void record_rank(const struct program *program, const struct rank_timing 
     find_ends(ops, n, &timings[rank], ends);
     for (uint32_t i = 0; i < n; i++) {
         struct span span = {.rank = rank, .op = i, .start = timings[rank].start[i], .end = ends[i]};
+        if (ops[i].kind == OP_COMPUTE)
+            span.start = behind(ops, ends, &timings[rank], i);
         if (ops[i].kind == OP_COLLECTIVE)
             span.start = collective_start(program, timings, rank, i, seen[ops[i].role]++);
         if (ops[i].kind == OP_RECV)

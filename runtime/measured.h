@@ -2,9 +2,9 @@
  * measured.h - from marks on streams to a timeline (private to the runtime).
  *
  * A mark before an operation says when the stream got there, not when its partners did. So that measured and predicted spans mean
- * the same (sim/step_executor.h): a collective begins when its last member is ready, a receive when its send has begun. Ready is
- * when what comes before has ended, and an exchange is over when what waited for it goes on: the time in which streams notice
- * that belongs to the exchange.
+ * the same (sim/step_executor.h): a computation begins when it is ready, be there a core for it or not, a collective when its
+ * last member is, a receive when its send has begun. Ready is when what comes before has ended, and an exchange is over when what
+ * waited for it goes on: the time in which streams notice that belongs to the exchange.
  */
 #ifndef MSIM_RUNTIME_MEASURED_H
 #define MSIM_RUNTIME_MEASURED_H

@@ -1,5 +1,6 @@
 #include "runtime/probe.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct prober {
     struct communicator *everybody;
     struct exchange_group groups[GROUPS_MAX];
     int n_groups;
-    struct device_event *events[2 * MARKED_REPEATS_MAX], *exchanged;
+    struct device_event *events[2 * MARKED_REPEATS_MAX], *exchanging, *exchanged;
     struct device_event *beside_events[2]; /* around a batch */
     void *buffers[PROBE_BUFFERS], *flush;
     double *shared; /* device memory: numbers that ranks tell one another */
@@ -90,6 +91,8 @@ static void enqueue_exchange(struct prober *p, const struct probe_case *c, struc
     struct communicator *group = group_of(p, c);
     struct exchange_call call = probe_exchange_place(c, group->me, p->buffers, p->cases.weight_bytes, p->turn++);
     let_wait(p, ready, p->beside);
+    if (p->status == STATUS_OK) /* as the executor does it */
+        p->status = p->device->api->event_record(p->exchanging, p->beside, &p->diags);
     if (p->status == STATUS_OK)
         p->status = p->world->api->enqueue(group, p->beside, &call, &p->diags);
     if (c->travels && call.exchange == EXCHANGE_REDUCE_SCATTER)
@@ -323,6 +326,8 @@ static void prober_open(struct prober *p)
     if (p->status == STATUS_OK)
         p->status = api->stream_new(p->device, true, &p->beside, &p->diags);
     if (p->status == STATUS_OK)
+        p->status = api->event_new(p->device, &p->exchanging, &p->diags);
+    if (p->status == STATUS_OK)
         p->status = api->event_new(p->device, &p->exchanged, &p->diags);
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX && p->status == STATUS_OK; i++)
         p->status = api->event_new(p->device, &p->events[i], &p->diags);
@@ -348,6 +353,7 @@ static void prober_close(struct prober *p)
     api->memory_free(p->device, p->shared, shared_bytes(p));
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
         api->event_free(p->events[i]);
+    api->event_free(p->exchanging);
     api->event_free(p->exchanged);
     for (int i = 0; i < 2; i++)
         api->event_free(p->beside_events[i]);
@@ -424,16 +430,22 @@ int probe_cores(const struct probe_options *options)
     return options->cores > 0 ? options->cores : cores_here();
 }
 
-/* Of the shortest exchange: its time but for what all ranks on a core worked one after the other. */
+/* Of the shortest exchanges: their mean time but for what all ranks on a core worked one after the other. */
 static double waking_of(const struct prober *p, const struct probe_result *result)
 {
-    const struct probe_row *shortest = NULL;
-    int cores = probe_cores(p->options), together = (p->options->ranks + cores - 1) / cores;
+    int cores = probe_cores(p->options), together = (p->options->ranks + cores - 1) / cores, n = 0;
+    double shortest = INFINITY, left = 0;
     for (int i = 0; i < result->n_rows; i++)
-        if (result->rows[i].ranks && (!shortest || result->rows[i].bytes < shortest->bytes))
-            shortest = &result->rows[i];
-    double left = shortest ? shortest->seconds - together * shortest->worked : 0;
-    return left > 0 ? left : 0;
+        if (result->rows[i].ranks)
+            shortest = fmin(shortest, result->rows[i].bytes);
+    for (int i = 0; i < result->n_rows; i++) {
+        const struct probe_row *row = &result->rows[i];
+        if (!row->ranks || row->bytes > shortest)
+            continue;
+        left += row->seconds - together * row->worked;
+        n++;
+    }
+    return left > 0 ? left / n : 0;
 }
 
 static void result_make(struct prober *p, struct probe_result *result)

@@ -159,7 +159,8 @@ static enum status gather_all(struct rank *rank, const struct rank_record *recor
     result->timeline_step = run_median_step(result->steps, record->steps);
     gather_timeline(&g, program, record, result);
     rank_record_add_work(record, result->timeline_step, program, rank->rank, result);
-    all_reduce(&g, REDUCTION_SUM, result->worked, N_WORK_CLASSES);
+    all_reduce(&g, REDUCTION_SUM, result->computed, N_WORK_CLASSES);
+    all_reduce(&g, REDUCTION_SUM, result->exchanged, N_WORK_CLASSES);
     all_reduce(&g, REDUCTION_SUM, result->rested, N_WORK_CLASSES);
     if (options->gradients) {
         struct model_map map = model_map_of(rank->setting);

@@ -142,8 +142,8 @@ struct chunk_state {
 
 struct rank_timing {
     nanos *start, *end; /* [n_ops] */
-    nanos *work;        /* [n_ops] of what lies between: what a computation had a processor for, what pieces of an exchange took;
-                         * NULL: not asked for */
+    nanos *pieces;      /* [n_ops] of what lies between: what its pieces took, or all of it */
+    nanos *work;        /* [n_ops] of that, what had a processor (device.h, event_work) */
 };
 
 /* The beginnings and ends of an operation's pieces; n 0: it has none. */

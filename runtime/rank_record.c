@@ -29,6 +29,7 @@ void rank_record_new(struct rank_record *record, const struct program *program, 
     for (size_t s = 0; s < count; s++) {
         record->timings[s].start = memory_new(record->n_ops, sizeof(nanos));
         record->timings[s].end = memory_new(record->n_ops, sizeof(nanos));
+        record->timings[s].pieces = memory_new(record->n_ops, sizeof(nanos));
         record->timings[s].work = memory_new(record->n_ops, sizeof(nanos));
     }
     record->losses = memory_new(count, sizeof *record->losses);
@@ -40,6 +41,7 @@ void rank_record_free(struct rank_record *record)
     for (int s = 0; s < record->steps; s++) {
         free(record->timings[s].start);
         free(record->timings[s].end);
+        free(record->timings[s].pieces);
         free(record->timings[s].work);
     }
     free(record->timings);
@@ -91,11 +93,10 @@ void rank_record_add_work(const struct rank_record *record, int step, const stru
     const struct op *ops = &program->ops[program->scripts[program->ranks[rank].script].first_op];
     const struct rank_timing *timing = &record->timings[step];
     for (uint32_t i = 0; i < record->n_ops; i++) {
-        double work = (double)timing->work[i] * 1e-9;
-        if (ops[i].kind == OP_COMPUTE)
-            run->worked[ops[i].class] += work;
-        else if (ops[i].kind == OP_COLLECTIVE)
-            run->rested[ops[i].class] += (double)(timing->end[i] - timing->start[i]) * 1e-9 - work;
+        double *worked = ops[i].kind == OP_COMPUTE ? run->computed : run->exchanged;
+        worked[ops[i].class] += (double)timing->work[i] * 1e-9;
+        if (ops[i].kind == OP_COLLECTIVE)
+            run->rested[ops[i].class] += (double)(timing->end[i] - timing->start[i] - timing->pieces[i]) * 1e-9;
     }
 }
 

@@ -28,8 +28,7 @@ MUST_CHECK enum status rank_run(const struct rank_options *options, const struct
 
 /* When the rank's last operation of a step ended. */
 nanos rank_record_end(const struct rank_record *record, int step);
-/* Adds what the rank's computations of a step worked, in seconds, by their class, and what its exchanges rested between pieces.
- */
+/* Adds what the rank's operations of a step worked, in seconds, by their class, and what its exchanges rested between pieces. */
 void rank_record_add_work(const struct rank_record *record, int step, const struct program *program, int rank,
                           struct thread_run *run);
 /* This rank's loss counts: the mean over the batch is the sum of those that do. */

@@ -38,9 +38,10 @@ struct thread_run {
     int64_t n_gradients;
     struct timeline timeline; /* of the median step (without the first, which warms up, when there are others) */
     int timeline_step;
-    double worked[N_WORK_CLASSES]; /* seconds in that step of all ranks' computations: what they had a processor for, without what
-                                    * they waited for one (device.h, event_work) */
-    double rested[N_WORK_CLASSES]; /* the same of exchanges: what their pieces waited for those of a product */
+    /* Seconds in that step of all ranks' computations, and of their exchanges: what they had a processor for, without what they
+     * waited for one or for others (device.h, event_work). */
+    double computed[N_WORK_CLASSES], exchanged[N_WORK_CLASSES];
+    double rested[N_WORK_CLASSES]; /* of the spans of exchanges: what their pieces waited for those of a product */
     size_t *memory_peak;           /* [n_ranks] bytes of device memory */
     int n_ranks;
 };

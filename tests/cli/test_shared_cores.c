@@ -1,8 +1,12 @@
 /* Ranks that share cores, predicted: with cores for all of them what the simulator says; with one, all work one after the other;
  * never slower for one core more. Cores divided among ranks. What ranks need of memory is what they then take. */
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/validating.h"
 #include "model/cost/machine.h"
@@ -95,21 +99,19 @@ START_TEST(cores_for_all_are_the_simulators)
 }
 END_TEST
 
-/* One core does nothing twice as fast because two want it, and never waits while something is ready. */
+/* One core does nothing twice as fast because two want it. Spans are work and waiting. */
 START_TEST(one_core_does_all_work)
 {
     struct prediction p;
     predict(&p, _i, 1);
     const struct timeline *t = &p.v.predicted;
-    double work = 0, before = p.v.predicted_s;
-    for (size_t i = 0; i < t->n_spans; i++) {
-        const struct op *op =
-            &p.v.program.ops[p.v.program.scripts[p.v.program.ranks[t->spans[i].rank].script].first_op + t->spans[i].op];
-        work += op->kind == OP_COMPUTE ? (double)(t->spans[i].end - t->spans[i].start) * 1e-9 : 0;
-    }
+    double work = 0, spans = 0, before = p.v.predicted_s;
+    for (size_t i = 0; i < t->n_spans; i++)
+        spans += (double)(t->spans[i].end - t->spans[i].start) * 1e-9;
     for (int c = 0; c < N_WORK_CLASSES; c++)
-        work -= p.v.predicted_wait_s[c];
+        work += p.v.predicted_work_s[c];
     ck_assert_double_ge(p.v.predicted_s, work * (1 - 1e-9));
+    ck_assert_double_eq_tol(spans, work + p.v.predicted_waiting.computations + p.v.predicted_waiting.exchanges, 1e-9 * spans);
     prediction_free(&p);
     for (int cores = 2; cores <= 8; cores *= 2) {
         predict(&p, _i, cores);
@@ -154,11 +156,84 @@ START_TEST(cores_of_processes_are_united)
 }
 END_TEST
 
+/* --- quotas, of files as a system shows them */
+
+static void write_file(const char *root, const char *path, const char *text)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s%s", root, path);
+    for (char *at = strchr(name + strlen(root) + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        ck_assert(mkdir(name, 0700) == 0 || errno == EEXIST);
+        *at = '/';
+    }
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static const struct {
+    int cores;
+    struct {
+        const char *path, *text;
+    } files[4];
+} quotas[] = {
+    {INT_MAX, {{"/proc/self/cgroup", "0::/\n"}}},
+    {INT_MAX, {{"/proc/self/cgroup", "0::/a\n"}, {"/sys/fs/cgroup/a/cpu.max", "max 100000\n"}}},
+    {2, {{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", "250000 100000\n"}}}, /* a container's own root */
+    {1, {{"/proc/self/cgroup", "0::/a/b\n"}, {"/sys/fs/cgroup/a/b/cpu.max", "40000 100000\n"}}},
+    {3, /* of the groups around it the least */
+     {{"/proc/self/cgroup", "0::/a/b\n"},
+      {"/sys/fs/cgroup/a/cpu.max", "300000 100000\n"},
+      {"/sys/fs/cgroup/a/b/cpu.max", "800000 100000\n"}}},
+    {4, /* version 1 */
+     {{"/proc/self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a\n3:cpuset:/\n"},
+      {"/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "200000\n"},
+      {"/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n"}}},
+    {INT_MAX,
+     {{"/proc/self/cgroup", "4:cpu:/a\n"},
+      {"/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n"},
+      {"/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n"}}},
+    {2, /* a container that is told its place outside and has its files at the root */
+     {{"/proc/self/cgroup", "4:cpuacct,cpu:/docker/abc\n"},
+      {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"},
+      {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}}},
+    {INT_MAX, {{"/proc/self/mounts", ""}}},
+};
+
+static int remove_one(const char *path, const struct stat *what, int kind, struct FTW *at)
+{
+    (void)what, (void)kind, (void)at;
+    return remove(path);
+}
+
+START_TEST(a_quota_counts_whole_cores)
+{
+    char root[] = "/tmp/msim-quota-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    for (size_t f = 0; f < COUNT(quotas[_i].files) && quotas[_i].files[f].path; f++)
+        write_file(root, quotas[_i].files[f].path, quotas[_i].files[f].text);
+    ck_assert_int_eq(cores_quota(root), quotas[_i].cores);
+    ck_assert_int_eq(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
 /* In fp32, after the steps that it takes until all tensors are there. */
 START_TEST(memory_is_what_it_takes)
 {
-    static const char *const divided[] = {"dp=4",        "dp=4,zero=1",      "dp=2,zero=2", "dp=2,zero=3",
-                                          "dp=4,zero=3", "tp=2,dp=2,zero=3", "tp=2",        "dp=1"};
+    static const char *const divided[] = {"dp=4",
+                                          "dp=4,zero=1",
+                                          "dp=2,zero=2",
+                                          "dp=2,zero=3",
+                                          "dp=4,zero=3",
+                                          "tp=2,dp=2,zero=3",
+                                          "tp=2",
+                                          "dp=1",
+                                          "pp=2,schedule=zb-1p,recompute=full",
+                                          "pp=2,schedule=zb-2p,recompute=full",
+                                          "pp=2,vpp=2,schedule=zb-v,recompute=full",
+                                          "cp=2,pp=2,vpp=2,schedule=zb-v,recompute=full"};
     struct job_setup setup = {0};
     struct validation v = {.setup = &setup, .devices.alone = -1};
     struct toy toy;
@@ -191,6 +266,7 @@ int main(void)
                                      {one_core_does_all_work, COUNT(cases)},
                                      {cores_are_divided, 1},
                                      {cores_of_processes_are_united, 1},
-                                     {memory_is_what_it_takes, 8}};
+                                     {a_quota_counts_whole_cores, COUNT(quotas)},
+                                     {memory_is_what_it_takes, 12}};
     return toy_suite("ranks that share cores", tests, COUNT(tests));
 }
