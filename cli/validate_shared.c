@@ -6,8 +6,8 @@
  * n / k of their speed each, where k is larger. What computes or moves bytes needs a core; what waits needs none, so while some
  * ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
  *
- * That is the mean of what a system does in turns of milliseconds: the step and what operations work come out right, a single short
- * exchange beside computations need not, which waits for the end of a turn or gets the core at once.
+ * That is the mean of what a system does in turns of milliseconds: the step and what operations work come out right, a single
+ * short exchange beside computations need not, which waits for the end of a turn or gets the core at once.
  *
  * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; the collective has
  * ended when the last of them has, a message when it has been sent and received. Before that nobody needs a core for what an

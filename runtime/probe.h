@@ -11,8 +11,8 @@
  * An exchange is timed as a step has it: what it carries has just been written by the rank that gives it, it runs on a stream of
  * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. As many ranks meet
  * as the job's groups have, in all groups at the same time. On a CPU most of a short one is waking threads; what its stream had a
- * core for (the marks around it, and noticing that it may begin, among that) is told apart, since that alone keeps others from the
- * core.
+ * core for (the marks around it and noticing that it may begin are part of that) is told apart, since that alone keeps others
+ * from the core.
  *
  * The products of a job, its optimizer, and exchanges of weights and gradients take those of one layer after the other, which in
  * a step come from memory: between two uses lies as much as all ranks hold.

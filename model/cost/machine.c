@@ -251,13 +251,13 @@ static struct cost overlapped_cost(const struct machine *machine, const struct w
  * algorithm, 5 us of 36 (assumption). */
 #define LOOP_LAUNCH 0.15
 
-/* Kernels of one work: launched apart, one for each expert, they take a loop. */
+/* Kernels of one work: launched apart, one for each expert or each piece, they take a loop. */
 static double loop_launches(int32_t count)
 {
-    return 1 + LOOP_LAUNCH * (count - 1);
+    return 1 + (count > 1 ? LOOP_LAUNCH * (count - 1) : 0);
 }
 
-/* Kernels the host has to enqueue, in units of the engine's; of a product in pieces and its exchange one each for every piece. */
+/* Kernels the host has to enqueue, in units of the engine's; of a product and its exchange in pieces one each for every piece. */
 static double launches(const struct machine *machine, const struct work_table *table, int32_t id)
 {
     const struct work *work = work_at(table, id);
@@ -268,7 +268,7 @@ static double launches(const struct machine *machine, const struct work_table *t
     case WORK_GEMM: return weight * (work->gemm.apart ? loop_launches(work->gemm.count) : 1);
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
-    case WORK_OVERLAPPED: return fmax(1, work_parts_of(machine, table, id).pieces) * (1 + weight);
+    case WORK_OVERLAPPED: return (1 + weight) * loop_launches(work_parts_of(machine, table, id).pieces);
     case WORK_DATA: return 0;
     case WORK_PART: return launches(machine, table, child_of(table, work, 0));
     case WORK_SEQUENCE: break;
