@@ -318,8 +318,8 @@ static struct common_bytes common_bytes_of(const struct layout *layout, const st
     };
 }
 
-/* On average over its chunks; *largest: of the layer that needs most while it is repeated, or of all whose pass awaits the weights'
- * gradients. */
+/* On average over its chunks; *largest: of the layer that needs most while it is repeated, or of all layers of the passes that
+ * are `awaiting` their weights' gradients. */
 static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double awaiting,
                                  double *largest)
 {
