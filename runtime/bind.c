@@ -282,9 +282,11 @@ void binding_free(struct binding *binding)
 
 enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
-    if (!precision_is_narrow(setting->job->precision))
+    enum precision precision = setting->job->precision;
+    if (!precision_is_narrow(precision) || precision == PRECISION_FP8 || precision == PRECISION_MXFP8)
         return STATUS_OK;
-    diag_error(diags, NOWHERE, "the runtime computes in bf16 on GPUs and in fp32 on CPUs, not in %s; set job.precision to bf16",
-               precision_name(setting->job->precision));
+    diag_error(diags, NOWHERE,
+               "the runtime multiplies operands of 8 bits (fp8, mxfp8) and more, not in %s; set job.precision to bf16",
+               precision_name(precision));
     return STATUS_MISSING;
 }

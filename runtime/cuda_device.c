@@ -357,6 +357,32 @@ static bool cuda_attention_fits(struct device *device, int head_dim)
     return attention_cuda_fits(head_dim);
 }
 
+static size_t cuda_product_scratch(struct device *device, const struct kernel_call *call)
+{
+    const struct grouped_call *g = &call->grouped;
+    (void)device;
+    if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
+        call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
+        return linear_narrow_scratch(call->kernel, &call->linear);
+    return g->x_as.format || g->dy_as.format ? linear_reference_scratch(call) : 0; /* of which bf16 needs half */
+}
+
+/* Ada and Hopper are the first with products of bytes, Blackwell with scales of blocks. */
+static enum status cuda_multiplies(struct device *device, enum precision precision, struct diags *diags)
+{
+    struct cuda_device *cuda = cuda_of(device);
+    int major = 0, minor = 0, wanted = precision == PRECISION_MXFP8 ? 100 : 89;
+    CUDA_RETURN(device, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, cuda->gpu));
+    CUDA_RETURN(device, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, cuda->gpu));
+    if (10 * major + minor >= wanted)
+        return STATUS_OK;
+    diag_error(diags, nowhere,
+               "this GPU, of compute capability %d.%d, has no products in %s, which come with %d.%d; set "
+               "job.precision to bf16",
+               major, minor, precision_name(precision), wanted / 10, wanted % 10);
+    return STATUS_MISSING;
+}
+
 static void CUDART_CB sleep_on_host(void *argument)
 {
     nanos duration = (nanos)(intptr_t)argument;
@@ -408,6 +434,8 @@ static const struct device_api cuda_api = {
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
     .attention_fits = cuda_attention_fits,
+    .product_scratch = cuda_product_scratch,
+    .multiplies = cuda_multiplies,
     .mark_epoch = cuda_mark_epoch,
     .pause = cuda_pause,
 };

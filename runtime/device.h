@@ -56,6 +56,10 @@ struct device_api {
     size_t (*attention_workspace)(struct device *device, const struct attention_call *call, bool backward);
     /* Whether the kernels of packed attention have heads of this size; those for stretches of queries do others. */
     bool (*attention_fits)(struct device *device, int head_dim);
+    /* Bytes of linear_call.scratch or grouped_call.scratch. */
+    size_t (*product_scratch)(struct device *device, const struct kernel_call *call);
+    /* STATUS_MISSING with a sentence where it has no products of this precision, one of less than 16 bits. */
+    enum status (*multiplies)(struct device *device, enum precision precision, struct diags *diags);
 
     /* Times of events count from where `stream` is now, for a world without a clock of its own. */
     enum status (*mark_epoch)(struct device *device, struct device_stream *stream, struct diags *diags);

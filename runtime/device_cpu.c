@@ -341,6 +341,18 @@ static bool cpu_attention_fits(struct device *device, int head_dim)
     return head_dim > 0;
 }
 
+static size_t cpu_product_scratch(struct device *device, const struct kernel_call *call)
+{
+    (void)device;
+    return linear_reference_scratch(call);
+}
+
+static enum status cpu_multiplies(struct device *device, enum precision precision, struct diags *diags)
+{
+    (void)device, (void)precision, (void)diags;
+    return STATUS_OK;
+}
+
 static enum status cpu_mark_epoch(struct device *device, struct device_stream *stream, struct diags *diags)
 {
     enum status status = cpu_stream_synchronise(stream, diags);
@@ -391,6 +403,8 @@ static const struct device_api cpu_api = {
     .launch = cpu_launch,
     .attention_workspace = cpu_workspace,
     .attention_fits = cpu_attention_fits,
+    .product_scratch = cpu_product_scratch,
+    .multiplies = cpu_multiplies,
     .mark_epoch = cpu_mark_epoch,
     .pause = cpu_pause,
 };

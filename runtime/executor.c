@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "model/base/memory.h"
+#include "runtime/casts.h"
 
 static const struct place NOWHERE;
 
@@ -73,6 +74,7 @@ enum status rank_open(const struct rank_options *options, struct device *device,
                           .rank = world->rank,
                           .stage = options->program->ranks[world->rank].script,
                           .shape = shape_of(layout, options->setting, world->rank),
+                          .recipe = narrow_recipe_of(options->setting->job->precision),
                           .device = device,
                           .world = world,
                           .rate = options->rate,
@@ -83,6 +85,8 @@ enum status rank_open(const struct rank_options *options, struct device *device,
     rank->status = runtime_supports(options->setting, &rank->diags);
     if (rank->status == STATUS_OK)
         rank->status = binding_build(options->program, rank->stage, options->setting, &rank->binding, &rank->diags);
+    if (rank->status == STATUS_OK)
+        rank->status = narrow_check(rank);
     if (rank->status != STATUS_OK)
         return rank->status;
     open_streams(rank);

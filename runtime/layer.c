@@ -39,44 +39,102 @@ struct product layer_product(const struct layer_context *c, enum parameter_kind 
     return (struct product){.weights = weights, .tokens = c->shape->tokens, .in = in, .out = out};
 }
 
-static const void *product_weights(const struct layer_context *c, const struct product *p)
+/* Summed over its columns (forward), or `down`: over its rows. */
+static struct operand product_weights(const struct layer_context *c, const struct product *p, bool down)
 {
-    return layer_row(c, (void *)layer_weights(c, p->weights), p->first * p->in);
+    const struct tensor *cast = p->wide ? NULL : narrow_weights_of(c->unit, p->weights);
+    struct operand whole = cast ? operand_of(cast, down) : operand_wide(layer_weights(c, p->weights));
+    return operand_from(whole, p->first, p->in, device_element_bytes(c->rank->device));
 }
 
-void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate)
+static void launch_product(const struct layer_context *c, struct kernel_call *call)
 {
+    call->linear.scratch = product_scratch(c->rank, call);
+    if (call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
+        weight_gradient(c->step, call->linear);
+    else
+        pipeline_launch(c->step, call);
+}
+
+void product_forward_of(const struct layer_context *c, struct product p, struct operand x, void *y, bool accumulate)
+{
+    struct operand w = product_weights(c, &p, false);
     struct kernel_call call = {.kernel = KERNEL_LINEAR_FORWARD,
                                .linear = {.t = p.tokens,
                                           .in = p.in,
                                           .out = p.out,
-                                          .x = x,
-                                          .w = product_weights(c, &p),
+                                          .x = x.data,
+                                          .x_as = x.as,
+                                          .w = w.data,
+                                          .w_as = w.as,
                                           .bias = p.biased ? layer_row(c, (void *)layer_weights(c, p.bias), p.first) : NULL,
                                           .y = y,
                                           .accumulate = accumulate}};
-    pipeline_launch(c->step, &call);
+    launch_product(c, &call);
 }
 
-void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate)
+void product_input_of(const struct layer_context *c, struct product p, struct operand dy, void *dx, bool accumulate)
 {
-    struct kernel_call call = {
-        .kernel = KERNEL_LINEAR_BACKWARD_INPUT,
-        .linear = {
-            .t = p.tokens, .in = p.in, .out = p.out, .w = product_weights(c, &p), .dy = dy, .dx = dx, .accumulate = accumulate}};
-    pipeline_launch(c->step, &call);
+    struct operand w = product_weights(c, &p, true);
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_INPUT,
+                               .linear = {.t = p.tokens,
+                                          .in = p.in,
+                                          .out = p.out,
+                                          .w = w.data,
+                                          .w_as = w.as,
+                                          .dy = dy.data,
+                                          .dy_as = dy.as,
+                                          .dx = dx,
+                                          .accumulate = accumulate}};
+    launch_product(c, &call);
 }
 
-void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x)
+/* The gradient of a bias that goes with a gradient in 8 bits was summed when that was cast. */
+void product_weight_of(const struct layer_context *c, struct product p, struct operand dy, struct operand x)
 {
-    float *dw = unit_gradients(c->unit, p.weights), *dbias = p.biased ? unit_gradients(c->unit, p.bias) : NULL;
-    weight_gradient(c->step, (struct linear_call){.t = p.tokens,
-                                                  .in = p.in,
-                                                  .out = p.out,
-                                                  .x = x,
-                                                  .dy = dy,
-                                                  .dw = dw ? dw + p.first * p.in : NULL,
-                                                  .dbias = dbias ? dbias + p.first : NULL});
+    float *dw = unit_gradients(c->unit, p.weights);
+    float *dbias = p.biased && !dy.as.format ? unit_gradients(c->unit, p.bias) : NULL;
+    struct kernel_call call = {.kernel = KERNEL_LINEAR_BACKWARD_WEIGHT,
+                               .linear = {.t = p.tokens,
+                                          .in = p.in,
+                                          .out = p.out,
+                                          .x = x.data,
+                                          .x_as = x.as,
+                                          .dy = dy.data,
+                                          .dy_as = dy.as,
+                                          .dw = dw ? dw + p.first * p.in : NULL,
+                                          .dbias = dbias ? dbias + p.first : NULL}};
+    launch_product(c, &call);
+}
+
+/* A reference to the operand, cast where it has not been. */
+static struct tensor *operand_cast(const struct layer_context *c, struct tensor *whole, int64_t cols, bool gradient)
+{
+    struct tensor *operand = tensor_share(whole);
+    layer_cast(c, &operand, cols, (struct cast){.gradient = gradient});
+    return operand;
+}
+
+void product_forward(const struct layer_context *c, struct product p, struct tensor *x, void *y, bool accumulate)
+{
+    struct tensor *operand = operand_cast(c, x, p.in, false);
+    product_forward_of(c, p, operand_of(operand, false), y, accumulate);
+    layer_drop(c, &operand);
+}
+
+void product_input(const struct layer_context *c, struct product p, struct tensor *dy, void *dx, bool accumulate)
+{
+    struct tensor *operand = operand_cast(c, dy, p.out, true);
+    product_input_of(c, p, operand_of(operand, false), dx, accumulate);
+    layer_drop(c, &operand);
+}
+
+void product_weight(const struct layer_context *c, struct product p, struct tensor *dy, struct tensor *x)
+{
+    struct tensor *left = operand_cast(c, dy, p.out, true), *right = operand_cast(c, x, p.in, false);
+    product_weight_of(c, p, operand_of(left, true), operand_of(right, true));
+    layer_drop(c, &left);
+    layer_drop(c, &right);
 }
 
 /* --- products of one input */
@@ -122,7 +180,7 @@ struct tensor *product_made(const struct layer_context *c, enum layer_product wh
     if (step_is_silent(c->step->step))
         return tensor_take(kept);
     struct tensor *y = layer_tensor(c, p.tokens, p.out);
-    product_forward(c, p, tensor_data(x), tensor_data(y), false);
+    product_forward(c, p, x, tensor_data(y), false);
     if (c->step->step->kept)
         *kept = tensor_share(y);
     return y;
@@ -144,7 +202,7 @@ void part_input(const struct layer_context *c, struct product p, struct tensor *
     bool joins = c->parallel && *others && step->part == step->parts - 1;
     struct tensor **d = &c->state->d_parts[step->part];
     *d = joins ? tensor_take(others) : layer_tensor(c, p.tokens, p.in);
-    product_input(c, p, tensor_data(dy), tensor_data(*d), joins);
+    product_input(c, p, dy, tensor_data(*d), joins);
 }
 
 struct tensor *parts_sum(const struct layer_context *c)
@@ -265,13 +323,15 @@ static struct layer_context layer_context_of(struct step_context *c, const struc
 void layer_forward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_forward_step(&c, step) && !prediction_step(&c, step))
+    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !latent_step(&c, step) && !mixture_forward_step(&c, step) &&
+        !prediction_step(&c, step))
         layer_forward_rest(&c, step);
 }
 
 void layer_backward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!attention_step(&c, step) && !latent_step(&c, step) && !mixture_backward_step(&c, step) && !prediction_step(&c, step))
+    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !latent_step(&c, step) && !mixture_backward_step(&c, step) &&
+        !prediction_step(&c, step))
         layer_backward_rest(&c, step);
 }

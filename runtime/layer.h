@@ -6,7 +6,7 @@
 #ifndef MSIM_RUNTIME_LAYER_H
 #define MSIM_RUNTIME_LAYER_H
 
-#include "runtime/rank.h"
+#include "runtime/casts.h"
 
 /* A layer under way: its state and its weights. */
 struct layer_context {
@@ -36,13 +36,18 @@ void *layer_row(const struct layer_context *c, void *data, int64_t elements);
 struct product {
     enum parameter_kind weights, bias;
     bool biased; /* the bias and its gradient belong to this product */
+    bool wide;   /* in the device's precision, whatever the job's */
     int64_t tokens, in, out;
     int64_t first; /* row */
 };
 struct product layer_product(const struct layer_context *c, enum parameter_kind weights, int64_t in, int64_t out);
-void product_forward(const struct layer_context *c, struct product p, const void *x, void *y, bool accumulate);
-void product_input(const struct layer_context *c, struct product p, const void *dy, void *dx, bool accumulate);
-void product_weight(const struct layer_context *c, struct product p, const void *dy, const void *x);
+void product_forward(const struct layer_context *c, struct product p, struct tensor *x, void *y, bool accumulate);
+void product_input(const struct layer_context *c, struct product p, struct tensor *dy, void *dx, bool accumulate);
+void product_weight(const struct layer_context *c, struct product p, struct tensor *dy, struct tensor *x);
+/* The same of operands that are not whole tensors. */
+void product_forward_of(const struct layer_context *c, struct product p, struct operand x, void *y, bool accumulate);
+void product_input_of(const struct layer_context *c, struct product p, struct operand dy, void *dx, bool accumulate);
+void product_weight_of(const struct layer_context *c, struct product p, struct operand dy, struct operand x);
 
 /* After the last product that reads the layer's gathered input: it goes where it will be gathered, or computed, again. */
 void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered);
@@ -78,6 +83,23 @@ void residual_forward(const struct layer_context *c, int branch_number, struct t
                       struct tensor *y);
 /* The gradient of the branch from that of the sum: another tensor, or the same shared. */
 struct tensor *residual_backward(const struct layer_context *c, int branch_number, struct tensor *d);
+
+/* --- layer_cast.c: operands in 8 bits; nothing where the job's precision is not narrow, or where they are already */
+struct cast {
+    bool gradient, shared; /* its format; see narrow_cast */
+    const int32_t *count;
+};
+/* *at [rows, cols] becomes its cast. */
+void layer_cast(const struct layer_context *c, struct tensor **at, int64_t cols, struct cast cast);
+/* Of the gradient of what `p` gives; its bias's gradient comes with that. */
+void layer_cast_gradient(const struct layer_context *c, struct product p, struct tensor **at);
+/* What column-parallel products read: what this rank has of it where it is divided, or all. */
+void layer_cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full);
+bool cast_layer_step(const struct layer_context *c, const struct step *step);
+/* layer_backward.c: the gradients of the step's part of what queries, keys and values, and of what gate and up come from. */
+struct tensor **layer_d_qkv(const struct layer_context *c);
+struct tensor **layer_d_up(const struct layer_context *c);
+void layer_take_columns(const struct layer_context *c);
 
 /* --- who does a step: layer_attention.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c and prediction.c say whether
  * it is theirs; the rest is layer_forward.c's and layer_backward.c's */

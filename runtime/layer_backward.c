@@ -36,7 +36,7 @@ static void down_input_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     l->d_act = layer_tensor(c, c->shape->tokens, c->shape->ffn);
-    product_input(c, down_of(c), l->d_full->data, l->d_act->data, false);
+    product_input(c, down_of(c), l->d_full, l->d_act->data, false);
     layer_drop(c, &l->d_branch);
     if (c->parallel)
         l->d2_full = tensor_share(l->d_full); /* the attention branch gets the same gradient */
@@ -45,7 +45,7 @@ static void down_input_step(const struct layer_context *c)
 static void down_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, down_of(c), l->d_full->data, l->act->data);
+    product_weight(c, down_of(c), l->d_full, l->act);
     layer_drop(c, &l->d_full);
     layer_drop(c, &l->act);
 }
@@ -70,7 +70,7 @@ static void activation_step(const struct layer_context *c)
 }
 
 /* Of the step's product: both halves, or one. */
-static struct tensor **d_up_of(const struct layer_context *c)
+struct tensor **layer_d_up(const struct layer_context *c)
 {
     const struct step *step = c->step->step;
     return step->part < step->parts - 1 ? &c->state->d_gate : &c->state->d_up;
@@ -85,19 +85,20 @@ static struct tensor **d_input_of(const struct layer_context *c)
 static void up_input_step(const struct layer_context *c)
 {
     struct tensor **d = d_input_of(c);
+    layer_cast_gradient(c, up_product(c), layer_d_up(c));
     if (c->step->step->parts > 1) {
-        part_input(c, up_product(c), *d_up_of(c), d);
+        part_input(c, up_product(c), *layer_d_up(c), d);
         return;
     }
     *d = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, up_product(c), tensor_data(*d_up_of(c)), (*d)->data, false);
+    product_input(c, up_product(c), *layer_d_up(c), (*d)->data, false);
 }
 
 static void up_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, up_product(c), tensor_data(*d_up_of(c)), tensor_data(c->parallel ? l->n1_full : l->n2_full));
-    layer_drop(c, d_up_of(c));
+    product_weight(c, up_product(c), *layer_d_up(c), c->parallel ? l->n1_full : l->n2_full);
+    layer_drop(c, layer_d_up(c));
     if (c->parallel || c->step->step->part > 0)
         return;
     layer_drop(c, &l->n2_full);
@@ -136,24 +137,28 @@ static void projection_input_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     l->d_context = layer_tensor(c, c->shape->tokens, c->shape->context_width);
-    product_input(c, projection_of(c), l->d2_full->data, l->d_context->data, false);
+    product_input(c, projection_of(c), l->d2_full, l->d_context->data, false);
     layer_drop(c, &l->d_branch);
-    l->context_again = tensor_share(l->context); /* the core's backward pass and the weights' gradient both read it */
+    l->context_again = l->context_cast ? tensor_take(&l->context_cast) : tensor_share(l->context); /* the core's backward pass and
+                                                                                         the weights' gradient both read it */
 }
 
 static void projection_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, projection_of(c), l->d2_full->data, l->context_again->data);
+    product_weight(c, projection_of(c), l->d2_full, l->context_again);
     layer_drop(c, &l->d2_full);
     layer_drop(c, &l->context_again);
 }
 
 /* Queries, keys and values that come from products of their own: the step's columns of their gradients. */
-static void take_columns(const struct layer_context *c, struct product p)
+void layer_take_columns(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
+    struct product p = qkv_product(c);
     struct tensor **d = &l->d_apart[c->step->step->part];
+    if (c->step->step->parts == 1 || *d)
+        return;
     *d = layer_tensor(c, p.tokens, p.out);
     layer_rows(c, (struct rows_call){.n = p.tokens,
                                      .width = p.out,
@@ -165,27 +170,33 @@ static void take_columns(const struct layer_context *c, struct product p)
         layer_drop(c, &l->d_qkv);
 }
 
+struct tensor **layer_d_qkv(const struct layer_context *c)
+{
+    const struct step *step = c->step->step;
+    return step->parts > 1 ? &c->state->d_apart[step->part] : &c->state->d_qkv;
+}
+
 static void qkv_input_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     const struct step *step = c->step->step;
     struct product p = qkv_product(c);
     if (step->parts > 1) {
-        take_columns(c, p);
+        layer_take_columns(c);
         part_input(c, p, l->d_apart[step->part], &l->d_n1);
         return;
     }
     if (!c->parallel)
         l->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, p, l->d_qkv->data, l->d_n1->data, c->parallel);
+    product_input(c, p, l->d_qkv, l->d_n1->data, c->parallel);
 }
 
 static void qkv_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     const struct step *step = c->step->step;
-    struct tensor **d = step->parts > 1 ? &l->d_apart[step->part] : &l->d_qkv;
-    product_weight(c, qkv_product(c), tensor_data(*d), l->n1_full->data);
+    struct tensor **d = layer_d_qkv(c);
+    product_weight(c, qkv_product(c), *d, l->n1_full);
     layer_drop(c, d);
     if (step->part > 0)
         return;

@@ -7,6 +7,10 @@
 void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **out, int64_t width, const char *what)
 {
     const struct shape *s = &c->rank->shape;
+    if (in->format != NARROW_NONE) {
+        narrow_gather(c, in, out, what);
+        return;
+    }
     if (!*out)
         *out = tensor_new(c->rank, (size_t)(s->tokens * width) * device_element_bytes(c->rank->device));
     struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
@@ -121,7 +125,8 @@ static void projection_step(const struct layer_context *c)
     p.bias = PARAMETER_PROJECTION_BIAS;
     p.biased = c->parallel && s->linear_bias && s->tp_rank == 0;
     l->branch = layer_tensor(c, s->tokens, s->hidden);
-    product_forward(c, p, l->context->data, l->branch->data, false);
+    product_forward(c, p, l->context_cast ? l->context_cast : l->context, l->branch->data, false);
+    layer_forget(c, &l->context_cast, RECOMPUTE_FULL);
     if (layer_recomputes(c))
         take_branch(c);
     layer_forget(c, &l->context, RECOMPUTE_CORE_ATTN);
@@ -186,7 +191,7 @@ static void down_step(const struct layer_context *c)
     bool joins = c->parallel && l->branch; /* the other branch's sums, unless this one is repeated alone */
     if (!joins)
         l->branch = layer_tensor(c, s->tokens, s->hidden);
-    product_forward(c, layer_product(c, PARAMETER_DOWN, s->ffn, s->hidden), l->act->data, l->branch->data, joins);
+    product_forward(c, layer_product(c, PARAMETER_DOWN, s->ffn, s->hidden), l->act, l->branch->data, joins);
     layer_forget(c, &l->act, RECOMPUTE_MLP_ACT);
 }
 

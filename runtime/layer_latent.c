@@ -215,13 +215,14 @@ static void kv_up_input_step(const struct layer_context *c)
     struct latent_state *t = &c->state->latent;
     unpack_gradients(c);
     t->d_kv_latent = layer_tensor(c, c->shape->tokens, sizes(c)->kv_rank);
-    product_input(c, kv_up_of(c), t->d_kv_up->data, t->d_kv_latent->data, false);
+    layer_cast_gradient(c, kv_up_of(c), &t->d_kv_up);
+    product_input(c, kv_up_of(c), t->d_kv_up, t->d_kv_latent->data, false);
 }
 
 static void kv_up_weight_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    product_weight(c, kv_up_of(c), t->d_kv_up->data, t->kv_latent->data);
+    product_weight(c, kv_up_of(c), t->d_kv_up, t->kv_latent);
     layer_drop(c, &t->d_kv_up);
     layer_drop(c, &t->kv_latent);
 }
@@ -241,25 +242,27 @@ static void kv_down_input_step(const struct layer_context *c)
     layer_drop(c, &t->kv_down);
     if (!c->parallel)
         c->state->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, kv_down_of(c), t->d_kv_down->data, c->state->d_n1->data, c->parallel);
+    layer_cast_gradient(c, kv_down_of(c), &t->d_kv_down);
+    product_input(c, kv_down_of(c), t->d_kv_down, c->state->d_n1->data, c->parallel);
 }
 
 static void kv_down_weight_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    product_weight(c, kv_down_of(c), t->d_kv_down->data, c->state->n1_full->data);
+    product_weight(c, kv_down_of(c), t->d_kv_down, c->state->n1_full);
     layer_drop(c, &t->d_kv_down);
 }
 
 static void q_up_input_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
+    layer_cast_gradient(c, q_up_of(c), &t->d_q);
     if (!compresses(c)) {
-        product_input(c, q_up_of(c), t->d_q->data, c->state->d_n1->data, true);
+        product_input(c, q_up_of(c), t->d_q, c->state->d_n1->data, true);
         return;
     }
     t->d_q_latent = layer_tensor(c, c->shape->tokens, sizes(c)->q_rank);
-    product_input(c, q_up_of(c), t->d_q->data, t->d_q_latent->data, false);
+    product_input(c, q_up_of(c), t->d_q, t->d_q_latent->data, false);
 }
 
 /* The last use of the layer's input. */
@@ -272,7 +275,7 @@ static void drop_input(const struct layer_context *c)
 static void q_up_weight_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    product_weight(c, q_up_of(c), t->d_q->data, compresses(c) ? t->q_latent->data : c->state->n1_full->data);
+    product_weight(c, q_up_of(c), t->d_q, compresses(c) ? t->q_latent : c->state->n1_full);
     layer_drop(c, &t->d_q);
     layer_drop(c, &t->q_latent);
     if (!compresses(c))
@@ -284,13 +287,14 @@ static void q_down_input_step(const struct layer_context *c)
     struct latent_state *t = &c->state->latent;
     norm_backward(c, true, t->d_q_latent);
     layer_drop(c, &t->q_down);
-    product_input(c, q_down_of(c), t->d_q_latent->data, c->state->d_n1->data, true);
+    layer_cast_gradient(c, q_down_of(c), &t->d_q_latent);
+    product_input(c, q_down_of(c), t->d_q_latent, c->state->d_n1->data, true);
 }
 
 static void q_down_weight_step(const struct layer_context *c)
 {
     struct latent_state *t = &c->state->latent;
-    product_weight(c, q_down_of(c), t->d_q_latent->data, c->state->n1_full->data);
+    product_weight(c, q_down_of(c), t->d_q_latent, c->state->n1_full);
     layer_drop(c, &t->d_q_latent);
     drop_input(c);
 }

@@ -228,16 +228,52 @@ struct kernel_call expert_product_of(const struct layer_context *c, enum expert_
     enum parameter_kind weights = up ? PARAMETER_EXPERT_UP : PARAMETER_EXPERT_DOWN;
     enum parameter_kind bias = up ? PARAMETER_EXPERT_UP_BIAS : PARAMETER_EXPERT_DOWN_BIAS;
     bool adds = up || s->moe.tp == 1 || s->tp_rank == 0; /* of partial sums one has the bias */
+    const struct tensor *cast = narrow_weights_of(c->experts, weights);
+    struct operand w = cast ? operand_of(cast, kernel == KERNEL_GROUPED_BACKWARD_INPUT)
+                            : operand_wide(unit_weights(c->rank, c->experts, weights));
+    if (kernel == KERNEL_GROUPED_BACKWARD_WEIGHT)
+        w = operand_wide(NULL);
     return (struct kernel_call){.kernel = kernel,
                                 .grouped = {.groups = s->moe.local,
                                             .most = s->moe.most,
                                             .in = up ? s->hidden : s->moe.ffn,
                                             .out = up ? s->moe.up_width : s->hidden,
                                             .offsets = routing_of(c).offsets,
-                                            .w = unit_weights(c->rank, c->experts, weights),
+                                            .w = w.data,
+                                            .w_as = w.as,
                                             .bias = adds ? unit_weights(c->rank, c->experts, bias) : NULL,
                                             .dw = unit_gradients(c->experts, weights),
                                             .dbias = unit_gradients(c->experts, bias)}};
+}
+
+void expert_operands(struct kernel_call *call, const struct tensor *x, const struct tensor *dy)
+{
+    bool weight = call->kernel == KERNEL_GROUPED_BACKWARD_WEIGHT;
+    struct operand left = operand_of(x, weight), right = operand_of(dy, weight);
+    call->grouped.x = left.data;
+    call->grouped.x_as = left.as;
+    call->grouped.dy = right.data;
+    call->grouped.dy_as = right.as;
+    if (right.as.format) /* its bias's gradient was summed when it was cast */
+        call->grouped.dbias = NULL;
+}
+
+void expert_launch(const struct layer_context *c, struct kernel_call *call)
+{
+    call->grouped.scratch = product_scratch(c->rank, call);
+    layer_launch(c, call);
+}
+
+void expert_cast_gradient(const struct layer_context *c, enum expert_product product, struct tensor **dy)
+{
+    struct kernel_call biases = expert_product_of(c, product, KERNEL_GROUPED_BACKWARD_WEIGHT);
+    if (c->rank->recipe.gradients == NARROW_NONE || !*dy || (*dy)->format != NARROW_NONE)
+        return;
+    biases.grouped.dw = NULL;
+    biases.grouped.dy = tensor_data(*dy);
+    if (biases.grouped.dbias)
+        layer_launch(c, &biases);
+    layer_cast(c, dy, biases.grouped.out, (struct cast){.gradient = true, .count = routing_rows(c)});
 }
 
 struct product shared_up_of(const struct layer_context *c)
@@ -257,6 +293,7 @@ struct product router_of(const struct layer_context *c)
 {
     struct product p = layer_product(c, PARAMETER_ROUTER, c->shape->hidden, sizes(c)->experts);
     p.tokens = sizes(c)->tokens;
+    p.wide = true;
     p.bias = PARAMETER_ROUTER_BIAS;
     p.biased = c->shape->linear_bias;
     return p;
@@ -268,7 +305,7 @@ static void router_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     m->logits = layer_tensor(c, sizes(c)->share, sizes(c)->experts);
-    product_forward(c, router_of(c), mixture_own(c, c->state->n2), tensor_data(m->logits), false);
+    product_forward_of(c, router_of(c), operand_wide(mixture_own(c, c->state->n2)), tensor_data(m->logits), false);
 }
 
 static void top_k_step(const struct layer_context *c)
@@ -310,11 +347,12 @@ static void expert_up_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_UP, KERNEL_GROUPED_FORWARD);
-    m->x = mixture_sort(c);
+    if (!m->x)
+        m->x = mixture_sort(c);
     m->up = layer_tensor(c, sizes(c)->most, sizes(c)->up_width);
-    call.grouped.x = tensor_data(m->x);
+    expert_operands(&call, m->x, NULL);
     call.grouped.y = tensor_data(m->up);
-    layer_launch(c, &call);
+    expert_launch(c, &call);
     layer_forget(c, &m->x, RECOMPUTE_MOE);
 }
 
@@ -333,9 +371,9 @@ static void expert_down_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_DOWN, KERNEL_GROUPED_FORWARD);
     struct tensor *y = layer_tensor(c, sizes(c)->most, c->shape->hidden);
-    call.grouped.x = tensor_data(m->act);
+    expert_operands(&call, m->act, NULL);
     call.grouped.y = tensor_data(y);
-    layer_launch(c, &call);
+    expert_launch(c, &call);
     layer_forget(c, &m->act, RECOMPUTE_MOE_ACT);
     mixture_unsort(c, &y);
 }
@@ -367,7 +405,7 @@ static void shared_up_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     m->shared_up = layer_tensor(c, s->tokens, sizes(c)->shared_up);
     m->shared_act = layer_tensor(c, s->tokens, sizes(c)->shared);
-    product_forward(c, shared_up_of(c), tensor_data(c->state->n2_full), tensor_data(m->shared_up), false);
+    product_forward(c, shared_up_of(c), c->state->n2_full, tensor_data(m->shared_up), false);
     struct activation_call call = {
         .t = s->tokens, .f = sizes(c)->shared, .u = tensor_data(m->shared_up), .a = tensor_data(m->shared_act)};
     layer_activation(c, call, false);
@@ -380,7 +418,7 @@ static void shared_down_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     m->shared = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_forward(c, shared_down_of(c), tensor_data(m->shared_act), tensor_data(m->shared), false);
+    product_forward(c, shared_down_of(c), m->shared_act, tensor_data(m->shared), false);
     layer_forget(c, &m->shared_act, RECOMPUTE_SHARED_EXPERTS);
 }
 

@@ -54,6 +54,12 @@ void mixture_gather_shares(const struct layer_context *c, struct tensor *tensor,
 enum expert_product { EXPERT_PRODUCT_UP, EXPERT_PRODUCT_DOWN };
 /* The product of all local experts without operands: sizes, weights, biases, gradients of them. */
 struct kernel_call expert_product_of(const struct layer_context *c, enum expert_product product, enum kernel kernel);
+/* Operands of such a call: both may be NULL. */
+void expert_operands(struct kernel_call *call, const struct tensor *x, const struct tensor *dy);
+/* Launched with room for its operands' numbers. */
+void expert_launch(const struct layer_context *c, struct kernel_call *call);
+/* *dy becomes its cast, the bias's gradient comes with it. */
+void expert_cast_gradient(const struct layer_context *c, enum expert_product product, struct tensor **dy);
 struct product shared_up_of(const struct layer_context *c);
 struct product shared_down_of(const struct layer_context *c);
 struct product router_of(const struct layer_context *c);

@@ -36,11 +36,12 @@ static void expert_down_input_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_DOWN, KERNEL_GROUPED_BACKWARD_INPUT);
-    m->d_y = mixture_sort(c);
+    if (!m->d_y)
+        m->d_y = mixture_sort(c);
     m->d_act = layer_tensor(c, sizes(c)->most, sizes(c)->ffn);
-    call.grouped.dy = tensor_data(m->d_y);
+    expert_operands(&call, NULL, m->d_y);
     call.grouped.dx = tensor_data(m->d_act);
-    layer_launch(c, &call);
+    expert_launch(c, &call);
 }
 
 static void expert_activation_step(const struct layer_context *c)
@@ -63,9 +64,9 @@ static void expert_up_input_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_UP, KERNEL_GROUPED_BACKWARD_INPUT);
     struct tensor *d_x = layer_tensor(c, sizes(c)->most, c->shape->hidden);
-    call.grouped.dy = tensor_data(m->d_up);
+    expert_operands(&call, NULL, m->d_up);
     call.grouped.dx = tensor_data(d_x);
-    layer_launch(c, &call);
+    expert_launch(c, &call);
     mixture_unsort(c, &d_x);
 }
 
@@ -75,7 +76,7 @@ static void shared_down_input_step(const struct layer_context *c)
     struct mixture_state *m = &c->state->mixture;
     struct tensor *d_act = layer_tensor(c, s->tokens, sizes(c)->shared);
     m->d_shared_up = layer_tensor(c, s->tokens, sizes(c)->shared_up);
-    product_input(c, shared_down_of(c), tensor_data(c->state->d_full), tensor_data(d_act), false);
+    product_input(c, shared_down_of(c), c->state->d_full, tensor_data(d_act), false);
     struct activation_call call = {.t = s->tokens,
                                    .f = sizes(c)->shared,
                                    .u = tensor_data(m->shared_up),
@@ -90,7 +91,8 @@ static void shared_up_input_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     m->d_shared = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, shared_up_of(c), tensor_data(m->d_shared_up), tensor_data(m->d_shared), false);
+    layer_cast_gradient(c, shared_up_of(c), &m->d_shared_up);
+    product_input(c, shared_up_of(c), m->d_shared_up, tensor_data(m->d_shared), false);
 }
 
 static void permute_step(const struct layer_context *c)
@@ -118,8 +120,8 @@ static void router_step(const struct layer_context *c)
                                          .dgate = tensor_data(m->d_gate),
                                          .dlogits = tensor_data(d_logits)}};
     layer_launch(c, &call);
-    product_input(c, router_of(c), tensor_data(d_logits), mixture_own(c, l->d_n2), true);
-    product_weight(c, router_of(c), tensor_data(d_logits), mixture_own(c, l->n2));
+    product_input_of(c, router_of(c), operand_wide(tensor_data(d_logits)), mixture_own(c, l->d_n2), true);
+    product_weight_of(c, router_of(c), operand_wide(tensor_data(d_logits)), operand_wide(mixture_own(c, l->n2)));
     layer_drop(c, &d_logits);
     layer_drop(c, &m->gate);
     layer_drop(c, &m->d_gate);
@@ -144,9 +146,8 @@ static void add_shared(const struct layer_context *c)
 static void expert_weight(const struct layer_context *c, enum expert_product product, struct tensor **dy, struct tensor **x)
 {
     struct kernel_call call = expert_product_of(c, product, KERNEL_GROUPED_BACKWARD_WEIGHT);
-    call.grouped.dy = tensor_data(*dy);
-    call.grouped.x = tensor_data(*x);
-    layer_launch(c, &call);
+    expert_operands(&call, *x, *dy);
+    expert_launch(c, &call);
     layer_drop(c, dy);
     layer_drop(c, x);
 }
@@ -161,7 +162,7 @@ static void expert_up_weight_step(const struct layer_context *c)
 static void shared_down_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, shared_down_of(c), tensor_data(l->d_full), tensor_data(l->mixture.shared_act));
+    product_weight(c, shared_down_of(c), l->d_full, l->mixture.shared_act);
     layer_drop(c, &l->d_full);
     layer_drop(c, &l->mixture.shared_act);
 }
@@ -169,7 +170,7 @@ static void shared_down_weight_step(const struct layer_context *c)
 static void shared_up_weight_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    product_weight(c, shared_up_of(c), tensor_data(l->mixture.d_shared_up), tensor_data(l->n2_full));
+    product_weight(c, shared_up_of(c), l->mixture.d_shared_up, l->n2_full);
     layer_drop(c, &l->mixture.d_shared_up);
     layer_drop(c, &l->n2_full);
 }

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "runtime/rank.h"
+#include "runtime/casts.h"
 
 /* --- opening */
 
@@ -137,13 +137,19 @@ void pipeline_launch(struct step_context *c, const struct kernel_call *whole)
 {
     int pieces = c->step->pieces;
     int64_t rows = whole->linear.t / pieces;
+    size_t element = device_element_bytes(c->rank->device);
     for (int p = 0; p < pieces; p++) {
         struct kernel_call call = *whole;
         struct linear_call *linear = &call.linear;
+        struct operand x = {whole->linear.x, whole->linear.x_as}, dy = {whole->linear.dy, whole->linear.dy_as};
+        x = operand_from(x, p * rows, linear->in, element);
+        dy = operand_from(dy, p * rows, linear->out, element);
         linear->t = rows;
-        linear->x = at_row(c, whole->linear.x, p * rows, linear->in);
+        linear->x = x.data;
+        linear->x_as = x.as;
+        linear->dy = dy.data;
+        linear->dy_as = dy.as;
         linear->y = at_row(c, whole->linear.y, p * rows, linear->out);
-        linear->dy = at_row(c, whole->linear.dy, p * rows, linear->out);
         linear->dx = at_row(c, whole->linear.dx, p * rows, linear->in);
         piece_begin(c, p);
         rank_launch(c->rank, c->stream, &call);

@@ -62,7 +62,8 @@ static void projection_step(const struct layer_context *c)
     const struct shape *s = c->shape;
     struct prediction_state *p = state_of(c);
     p->columns = layer_tensor(c, s->tokens, s->hidden / s->tp);
-    product_forward(c, product_of(c), tensor_data(p->n_full), tensor_data(p->columns), false);
+    layer_cast(c, &p->n_full, 2 * s->hidden, (struct cast){0});
+    product_forward(c, product_of(c), p->n_full, tensor_data(p->columns), false);
     if (s->sequence_parallel) /* gathered again in the backward pass */
         layer_drop(c, &p->n_full);
     if (s->tp == 1) {
@@ -134,13 +135,14 @@ static void input_step(const struct layer_context *c)
                                      .to = tensor_data(p->columns)});
     layer_drop(c, &p->d_full);
     p->d_n = layer_tensor(c, s->tokens, 2 * s->hidden);
-    product_input(c, product_of(c), tensor_data(p->columns), tensor_data(p->d_n), false);
+    layer_cast_gradient(c, product_of(c), &p->columns);
+    product_input(c, product_of(c), p->columns, tensor_data(p->d_n), false);
 }
 
 static void weight_step(const struct layer_context *c)
 {
     struct prediction_state *p = state_of(c);
-    product_weight(c, product_of(c), tensor_data(p->columns), tensor_data(p->n_full));
+    product_weight(c, product_of(c), p->columns, p->n_full);
     layer_drop(c, &p->columns);
     layer_drop(c, &p->n_full);
     layer_drop(c, &p->n);

@@ -29,8 +29,17 @@ struct tensor {
     size_t bytes;
     int references;
     bool travels;
+    enum narrow_format format; /* of 8-bit numbers: [rows, cols] of them (casts.c); NARROW_NONE: elements of any kind */
+    bool in_blocks;
+    int64_t rows, cols;
     struct device_event *released; /* of a travelling one; NULL: never given back */
     struct tensor *next;           /* in a list of free ones */
+};
+
+/* How operands of products are rounded to 8 bits; NARROW_NONE: they are not. */
+struct narrow_recipe {
+    enum narrow_format activations, gradients; /* weights as activations */
+    bool in_blocks;
 };
 
 /* Queries, keys and values that do not come from one matrix: latent attention. */
@@ -71,6 +80,7 @@ enum { PARTS_MAX = 3 }; /* queries, keys, values */
  * pass. NULL: not there (yet, any more). */
 struct layer_state {
     struct tensor *x, *mean1, *rstd1, *n1, *n1_full, *qkv_raw, *qkv, *kv, *context, *log_sum_exp;
+    struct tensor *context_cast; /* context in 8 bits: the projection reads this one, attention's backward pass the other */
     struct tensor *x2, *mean2, *rstd2, *n2, *n2_full, *up, *act;
     struct tensor *apart[PARTS_MAX]; /* queries, keys, values before they are packed in qkv */
     struct tensor *gate;             /* apart from up; NULL: its first half */
@@ -128,6 +138,8 @@ struct unit_state {
     struct tensor *gathered[GATHERED_MAX]; /* fetched ahead, first in first out */
     int n_gathered;
     struct tensor *weights_tensor, *gradients_tensor;
+    struct tensor *casts[UNIT_PARAMETERS_MAX]; /* of weights in 8 bits; under ZeRO-3 while gathered */
+    int64_t steps_cast;                        /* up to and without this step */
 };
 
 struct chunk_state {
@@ -175,6 +187,8 @@ struct rank {
     const struct layout *layout;
     int rank, stage;
     struct shape shape;
+    struct narrow_recipe recipe;
+    struct tensor *scratch; /* of products (casts.h) */
     struct device *device;
     struct world *world;
     struct device_stream *streams[N_STREAMS];

@@ -1,19 +1,28 @@
 /* step_enqueue.c - one step of a pass: which weights have to be there, and who executes it; where weight gradients go. */
 #include "model/cost/work.h"
-#include "runtime/rank.h"
+#include "runtime/casts.h"
 
 static bool is_end(const struct unit *unit)
 {
     return unit->layer < 0 || unit->is_head;
 }
 
+static bool is_backward(const struct step *step)
+{
+    return step->kind >= STEP_CROSS_ENTROPY_BACKWARD || step->recompute;
+}
+
 /* The embedding and the head are fetched together before the first layer's forward pass and kept to the end of the backward pass
  * (ZeRO-3 has no pipeline: one chunk has both). */
-static void ends_enter(struct step_context *c, bool backward)
+static void ends_enter(struct step_context *c, const struct step *step)
 {
-    for (int i = 0; i < c->chunk->units.n_items; i++)
-        if (is_end(&c->chunk->units.items[i]))
-            unit_enter(c->rank, &c->chunk->states[i], backward, c->stream);
+    for (int i = 0; i < c->chunk->units.n_items; i++) {
+        if (!is_end(&c->chunk->units.items[i]))
+            continue;
+        unit_enter(c->rank, &c->chunk->states[i], is_backward(step), c->stream);
+        if (step->kind == STEP_FINAL_NORM) /* those of prediction modules, which may come later than the embedding's */
+            narrow_weights_once(c->rank, &c->chunk->states[i], c->stream);
+    }
 }
 
 static void ends_leave(struct step_context *c)
@@ -23,17 +32,15 @@ static void ends_leave(struct step_context *c)
             unit_leave(c->rank, &c->chunk->states[i], c->stream);
 }
 
-static bool is_backward(const struct step *step)
-{
-    return step->kind >= STEP_CROSS_ENTROPY_BACKWARD || step->recompute;
-}
-
 static void layer_enter(struct step_context *c, const struct step *step)
 {
     struct unit_state *experts = chunk_experts_unit(c->chunk, step->layer);
     unit_enter(c->rank, chunk_layer_unit(c->chunk, step->layer), is_backward(step), c->stream);
-    if (experts)
-        unit_enter(c->rank, experts, is_backward(step), c->stream);
+    narrow_weights_once(c->rank, chunk_layer_unit(c->chunk, step->layer), c->stream);
+    if (!experts)
+        return;
+    unit_enter(c->rank, experts, is_backward(step), c->stream);
+    narrow_weights_once(c->rank, experts, c->stream);
 }
 
 static void layer_leave(struct step_context *c, const struct step *step)
@@ -47,7 +54,7 @@ static void layer_leave(struct step_context *c, const struct step *step)
 static void enter(struct step_context *c, const struct step *step)
 {
     if (step->layer < 0 && step->first)
-        ends_enter(c, is_backward(step));
+        ends_enter(c, step);
     if (step->layer < 0)
         return;
     if (step->anew) /* those that it was recomputed with go */

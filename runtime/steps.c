@@ -1,4 +1,5 @@
 /* steps.c - passes of the transformer as lists of steps, in the order of model/cost/work_pass.c. */
+#include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
 #include "runtime/steps_builder.h"
 
@@ -50,6 +51,7 @@ static void prediction_forward_steps(struct builder *b)
     b->layer = b->range.count + b->ahead - 1;
     steps_add(b, STEP_PREDICTION_NORMS, "mtp_norms");
     steps_gather(b, STEP_PREDICTION_GATHER);
+    steps_cast(b, STEP_PREDICTION_PROJECTION);
     steps_add(b, STEP_PREDICTION_PROJECTION, "mtp_projection");
     if (b->layout->tp > 1)
         steps_add_exchange(b, STEP_PREDICTION_COLUMNS, COLLECTIVE_ALL_GATHER);
@@ -143,6 +145,7 @@ void step_list_build(const struct layout *layout, const struct setting *setting,
                         .sequence_parallel = layout->sequence_parallel && layout->tp > 1,
                         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
                         .fused = layout->features & FEATURES_FLASH,
+                        .casts = precision_is_narrow(setting->job->precision),
                         .keeps_products = work_keeps_products(layout)};
     bool forward = pass == PASS_FORWARD;
     if (forward && embedding)

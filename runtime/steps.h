@@ -57,6 +57,8 @@ enum step_kind {
     STEP_SHARED_DOWN,
     STEP_SHARED_REDUCE,
     STEP_RESIDUAL2,
+    STEP_CAST,        /* an operand to 8 bits, in front of the product `of` which it is read by */
+    STEP_EXPERT_SORT, /* in front of that, in such a precision: copies in the order of experts */
     STEP_FINAL_NORM,
     STEP_HEAD_GATHER,
     STEP_LOGITS,
@@ -87,6 +89,8 @@ enum step_kind {
     STEP_GATHER2_AGAIN,
     STEP_REDUCE_UP_GRADIENT,
     STEP_UP_WEIGHT,
+    STEP_CAST_GRADIENT,
+    STEP_EXPERT_SORT_GRADIENT,
     STEP_UNPERMUTE_BACKWARD,
     STEP_COMBINE_GRADIENT,
     STEP_COMBINE_TP_GRADIENT,
@@ -139,6 +143,7 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
+    enum step_kind of; /* of a cast */
     int layer;         /* within the chunk, prediction modules behind its layers; -1: embedding or head */
     int ahead;         /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
     bool recompute;    /* forward work of the backward pass */

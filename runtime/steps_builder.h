@@ -14,6 +14,7 @@ struct builder {
     struct layer_range range;
     int layer, ahead; /* of the chunk; of a prediction module's embedding and head */
     bool recompute, sequence_parallel, parallel_block, fused;
+    bool casts;          /* operands of products to 8 bits */
     bool stops_early;    /* recomputing: ends with what the down-projection reads */
     bool keeps_products; /* recomputation by need, selective: attention and every second product are kept */
     int products;        /* of this layer, so far */
@@ -43,6 +44,9 @@ struct column_group {
 /* A step behind those there are; the pointer holds until the next one. */
 struct step *steps_add(struct builder *b, enum step_kind kind, const char *label);
 struct step *steps_add_exchange(struct builder *b, enum step_kind kind, enum collective collective);
+/* Operands of the product that follows, or a gradient, to 8 bits; nothing where the precision is not narrow. */
+struct step *steps_cast(struct builder *b, enum step_kind of);
+struct step *steps_cast_gradient(struct builder *b, enum step_kind of);
 /* Gather a sequence; nothing where it is not sharded. Add up what tensor-parallel ranks have; nothing where there is one. */
 void steps_gather(struct builder *b, enum step_kind kind);
 void steps_reduce(struct builder *b, enum step_kind kind);

@@ -17,6 +17,25 @@ struct step *steps_add(struct builder *b, enum step_kind kind, const char *label
     return &list->items[list->n_items++];
 }
 
+static struct step *add_cast(struct builder *b, enum step_kind kind, enum step_kind of, const char *label)
+{
+    if (!b->casts)
+        return NULL;
+    struct step *step = steps_add(b, kind, label);
+    step->of = of;
+    return step;
+}
+
+struct step *steps_cast(struct builder *b, enum step_kind of)
+{
+    return add_cast(b, STEP_CAST, of, "cast");
+}
+
+struct step *steps_cast_gradient(struct builder *b, enum step_kind of)
+{
+    return add_cast(b, STEP_CAST_GRADIENT, of, "cast_gradient");
+}
+
 static struct step *add_exchange_over(struct builder *b, enum step_kind kind, enum collective collective, enum group_kind group)
 {
     struct step *step = steps_add(b, kind, NULL);
@@ -180,13 +199,18 @@ static bool next_is_kept(struct builder *b)
 }
 
 /* Parts are numbered where they are parts of one matrix. */
+static void number_part(struct step *step, const struct column_group *g, int i)
+{
+    if (!step || g->sum == STEP_NOTHING)
+        return;
+    step->part = i;
+    step->parts = g->n;
+}
+
 static struct step *add_part(struct builder *b, enum step_kind kind, const struct column_group *g, int i)
 {
     struct step *step = steps_add(b, kind, g->items[i].label);
-    if (g->sum != STEP_NOTHING) {
-        step->part = i;
-        step->parts = g->n;
-    }
+    number_part(step, g, i);
     return step;
 }
 
@@ -195,6 +219,7 @@ static void group_forward(struct builder *b, const struct column_group *g, bool 
 {
     for (int i = 0; i < g->n; i++) {
         bool kept = next_is_kept(b);
+        number_part(steps_cast(b, g->items[i].forward), g, i);
         if (gathers && g->items[i].reads_input && !(kept && b->recompute)) {
             steps_gather(b, g->gather);
             gathers = false;
@@ -232,8 +257,10 @@ void steps_group_backward(struct builder *b, const struct column_group *g, bool 
 {
     bool each = g->each_exchanges;
     for (int i = g->n - 1; i >= 0; i--) {
-        if (input)
+        if (input) {
+            number_part(steps_cast_gradient(b, g->items[i].input), g, i);
             add_part(b, g->items[i].input, g, i);
+        }
         if (input && exchanges && g->gather_again != STEP_NOTHING && i == g->n - 1)
             steps_gather(b, g->gather_again);
         if (input && !each && i == 0)
@@ -258,6 +285,7 @@ void steps_group_backward(struct builder *b, const struct column_group *g, bool 
 static void projection(struct builder *b, bool reduces)
 {
     bool kept = next_is_kept(b);
+    steps_cast(b, STEP_PROJECTION);
     steps_add(b, STEP_PROJECTION, "projection")->kept = kept;
     if (reduces && !(b->recompute && b->keeps_products))
         steps_reduce(b, STEP_REDUCE1);
@@ -330,10 +358,19 @@ static void shared_forward_steps(struct builder *b)
     if (!has_shared(b))
         return;
     steps_gather(b, STEP_SHARED_GATHER);
+    steps_cast(b, STEP_SHARED_UP);
     steps_add(b, STEP_SHARED_UP, "shared_up");
     expert_activation(b, STEP_NOTHING); /* with the step before */
+    steps_cast(b, STEP_SHARED_DOWN);
     steps_add(b, STEP_SHARED_DOWN, "shared_down");
     steps_reduce(b, STEP_SHARED_REDUCE);
+}
+
+/* Rows of an expert are not filled up here; the copy that does it puts them in order, which others do with the product. */
+static void pad(struct builder *b, enum step_kind kind, const char *label)
+{
+    if (b->casts)
+        steps_add(b, kind, label);
 }
 
 static void mixture_forward_steps(struct builder *b)
@@ -343,9 +380,13 @@ static void mixture_forward_steps(struct builder *b)
     steps_add(b, STEP_PERMUTE, "permute");
     exchange_experts(b, STEP_DISPATCH);
     exchange_split(b, STEP_DISPATCH_TP, COLLECTIVE_ALL_GATHER);
+    pad(b, STEP_EXPERT_SORT, "pad");
+    steps_cast(b, STEP_EXPERT_UP);
     steps_add(b, STEP_EXPERT_UP, "expert_up");
     expert_activation(b, STEP_EXPERT_ACTIVATION);
+    steps_cast(b, STEP_EXPERT_DOWN);
     steps_add(b, STEP_EXPERT_DOWN, "expert_down");
+    pad(b, STEP_NOTHING, "unpad"); /* with the step before */
     expert_bias(b);
     exchange_split(b, STEP_COMBINE_TP, COLLECTIVE_REDUCE_SCATTER);
     exchange_experts(b, STEP_COMBINE);
@@ -357,10 +398,13 @@ static void mixture_forward_steps(struct builder *b)
 static void dense_forward_steps(struct builder *b, bool gathers, bool reduces)
 {
     struct column_group inputs = mlp_inputs(b);
+    if (is_parallel(b)) /* the other branch's; gathered here where this one is repeated alone */
+        inputs.gather = STEP_GATHER1;
     group_forward(b, &inputs, gathers);
     steps_add(b, STEP_ACTIVATION, "activation");
     if (b->stops_early)
         return;
+    steps_cast(b, STEP_DOWN);
     steps_add(b, STEP_DOWN, "mlp_down");
     if (reduces)
         steps_reduce(b, STEP_REDUCE2);
@@ -388,11 +432,12 @@ static bool keeps_gathered(const struct builder *b)
     return layout_follows_llama(b->layout, b->model);
 }
 
-static void norm_module(struct builder *b, enum step_kind norm, enum step_kind gather)
+static void norm_module(struct builder *b, enum step_kind norm, enum step_kind gather, enum step_kind reader)
 {
     steps_add(b, norm, "norm");
     if (keeps_gathered(b) && gather != STEP_NOTHING)
         steps_gather(b, gather);
+    steps_cast(b, reader);
 }
 
 /* The products behind the latents. */
@@ -409,10 +454,7 @@ static void latent_up_module(struct builder *b)
 
 static void mlp_module(struct builder *b)
 {
-    bool gathers = !keeps_gathered(b);
-    if (is_parallel(b) && gathers)
-        steps_gather(b, STEP_GATHER1);
-    dense_forward_steps(b, gathers && !is_parallel(b), !is_parallel(b));
+    dense_forward_steps(b, !keeps_gathered(b), !is_parallel(b));
 }
 
 static void mixture_modules(struct builder *b, enum recompute modules)
@@ -421,8 +463,10 @@ static void mixture_modules(struct builder *b, enum recompute modules)
         mixture_forward_steps(b);
         return;
     }
-    if (modules & RECOMPUTE_MOE_ACT)
+    if (modules & RECOMPUTE_MOE_ACT) {
         expert_activation(b, STEP_EXPERT_ACTIVATION);
+        steps_cast(b, STEP_EXPERT_DOWN);
+    }
     if (modules & RECOMPUTE_SHARED_EXPERTS)
         shared_forward_steps(b);
 }
@@ -430,25 +474,28 @@ static void mixture_modules(struct builder *b, enum recompute modules)
 static void modules_forward(struct builder *b, enum recompute modules)
 {
     if (modules & RECOMPUTE_LAYERNORM)
-        norm_module(b, STEP_NORM1, STEP_GATHER1);
+        norm_module(b, STEP_NORM1, STEP_GATHER1, STEP_QKV);
     if (modules & RECOMPUTE_MLA_UP_PROJ)
         latent_up_module(b);
     if (modules & RECOMPUTE_CORE_ATTN)
         attention(b);
     if (modules & RECOMPUTE_LAYERNORM && !is_parallel(b))
-        norm_module(b, STEP_NORM2, is_mixture(b) ? STEP_NOTHING : STEP_GATHER2);
+        norm_module(b, STEP_NORM2, is_mixture(b) ? STEP_NOTHING : STEP_GATHER2, is_mixture(b) ? STEP_NOTHING : STEP_UP);
     if (is_mixture(b))
         mixture_modules(b, modules);
     else if (modules & RECOMPUTE_MLP)
         mlp_module(b);
-    else if (modules & RECOMPUTE_MLP_ACT)
+    else if (modules & RECOMPUTE_MLP_ACT) {
         steps_add(b, STEP_ACTIVATION, "activation");
+        steps_cast(b, STEP_DOWN);
+    }
 }
 
 static void mlp_backward_steps(struct builder *b, bool input, bool weight)
 {
     struct column_group inputs = mlp_inputs(b);
     if (input) {
+        steps_cast_gradient(b, STEP_DOWN_INPUT);
         steps_gather(b, STEP_GATHER_DOWN_GRADIENT);
         steps_add(b, STEP_DOWN_INPUT, "mlp_down");
     }
@@ -461,14 +508,19 @@ static void mlp_backward_steps(struct builder *b, bool input, bool weight)
 
 static void experts_input_steps(struct builder *b)
 {
+    pad(b, STEP_EXPERT_SORT_GRADIENT, "unpad");
+    steps_cast_gradient(b, STEP_EXPERT_DOWN_INPUT);
     steps_add(b, STEP_EXPERT_DOWN_INPUT, "expert_down");
     expert_activation(b, STEP_EXPERT_ACTIVATION_BACKWARD);
+    steps_cast_gradient(b, STEP_EXPERT_UP_INPUT);
     steps_add(b, STEP_EXPERT_UP_INPUT, "expert_up");
     if (!has_shared(b))
         return;
     steps_gather(b, STEP_SHARED_GATHER_GRADIENT);
+    steps_cast_gradient(b, STEP_SHARED_DOWN_INPUT);
     steps_add(b, STEP_SHARED_DOWN_INPUT, "shared_down");
     expert_activation(b, STEP_NOTHING); /* with the step before */
+    steps_cast_gradient(b, STEP_SHARED_UP_INPUT);
     steps_add(b, STEP_SHARED_UP_INPUT, "shared_up");
     steps_gather(b, STEP_SHARED_GATHER_AGAIN);
     steps_reduce(b, STEP_SHARED_REDUCE_GRADIENT);
@@ -492,6 +544,7 @@ static void mixture_backward_steps(struct builder *b, bool input, bool weight)
         exchange_split(b, STEP_COMBINE_TP_GRADIENT, COLLECTIVE_ALL_GATHER);
         expert_bias(b);
         experts_input_steps(b);
+        pad(b, STEP_NOTHING, "pad");
         exchange_split(b, STEP_DISPATCH_TP_GRADIENT, COLLECTIVE_REDUCE_SCATTER);
         exchange_experts(b, STEP_DISPATCH_GRADIENT);
         steps_add(b, STEP_PERMUTE_BACKWARD, "permute");
@@ -507,6 +560,7 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
 {
     struct column_group inputs = attention_inputs(b);
     if (input) {
+        steps_cast_gradient(b, STEP_PROJECTION_INPUT);
         if (!is_parallel(b))
             steps_gather(b, STEP_GATHER_PROJECTION_GRADIENT);
         steps_add(b, STEP_PROJECTION_INPUT, "projection");

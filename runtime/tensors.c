@@ -33,6 +33,7 @@ static struct tensor *take(struct tensor **list, size_t bytes)
         *at = tensor->next;
         tensor->next = NULL;
         tensor->references = 1;
+        tensor->format = NARROW_NONE;
         return tensor;
     }
     return NULL;

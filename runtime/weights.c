@@ -7,7 +7,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/work.h"
-#include "runtime/rank.h"
+#include "runtime/casts.h"
 
 bool unit_is_sharded(const struct rank *rank, const struct unit_state *u)
 {
@@ -232,6 +232,7 @@ void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct d
         u->weights_tensor = u->gathered[0];
         memmove(u->gathered, u->gathered + 1, (size_t)--u->n_gathered * sizeof *u->gathered);
         u->weights = u->weights_tensor->data;
+        narrow_weights(rank, u, stream);
     }
     if (!backward || u->gradients_tensor)
         return;
@@ -247,5 +248,6 @@ void unit_leave(struct rank *rank, struct unit_state *u, struct device_stream *s
     if (!u->weights_tensor)
         return;
     tensor_drop(rank, &u->weights_tensor, stream);
+    narrow_weights_drop(rank, u, stream);
     u->weights = NULL;
 }

@@ -119,7 +119,8 @@ static void sum_inputs(struct layer_builder *b, int sums)
  * gradient's exchange runs beside the weight gradient. */
 static void column_backward(struct layer_builder *b, struct linear l, struct column_duties duties, bool input, bool weight)
 {
-    builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
+    if (input)
+        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
         builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather(b, "gather_input_again") : -1);
@@ -135,7 +136,8 @@ static void column_backward(struct layer_builder *b, struct linear l, struct col
 
 static void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
 {
-    builder_cast(b, "cast_gradient", input ? b->tokens * (double)l.out : 0);
+    if (input)
+        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
     if (input) {
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
         builder_pipelined(b, dgrad, exchanges ? builder_tp_gather(b, "gather_output_gradient") : -1, true);

@@ -209,8 +209,8 @@ START_TEST(what_it_cannot_execute_is_refused)
     struct thread_run run;
     struct thread_run_options options = {.steps = 1, .seed = 1};
     toy_laid_out(&toy, TOY_LATENT, "dp=2", 0);
-    toy.job.precision = PRECISION_FP8;
-    toy.cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
+    toy.job.precision = PRECISION_NVFP4;
+    toy.cluster.gpu.peak_flops[PRECISION_NVFP4] = 1e11;
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert_uint_eq(diags.n_items, 1);
     diags_free(&diags);
