@@ -75,6 +75,11 @@ struct operand operand_of(const struct tensor *tensor, bool down)
     return (struct operand){.data = bytes_of(tensor, down), .as = as};
 }
 
+struct operand operand_wide(const void *data)
+{
+    return (struct operand){.data = data};
+}
+
 struct operand operand_from(struct operand whole, int64_t row, int64_t cols, size_t element_bytes)
 {
     struct operand part = whole;

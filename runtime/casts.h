@@ -28,11 +28,7 @@ struct operand {
 };
 /* Summed over its columns, or `down`: over its rows. Of NULL nothing. */
 struct operand operand_of(const struct tensor *tensor, bool down);
-static inline struct operand operand_wide(const void *data)
-{
-    struct operand operand = {.data = data, .as = {.format = NARROW_NONE}};
-    return operand;
-}
+struct operand operand_wide(const void *data);
 /* From row `row` on. */
 struct operand operand_from(struct operand whole, int64_t row, int64_t cols, size_t element_bytes);
 

@@ -44,7 +44,7 @@ void layer_cast_gradient(const struct layer_context *c, struct product p, struct
 void layer_cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full)
 {
     bool divided = c->shape->sequence_parallel;
-    if (divided && !*full) {
+    if (divided && (!*full || (*full)->format != NARROW_NONE)) {
         layer_cast(c, own, c->shape->hidden, (struct cast){.shared = true});
         return;
     }

@@ -437,7 +437,8 @@ static void norm_module(struct builder *b, enum step_kind norm, enum step_kind g
     steps_add(b, norm, "norm");
     if (keeps_gathered(b) && gather != STEP_NOTHING)
         steps_gather(b, gather);
-    steps_cast(b, reader);
+    if (reader != STEP_NOTHING)
+        steps_cast(b, reader);
 }
 
 /* The products behind the latents. */

@@ -94,6 +94,8 @@ static const struct variant divided[] = {
     {"tp=4,sp=1", TP},
     {"tp=2,sp=1", PARALLEL | TP},
     {"tp=2,sp=1,recompute=full", 0},
+    {"tp=2,sp=1,recompute=core_attn+layernorm+mlp", TP},
+    {"tp=2,sp=1,recompute=layernorm+mlp", PARALLEL},
     {"tp=2,sp=1,recompute=selective", PYTORCH},
     {"tp=2,sp=1,pp=2,schedule=zb-1p,recompute=full", PYTORCH},
     {"dp=2,tp=2,sp=1,zero=3,recompute=full", DP},
@@ -112,9 +114,11 @@ START_TEST(other_models)
 {
     static const enum toy_model models[] = {TOY_MIXTURE,    TOY_MIXTURE_GPT,  TOY_LATENT, TOY_LATENT_GPT,
                                             TOY_PREDICTION, TOY_LATENT_NORMS, TOY_OSS};
-    static const struct variant some[] = {{"tp=2,sp=1,dp=2,ep=2,zero=1", DP | TP}, {"dp=2,zero=3,recompute=full", 0}};
-    int dense = models[_i] == TOY_LATENT_GPT;
-    check_layouts(models[_i], PRECISION_FP8, some + dense, 2 - dense);
+    static const struct variant some[] = {{"tp=2,sp=1,dp=2,ep=2,zero=1", DP | TP},
+                                          {"dp=2,ep=2,recompute=layernorm+moe_act", DP},
+                                          {"dp=2,zero=3,recompute=full", 0}};
+    int dense = models[_i] == TOY_LATENT_GPT ? 2 : 0;
+    check_layouts(models[_i], PRECISION_FP8, some + dense, 3 - dense);
 }
 END_TEST
 
@@ -131,15 +135,25 @@ END_TEST
 START_TEST(layouts_that_sum_alike)
 {
     static const struct variant same[] = {
-        {"recompute=full", 0},      {"recompute=selective", 0}, {"recompute=selective", PYTORCH},
-        {"pp=2,schedule=gpipe", 0}, {"pp=2,schedule=1f1b", PP}, {"pp=2,vpp=2,schedule=interleaved", PP},
-        {"pp=4,schedule=zb-1p", 0}, {"pp=4,schedule=zb-2p", 0}, {"pp=2,vpp=2,schedule=zb-v", 0},
-        {"dp=2,zero=1", DP},        {"dp=2,zero=3", DP},        {"dp=2,pp=2,zero=1,schedule=zb-1p,recompute=full", DP},
+        {"recompute=full", 0},
+        {"recompute=selective", 0},
+        {"recompute=selective", PYTORCH},
+        {"pp=2,schedule=gpipe", 0},
+        {"pp=2,schedule=1f1b", PP},
+        {"pp=2,vpp=2,schedule=interleaved", PP},
+        {"pp=4,schedule=zb-1p", 0},
+        {"pp=4,schedule=zb-2p", 0},
+        {"pp=2,vpp=2,schedule=zb-v", 0},
+        {"dp=2,zero=1", DP},
+        {"dp=2,zero=3", DP},
+        {"dp=2,pp=2,zero=1,schedule=zb-1p,recompute=full", DP},
+        {"recompute=layernorm+mlp_act", 0},
+        {"recompute=layernorm+mlp", PARALLEL},
     };
     static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_PREDICTION};
     for (int m = 0; m < COUNT(models); m++) {
         struct thread_run one, many;
-        struct variant alone = {"mb=1", same[_i].features & PYTORCH};
+        struct variant alone = {"mb=1", same[_i].features & (PYTORCH | PARALLEL)};
         run(models[m], alone, PRECISION_FP8, false, DETAIL_KERNEL, &one_step, &one);
         run(models[m], same[_i], PRECISION_FP8, false, _i % 2 ? DETAIL_KERNEL : DETAIL_LAYER, &one_step, &many);
         ck_assert_double_eq_tol(many.steps[0].loss, one.steps[0].loss, 1e-6 * one.steps[0].loss);
@@ -230,7 +244,7 @@ int main(void)
     const struct toy_test tests[] = {{divided_layouts, 2 * COUNT(divided)},
                                      {other_models, 7},
                                      {blocks, 12},
-                                     {layouts_that_sum_alike, 12},
+                                     {layouts_that_sum_alike, 14},
                                      {learns_a_text, 2},
                                      {two_runs_give_the_same_bits, 2},
                                      {operands_are_kept_narrow, 1},
