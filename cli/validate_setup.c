@@ -6,6 +6,7 @@
 #include "cli/layout_choice.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "model/cost/precision_bytes.h"
 
 static const struct place NOWHERE;
 
@@ -21,6 +22,14 @@ static bool is_overridden(const struct invocation *call, const char *key)
     size_t n = strlen(key);
     for (int i = 0; i < call->n_overrides; i++)
         if (strncmp(call->overrides[i], key, n) == 0 && call->overrides[i][n] == '=')
+            return true;
+    return false;
+}
+
+static bool is_given(const struct invocation *call, const char *override)
+{
+    for (int i = 0; i < call->n_overrides; i++)
+        if (strcmp(call->overrides[i], override) == 0)
             return true;
     return false;
 }
@@ -43,7 +52,7 @@ static enum status load(struct invocation *call, const struct devices *devices, 
         overrides[n++] = "job.global_batch=4";
     bool alone = devices->alone >= 0; /* of a cluster as large as its job */
     if (!flags.file && !own_cluster)
-        flags.gpu = "h100-sxm";
+        flags.gpu = is_given(call, "job.precision=mxfp8") ? "b200" : "h100-sxm"; /* the first one has it */
     if (!flags.file && !flags.cluster && (alone || !own_cluster) && !is_overridden(call, "cluster.nodes"))
         overrides[n++] = alone ? "cluster.nodes=16384" : "cluster.nodes=8";
     flags.overrides = overrides;
@@ -96,7 +105,8 @@ static void make_executable(struct invocation *call, const struct devices *devic
     feature_set dropped = experiment->job.features & NOT_EXECUTED;
     bool cuda = devices->kind == DEVICE_CUDA;
     experiment->job.features &= ~NOT_EXECUTED;
-    experiment->job.precision = cuda ? PRECISION_BF16 : PRECISION_FP32;
+    if (!precision_is_narrow(experiment->job.precision))
+        experiment->job.precision = cuda ? PRECISION_BF16 : PRECISION_FP32;
     /* On the CPU counted with two bytes an element like all else; see runtime/probe.h. */
     experiment->job.gradient_precision = cuda ? PRECISION_FP32 : PRECISION_BF16;
     for (int f = 0; f < N_FEATURES; f++)

@@ -26,11 +26,23 @@ static int64_t largest(int64_t a, int64_t b, int64_t c)
 
 /* --- matrix products */
 
+/* Operands of 8 bits have one scale here, also where a job has one for each block. */
+static bool set_narrow(const struct probe_cases *cases, struct narrow_operand *x, struct narrow_operand *w,
+                       struct narrow_operand *dy)
+{
+    x->format = w->format = cases->recipe.activations;
+    dy->format = cases->recipe.gradients;
+    return x->format != NARROW_NONE;
+}
+
 static void add_product(struct probe_cases *cases, enum kernel kernel, bool biased, int64_t t, int64_t in, int64_t out)
 {
-    struct probe_case *c = add(cases, "gemm", (size_t)largest(t * in, t * out, in * out) * sizeof(float));
-    c->call = (struct kernel_call){.kernel = kernel, .linear = {.t = t, .in = in, .out = out}};
-    c->extras = biased;
+    struct linear_call linear = {.t = t, .in = in, .out = out};
+    bool narrow = set_narrow(cases, &linear.x_as, &linear.w_as, &linear.dy_as);
+    int64_t operand = narrow ? t * in + t * out + in * out : largest(t * in, t * out, in * out); /* or room for their numbers */
+    struct probe_case *c = add(cases, narrow ? "narrow_gemm" : "gemm", (size_t)operand * sizeof(float));
+    c->call = (struct kernel_call){.kernel = kernel, .linear = linear};
+    c->extras = biased && !narrow;
     c->row.m = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT ? out : t;
     c->row.n = kernel == KERNEL_LINEAR_FORWARD ? out : in;
     c->row.k = kernel == KERNEL_LINEAR_FORWARD ? in : kernel == KERNEL_LINEAR_BACKWARD_INPUT ? out : t;
@@ -114,6 +126,28 @@ void probe_add_copy(struct probe_cases *cases, int64_t operand)
 {
     struct kernel_call call = {.kernel = KERNEL_COPY, .copy.bytes = (size_t)operand * cases->element_bytes};
     probe_add_streaming(cases, call, MEMORY_STREAM, 1, "copy", operand, 2);
+}
+
+void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols)
+{
+    const struct narrow_recipe *recipe = &cases->recipe;
+    int64_t n = rows * cols;
+    if (recipe->activations == NARROW_NONE)
+        return;
+    struct kernel_call most = {.kernel = KERNEL_LARGEST, .largest = {.rows = rows, .cols = cols}};
+    struct kernel_call cast = {.kernel = KERNEL_QUANTISE,
+                               .quantise = {.rows = rows, .cols = cols, .format = recipe->activations}};
+    struct kernel_call blocks = {.kernel = KERNEL_QUANTISE_BLOCKS,
+                                 .quantise_blocks = {.rows = rows, .cols = cols, .format = recipe->activations}};
+    if (!recipe->in_blocks) {
+        probe_add_streaming(cases, most, MEMORY_STREAM, 1, "cast_largest", n, 1);
+        probe_add_streaming(cases, cast, MEMORY_STREAM, 1, "cast", n, 1.25);
+        return;
+    }
+    for (int down = 0; down < 2; down++) {
+        blocks.quantise_blocks.down = down;
+        probe_add_streaming(cases, blocks, MEMORY_STREAM, 1, "cast", n, 1.25);
+    }
 }
 
 /* `around`: of the backward ones, the share that adds the gradient which went around the branch. */
@@ -215,9 +249,12 @@ static void add_grouped(struct probe_cases *cases, enum kernel kernel, const str
 {
     int64_t each = e->copies / e->local;
     bool weight = kernel == KERNEL_GROUPED_BACKWARD_WEIGHT, forward = kernel == KERNEL_GROUPED_FORWARD;
-    size_t bytes = (size_t)largest(e->copies * in, e->copies * out, e->local * in * out) * sizeof(float);
-    struct probe_case *c = add(cases, "grouped_gemm", bytes);
-    c->call = (struct kernel_call){.kernel = kernel, .grouped = {.groups = e->local, .most = e->copies, .in = in, .out = out}};
+    struct grouped_call grouped = {.groups = e->local, .most = e->copies, .in = in, .out = out};
+    bool narrow = set_narrow(cases, &grouped.x_as, &grouped.w_as, &grouped.dy_as);
+    int64_t x = e->copies * in, y = e->copies * out, w = e->local * in * out;
+    size_t bytes = (size_t)(narrow ? x + y + w : largest(x, y, w)) * sizeof(float);
+    struct probe_case *c = add(cases, narrow ? "narrow_grouped_gemm" : "grouped_gemm", bytes);
+    c->call = (struct kernel_call){.kernel = kernel, .grouped = grouped};
     probe_case_route(cases, c, (struct probe_routing){each * e->local, e->local});
     c->row.count = e->local;
     c->row.m = weight ? out : each;
@@ -272,7 +309,10 @@ void probe_add_experts(struct probe_cases *cases, double times, const struct pro
     add_grouped_products(cases, e, e->ffn, e->h);
     executed(cases, first, times);
     add_routing(cases, e);
+    struct narrow_recipe recipe = cases->recipe;
+    cases->recipe = (struct narrow_recipe){0};
     probe_add_products(cases, times, false, e->tokens, e->h, e->n); /* the router */
+    cases->recipe = recipe;
 }
 
 /* --- sizes without a job */

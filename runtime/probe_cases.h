@@ -5,7 +5,7 @@
 #ifndef MSIM_RUNTIME_PROBE_CASES_H
 #define MSIM_RUNTIME_PROBE_CASES_H
 
-#include "runtime/comm.h"
+#include "runtime/casts.h"
 #include "runtime/probe.h"
 
 enum { PROBE_BUFFERS = 8 };
@@ -33,9 +33,10 @@ struct probe_cases {
     struct probe_case *items;
     int n_items;
     size_t capacity;
-    size_t buffer_bytes;  /* the largest operand of any case */
-    size_t weight_bytes;  /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
-    size_t element_bytes; /* of activations */
+    size_t buffer_bytes;         /* the largest operand of any case */
+    size_t weight_bytes;         /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
+    size_t element_bytes;        /* of activations */
+    struct narrow_recipe recipe; /* of the products that are added next */
 };
 
 void probe_cases_make(const struct probe_options *options, struct device *device, struct probe_cases *cases);
@@ -53,6 +54,8 @@ struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_
 /* Integers that a case goes by. */
 void probe_case_route(struct probe_cases *cases, struct probe_case *c, struct probe_routing routing);
 void probe_add_copy(struct probe_cases *cases, int64_t operand);
+/* An operand of so many elements to 8 bits, by cases->recipe; nothing without one. */
+void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols);
 
 struct probe_layer {
     int64_t t, h;         /* rows where norms and residuals are */

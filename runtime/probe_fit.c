@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
 #include "runtime/probe.h"
 
@@ -58,6 +59,13 @@ static double flop_rate(const struct probe_result *result, const char *op)
     return rate_of(sum_flops(result, op));
 }
 
+/* Those of 8-bit operands, with what a device does to them first; 0: the job has none. */
+static double narrow_rate(const struct probe_result *result)
+{
+    struct sums sums = sum_flops(result, "narrow_gemm"), experts = sum_flops(result, "narrow_grouped_gemm");
+    return rate_of((struct sums){sums.work + experts.work, sums.seconds + experts.seconds});
+}
+
 /* Experts' products are counted as products: a job's total comes out right. Without a job they are left alone. */
 static double product_rate(const struct probe_options *options, const struct probe_result *result)
 {
@@ -106,9 +114,25 @@ static double seconds_of(const struct probe_result *result, enum memory_kernel k
     return beyond > 0.1 * seconds ? beyond : 0.1 * seconds;
 }
 
+/* Casts: all that stream without a kind of their own where operands have 8 bits. In bytes of the cost model, which counts an
+ * element read in two bytes and written twice. */
+static void fit_casts(const struct probe_options *options, const struct probe_result *result, struct gpu *gpu)
+{
+    double seconds = 0, bytes = 0;
+    for (int i = 0; i < result->n_rows; i++) {
+        const struct probe_row *row = &result->rows[i];
+        if (!is_op(row, "cast") && !is_op(row, "cast_largest"))
+            continue;
+        seconds += net(result, row);
+        bytes = row->elements * (2 + 2 * precision_bytes(options->setting->job->precision));
+    }
+    gpu->memory.rate[MEMORY_STREAM] = seconds > 0 ? bytes / seconds : 0;
+}
+
 static void fit_kernels(const struct probe_options *options, const struct probe_result *result, struct gpu *gpu)
 {
     struct work_table table = {0};
+    fit_casts(options, result, gpu);
     works_of_job(options, &table);
     for (int i = 0; i < result->n_rows; i++) /* as many parameters as were probed */
         if (result->rows[i].part == MEMORY_OPTIMIZER && result->rows[i].elements > 0) {
@@ -196,6 +220,10 @@ static void fit_compute(const struct probe_options *options, const struct probe_
     for (int p = PRECISION_FP32; p <= PRECISION_BF16; p++)
         gpu->gemm[p] = (struct gemm_parameters){
             .peak_fraction = 1, .small_tile_fraction = 1, .smallest_tile_fraction = 1, .memory_fraction = NO_LIMIT};
+    double narrow = narrow_rate(result);
+    enum precision precision = narrow > 0 ? options->setting->job->precision : PRECISION_BF16;
+    gpu->peak_flops[precision] = narrow > 0 ? narrow : products;
+    gpu->gemm[precision] = gpu->gemm[PRECISION_BF16];
     gpu->attention.forward_fraction = flop_rate(result, "attention_forward") / products;
     gpu->attention.backward_fraction = flop_rate(result, "attention_backward") / products;
     gpu->memory.bandwidth_fraction = 1;

@@ -59,6 +59,7 @@ static void add_job_products(const struct job_probe *j)
         probe_add_products(j->cases, dense, false, s->tokens, s->ffn, s->hidden);
     }
     add_mixtures(j);
+    j->cases->recipe = (struct narrow_recipe){0};
     probe_add_products(j->cases, heads, false, s->tokens, s->hidden, s->vocab_count);
 }
 
@@ -267,6 +268,8 @@ void probe_cases_of_job(const struct probe_options *options, struct probe_cases 
     struct probe_layer layer = layer_of(&j);
     int64_t parameters = s->hidden * (s->qkv_width + s->query_width + s->up_width + s->ffn);
     cases->weight_bytes = weight_bytes_of(&j, parameters);
+    cases->recipe = narrow_recipe_of(options->setting->job->precision);
+    probe_add_casts(cases, s->tokens, s->hidden);
     add_job_products(&j);
     add_job_attention(&j);
     probe_add_norms(cases, &layer, s->parallel_block ? 1 : 0.5);

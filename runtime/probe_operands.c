@@ -57,6 +57,25 @@ static void place_linear(struct linear_call *c, bool extras, buffers b)
     c->dw = b[WEIGHT_GRADIENTS];
     c->bias = extras ? b[2] : NULL;
     c->dbias = extras ? b[7] : NULL;
+    c->scratch = b[SECOND_MOMENTS];
+    c->x_as.scale = c->w_as.scale = c->dy_as.scale = b[BIAS_GRADIENTS];
+}
+
+static void place_casts(struct kernel_call *call, buffers b)
+{
+    if (call->kernel == KERNEL_LARGEST) {
+        call->largest.x = b[1];
+        call->largest.largest = b[4];
+    } else if (call->kernel == KERNEL_QUANTISE) {
+        call->quantise.x = b[1];
+        call->quantise.largest = b[4];
+        call->quantise.y = b[3];
+        call->quantise.scale = b[5];
+    } else {
+        call->quantise_blocks.x = b[1];
+        call->quantise_blocks.y = b[3];
+        call->quantise_blocks.blocks = b[5];
+    }
 }
 
 static void place_attention(struct attention_call *c, buffers b)
@@ -186,6 +205,8 @@ static void place_grouped(struct grouped_call *c, const struct probe_routing *r,
     c->y = c->dx = b[3];
     c->dy = b[4];
     c->dw = b[5];
+    c->scratch = b[SECOND_MOMENTS];
+    c->x_as.scale = c->w_as.scale = c->dy_as.scale = b[BIAS_GRADIENTS];
 }
 
 static void place_routing(struct kernel_call *call, const struct probe_routing *r, buffers b)
@@ -298,6 +319,9 @@ struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PR
     case KERNEL_LINEAR_FORWARD:
     case KERNEL_LINEAR_BACKWARD_INPUT:
     case KERNEL_LINEAR_BACKWARD_WEIGHT: place_linear(&call.linear, c->extras, b); break;
+    case KERNEL_LARGEST:
+    case KERNEL_QUANTISE:
+    case KERNEL_QUANTISE_BLOCKS: place_casts(&call, b); break;
     case KERNEL_GROUPED_FORWARD:
     case KERNEL_GROUPED_BACKWARD_INPUT:
     case KERNEL_GROUPED_BACKWARD_WEIGHT: place_grouped(&call.grouped, &c->routing, b); break;
