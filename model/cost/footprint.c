@@ -304,34 +304,37 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
 
 /* What is the same on all stages. */
 struct common_bytes {
-    double kept[2], repeated[2]; /* of a layer, dense and with experts */
+    double kept[2], repeated[2], missing[2]; /* of a layer, dense and with experts */
     double buffers;
 };
 
 static struct common_bytes common_bytes_of(const struct layout *layout, const struct setting *setting)
 {
-    bool mixtures = setting->model->moe.experts > 0;
-    return (struct common_bytes){
-        .kept = {layer_bytes(layout, setting, false), mixtures ? layer_bytes(layout, setting, true) : 0},
-        .repeated = {layer_bytes_repeated(layout, setting, false), mixtures ? layer_bytes_repeated(layout, setting, true) : 0},
-        .buffers = buffer_bytes(layout, setting),
-    };
+    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
+    bool alone = layout_recomputed_modules(layout) != 0; /* without what is kept beside them */
+    for (int mixture = 0; mixture <= (setting->model->moe.experts > 0); mixture++) {
+        common.kept[mixture] = layer_bytes(layout, setting, mixture);
+        common.repeated[mixture] = layer_bytes_repeated(layout, setting, mixture);
+        common.missing[mixture] = fmax(0, common.repeated[mixture] - (alone ? 0 : common.kept[mixture]));
+    }
+    return common;
 }
 
-/* On average over its chunks; *largest: of the layer that needs most while it is repeated, or of all layers of the passes that
- * are `awaiting` their weights' gradients. */
+/* On average over its chunks. *largest: of the layer that needs most while it is repeated. *waiting: of all layers of the passes
+ * that are `awaiting` their weights' gradients, what had not been kept and was repeated for them. */
 static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double awaiting,
-                                 double *largest)
+                                 double *largest, double *waiting)
 {
     double sum = 0;
-    *largest = 0;
+    *largest = *waiting = 0;
     for (size_t i = 0; i < load->n_runs; i++) {
         const struct chunk_run *run = &load->runs[i];
         /* a chunk changes from dense to mixture once at most */
         double chunk = run->layers * 0.5 * (common->kept[run->mixture[0]] + common->kept[run->mixture[1]]);
         for (int j = 0; j < run->chunks; j++)
             sum += chunk;
-        *largest = fmax(*largest, common->repeated[run->mixture[1]] * fmax(1, awaiting * run->layers));
+        *largest = fmax(*largest, common->repeated[run->mixture[1]]);
+        *waiting = fmax(*waiting, common->missing[run->mixture[1]] * awaiting * run->layers);
     }
     return sum / chunks;
 }
@@ -366,11 +369,11 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
 static double activation_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                                const struct common_bytes *common)
 {
-    double largest;
+    double largest, waiting;
     double awaiting = chunks_awaiting_weights(layout, setting, load->stage);
-    double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest);
+    double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest, &waiting);
     double bytes = chunk * chunks_in_flight(layout, setting, load->stage);
-    double repeated = largest * upkeep_of(layout).recomputing;
+    double repeated = fmax(largest * upkeep_of(layout).recomputing, waiting);
     return (bytes + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
 }
 
