@@ -20,8 +20,8 @@
  * Sizes and operands are those of a job, when one is given (the matrices, sequences and vocabulary of one rank, with biases where
  * they are), and a ladder of sizes otherwise.
  *
- * Operands of 8 bits are probed as bytes, with what the device does to them before it multiplies (a CPU widens them), and their casts for
- * themselves; those products have a rate of their own.
+ * Operands of 8 bits are probed as bytes, with what the device does to them before it multiplies (a CPU widens them), and their
+ * casts for themselves; those products have a rate of their own.
  *
  * The fit is simple: rates are totals of work over totals of time. All products have one rate, weighted as the job executes them;
  * every kind of kernel that streams memory has its own (memory_parameters.rate: C references are limited by exponentials and
