@@ -86,7 +86,7 @@ static enum status read_limits(const struct invocation *call, const struct exper
 {
     enum status status = STATUS_OK;
     *limits = (struct space_limits){0};
-    if (experiment->layout.given && experiment->layout.text[0] != '\0')
+    if (experiment->layout.text[0] != '\0')
         status = space_restrict(limits, experiment->layout.text, (struct place){.file = "layout"}, diags);
     int n;
     const char *const *texts = option_list(call, "space", &n);

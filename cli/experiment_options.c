@@ -94,7 +94,9 @@ const struct option_row experiment_options[] = {
      .letter = 'l',
      .argument = "TEXT",
      .type = OPTION_TEXT,
-     .help = "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ...; what is left out follows from the rest",
+     .help =
+         "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ...; what is left out follows from the rest; auto: as msim plan finds "
+         "it best, auto,pp=8: best with pp=8",
      .group = GROUP},
     {.name = "set",
      .argument = "KEY=VALUE",

@@ -35,7 +35,7 @@ enum status layout_choose(const struct experiment *experiment, struct layout *la
     if (experiment->layout.given)
         return layout_given(&experiment->layout, &setting, layout, diags);
     struct ranked_plan chosen;
-    enum status status = plan_choose(&setting, &chosen, diags);
+    enum status status = plan_choose(&setting, experiment->layout.text, &chosen, diags);
     if (status == STATUS_OK)
         *layout = chosen.plan.layout;
     return status;

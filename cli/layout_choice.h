@@ -11,8 +11,8 @@
 /* What layouts are judged against in this experiment; points into it. */
 struct setting experiment_setting(const struct experiment *experiment);
 
-/* The layout as given, completed (layout_complete) and checked. When none is given, the one that `msim plan` puts first
- * (plan_choose): some tenths of a second for 12,288 GPUs. */
+/* The layout as given, completed (layout_complete) and checked. When it is left to the search, the one that `msim plan`
+ * puts first of those with the dimensions that are given (plan_choose): some tenths of a second for 12,288 GPUs. */
 MUST_CHECK enum status layout_choose(const struct experiment *experiment, struct layout *layout, struct diags *diags);
 
 #endif

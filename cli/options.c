@@ -203,7 +203,9 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
     else if (near)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
     else
-        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'", name);
+        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'%s", name,
+                   call->command->experiment ? "; keys of an experiment are set with --set, such as --set job.global_batch=6144"
+                                             : "");
 }
 
 /* In a token such as -qx the first letter that is unknown, or the last one that lacks its value. */

@@ -170,13 +170,13 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
     *ranked = ranking.plans;
 }
 
-enum status plan_choose(const struct setting *setting, struct ranked_plan *chosen, struct diags *diags)
+enum status plan_choose(const struct setting *setting, const char *restrictions, struct ranked_plan *chosen, struct diags *diags)
 {
     struct search_options options = {.keep = PLANS_SIMULATED, .threads = world_processors()};
     struct ranking_options ranking = {.n_simulate = PLANS_SIMULATED, .threads = options.threads, .alone = true};
     struct search_result found;
     struct ranked_plan *ranked;
-    enum status status = plans_best(setting, NULL, &options, &found, diags);
+    enum status status = plans_best(setting, restrictions, &options, &found, diags);
     if (status != STATUS_OK)
         return status;
     plans_rank(found.plans, found.n_plans, setting, &ranking, &ranked, diags);

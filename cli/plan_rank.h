@@ -31,9 +31,11 @@ struct ranking_options {
  * simulated keeps its closed-form time; `diags` gets a warning. The caller frees *ranked. */
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags);
-/* What `msim plan` puts first for this setting: what `layout: auto` means. Of the whole space, every process by itself.
+/* What `msim plan` puts first for this setting: what `layout: auto` means. Of the whole space under the
+ * restrictions (space_restrict; may be ""), every process by itself.
  * STATUS_BAD_INPUT with the reasons and what would help when nothing fits. */
-MUST_CHECK enum status plan_choose(const struct setting *setting, struct ranked_plan *chosen, struct diags *diags);
+MUST_CHECK enum status plan_choose(const struct setting *setting, const char *restrictions, struct ranked_plan *chosen,
+                                   struct diags *diags);
 /* One plan, simulated if that works and takes no longer than a second or so (step_is_long). */
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);
 

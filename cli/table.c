@@ -28,6 +28,18 @@ void table_column(struct table *table, const char *title, const char *unit, enum
         (struct table_column){memory_copy_text(title), unit ? memory_copy_text(unit) : NULL, align};
 }
 
+/* "-0.0", a small number below 0 rounded, is "0.0"; with a sign wanted "+0.0". */
+static void drop_sign_of_zero(char *text, bool plus)
+{
+    size_t length = strlen(text);
+    if (length < 2 || text[0] != '-' || text[1] != '0' || strspn(text + 1, "0.") + 1 != length)
+        return;
+    if (plus)
+        text[0] = '+';
+    else
+        memmove(text, text + 1, length);
+}
+
 void table_cell(struct table *table, const char *format, ...)
 {
     va_list args;
@@ -35,6 +47,8 @@ void table_cell(struct table *table, const char *format, ...)
     char *text = NULL;
     int n = vasprintf(&text, format, args);
     va_end(args);
+    if (n > 0)
+        drop_sign_of_zero(text, strncmp(format, "%+", 2) == 0);
     table->cells = memory_grow(table->cells, &table->cell_capacity, table->n_cells + 1, sizeof *table->cells);
     table->cells[table->n_cells++] = (struct table_cell){n < 0 ? memory_copy_text("") : text, table->next_tint};
     table->next_tint = TINT_NONE;

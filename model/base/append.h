@@ -8,7 +8,7 @@
 
 #include "model/base/status.h"
 
-/* Appends to the text in a buffer of `size` bytes; what does not fit is cut. Returns text. */
+/* Appends to the text in a buffer of `size` bytes; what does not fit is cut, between two characters of UTF-8. Returns text. */
 char *text_append(char *text, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

@@ -325,12 +325,13 @@ uint32_t space_n_families(const struct space *space)
 
 /* --- from an index to a layout and back --- */
 
-static const struct block *block_of_index(const struct space *space, uint64_t index)
+/* The last block that does not begin behind a layout, or behind a family (`from` takes its first one out of a block). */
+static const struct block *block_at(const struct space *space, uint64_t number, uint64_t (*from)(const struct block *))
 {
     size_t low = 0, high = space->n_blocks;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (space->blocks[middle].first <= index)
+        if (from(&space->blocks[middle]) <= number)
             low = middle;
         else
             high = middle;
@@ -338,17 +339,14 @@ static const struct block *block_of_index(const struct space *space, uint64_t in
     return &space->blocks[low];
 }
 
-static const struct block *block_of_family(const struct space *space, uint32_t family)
+static uint64_t first_layout_of(const struct block *block)
 {
-    size_t low = 0, high = space->n_blocks;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (space->blocks[middle].first_family <= family)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &space->blocks[low];
+    return block->first;
+}
+
+static uint64_t first_family_of(const struct block *block)
+{
+    return block->first_family;
 }
 
 static void fill_family(const struct space *space, const struct block *block, uint32_t micro_batch, struct space_family *out)
@@ -376,7 +374,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
 
 void space_family(const struct space *space, uint32_t family, struct space_family *out)
 {
-    const struct block *block = block_of_family(space, family);
+    const struct block *block = block_at(space, family, first_family_of);
     fill_family(space, block, family - block->first_family, out);
 }
 
@@ -390,7 +388,7 @@ static int take_digit(uint64_t *number, int radix)
 
 void space_layout(const struct space *space, uint64_t index, struct layout *layout)
 {
-    const struct block *block = block_of_index(space, index);
+    const struct block *block = block_at(space, index, first_layout_of);
     uint64_t size = family_size(space, block), within = index - block->first;
     struct space_family family;
     fill_family(space, block, (uint32_t)(within / size), &family);

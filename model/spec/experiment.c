@@ -125,6 +125,14 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
+/* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */
+static struct yaml_node *with_layout(struct yaml_node *root, const char *text, struct loader *l)
+{
+    bool searches = layout_request_searches(yaml_find(root, "layout"));
+    root = with_flag(yaml_without(root, "layout", &l->arena), "--layout", "layout", text, l);
+    return searches ? with_flag(root, "--layout", "layout.auto", "true", l) : root;
+}
+
 static struct yaml_node *with_flags(struct yaml_node *root, const struct experiment_flags *flags, struct loader *l)
 {
     root = long_forms(root, l);
@@ -135,7 +143,7 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     if (flags->gpu)
         root = with_gpu(root, flags->gpu, l);
     if (flags->layout)
-        root = with_flag(yaml_without(root, "layout", &l->arena), "--layout", "layout", flags->layout, l);
+        root = with_layout(root, flags->layout, l);
     for (int i = 0; i < flags->n_overrides; i++)
         root = with_override(root, flags->overrides[i], l);
     return root;
@@ -151,7 +159,8 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
 {
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     if (e->gpus > all)
-        diag_error(diags, at, "gpus: %d are more than the cluster has: %d (%d node%s of %d); cluster.nodes=%d would hold them",
+        diag_error(diags, at,
+                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d would hold them",
                    e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, e->gpus / gpn + (e->gpus % gpn != 0));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);

@@ -4,7 +4,7 @@
  *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
  *   cluster: {base: megascale-a100, gpus: 12288}
  *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
- *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto
+ *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
  *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
  * horizon: 54d}
  *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
@@ -21,8 +21,8 @@
 
 /* The layout as asked for; the layout folder turns it into a struct layout. */
 struct layout_request {
-    bool given;     /* false: auto */
-    char text[256]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag */
+    bool given;     /* what the text does not say takes its default; false: it is searched ("auto") */
+    char text[256]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag; may be empty */
 };
 
 struct faults_request {

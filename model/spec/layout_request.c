@@ -9,10 +9,13 @@
 #include "model/spec/recompute.h"
 #include "model/spec/schemas.h"
 
+/* The key, and the word that stands for it: auto,pp=2. */
+#define AUTO "auto"
+
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
     int tp, cp, pp, vpp, dp, ep, etp, zero, micro_batch;
-    int sequence_parallel, recompute, schedule;
+    int sequence_parallel, recompute, schedule, search;
 };
 
 /* The words of model/layout (a test keeps them equal). */
@@ -47,6 +50,7 @@ static const struct field rows[] = {
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
     CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
     CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
+    CHOICE(AUTO, struct layout_keys, search, flags, UNSET, "what is not given is what msim plan finds best"),
 };
 const struct schema layout_schema = SCHEMA("layout", rows);
 
@@ -73,15 +77,24 @@ static struct place inside(struct place at, size_t offset, bool quoted)
     return at;
 }
 
-/* "key=value" of `length` characters at `offset` of the text. NULL after reporting. */
+static struct yaml_node *auto_item(struct place at, struct arena *arena)
+{
+    struct yaml_node *node = arena_new(arena, 1, sizeof *node);
+    *node = (struct yaml_node){.kind = YAML_SCALAR, .text = "true", .key = AUTO, .key_at = at, .at = at};
+    return node;
+}
+
+/* "key=value", or "auto", of `length` characters at `offset` of the text. NULL after reporting. */
 static struct yaml_node *item_tree(const struct yaml_node *whole, size_t offset, size_t length, struct arena *arena,
                                    struct diags *diags)
 {
     const char *start = whole->text + offset;
     const char *equals = memchr(start, '=', length);
     struct place at = inside(whole->at, offset, whole->quoted);
+    if (length == strlen(AUTO) && memcmp(start, AUTO, length) == 0)
+        return auto_item(at, arena);
     if (!equals || equals == start) {
-        diag_error(diags, at, "layout: '%.*s' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1 or auto",
+        diag_error(diags, at, "layout: '%.*s' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2",
                    length > 40 ? 40 : (int)length, start);
         return NULL;
     }
@@ -141,36 +154,38 @@ static struct yaml_node *with_long_names(const struct yaml_node *mapping, struct
     return tree;
 }
 
-static bool is_auto(const struct yaml_node *value)
-{
-    return value->kind == YAML_SCALAR && (strcmp(value->text, "auto") == 0 || yaml_is_null(value));
-}
-
 struct yaml_node *layout_request_tree(const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *tree = arena_new(arena, 1, sizeof *tree);
     *tree = *value;
     if (value->kind == YAML_MAPPING)
-        tree = with_long_names(value, arena, diags);
-    else if (value->kind == YAML_SCALAR && !is_auto(value))
-        tree = text_tree(value, arena, diags);
+        return with_long_names(value, arena, diags);
+    if (value->kind != YAML_SCALAR)
+        return tree;
+    if (!yaml_is_null(value))
+        return text_tree(value, arena, diags);
+    *tree = (struct yaml_node){.kind = YAML_MAPPING, .at = value->at, .first = auto_item(value->at, arena)};
     return tree;
+}
+
+bool layout_request_searches(const struct yaml_node *tree)
+{
+    const struct yaml_node *search = tree && tree->kind == YAML_MAPPING ? yaml_find(tree, AUTO) : NULL;
+    return search && search->text && (strcmp(search->text, "true") == 0 || strcmp(search->text, "1") == 0);
 }
 
 void layout_request_read(const struct yaml_node *tree, struct layout_request *request, struct diags *diags)
 {
-    if (is_auto(tree))
-        return;
     struct layout_keys keys = {0};
     size_t before = diags->n_errors;
     schema_read(&layout_schema, tree, &keys, diags);
     if (diags->n_errors > before)
         return;
-    request->given = true;
+    request->given = !layout_request_searches(tree);
     for (const struct yaml_node *child = tree->first; child; child = child->next) {
         const struct field *row = schema_find(&layout_schema, child->key);
         char number[32];
-        if (!row || yaml_is_null(child))
+        if (!row || yaml_is_null(child) || strcmp(child->key, AUTO) == 0)
             continue;
         snprintf(number, sizeof number, "%d", *(const int *)((const char *)&keys + row->offset));
         text_append(request->text, sizeof request->text, "%s%s=%s", *request->text ? "," : "", child->key,
@@ -180,9 +195,11 @@ void layout_request_read(const struct yaml_node *tree, struct layout_request *re
 
 json_t *layout_request_write(const struct layout_request *request)
 {
-    if (!request->given)
-        return json_string("auto");
+    if (!request->given && !*request->text)
+        return json_string(AUTO);
     json_t *mapping = json_object();
+    if (!request->given)
+        json_object_set_new(mapping, AUTO, json_true());
     for (const char *item = request->text; *item; item += strspn(item, ",")) {
         char key[32], value[128];
         if (sscanf(item, "%31[^=]=%127[^,]", key, value) != 2)

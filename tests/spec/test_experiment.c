@@ -111,6 +111,39 @@ START_TEST(flags_win)
 }
 END_TEST
 
+/* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
+START_TEST(auto_keeps_what_is_named)
+{
+    static const char *const files[] = {"layout: {auto: true, pp: 2, mb: 1}\n", "layout: auto,pp=2,mb=1\n", "layout: auto\n",
+                                        "layout:\n"};
+    char text[256];
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct diags diags = {0};
+        snprintf(text, sizeof text, "model: llama2-7b\ncluster: {base: dgx-h100, gpus: 8}\n%s", files[i]);
+        ck_assert_int_eq(experiment_parse_text("t.yaml", text, strlen(text), &e, &diags), STATUS_OK);
+        ck_assert(!e.layout.given);
+        ck_assert_str_eq(e.layout.text, i < 2 ? "pp=2,micro_batch=1" : "");
+        char *json = experiment_to_json(&e);
+        ck_assert_int_eq(experiment_parse_text("t.json", json, strlen(json), &e, &diags), STATUS_OK);
+        ck_assert(!e.layout.given);
+        ck_assert_str_eq(e.layout.text, i < 2 ? "pp=2,micro_batch=1" : "");
+        free(json);
+        diags_free(&diags);
+    }
+    struct experiment_flags flags = the_file;
+    flags.layout = "auto";
+    load_with(flags, "layout.pp=2");
+    ck_assert(!e.layout.given);
+    ck_assert_str_eq(e.layout.text, "pp=2");
+    load_with(flags, "layout.auto=false");
+    ck_assert(e.layout.given);
+    flags.layout = "auto,pp=4, tp=8";
+    load(&flags);
+    ck_assert(!e.layout.given);
+    ck_assert_str_eq(e.layout.text, "pp=4,tp=8");
+}
+END_TEST
+
 START_TEST(overrides_reach_any_key)
 {
     load_with(the_file, "job.global_batch=3072");
@@ -247,6 +280,7 @@ int main(void)
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, flags_win);
+    tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
