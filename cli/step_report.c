@@ -220,10 +220,11 @@ static void write_memory(const struct step_report *report, const struct invocati
         fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
     fputc('\n', out);
     if (!report_fits(report))
-        fprintf(
-            out,
-            "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did.%s\n",
-            tint_start(TINT_BAD, call->colour), (r->memory.total - capacity) / GIB, tint_end(TINT_BAD, call->colour));
+        fprintf(out,
+                "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
+                "msim plan "
+                "looks for one that does.%s\n",
+                tint_start(TINT_BAD, call->colour), (r->memory.total - capacity) / GIB, tint_end(TINT_BAD, call->colour));
     fputc('\n', out);
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/cost/footprint.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
@@ -56,7 +57,7 @@ struct remedy_list {
 
 /* Try a setting; keep the remedy when it helps. Does it fit? */
 static bool try_remedy(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits,
-                       const char *what)
+                       const char *what, const char *option)
 {
     struct remedy remedy = {0};
     if (list->n == REMEDIES_MAX || !least_memory(setting, limits, list->threads, &remedy))
@@ -64,6 +65,7 @@ static bool try_remedy(struct remedy_list *list, const struct setting *setting, 
     if (!remedy.fits && remedy.bytes > WORTH_NAMING * list->closest_bytes)
         return false;
     snprintf(remedy.what, sizeof remedy.what, "%s", what);
+    snprintf(remedy.option, sizeof remedy.option, "%s", option);
     list->items[list->n++] = remedy;
     return remedy.fits;
 }
@@ -102,13 +104,13 @@ static void try_without_restrictions(struct remedy_list *list, const struct sett
         struct space_limits lifted = *limits;
         lifted.dimensions[i].n = 0;
         int before = list->n;
-        try_remedy(list, setting, &lifted, "");
+        try_remedy(list, setting, &lifted, "", "");
         if (list->n > before)
             name_dimension(&list->items[before], (enum space_dimension)i);
     }
     struct space_limits none = {0};
     if (n_restricted > 1)
-        try_remedy(list, setting, &none, "a layout without restrictions");
+        try_remedy(list, setting, &none, "a layout without restrictions", "");
 }
 
 static void try_software(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
@@ -117,12 +119,12 @@ static void try_software(struct remedy_list *list, const struct setting *setting
     trial_init(&trial, setting);
     if ((setting->job->features & FEATURES_FLASH) == 0) {
         trial.job.features |= FEATURE_BIT(FLASH_ATTENTION2);
-        try_remedy(list, &trial.setting, limits, "the feature flash_attention2");
+        try_remedy(list, &trial.setting, limits, "the feature flash_attention2", "");
     }
     trial_init(&trial, setting);
     if (setting->job->precision != PRECISION_FP8 && setting->cluster->gpu.peak_flops[PRECISION_FP8] > 0) {
         trial.job.precision = PRECISION_FP8;
-        try_remedy(list, &trial.setting, limits, "precision fp8");
+        try_remedy(list, &trial.setting, limits, "precision fp8", "--precision fp8");
     }
 }
 
@@ -135,10 +137,13 @@ static void try_more_gpus(struct remedy_list *list, const struct setting *settin
         trial.setting.gpus = setting->gpus * times;
         while (cluster_gpus(&trial.cluster) < trial.setting.gpus)
             trial.cluster.nodes *= 2;
-        char what[64];
+        char what[64], option[64];
+        int before = list->n, nodes = trial.cluster.nodes;
         snprintf(what, sizeof what, "%d GPUs", trial.setting.gpus);
-        int before = list->n;
-        if (try_remedy(list, &trial.setting, limits, what))
+        snprintf(option, sizeof option, "--gpus %d", trial.setting.gpus);
+        if (nodes > setting->cluster->nodes)
+            text_append(option, sizeof option, " --set cluster.nodes=%d", nodes);
+        if (try_remedy(list, &trial.setting, limits, what, option))
             return;
         list->n = before; /* more, but not enough: the next multiple says it better */
     }
@@ -173,8 +178,10 @@ static void report_remedy(const struct remedy *remedy, double capacity, struct d
 {
     char layout[LAYOUT_TEXT];
     layout_format(&remedy->layout, layout, sizeof layout);
+    bool typed = remedy->option[0] != '\0';
     if (remedy->fits)
-        diag_note(diags, (struct place){0}, "with %s it fits: %.1f GiB for %s", remedy->what, remedy->bytes / GIB, layout);
+        diag_note(diags, (struct place){0}, "with %s it fits%s%s%s: %.1f GiB for %s", remedy->what, typed ? " (" : "",
+                  remedy->option, typed ? ")" : "", remedy->bytes / GIB, layout);
     else
         diag_note(diags, (struct place){0}, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
                   (remedy->bytes - capacity) / GIB);
