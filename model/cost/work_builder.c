@@ -88,11 +88,26 @@ int32_t builder_exchange(struct layer_builder *b, enum work_class class, const c
     return work_add(b->table, work);
 }
 
+static bool gathers(const struct layer_builder *b)
+{
+    return b->layout->tp > 1 && b->layout->sequence_parallel;
+}
+
+static int32_t gather_of(struct layer_builder *b, const char *label, double element_bytes)
+{
+    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP,
+                            b->tokens * (double)b->model->hidden * element_bytes);
+}
+
 int32_t builder_tp_gather(struct layer_builder *b, const char *label)
 {
-    if (b->layout->tp == 1 || !b->layout->sequence_parallel)
-        return -1;
-    return builder_exchange(b, CLASS_TP_COMM, label, COLLECTIVE_ALL_GATHER, GROUP_TP, b->tokens * (double)b->model->hidden * 2);
+    return gathers(b) ? gather_of(b, label, 2) : -1;
+}
+
+int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label)
+{
+    enum precision p = b->job->precision;
+    return gathers(b) ? gather_of(b, label, precision_is_narrow(p) ? precision_bytes(p) : 2) : -1;
 }
 
 int32_t builder_tp_reduce(struct layer_builder *b, const char *label)
@@ -184,8 +199,21 @@ void builder_casts(struct layer_builder *b, const char *label, double elements, 
     enum precision p = b->job->precision;
     if (!precision_is_narrow(p))
         return;
-    /* read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
+    /* Read bf16; write the narrow copy and its transpose (the weight gradient needs the other order). The absolute maximum comes
      * from the step before (delayed scaling) or is taken while the block is in registers (mx, nv formats). */
     builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, label, elements * (2 + 2 * precision_bytes(p)), tensors);
     b->table->items[b->ids[b->n - 1]].memory.apart = true;
+}
+
+void builder_cast_operand(struct layer_builder *b, const char *label, int64_t width)
+{
+    enum precision p = b->job->precision;
+    double narrow = precision_bytes(p), own = b->local_tokens * (double)width, whole = b->tokens * (double)width;
+    bool blocks =
+        p != PRECISION_FP8; /* their scales differ by direction: both copies are cast, and gathered when they are read */
+    if (!gathers(b))
+        builder_cast(b, label, whole);
+    else if (precision_is_narrow(p))
+        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, label,
+                       blocks ? own * (2 + 2 * narrow) : own * (2 + narrow) + whole * 2 * narrow, blocks ? 1 : 2);
 }

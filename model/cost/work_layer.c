@@ -83,7 +83,10 @@ static bool product_kept(struct layer_builder *b)
 /* Forward of a column-parallel layer: its input is gathered first, unless it was (-1). Returns what is left to gather. */
 static int32_t column_forward(struct layer_builder *b, struct linear l, int32_t gather)
 {
-    builder_cast(b, "cast", b->tokens * (double)l.in);
+    if (l.in == b->model->hidden)
+        builder_cast_operand(b, "cast", l.in);
+    else
+        builder_cast(b, "cast", b->tokens * (double)l.in);
     if (product_kept(b))
         return gather;
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
@@ -119,11 +122,10 @@ static void sum_inputs(struct layer_builder *b, int sums)
  * gradient's exchange runs beside the weight gradient. */
 static void column_backward(struct layer_builder *b, struct linear l, struct column_duties duties, bool input, bool weight)
 {
-    if (input)
-        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
     if (input) {
+        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather(b, "gather_input_again") : -1);
+        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather_operand(b, "gather_input_again") : -1);
         sum_inputs(b, duties.sums);
     }
     int32_t reduce = duties.reduces && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
@@ -136,11 +138,13 @@ static void column_backward(struct layer_builder *b, struct linear l, struct col
 
 static void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
 {
-    if (input)
-        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
     if (input) {
+        if (exchanges)
+            builder_cast_operand(b, "cast_gradient", l.out);
+        else
+            builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather(b, "gather_output_gradient") : -1, true);
+        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather_operand(b, "gather_output_gradient") : -1, true);
     }
     if (weight)
         builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), -1,
@@ -351,14 +355,14 @@ static void last_residual(struct layer_builder *b)
  * that with the norm. */
 static int32_t gather_for_module(struct layer_builder *b)
 {
-    return keeps_gathered(b) ? -1 : builder_tp_gather(b, "gather");
+    return keeps_gathered(b) ? -1 : builder_tp_gather_operand(b, "gather");
 }
 
 /* With the exchange and the cast for the products behind it; a mixture has its own. */
 static void norm_module(struct layer_builder *b, bool mixture)
 {
     norm(b, false);
-    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather(b, "gather") : -1;
+    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather_operand(b, "gather") : -1;
     if (gather >= 0)
         builder_append(b, gather);
     if (!mixture)
@@ -405,18 +409,18 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
     norm(b, false);
     if (builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture) {
         /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
-        attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), -1);
+        attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather"), -1);
         dense_forward(b, -1, builder_tp_reduce(b, "reduce"));
         last_residual(b);
         return;
     }
-    attention_forward_branch(b, kind.windowed, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
+    attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather"), builder_tp_reduce(b, "reduce"));
     residual(b, false);
     norm(b, false);
     if (kind.mixture)
         mixture_forward(b);
     else
-        dense_forward(b, builder_tp_gather(b, "gather"), builder_tp_reduce(b, "reduce"));
+        dense_forward(b, builder_tp_gather_operand(b, "gather"), builder_tp_reduce(b, "reduce"));
     last_residual(b);
 }
 

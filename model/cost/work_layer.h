@@ -72,6 +72,8 @@ int32_t builder_exchange(struct layer_builder *b, enum work_class class, const c
 /* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without
  * sequence parallelism); -1 where there is nothing to exchange. */
 int32_t builder_tp_gather(struct layer_builder *b, const char *label);
+/* The same of what a product reads, as builder_cast_operand left it. */
+int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label);
 int32_t builder_tp_reduce(struct layer_builder *b, const char *label);
 void builder_append(struct layer_builder *b, int32_t work);
 /* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used.
@@ -85,6 +87,10 @@ void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchang
 void builder_cast(struct layer_builder *b, const char *label, double elements);
 /* The same of `elements` in so many tensors, a kernel each. */
 void builder_casts(struct layer_builder *b, const char *label, double elements, int32_t tensors);
+/* Of an operand that tensor parallelism gathers, so wide: each rank casts its own part of the sequence, and fewer bytes travel; a
+ * tensor with one scale is transposed when it is whole (Transformer Engine: layernorm_fwd_fp8, gather_along_first_dim; torchao's
+ * Float8ColwiseParallel). */
+void builder_cast_operand(struct layer_builder *b, const char *label, int64_t width);
 bool builder_has(const struct layer_builder *b, feature_set any_of);
 
 #endif
