@@ -18,7 +18,7 @@
  * Overlaps are asked about last: they change neither whether a layout is legal nor whether it fits. Of a step that is seen to
  * take longer than what is kept, no more is worked out.
  *
- * Cost: about 0.1 microseconds a layout and thread for a dense model, 0.3 with experts; memory in proportion to `keep` and to
+ * Cost: about 0.1 microseconds a layout and thread, with experts up to 0.2; memory in proportion to `keep` and to
  * the cost model's cache.
  */
 #ifndef MSIM_MODEL_PLAN_SEARCH_H
