@@ -238,6 +238,47 @@ static void take_likely_micro_batches(struct measurement_table *table, struct di
             n);
 }
 
+/* --- recomputation */
+
+static bool fits(const struct measurement *row, enum recompute recompute)
+{
+    struct layout l = row->layout;
+    struct setting setting = measurement_setting(row);
+    struct footprint peak;
+    l.recompute = recompute;
+    if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL)
+        return false;
+    footprint_peak(&l, &setting, &peak, NULL);
+    return peak.total <= footprint_capacity(&row->cluster);
+}
+
+/* A row that ran cannot have kept everything where that does not fit. Whole layers are not taken: who is short of that much
+ * memory has other ways, as that of the host. */
+static enum recompute fitting_recompute(const struct measurement *row)
+{
+    enum recompute assumed = row->layout.recompute, light = layout_light_modules(&row->model);
+    bool asked = !row->oom && row->layout.dp >= 1 && assumed == RECOMPUTE_NONE && assumes(row, "recompute");
+    return asked && !fits(row, assumed) && fits(row, light) ? light : assumed;
+}
+
+static void take_fitting_recomputation(struct measurement_table *table, struct diags *diags)
+{
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < table->n_items; i++) {
+        struct measurement *row = &table->items[i];
+        enum recompute recompute = fitting_recompute(row);
+        if (recompute != row->layout.recompute && n++ == 0)
+            first = i;
+        row->layout.recompute = recompute;
+    }
+    if (n)
+        diag_warning(
+            diags, table->items[first].at,
+            "%zu rows assume that nothing was recomputed, with which they do not fit, and ran; norms and activations (and latent "
+            "attention's up-projections), with which they fit, are taken as recomputed",
+            n);
+}
+
 /* --- step time and MFU of one row */
 
 /* FLOPs of a token that some convention counts: from the layers with the causal half of attention to all of it with both
@@ -280,6 +321,7 @@ void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {
     take_back_later(table, diags);
     take_likely_micro_batches(table, diags);
+    take_fitting_recomputation(table, diags);
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         bool known = !assumes(row, "vocab") || row->model.moe.experts > 0;

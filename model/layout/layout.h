@@ -116,6 +116,10 @@ bool layout_recomputes_by_need(const struct layout *layout);
 enum recompute layout_recomputed_modules(const struct layout *layout);
 /* Modules that some layer of a model has. */
 enum recompute layout_modules_of(const struct transformer *model);
+/* Those that cost little for what they give: norms and activations, passes that memory bounds, and latent attention's
+ * up-projections, whose products are small beside queries, keys and values. DeepSeek-V3 was trained with them (arXiv:2412.19437,
+ * section 3.2.3). */
+enum recompute layout_light_modules(const struct transformer *model);
 
 /*
  * Stacks that are not of Megatron's line but follow LLaMA's code (a gated feed-forward part and no fused operators tell them).

@@ -106,6 +106,12 @@ enum recompute layout_modules_of(const struct transformer *model)
     return (enum recompute)modules;
 }
 
+enum recompute layout_light_modules(const struct transformer *model)
+{
+    enum { CHEAP = RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT };
+    return (enum recompute)((int)layout_modules_of(model) & CHEAP);
+}
+
 bool layout_follows_llama(const struct layout *layout, const struct transformer *model)
 {
     return model->gated_mlp && !(layout->features & FEATURES_FUSING);

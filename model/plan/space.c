@@ -64,14 +64,6 @@ static void digit_add_allowed(struct digit *digit, const struct space_limit *lim
         digit->values[digit->n++] = value;
 }
 
-/* What costs little to repeat: passes that memory bounds, and products of latent attention that are small beside what they give.
- */
-static enum recompute light_modules(const struct transformer *model)
-{
-    enum { CHEAP = RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT };
-    return (enum recompute)((int)layout_modules_of(model) & CHEAP);
-}
-
 /* Sets of modules stand between none and full, in the order of their bits, each once. */
 static void add_sets(struct digit *digit, const struct space_limit *limit)
 {
@@ -99,7 +91,7 @@ static void build_recomputes(struct space *space)
     if (limit->n > 0)
         add_sets(digit, limit);
     else if (flash)
-        digit->values[digit->n++] = (int)light_modules(space->setting->model);
+        digit->values[digit->n++] = (int)layout_light_modules(space->setting->model);
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
 }
 
