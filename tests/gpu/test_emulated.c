@@ -170,6 +170,10 @@ static const struct rank_case {
                       {.model = TOY_LLAMA, .layout = "tp=2,sp=0,mb=1", .features = EAGER},
                       {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1,recompute=selective", .features = PYTORCH},
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=3,mb=1,recompute=full", .features = PYTORCH},
+                      /* modules repeated one by one */
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,recompute=core_attn+layernorm+mlp"},
+                      {.model = TOY_LATENT_NORMS, .layout = "tp=2,sp=1,mb=1,recompute=layernorm+mla_up_proj+mlp_act"},
+                      {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=1,mb=1,recompute=layernorm+moe_act"},
                       /* clamped gates, experts' biases, windows; split experts of shares that are not alike */
                       {.model = TOY_OSS, .layout = "dp=2,ep=2,zero=1,mb=1"},
                       {.model = TOY_OSS, .layout = "tp=2,sp=0,mb=1", .seq_len = 15},
