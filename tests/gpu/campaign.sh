@@ -278,6 +278,7 @@ stage nccl_2_ranks 40 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $ou
 stage validate_tp2 60 bash -c 'validate 2 validate_tp2 --layout tp=2,sp=1,mb=1'
 stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,schedule=interleaved,mb=1'
 stage validate_zero3 60 bash -c 'validate 2 validate_zero3 --layout dp=2,zero=3,mb=1'
+stage validate_fp8 60 bash -c 'validate 2 validate_fp8 --layout tp=2,sp=1,mb=1 --set job.precision=fp8'
 stage validate_experts 60 bash -c "validate 2 validate_experts $experts --layout dp=2,ep=2,mb=1 --global-batch 4"
 stage validate_predict 60 bash -c 'validate 2 validate_predict --set model.mtp_layers=1 --dropout 0.1 --clip 1 --layout tp=2,sp=1,mb=1'
 stage validate_tp2_pp2 70 bash -c 'validate 4 validate_tp2_pp2 --layout tp=2,pp=2,mb=1'
