@@ -10,207 +10,322 @@
  *
  * So nothing is added by two blocks: no atomics, the same bits each run, no fp32 copy of dq. The price is 14 head_dim FLOPs per
  * query-key pair where one pass needs 10. A warp owns 16 rows; p and ds stay in registers. The next tiles arrive while the
- * current are used. Variants: head dimension 64 and 128; grouped queries; a window. Bytes: qkv, out, dout, dqkv once, and tiles
- * again from the second-level cache. Expected limiter: shared-memory reads of operands (each is used for one 16-row product),
- * then mma.sync issue. On sm_90 attention_backward_hopper.cu takes the two passes, unless the launch asks for portable kernels.
+ * current are used, 64 rows at a time, of heads wider than 128 32. Heads of 256 have the gradients of keys and of values made one
+ * after the other, in two passes: the registers of a warp do not hold both. Variants and bytes are those of attention_forward.cu.
+ * Expected limiter: shared-memory reads of operands (each is used for one 16-row product), then mma.sync issue. On sm_90
+ * attention_backward_hopper.cu takes the two passes of packed heads of 64 and 128, unless the launch asks for portable kernels.
  */
 #include "kernels/attention_tile.cuh"
 
-enum { ROWS = 64, N_TILES = ROWS / 8, STAGES = 2 };
+enum { ROWS = 64, STAGES = 2 };
 
-/* The tiles of a block: two that it keeps, two that pass by. */
-template <int D> struct tiles {
-    bf16 *kept[2], *passing[2]; /* passing: STAGES tiles each */
-    float *lse, *delta;         /* STAGES * ROWS, of passing queries */
+/* The tiles of a block: two that it keeps, two that pass by, of keys' width (queries' too) and of values' (dout's too). */
+template <int DK, int DV> struct tiles {
+    static constexpr int PASSING = DK + DV <= 256 ? 64 : 32, N_TILES = PASSING / 8; /* rows that pass at a time */
+    static constexpr int WIDE_K = tile_row<DK>::STRIDE, WIDE_V = tile_row<DV>::STRIDE;
+    static constexpr int ELEMENTS = (ROWS + STAGES * PASSING) * (WIDE_K + WIDE_V);
+    static constexpr size_t BYTES = ELEMENTS * sizeof(bf16) + 2 * STAGES * PASSING * sizeof(float);
+    bf16 *kept[2], *passing[2];
+    float *lse, *delta; /* STAGES * PASSING, of passing queries */
     __device__ tiles()
     {
         bf16 *at = (bf16 *)dynamic_shared();
-        kept[0] = at, kept[1] = at + ROWS * D;
-        passing[0] = at + 2 * ROWS * D, passing[1] = at + (2 + STAGES) * ROWS * D;
-        lse = (float *)(at + (2 + 2 * STAGES) * ROWS * D), delta = lse + STAGES * ROWS;
+        kept[0] = at, kept[1] = at + ROWS * WIDE_K;
+        passing[0] = kept[1] + ROWS * WIDE_V, passing[1] = passing[0] + STAGES * PASSING * WIDE_K;
+        lse = (float *)(at + ELEMENTS), delta = lse + STAGES * PASSING;
+    }
+    __device__ bf16 *stage(int which, int i) const
+    {
+        return passing[which] + i % STAGES * PASSING * (which ? WIDE_V : WIDE_K);
     }
 };
 
-template <int D> static size_t shared_bytes(void)
+/* delta[batch, heads, queries]; a row of LANES lanes, 8 elements each. */
+template <int LANES> __global__ void __launch_bounds__(ATTENTION_THREADS) delta_kernel(stretch_call call, bool vectors)
 {
-    return (2 + 2 * STAGES) * ROWS * D * sizeof(bf16) + 2 * STAGES * ROWS * sizeof(float);
-}
-
-/* delta[batch, heads, seq_len]; a row of D / 8 lanes, 8 elements each. */
-template <int D> __global__ void __launch_bounds__(ATTENTION_THREADS) delta_kernel(attention_call call)
-{
-    enum { LANES = D / VECTOR };
-    const int64_t item = ((int64_t)blockIdx.x * ATTENTION_THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    const int64_t n = call.batch * call.seq_len * call.heads; /* [batch, seq_len, heads], as out is */
+    const int64_t item = ((int64_t)blockIdx.x * ATTENTION_THREADS + threadIdx.x) / LANES;
+    const int64_t n = call.batch * call.queries * call.heads; /* [batch, queries, heads], as out mostly is */
+    const int column = threadIdx.x % LANES * VECTOR;
+    const int64_t head = item % call.heads, query = item / call.heads % call.queries, batch = item / call.heads / call.queries;
+    const int64_t at = batch * call.out_at.batch + query * call.out_at.row + head * call.value_dim + column;
+    const bf16 *out_at = (const bf16 *)call.out + at, *dout_at = (const bf16 *)call.dout + at;
     float out[VECTOR], dout[VECTOR], sum = 0;
-    if (item < n) {
-        load<VECTOR>(out, (const bf16 *)call.out + item * D + lane * VECTOR);
-        load<VECTOR>(dout, (const bf16 *)call.dout + item * D + lane * VECTOR);
+    if (item < n && vectors && column < call.value_dim) {
+        load<VECTOR>(out, out_at);
+        load<VECTOR>(dout, dout_at);
         for (int j = 0; j < VECTOR; j++)
             sum += out[j] * dout[j];
     }
+    for (int j = 0; j < VECTOR && item < n && !vectors; j++)
+        if (column + j < call.value_dim)
+            sum += bf16_to_float(out_at[j]) * bf16_to_float(dout_at[j]);
     for (int mask = LANES / 2; mask > 0; mask /= 2)
         sum += shuffle_xor(sum, mask);
-    const int64_t head = item % call.heads, row = item / call.heads;
-    if (item < n && lane == 0)
-        ((float *)call.workspace)[(row / call.seq_len * call.heads + head) * call.seq_len + row % call.seq_len] = sum;
+    if (item < n && column == 0)
+        ((float *)call.workspace)[(batch * call.heads + head) * call.queries + query] = sum;
+}
+
+__device__ static inline int64_t statistics_at(const stretch_call &call, int head)
+{
+    return ((int64_t)blockIdx.z * call.heads + head) * call.queries;
 }
 
 /* Queries, dout and their statistics of one step of the pass over queries. */
-template <int D>
-__device__ static inline void load_queries(const attention_call &call, const tiles<D> &t, int stage, int head, int64_t query)
+template <int DK, int DV>
+__device__ static inline void load_queries(const stretch_call &call, const tiles<DK, DV> &t, int step, int head, int query,
+                                           bool vectors)
 {
-    const head_rows rows = rows_of(call, blockIdx.z, head);
-    load_tile<D, ROWS>(t.passing[0] + stage * ROWS * D, (const bf16 *)call.qkv + rows.q + query * rows.stride, rows.stride,
-                       call.seq_len - query);
-    load_tile<D, ROWS>(t.passing[1] + stage * ROWS * D, (const bf16 *)call.dout + rows.out + query * rows.out_stride,
-                       rows.out_stride, call.seq_len - query);
-    for (int i = threadIdx.x; i < ROWS; i += ATTENTION_THREADS) {
-        const bool valid = query + i < call.seq_len; /* beyond the end every weight is exp(-inf) */
-        t.lse[stage * ROWS + i] = valid ? call.log_sum_exp[rows.statistics + query + i] * LOG2_E : INFINITY;
-        t.delta[stage * ROWS + i] = valid ? ((const float *)call.workspace)[rows.statistics + query + i] : 0;
+    enum { PASSING = tiles<DK, DV>::PASSING };
+    load_head<DK, PASSING>(t.stage(0, step), call.q, call.q_at, query, call.queries, head, call.head_dim, vectors);
+    load_head<DV, PASSING>(t.stage(1, step), call.dout, call.out_at, query, call.queries, head, call.value_dim, vectors);
+    for (int i = threadIdx.x; i < PASSING; i += ATTENTION_THREADS) {
+        const bool valid = query + i < call.queries; /* beyond the end every weight is exp(-inf) */
+        const int64_t at = statistics_at(call, head) + query + i;
+        t.lse[step % STAGES * PASSING + i] = valid ? call.log_sum_exp[at] * LOG2_E : INFINITY;
+        t.delta[step % STAGES * PASSING + i] = valid ? ((const float *)call.workspace)[at] : 0;
     }
 }
 
-template <int D>
-__global__ void __launch_bounds__(ATTENTION_THREADS) keys_kernel(attention_call call, float scale, float plain_scale)
+/* One head's slope, of scores before they are scaled. */
+__device__ static inline float slope_of(const stretch_call &call, int head, float plain_scale)
 {
-    const tiles<D> t;
-    const int group = call.heads / call.kv_heads, head0 = blockIdx.y * group;
-    const head_rows rows = rows_of(call, blockIdx.z, head0);
-    const int64_t first_key = (int64_t)blockIdx.x * ROWS, limit = call.seq_len - first_key;
-    int64_t end = call.seq_len;
-    if (call.window > 0 && first_key + ROWS + call.window - 1 < end)
-        end = first_key + ROWS + call.window - 1;
-    const int64_t steps = (end - first_key + ROWS - 1) / ROWS;
-    const int lane = threadIdx.x % WARP, warp_row = threadIdx.x / WARP * 16;
-    float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
+    return call.slopes ? call.slopes[head] / plain_scale : 0;
+}
 
-    load_tile<D, ROWS>(t.kept[0], (const bf16 *)call.qkv + rows.k + first_key * rows.stride, rows.stride, limit);
-    load_tile<D, ROWS>(t.kept[1], (const bf16 *)call.qkv + rows.v + first_key * rows.stride, rows.stride, limit);
-    load_queries<D>(call, t, 0, head0, first_key);
+/* A warp's 16 rows of a gradient, times a factor, to global memory, or added to what is there. */
+template <int D>
+__device__ static inline void put_gradient(void *tensor, const strided &at, int row, int64_t rows, int head, int width,
+                                           bf16 *tile, int row0, float (*c)[4], float factor, bool add, bool vectors)
+{
+    bf16 *to = (bf16 *)tensor + blockIdx.z * at.batch + row * at.row + (int64_t)head * width;
+    const float factors[2] = {factor, factor}, ones[2] = {1, 1}, rest[2] = {add ? 1 : factor, add ? 1 : factor};
+    if (add)
+        add_rows<D>(c, factors, to, at.row, rows - row, width, ones);
+    store_rows<D>(to, at.row, rows - row, width, tile, row0, c, rest, vectors);
+}
+
+/* Queries that see a block's keys, PASSING at a time from `first` to `end`, for every head of the group. */
+struct query_step {
+    int first, end, head, query;
+    __device__ bool exists(int last_head) const
+    {
+        return first < end && head < last_head;
+    }
+};
+
+template <int PASSING> __device__ static inline query_step first_queries(const stretch_call &call, int key, int head)
+{
+    const int64_t last = key + ROWS - 1 + call.window - call.first;
+    const int begin = key > call.first ? (int)(key - call.first) / PASSING * PASSING : 0;
+    return {begin, (int)(call.window > 0 && last < call.queries ? last : call.queries), head, begin};
+}
+
+template <int PASSING> __device__ static inline query_step after(query_step step)
+{
+    step.query += PASSING;
+    if (step.query >= step.end)
+        step.query = step.first, step.head++;
+    return step;
+}
+
+/* WANT_K, WANT_V: which gradients; `add`: to what is there. */
+template <int DK, int DV, bool WANT_K, bool WANT_V>
+__global__ void __launch_bounds__(ATTENTION_THREADS)
+    keys_kernel(stretch_call call, bool vectors, bool add, float scale, float plain_scale)
+{
+    enum { PASSING = tiles<DK, DV>::PASSING, N_TILES = PASSING / 8 };
+    const tiles<DK, DV> t;
+    const int group = call.heads / call.kv_heads, last_head = (int)(blockIdx.y + 1) * group, first_key = (int)blockIdx.x * ROWS;
+    const int lane = threadIdx.x % WARP, warp_row = threadIdx.x / WARP * 16;
+    query_step here = first_queries<PASSING>(call, first_key, last_head - group);
+    float dk[1][DK / 8][4] = {}, dv[1][DV / 8][4] = {};
+
+    load_head<DK, ROWS>(t.kept[0], call.k, call.k_at, first_key, call.keys, blockIdx.y, call.head_dim, vectors);
+    load_head<DV, ROWS>(t.kept[1], call.v, call.v_at, first_key, call.keys, blockIdx.y, call.value_dim, vectors);
+    if (here.exists(last_head))
+        load_queries<DK, DV>(call, t, 0, here.head, here.query, vectors);
     copy_async_commit();
-    for (int64_t i = 0; i < group * steps; i++) {
-        const int stage = (int)(i % STAGES);
-        const int64_t next = i + 1, query = first_key + i % steps * ROWS;
-        if (next < group * steps)
-            load_queries<D>(call, t, (int)(next % STAGES), head0 + (int)(next / steps), first_key + next % steps * ROWS);
+    for (int i = 0; here.exists(last_head); i++, here = after<PASSING>(here)) {
+        const query_step next = after<PASSING>(here);
+        if (next.exists(last_head))
+            load_queries<DK, DV>(call, t, i + 1, next.head, next.query, vectors);
         copy_async_commit();
         copy_async_wait<1>();
         __syncthreads();
-        const bf16 *q_tile = t.passing[0] + stage * ROWS * D, *dout_tile = t.passing[1] + stage * ROWS * D;
+        const bf16 *q_tile = t.stage(0, i), *dout_tile = t.stage(1, i);
+        const float *lse = t.lse + i % STAGES * PASSING, *delta = t.delta + i % STAGES * PASSING;
+        const int ahead = first_key - (int)call.first - here.query + warp_row + lane / 4 - lane % 4 * 2; /* key minus query */
+        const float slope = slope_of(call, here.head, plain_scale);
         float p[1][N_TILES][4] = {}, ds[1][N_TILES][4] = {};
-        uint32_t operand[1][ROWS / 16][4];
-        multiply_rows<D, 1, N_TILES>(p, t.kept[0], warp_row, q_tile);
-        multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, dout_tile);
-        weights_of_keys<N_TILES>(p[0], ds[0], t.lse + stage * ROWS, t.delta + stage * ROWS,
-                                 (int)(first_key - query) + warp_row + lane / 4 - lane % 4 * 2, (int)call.window, scale);
-        operand_of<N_TILES>(operand[0], p[0]);
-        multiply_columns<D, 1, ROWS / 16>(dv, operand, dout_tile);
-        operand_of<N_TILES>(operand[0], ds[0]);
-        multiply_columns<D, 1, ROWS / 16>(dk, operand, q_tile);
+        uint32_t operand[1][PASSING / 16][4];
+        multiply_rows<DK, 1, N_TILES>(p, t.kept[0], warp_row, q_tile);
+        if (WANT_K)
+            multiply_rows<DV, 1, N_TILES>(ds, t.kept[1], warp_row, dout_tile);
+        if (slope != 0)
+            lean_scores<N_TILES>(p[0], slope, ahead, 1);
+        weights_of_keys<N_TILES>(p[0], ds[0], lse, delta, ahead, (int)call.window, scale);
+        if (WANT_V) {
+            operand_of<N_TILES>(operand[0], p[0]);
+            multiply_columns<DV, 1, PASSING / 16>(dv, operand, dout_tile);
+        }
+        if (WANT_K) {
+            operand_of<N_TILES>(operand[0], ds[0]);
+            multiply_columns<DK, 1, PASSING / 16>(dk, operand, q_tile);
+        }
         __syncthreads(); /* before this stage is filled again */
     }
-    const float scales[2] = {plain_scale, plain_scale}, ones[2] = {1, 1};
-    bf16 *dqkv = (bf16 *)call.dqkv;
-    const int64_t at = (first_key + warp_row) * rows.stride;
-    store_rows<D>(dqkv + rows.k + at, rows.stride, limit - warp_row, t.kept[0], warp_row, dk[0], scales);
-    store_rows<D>(dqkv + rows.v + at, rows.stride, limit - warp_row, t.kept[1], warp_row, dv[0], ones);
+    copy_async_wait<0>();
+    __syncthreads();
+    if (WANT_K)
+        put_gradient<DK>(call.dk, call.k_at, first_key + warp_row, call.keys, blockIdx.y, call.head_dim, t.kept[0], warp_row,
+                         dk[0], plain_scale, add, vectors);
+    if (WANT_V)
+        put_gradient<DV>(call.dv, call.v_at, first_key + warp_row, call.keys, blockIdx.y, call.value_dim, t.kept[1], warp_row,
+                         dv[0], 1, add, vectors);
 }
 
-template <int D>
-__device__ static inline void load_keys(const attention_call &call, const tiles<D> &t, const head_rows &rows, int stage,
-                                        int64_t key)
+template <int DK, int DV>
+__device__ static inline void load_keys(const stretch_call &call, const tiles<DK, DV> &t, int step, int head, int key,
+                                        bool vectors)
 {
-    const bf16 *qkv = (const bf16 *)call.qkv + key * rows.stride;
-    load_tile<D, ROWS>(t.passing[0] + stage * ROWS * D, qkv + rows.k, rows.stride, call.seq_len - key);
-    load_tile<D, ROWS>(t.passing[1] + stage * ROWS * D, qkv + rows.v, rows.stride, call.seq_len - key);
+    enum { PASSING = tiles<DK, DV>::PASSING };
+    load_head<DK, PASSING>(t.stage(0, step), call.k, call.k_at, key, call.keys, head, call.head_dim, vectors);
+    load_head<DV, PASSING>(t.stage(1, step), call.v, call.v_at, key, call.keys, head, call.value_dim, vectors);
 }
 
-template <int D>
-__global__ void __launch_bounds__(ATTENTION_THREADS) queries_kernel(attention_call call, float scale, float plain_scale)
+template <int DK, int DV>
+__global__ void __launch_bounds__(ATTENTION_THREADS)
+    queries_kernel(stretch_call call, bool vectors, float scale, float plain_scale)
 {
-    const tiles<D> t;
-    const head_rows rows = rows_of(call, blockIdx.z, blockIdx.y);
-    const int64_t first_query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ROWS, limit = call.seq_len - first_query;
-    const int64_t end = limit < ROWS ? call.seq_len : first_query + ROWS;
-    const int64_t seen = call.window > 0 && first_query + 1 > call.window ? first_query + 1 - call.window : 0;
-    const int64_t first_key = seen / ROWS * ROWS, steps = (end - first_key + ROWS - 1) / ROWS;
+    enum { PASSING = tiles<DK, DV>::PASSING, N_TILES = PASSING / 8 };
+    const tiles<DK, DV> t;
+    const int head = blockIdx.y, kv = head / (call.heads / call.kv_heads), window = (int)call.window, keys = (int)call.keys;
+    const int first_query = (int)(gridDim.x - 1 - blockIdx.x) * ROWS, position = (int)call.first + first_query;
+    const int end = position + ROWS < keys ? position + ROWS : keys;
+    const int first_key = window > 0 && position + 1 > window ? (position + 1 - window) / PASSING * PASSING : 0;
     const int lane = threadIdx.x % WARP, warp_row = threadIdx.x / WARP * 16;
-    float dq[1][D / 8][4] = {}, lse[2], delta[2];
-    statistics_of_rows(call, rows.statistics, first_query + warp_row + lane / 4, lse, delta);
+    const float slope = slope_of(call, head, plain_scale);
+    float dq[1][DK / 8][4] = {}, lse[2], delta[2];
+    statistics_of_rows(call.log_sum_exp + statistics_at(call, head), (const float *)call.workspace + statistics_at(call, head),
+                       first_query + warp_row + lane / 4, call.queries, lse, delta);
 
-    load_tile<D, ROWS>(t.kept[0], (const bf16 *)call.qkv + rows.q + first_query * rows.stride, rows.stride, limit);
-    load_tile<D, ROWS>(t.kept[1], (const bf16 *)call.dout + rows.out + first_query * rows.out_stride, rows.out_stride, limit);
-    load_keys<D>(call, t, rows, 0, first_key);
+    load_head<DK, ROWS>(t.kept[0], call.q, call.q_at, first_query, call.queries, head, call.head_dim, vectors);
+    load_head<DV, ROWS>(t.kept[1], call.dout, call.out_at, first_query, call.queries, head, call.value_dim, vectors);
+    if (first_key < end)
+        load_keys<DK, DV>(call, t, 0, kv, first_key, vectors);
     copy_async_commit();
-    for (int64_t i = 0; i < steps; i++) {
-        const int stage = (int)(i % STAGES);
-        const int64_t key = first_key + i * ROWS;
-        if (i + 1 < steps)
-            load_keys<D>(call, t, rows, (int)((i + 1) % STAGES), key + ROWS);
+    for (int key = first_key, i = 0; key < end; key += PASSING, i++) {
+        if (key + PASSING < end)
+            load_keys<DK, DV>(call, t, i + 1, kv, key + PASSING, vectors);
         copy_async_commit();
         copy_async_wait<1>();
         __syncthreads();
-        const bf16 *k_tile = t.passing[0] + stage * ROWS * D, *v_tile = t.passing[1] + stage * ROWS * D;
+        const int ahead = key - position - warp_row - lane / 4 + lane % 4 * 2;
         float s[1][N_TILES][4] = {}, ds[1][N_TILES][4] = {};
-        uint32_t operand[1][ROWS / 16][4];
-        multiply_rows<D, 1, N_TILES>(s, t.kept[0], warp_row, k_tile);
-        multiply_rows<D, 1, N_TILES>(ds, t.kept[1], warp_row, v_tile);
-        weights_of_queries<N_TILES>(s[0], ds[0], lse, delta, (int)(key - first_query) - warp_row - lane / 4 + lane % 4 * 2,
-                                    (int)call.window, scale);
+        uint32_t operand[1][PASSING / 16][4];
+        multiply_rows<DK, 1, N_TILES>(s, t.kept[0], warp_row, t.stage(0, i));
+        multiply_rows<DV, 1, N_TILES>(ds, t.kept[1], warp_row, t.stage(1, i));
+        if (slope != 0)
+            lean_scores<N_TILES>(s[0], slope, ahead, -1);
+        weights_of_queries<N_TILES>(s[0], ds[0], lse, delta, ahead, window, keys - key - lane % 4 * 2, scale);
         operand_of<N_TILES>(operand[0], ds[0]);
-        multiply_columns<D, 1, ROWS / 16>(dq, operand, k_tile);
+        multiply_columns<DK, 1, PASSING / 16>(dq, operand, t.stage(0, i));
         __syncthreads();
     }
-    const float scales[2] = {plain_scale, plain_scale};
-    store_rows<D>((bf16 *)call.dqkv + rows.q + (first_query + warp_row) * rows.stride, rows.stride, limit - warp_row, t.kept[0],
-                  warp_row, dq[0], scales);
+    copy_async_wait<0>();
+    __syncthreads();
+    put_gradient<DK>(call.dq, call.q_at, first_query + warp_row, call.queries, head, call.head_dim, t.kept[0], warp_row, dq[0],
+                     plain_scale, call.accumulate, vectors);
 }
 
-template <int D> static cudaError_t backward(const struct cuda_launch *launch, const struct attention_call *call)
+static cudaError_t launch_delta(const struct cuda_launch *launch, const struct stretch_call *call)
 {
-    const int64_t n = call->batch * call->seq_len * call->heads, items = ATTENTION_THREADS / (D / VECTOR);
-    const unsigned blocks = (unsigned)((call->seq_len + ROWS - 1) / ROWS);
-    const float plain_scale = 1 / sqrtf((float)D), scale = LOG2_E * plain_scale;
-    const size_t shared = shared_bytes<D>();
-    const dim3 threads(ATTENTION_THREADS);
-    cudaError_t error =
-        launch_kernel(delta_kernel<D>, dim3((unsigned)((n + items - 1) / items)), threads, 0, launch->stream, *call);
-    if (error == cudaSuccess && !launch->portable) {
+    const int lanes = call->value_dim <= 64 ? 8 : call->value_dim <= 128 ? 16 : 32;
+    const int64_t n = call->batch * call->queries * call->heads, items = ATTENTION_THREADS / lanes;
+    return launch_kernel(lanes == 8    ? delta_kernel<8>
+                         : lanes == 16 ? delta_kernel<16>
+                                       : delta_kernel<32>,
+                         dim3((unsigned)((n + items - 1) / items)), dim3(ATTENTION_THREADS), 0, launch->stream, *call,
+                         stretch_in_vectors(call));
+}
+
+/* The two passes, behind delta; `add`: the gradients of keys and values to what is there. */
+struct backward_passes {
+    const struct cuda_launch *launch;
+    const struct stretch_call *call;
+    bool add;
+
+    static unsigned blocks(int64_t rows)
+    {
+        return (unsigned)((rows + ROWS - 1) / ROWS);
+    }
+
+    float plain_scale(void) const
+    {
+        return 1 / sqrtf((float)call->head_dim);
+    }
+
+    template <int DK, int DV, bool WANT_K, bool WANT_V> cudaError_t run_keys(void) const
+    {
+        constexpr size_t bytes = tiles<DK, DV>::BYTES;
+        const dim3 grid(blocks(call->keys), (unsigned)call->kv_heads, (unsigned)call->batch);
+        const cudaError_t error = allow_shared(keys_kernel<DK, DV, WANT_K, WANT_V>, bytes);
+        if (error != cudaSuccess || call->keys <= 0)
+            return error;
+        return launch_kernel(keys_kernel<DK, DV, WANT_K, WANT_V>, grid, dim3(ATTENTION_THREADS), bytes, launch->stream, *call,
+                             stretch_in_vectors(call), add, (float)LOG2_E * plain_scale(), plain_scale());
+    }
+
+    template <int DK, int DV> cudaError_t run(void) const
+    {
+        constexpr size_t bytes = tiles<DK, DV>::BYTES;
+        constexpr bool both = DK + DV <= 320;
+        const dim3 grid(blocks(call->queries), (unsigned)call->heads, (unsigned)call->batch);
+        cudaError_t error = run_keys<DK, DV, true, both>();
+        if (error == cudaSuccess && !both)
+            error = run_keys<DK, DV, both, true>();
+        if (error == cudaSuccess)
+            error = allow_shared(queries_kernel<DK, DV>, bytes);
+        if (error == cudaSuccess)
+            error = launch_kernel(queries_kernel<DK, DV>, grid, dim3(ATTENTION_THREADS), bytes, launch->stream, *call,
+                                  stretch_in_vectors(call), (float)LOG2_E * plain_scale(), plain_scale());
+        return error;
+    }
+};
+
+int stretch_backward_cuda(const struct cuda_launch *launch, const struct stretch_call *call)
+{
+    if (!stretch_fits(call) || !call->workspace)
+        return cudaErrorInvalidValue;
+    if (call->queries <= 0 || call->batch <= 0)
+        return cudaSuccess;
+    const cudaError_t error = launch_delta(launch, call);
+    return error != cudaSuccess ? error : with_widths(call, backward_passes{launch, call, true});
+}
+
+int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call)
+{
+    const struct stretch_call stretch = stretch_of(call);
+    if (!stretch_fits(&stretch) || !call->workspace)
+        return cudaErrorInvalidValue;
+    if (call->batch <= 0 || call->seq_len <= 0)
+        return cudaSuccess;
+    cudaError_t error = launch_delta(launch, &stretch);
+    if (error == cudaSuccess && !launch->portable && hopper_fits(call)) {
         error = (cudaError_t)attention_backward_hopper_cuda(launch, call);
         if (error != cudaErrorNotSupported)
             return error;
         error = cudaSuccess;
     }
-    if (error == cudaSuccess)
-        error = allow_shared(keys_kernel<D>, shared);
-    if (error == cudaSuccess)
-        error = allow_shared(queries_kernel<D>, shared);
-    if (error == cudaSuccess)
-        error = launch_kernel(keys_kernel<D>, dim3(blocks, (unsigned)call->kv_heads, (unsigned)call->batch), threads, shared,
-                              launch->stream, *call, scale, plain_scale);
-    if (error == cudaSuccess)
-        error = launch_kernel(queries_kernel<D>, dim3(blocks, (unsigned)call->heads, (unsigned)call->batch), threads, shared,
-                              launch->stream, *call, scale, plain_scale);
-    return error;
-}
-
-int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call)
-{
-    if (!attention_fits(call) || !call->workspace)
-        return cudaErrorInvalidValue;
-    if (call->batch <= 0 || call->seq_len <= 0)
-        return cudaSuccess;
-    return call->head_dim == 64 ? backward<64>(launch, call) : backward<128>(launch, call);
+    return error != cudaSuccess ? error : with_widths(&stretch, backward_passes{launch, &stretch, false});
 }
 
 bool attention_cuda_fits(int head_dim)
 {
-    return head_dim == 64 || head_dim == 128;
+    return head_dim <= ATTENTION_MOST_DIM;
 }
 
-size_t attention_cuda_workspace(const struct attention_call *call, bool backward_pass)
+size_t attention_cuda_workspace(int64_t rows, bool backward_pass)
 {
-    return backward_pass ? (size_t)(call->batch * call->seq_len * call->heads) * sizeof(float) : 0;
+    return backward_pass ? (size_t)rows * sizeof(float) : 0;
 }

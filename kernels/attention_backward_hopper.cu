@@ -111,7 +111,7 @@ __device__ static inline void store_gradient(bf16 *to, int64_t stride, int64_t l
 {
     const int warp_row = threadIdx.x % WARPGROUP / WARP * 16;
     const float factors[2] = {factor, factor};
-    store_rows<D>(to + warp_row * stride, stride, limit - warp_row, (bf16 *)tile, warp_row, c, factors);
+    store_rows<D>(to + warp_row * stride, stride, limit - warp_row, D, (bf16 *)tile, warp_row, c, factors);
 }
 
 template <int D> __device__ static inline backward_shared<D> *shared_of(void)
@@ -265,7 +265,8 @@ __device__ static inline void consume_for_queries(const attention_call &call, ba
     const int lane = threadIdx.x % WARP, first = first_query + me * BOX;
     const int query = first + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
     float dq[D / 8][4] = {}, lse[2], delta[2];
-    statistics_of_rows(call, rows.statistics, query, lse, delta);
+    statistics_of_rows(call.log_sum_exp + rows.statistics, (const float *)call.workspace + rows.statistics, query, call.seq_len,
+                       lse, delta);
     barrier_wait(&shared->held_here, 0);
     for (int i = 0; i < keys.steps; i++) {
         const int stage = stage_of(i);
@@ -273,7 +274,8 @@ __device__ static inline void consume_for_queries(const attention_call &call, ba
         uint32_t operand[PASSING / 16][4];
         barrier_wait(&shared->here[stage], parity_of(i));
         products_of_rows<D>(s, ds, shared, me, stage);
-        weights_of_queries<N_TILES>(s, ds, lse, delta, keys.first + i * PASSING - query + lane % 4 * 2, (int)call.window, scale);
+        weights_of_queries<N_TILES>(s, ds, lse, delta, keys.first + i * PASSING - query + lane % 4 * 2, (int)call.window, PASSING,
+                                    scale);
         operand_of<N_TILES>(operand, ds);
         issue_columns<D, PASSING>(dq, operand, columns_descriptor<PASSING>(shared->passing[0][stage]));
         wgmma_wait<0>();
@@ -334,7 +336,7 @@ template <int D> static cudaError_t maps_of(const struct attention_call *call, b
 bool attention_backward_has_hopper(const struct attention_call *call)
 {
     backward_maps maps;
-    return attention_fits(call) && (call->head_dim == 64 ? maps_of<64>(call, &maps) : maps_of<128>(call, &maps)) == cudaSuccess;
+    return hopper_fits(call) && (call->head_dim == 64 ? maps_of<64>(call, &maps) : maps_of<128>(call, &maps)) == cudaSuccess;
 }
 
 template <int D> static cudaError_t backward(const struct cuda_launch *launch, const struct attention_call *call)

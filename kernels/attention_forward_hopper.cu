@@ -115,7 +115,7 @@ __device__ static inline void mask_step(float (*s)[4], int key, int first, int w
 {
     const int lane = threadIdx.x % WARP, row = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
     if (key + KEYS > first + 1 || (window > 0 && key <= first + BOX - 1 - window))
-        mask_scores<N_TILES>(s, key - first - row + lane % 4 * 2, window);
+        mask_scores<N_TILES>(s, key - first - row + lane % 4 * 2, window, KEYS);
 }
 
 /* A warpgroup's part. */
@@ -171,7 +171,7 @@ __device__ static inline void consume(const attention_call &call, forward_shared
     float inverse[2];
     finish_rows(call.log_sum_exp + rows.statistics, first + warp_row, call.seq_len, max, sum, scale, inverse);
     store_rows<D>((bf16 *)call.out + rows.out + (first + warp_row) * rows.out_stride, rows.out_stride,
-                  call.seq_len - first - warp_row, (bf16 *)shared->queries[me], warp_row, out, inverse);
+                  call.seq_len - first - warp_row, D, (bf16 *)shared->queries[me], warp_row, out, inverse);
 }
 
 template <int D>
@@ -216,7 +216,7 @@ template <int D> static cudaError_t map_of(const struct attention_call *call, te
 bool attention_forward_has_hopper(const struct attention_call *call)
 {
     tensor_map map;
-    return attention_fits(call) && (call->head_dim == 64 ? map_of<64>(call, &map) : map_of<128>(call, &map)) == cudaSuccess;
+    return hopper_fits(call) && (call->head_dim == 64 ? map_of<64>(call, &map) : map_of<128>(call, &map)) == cudaSuccess;
 }
 
 template <int D> static cudaError_t forward(const struct cuda_launch *launch, const struct attention_call *call)

@@ -110,10 +110,3 @@ void attention_backward_reference(const struct attention_call *call)
                 query_backward(call, &head, query);
         }
 }
-
-size_t attention_reference_workspace(const struct attention_call *call, bool backward)
-{
-    (void)call;
-    (void)backward;
-    return 0;
-}

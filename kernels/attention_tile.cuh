@@ -1,15 +1,15 @@
 /*
- * attention_tile.cuh - tiles of attention in shared memory, and products of tiles on tensor cores.
+ * attention_tile.cuh - what the kernels of attention share: where heads stand, scores, weights, and results on tensor cores.
  *
- * A tile is rows of D elements of bf16 (one head at consecutive positions), in pieces of 16 bytes. Piece p of row r lies at
- * p xor (r mod 8), so the eight rows that ldmatrix reads at once fall into different banks without padding.
+ * A tile is rows of D elements (one head at consecutive positions; tile.cuh). Heads narrower than D have columns of zeros: they
+ * add nothing to a product and are not written.
  */
 #ifndef MSIM_KERNELS_ATTENTION_TILE_CUH
 #define MSIM_KERNELS_ATTENTION_TILE_CUH
 
-#include "kernels/vector.cuh"
+#include "kernels/tile.cuh"
 
-enum { ATTENTION_THREADS = 128, ATTENTION_WARPS = ATTENTION_THREADS / WARP, PIECE = 8 };
+enum { ATTENTION_THREADS = 128, ATTENTION_WARPS = ATTENTION_THREADS / WARP, ATTENTION_MOST_DIM = 256 };
 #define LOG2_E 1.4426950408889634f
 #define LN_2   0.6931471805599453f
 
@@ -36,41 +36,34 @@ __device__ static inline head_rows rows_of(const attention_call &call, int64_t b
     return rows;
 }
 
-template <int D> __device__ static inline bf16 *piece_at(bf16 *tile, int row, int piece)
+/* Rows from `row` on of one head, of `rows` there are, whose columns begin at `column`; the block's sequence. */
+__device__ static inline matrix_part part_of(const void *tensor, const strided &at, int row, int64_t rows, int64_t column,
+                                             int width)
 {
-    return tile + row * D + ((piece ^ (row & 7)) * PIECE);
+    return {(const bf16 *)tensor + blockIdx.z * at.batch + row * at.row + column, at.row, (int)rows - row, width};
 }
 
-template <int D> __device__ static inline const bf16 *piece_at(const bf16 *tile, int row, int piece)
+/* ROWS rows of one head to a tile, as part_of says. */
+template <int D, int ROWS>
+__device__ static inline void load_head(bf16 *tile, const void *tensor, const strided &at, int row, int64_t rows, int head,
+                                        int width, bool vectors)
 {
-    return tile + row * D + ((piece ^ (row & 7)) * PIECE);
-}
-
-/* ROWS rows from `from` on, the whole block copying; rows at and beyond `limit` become zeros. */
-template <int D, int ROWS> __device__ static inline void load_tile(bf16 *tile, const bf16 *from, int64_t stride, int64_t limit)
-{
-#pragma unroll
-    for (int i = threadIdx.x; i < ROWS * (D / PIECE); i += ATTENTION_THREADS) {
-        const int row = i / (D / PIECE), piece = i % (D / PIECE);
-        const bool valid = row < limit;
-        copy_async(piece_at<D>(tile, row, piece), from + (valid ? row * stride : 0) + piece * PIECE, valid);
-    }
+    load_part<D, ROWS, ATTENTION_THREADS>(tile, part_of(tensor, at, row, rows, (int64_t)head * width, width), vectors);
 }
 
 /* c[M][N][4] += A B^T over D: A is M tiles of 16 rows from a_row on, B is 8 N rows. */
 template <int D, int M, int N>
 __device__ static inline void multiply_rows(float (*c)[N][4], const bf16 *a_tile, int a_row, const bf16 *b_tile)
 {
-    const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int k = 0; k < D / 16; k++) {
         uint32_t a[M][4], b[4];
 #pragma unroll
         for (int m = 0; m < M; m++)
-            load_matrices(a[m], piece_at<D>(a_tile, a_row + 16 * m + lane % 16, 2 * k + lane / 16));
+            left_of_rows<D>(a[m], a_tile, a_row + 16 * m, k);
 #pragma unroll
         for (int n = 0; n < N; n += 2) {
-            load_matrices(b, piece_at<D>(b_tile, 8 * n + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
+            right_of_rows<D>(b, b_tile, 8 * n, k);
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 mma_16x8x16(c[m][n], a[m], b);
@@ -96,13 +89,12 @@ template <int N> __device__ static inline void operand_of(uint32_t (*a)[4], cons
 template <int D, int M, int K>
 __device__ static inline void multiply_columns(float (*c)[D / 8][4], const uint32_t (*a)[K][4], const bf16 *b_tile)
 {
-    const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int k = 0; k < K; k++)
 #pragma unroll
         for (int n = 0; n < D / 8; n += 2) {
             uint32_t b[4];
-            load_matrices_transposed(b, piece_at<D>(b_tile, 16 * k + lane % 16, n + lane / 16));
+            right_of_columns<D>(b, b_tile, 8 * n, k);
 #pragma unroll
             for (int m = 0; m < M; m++) {
                 mma_16x8x16(c[m][n], a[m][k], b);
@@ -112,17 +104,28 @@ __device__ static inline void multiply_columns(float (*c)[D / 8][4], const uint3
 }
 
 /* -inf where the query may not see the key, in an accumulator of 16 queries x 8 N keys; `ahead`: the lane's first key minus its
- * first query. */
-template <int N> __device__ static inline void mask_scores(float (*s)[4], int ahead, int window)
+ * first query; `left`: keys that there are from the lane's first on. */
+template <int N> __device__ static inline void mask_scores(float (*s)[4], int ahead, int window, int left)
 {
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int distance = ahead + 8 * n + i % 2 - i / 2 * 8; /* key minus query */
-            if (distance > 0 || (window > 0 && distance <= -window))
+            const int key = 8 * n + i % 2, distance = ahead + key - i / 2 * 8; /* key minus query */
+            if (distance > 0 || (window > 0 && distance <= -window) || key >= left)
                 s[n][i] = -INFINITY;
         }
+}
+
+/* ALiBi: `slope` times key minus query is added to scores. ahead: the lane's first key minus its first query; `down`: 1 where
+ * rows are keys, -1 where columns are. */
+template <int N> __device__ static inline void lean_scores(float (*s)[4], float slope, int ahead, int down)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            s[n][i] += slope * (float)(ahead + down * (i / 2 * 8 - 8 * n - i % 2));
 }
 
 /* Scores of 16 queries x 8 N keys become weights; the running maximum and this lane's part of the running sum follow. shrink[2]:
@@ -162,7 +165,7 @@ template <int D> __device__ static inline void scale_rows(float (*c)[4], const f
 }
 
 /* Of 16 queries from `query` on: their log-sum-exp, where they are before `limit`, and what their outputs are to be multiplied
- * by. */
+ * by. A query that has seen nothing has -inf and 0. */
 __device__ static inline void finish_rows(float *log_sum_exp, int64_t query, int64_t limit, const float max[2],
                                           const float sum[2], float scale, float inverse[2])
 {
@@ -172,11 +175,60 @@ __device__ static inline void finish_rows(float *log_sum_exp, int64_t query, int
         float total = sum[half];
         total += shuffle_xor(total, 1);
         total += shuffle_xor(total, 2);
-        inverse[half] = 1 / total;
+        inverse[half] = total > 0 ? 1 / total : 0;
         const int64_t row = query + lane / 4 + 8 * half;
         if (lane % 4 == 0 && row < limit)
             log_sum_exp[row] = max[half] * scale * LN_2 + logf(total);
     }
+}
+
+/* The same of queries that have seen other keys before, whose log-sum-exp stands where the one of all goes: kept[2] is what the
+ * outputs before are to be multiplied by. */
+__device__ static inline void join_rows(float *log_sum_exp, int64_t query, int64_t limit, const float max[2], const float sum[2],
+                                        float scale, float inverse[2], float kept[2])
+{
+    const int lane = threadIdx.x % WARP;
+    float before[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = query + lane / 4 + 8 * half;
+        before[half] = row < limit ? log_sum_exp[row] : -INFINITY;
+    }
+    warp_barrier(); /* all lanes have read it */
+    finish_rows(log_sum_exp, query, limit, max, sum, scale, inverse);
+    warp_barrier();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = query + lane / 4 + 8 * half;
+        const float here = row < limit ? log_sum_exp[row] : -INFINITY, top = fmaxf(here, before[half]);
+        const float base = top == -INFINITY ? 0 : top;
+        const float old = exp2_fast(LOG2_E * (before[half] - base)), own = exp2_fast(LOG2_E * (here - base));
+        kept[half] = old + own > 0 ? old / (old + own) : 0;
+        inverse[half] *= old + own > 0 ? own / (old + own) : 0;
+        before[half] = base + logf(old + own);
+    }
+    warp_barrier();
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (lane % 4 == 0 && query + lane / 4 + 8 * half < limit)
+            log_sum_exp[query + lane / 4 + 8 * half] = before[half];
+}
+
+/* c = factor c + kept times what stands in global memory, by rows 0-7 and 8-15 of 16; `at`, `limit`, `columns` as in store_rows.
+ */
+template <int D>
+__device__ static inline void add_rows(float (*c)[4], const float factor[2], const bf16 *at, int64_t stride, int64_t limit,
+                                       int64_t columns, const float kept[2])
+{
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int n = 0; n < D / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int row = lane / 4 + i / 2 * 8, column = 8 * n + lane % 4 * 2 + i % 2;
+            const float before = row < limit && column < columns ? bf16_to_float(at[row * stride + column]) : 0;
+            c[n][i] = factor[i / 2] * c[n][i] + kept[i / 2] * before;
+        }
 }
 
 /* `distance`: key minus query. */
@@ -201,59 +253,90 @@ __device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], con
         }
 }
 
-/* Scores s of 16 queries x 8 N keys and dp become ds, in place of dp. distance: this lane's first key minus its first query. */
+/* Scores s of 16 queries x 8 N keys and dp become ds, in place of dp. distance: this lane's first key minus its first query;
+ * `left`: keys that there are from the lane's first on. */
 template <int N>
 __device__ static inline void weights_of_queries(float (*s)[4], float (*ds)[4], const float lse[2], const float delta[2],
-                                                 int distance, int window, float scale)
+                                                 int distance, int window, int left, float scale)
 {
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window);
+            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window) && 8 * n + i % 2 < left;
             const float p = seen ? exp2_fast(s[n][i] * scale - lse[i / 2]) : 0;
             ds[n][i] = p * (ds[n][i] - delta[i / 2]);
         }
 }
 
 /* Log-sum-exp, in base 2, and delta of a lane's queries, `query` and 8 on. Beyond the end every weight is exp(-inf). */
-__device__ static inline void statistics_of_rows(const attention_call &call, int64_t statistics, int64_t query, float lse[2],
-                                                 float delta[2])
+__device__ static inline void statistics_of_rows(const float *log_sum_exp, const float *deltas, int64_t query, int64_t limit,
+                                                 float lse[2], float delta[2])
 {
     for (int half = 0; half < 2; half++) {
         const int64_t row = query + 8 * half;
-        lse[half] = row < call.seq_len ? call.log_sum_exp[statistics + row] * LOG2_E : INFINITY;
-        delta[half] = row < call.seq_len ? ((const float *)call.workspace)[statistics + row] : 0;
+        lse[half] = row < limit ? log_sum_exp[row] * LOG2_E : INFINITY;
+        delta[half] = row < limit ? deltas[row] : 0;
     }
 }
 
-/* 16 rows of an accumulator, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory in 16-byte
- * pieces by way of `tile` rows that no other warp uses. Rows at and beyond `limit` are not written. */
-template <int D>
-__device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit, bf16 *tile, int row0, const float (*c)[4],
-                                         const float factor[2])
+/* Packed attention as one of all queries. */
+static inline struct stretch_call stretch_of(const struct attention_call *call)
 {
-    const int lane = threadIdx.x % WARP, g = lane / 4, q = lane % 4;
-    warp_barrier(); /* the rows may still be read as an operand */
-#pragma unroll
-    for (int n = 0; n < D / 8; n++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            uint32_t *at = (uint32_t *)piece_at<D>(tile, row0 + g + 8 * half, n) + q;
-            *at = bf16_pair(c[n][2 * half] * factor[half], c[n][2 * half + 1] * factor[half]);
-        }
-    warp_barrier();
-#pragma unroll
-    for (int i = lane; i < 16 * (D / PIECE); i += WARP) {
-        const int row = i / (D / PIECE), piece = i % (D / PIECE);
-        if (row < limit)
-            *(uint4 *)(to + row * stride + piece * PIECE) = *(const uint4 *)piece_at<D>(tile, row0 + row, piece);
-    }
+    const int64_t d = call->head_dim, keys = call->heads * d, values = keys + call->kv_heads * d,
+                  row = values + call->kv_heads * d;
+    const struct strided packed = {row, call->seq_len * row}, apart = {keys, call->seq_len * keys};
+    const bf16 *qkv = (const bf16 *)call->qkv;
+    bf16 *dqkv = (bf16 *)call->dqkv;
+    struct stretch_call s = {};
+    s.batch = call->batch, s.queries = s.keys = call->seq_len, s.window = call->window;
+    s.heads = call->heads, s.kv_heads = call->kv_heads, s.head_dim = s.value_dim = call->head_dim;
+    s.q_at = s.k_at = s.v_at = packed, s.out_at = apart;
+    s.q = qkv, s.k = qkv + keys, s.v = qkv + values;
+    s.out = call->out, s.log_sum_exp = call->log_sum_exp, s.dout = call->dout;
+    s.dq = dqkv, s.dk = dqkv ? dqkv + keys : NULL, s.dv = dqkv ? dqkv + values : NULL;
+    s.workspace = call->workspace;
+    return s;
 }
 
-static inline bool attention_fits(const struct attention_call *call)
+static inline bool stretch_fits(const struct stretch_call *call)
 {
-    return attention_cuda_fits(call->head_dim) && call->kv_heads > 0 && call->heads % call->kv_heads == 0 &&
+    return call->head_dim <= ATTENTION_MOST_DIM && call->value_dim <= ATTENTION_MOST_DIM && call->kv_heads > 0 &&
+           call->heads % call->kv_heads == 0 && call->queries < INT32_MAX && call->keys < INT32_MAX && call->window < INT32_MAX &&
+           call->heads <= 65535 && call->batch <= 65535;
+}
+
+static inline bool strided_in_vectors(const struct strided &at, const void *a, const void *b)
+{
+    return at.row % VECTOR == 0 && at.batch % VECTOR == 0 && aligned(a) && aligned(b);
+}
+
+static inline bool stretch_in_vectors(const struct stretch_call *call)
+{
+    return call->head_dim % VECTOR == 0 && call->value_dim % VECTOR == 0 && strided_in_vectors(call->q_at, call->q, call->dq) &&
+           strided_in_vectors(call->k_at, call->k, call->dk) && strided_in_vectors(call->v_at, call->v, call->dv) &&
+           strided_in_vectors(call->out_at, call->out, call->dout);
+}
+
+/* pass.run<DK, DV>() with the narrowest tiles that hold the call's keys and values. */
+template <class Pass> static cudaError_t with_widths(const struct stretch_call *call, const Pass &pass)
+{
+    const int k = call->head_dim, v = call->value_dim;
+    if (k <= 64 && v <= 64)
+        return pass.template run<64, 64>();
+    if (k <= 96 && v <= 96)
+        return pass.template run<96, 96>();
+    if (k <= 128 && v <= 128)
+        return pass.template run<128, 128>();
+    if (k <= 192 && v <= 128)
+        return pass.template run<192, 128>();
+    return pass.template run<256, 256>();
+}
+
+/* What the kernels for sm_90a do. */
+static inline bool hopper_fits(const struct attention_call *call)
+{
+    return (call->head_dim == 64 || call->head_dim == 128) && call->kv_heads > 0 && call->heads % call->kv_heads == 0 &&
            call->seq_len < INT32_MAX && call->window < INT32_MAX && aligned(call->qkv) && aligned(call->out) &&
            aligned(call->dout) && aligned(call->dqkv);
 }

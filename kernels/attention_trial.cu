@@ -88,7 +88,7 @@ static trial trial_in(const struct cuda_launch *launch, int head_dim, int64_t wi
     t.error = (float *)take(&at, sizeof(float));
     t.call.qkv = take(&at, (size_t)t.n_qkv * sizeof(bf16));
     t.call.dout = take(&at, (size_t)t.n_out * sizeof(bf16));
-    t.call.workspace = take(&at, attention_cuda_workspace(&t.call, true));
+    t.call.workspace = take(&at, attention_cuda_workspace(t.n_rows, true));
     for (trial_results &r : t.made) {
         r.out = (bf16 *)take(&at, (size_t)t.n_out * sizeof(bf16));
         r.dqkv = (bf16 *)take(&at, (size_t)t.n_qkv * sizeof(bf16));

@@ -45,10 +45,10 @@ bool attention_backward_has_hopper(const struct attention_call *call);
 #define ATTENTION_TRIAL_TOLERANCE 0.05f
 int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool windowed, const float **difference);
 
-/* Bytes of attention_call.workspace on a CUDA device: one float per row and head, backward only. */
-size_t attention_cuda_workspace(const struct attention_call *call, bool backward);
-/* Whether KERNEL_ATTENTION_FORWARD and _BACKWARD have heads of this size; KERNEL_STRETCH_FORWARD and _BACKWARD have any up to
- * 256. */
+/* Bytes of the workspace of attention_call and stretch_call on a CUDA device, for so many rows (queries of all sequences and
+ * heads): one float each, backward only. */
+size_t attention_cuda_workspace(int64_t rows, bool backward);
+/* Whether attention has heads of this size, keys' or values'. */
 bool attention_cuda_fits(int head_dim);
 
 #endif

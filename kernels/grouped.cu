@@ -72,10 +72,10 @@ template <bool K_CONTIGUOUS>
 __device__ static inline void load_side(bf16 *tile, const grouped_side &side, int64_t i, int64_t k, int64_t most_k, bool vectors)
 {
     if (K_CONTIGUOUS) {
-        const matrix_part part = {side.at + i * side.stride + k, side.stride, side.n - i, most_k - k};
+        const matrix_part part = {side.at + i * side.stride + k, side.stride, (int)(side.n - i), (int)(most_k - k)};
         load_part<DEPTH, TILE, GROUPED_THREADS>(tile, part, vectors);
     } else {
-        const matrix_part part = {side.at + k * side.stride + i, side.stride, most_k - k, side.n - i};
+        const matrix_part part = {side.at + k * side.stride + i, side.stride, (int)(most_k - k), (int)(side.n - i)};
         load_part<TILE, DEPTH, GROUPED_THREADS>(tile, part, vectors);
     }
 }
@@ -109,20 +109,17 @@ __device__ static inline void multiply_stage(accumulator c, const bf16 *left, co
     }
 }
 
-/* Element by element, where the result or the bias is not in vectors. */
+/* Element by element, where sums are not in vectors. */
 __device__ static inline void put_elements(const grouped_product &p, int64_t row, int64_t column, const float (*c)[4])
 {
 #pragma unroll
     for (int n = 0; n < N_TILES; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int64_t y = row + i / 2 * 8, x = column + 8 * n + i % 2, at = y * p.right.n + x;
-            if (y >= p.left.n || x >= p.right.n)
-                continue;
-            if (p.sum)
-                p.sum[at] = c[n][i] + (p.accumulate ? p.sum[at] : 0);
-            else
-                p.y[at] = bf16_from_float(c[n][i]);
+            const int64_t y = row + i / 2 * 8, x = column + 8 * n + i % 2;
+            float *sum = p.sum + y * p.right.n + x;
+            if (y < p.left.n && x < p.right.n)
+                *sum = c[n][i] + (p.accumulate ? *sum : 0);
         }
 }
 
@@ -175,13 +172,13 @@ __device__ static inline void finish(const grouped_product &p, int64_t row, int6
 #pragma unroll
     for (int m = 0; m < M_TILES; m++) {
         const int64_t at = row + 16 * m;
-        if (!vectors)
-            put_elements(p, at + lane / 4, lane_column, c[m]);
-        else if (KIND == GROUPED_WEIGHT)
+        if (KIND != GROUPED_WEIGHT)
+            store_rows<WARP_TILE>(p.y + at * p.right.n + column, p.right.n, p.left.n - at, p.right.n - column, tile, 16 * m, c[m],
+                                  ones, vectors);
+        else if (vectors)
             put_sums(p, at + lane / 4, lane_column, c[m]);
         else
-            store_rows<WARP_TILE>(p.y + at * p.right.n + column, p.right.n, p.left.n - at, p.right.n - column, tile, 16 * m, c[m],
-                                  ones);
+            put_elements(p, at + lane / 4, lane_column, c[m]);
     }
 }
 

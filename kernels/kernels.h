@@ -435,11 +435,13 @@ struct grouped_call {
     void *scratch; /* as linear_call */
 };
 
-/* Causal attention of a stretch of queries that may begin later than the keys, in any memory order: query i has the position
- * first + i, key i the position i; head sizes of keys and values may differ; the rest as attention_call. Distances in elements:
- * `row` from one position to the next, `batch` from one sequence to the next; heads stand side by side.
- *   slopes   [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022); NULL: none
- * Backward writes dq and adds to dk and dv, which lie as q, k, v do. */
+/* Causal attention of a stretch of queries to a stretch of keys, in any memory order: query i has the position first + i where
+ * key i has the position i, so first may be anything; head sizes of keys and values may differ; the rest as attention_call.
+ * Distances in elements: `row` from one position to the next, `batch` from one sequence to the next; heads stand side by side.
+ *   slopes      [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022); NULL: none
+ *   accumulate  the keys are more of those that the queries see: out and log_sum_exp hold what they gave so far, and become
+ *               those of all; backward (out and log_sum_exp of all) dq is added to
+ * A query that sees no key has out 0 and log_sum_exp -inf. Backward writes dq and adds to dk and dv, which lie as q, k, v do. */
 struct strided {
     int64_t row, batch;
 };
@@ -453,6 +455,8 @@ struct stretch_call {
     float *log_sum_exp; /* [batch, heads, queries]; backward: read */
     const void *dout;
     void *dq, *dk, *dv;
+    bool accumulate;
+    void *workspace; /* backward: as attention_call's, of batch * heads * queries rows */
 };
 
 /* A norm of every head for itself, with one gain (and bias) for all: y = norm(x) * gain + bias over head_dim elements. Rows are
@@ -506,12 +510,9 @@ struct kernel_call {
     };
 };
 
-/* The operation in plain C on host memory, `void` operands fp32. Allocates nothing; the attention workspace is
- * attention_reference_workspace bytes. Safe to call from several threads on different outputs. */
+/* The operation in plain C on host memory, `void` operands fp32. Allocates nothing and needs no workspace. Safe to call
+ * from several threads on different outputs. */
 void kernel_reference_run(const struct kernel_call *call);
-
-/* Bytes of attention_call.workspace for the reference (0 so far). */
-size_t attention_reference_workspace(const struct attention_call *call, bool backward);
 
 /* Bytes of linear_call.scratch and grouped_call.scratch for the reference: operands of 8 bits are widened there. */
 size_t linear_reference_scratch(const struct kernel_call *call);

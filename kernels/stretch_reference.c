@@ -7,7 +7,7 @@
 struct query {
     const float *q, *k, *v, *out, *dout;
     float *dq, *dk, *dv, *log_sum_exp;
-    int64_t position, first_key;
+    int64_t position, first_key, end; /* keys from first_key to before `end` are seen */
     double slope;
 };
 
@@ -37,6 +37,7 @@ static struct query query_of(const struct stretch_call *call, int64_t batch, int
                           .slope = call->slopes ? call->slopes[head] : 0};
     if (call->window > 0 && query.position + 1 > call->window)
         query.first_key = query.position + 1 - call->window;
+    query.end = query.position < call->keys ? query.position + 1 : call->keys;
     return query;
 }
 
@@ -60,26 +61,29 @@ static void add_scaled(float *to, const float *from, double factor, int n)
         to[i] += (float)(factor * from[i]);
 }
 
-/* Two passes over the keys: the sum of the weights, then the weighted values. */
+/* Two passes over the keys: the sum of the weights, then the weighted values. What the query has seen before has one weight. */
 static void query_forward(const struct stretch_call *call, const struct query *query, float *out)
 {
-    double max = -INFINITY, sum = 0;
-    for (int64_t key = query->first_key; key <= query->position; key++) {
+    double before = call->accumulate ? (double)*query->log_sum_exp : -INFINITY, max = before, sum = isinf(before) ? 0 : 1;
+    for (int64_t key = query->first_key; key < query->end; key++) {
         double score = score_of(call, query, key), larger = score > max ? score : max;
         sum = sum * exp(max - larger) + exp(score - larger);
         max = larger;
     }
-    memset(out, 0, (size_t)call->value_dim * sizeof *out);
-    for (int64_t key = query->first_key; key <= query->position; key++)
+    double kept = isinf(before) ? 0 : exp(before - max) / sum;
+    for (int i = 0; i < call->value_dim; i++)
+        out[i] = kept > 0 ? (float)(kept * out[i]) : 0;
+    for (int64_t key = query->first_key; key < query->end; key++)
         add_scaled(out, query->v + key * call->v_at.row, exp(score_of(call, query, key) - max) / sum, call->value_dim);
-    *query->log_sum_exp = (float)(max + log(sum));
+    *query->log_sum_exp = sum > 0 ? (float)(max + log(sum)) : -INFINITY;
 }
 
 static void query_backward(const struct stretch_call *call, const struct query *query)
 {
     double scale = 1 / sqrt(call->head_dim), delta = dot(query->dout, query->out, call->value_dim);
-    memset(query->dq, 0, (size_t)call->head_dim * sizeof *query->dq);
-    for (int64_t key = query->first_key; key <= query->position; key++) {
+    if (!call->accumulate)
+        memset(query->dq, 0, (size_t)call->head_dim * sizeof *query->dq);
+    for (int64_t key = query->first_key; key < query->end; key++) {
         const float *k = query->k + key * call->k_at.row, *v = query->v + key * call->v_at.row;
         double p = exp(score_of(call, query, key) - *query->log_sum_exp);
         double ds = scale * p * (dot(query->dout, v, call->value_dim) - delta);

@@ -40,7 +40,8 @@ template <int D> __device__ static inline const bf16 *piece_at(const bf16 *tile,
  * bytes. */
 struct matrix_part {
     const bf16 *at;
-    int64_t stride, rows, columns;
+    int64_t stride;
+    int rows, columns;
 };
 
 /* A piece by single elements. */
@@ -54,22 +55,26 @@ __device__ static inline void load_elements(bf16 *to, const matrix_part &from, i
     }
 }
 
-/* ROWS rows, a block of THREADS copying; what does not exist becomes zeros. Not in vectors the copy is done at once. */
+/* ROWS rows, a block of THREADS copying; what does not exist becomes zeros. Not in vectors the copy is done at once. Eight lanes,
+ * or four, share a row, and a thread's rows are so far apart that their pieces are permuted alike: places differ by constants. */
 template <int D, int ROWS, int THREADS> __device__ static inline void load_part(bf16 *tile, const matrix_part &from, bool vectors)
 {
-    enum { PIECES = ROWS * (D / PIECE) };
+    constexpr int PIECES = tile_row<D>::PIECES, LANES = PIECES % BANK_PIECES == 0 ? BANK_PIECES : 4, SWEEP = THREADS / LANES;
+    static_assert(PIECES % LANES == 0 && ROWS % SWEEP == 0 && SWEEP % BANK_PIECES == 0, "a thread's pieces are alike");
     if (!vectors) {
 #pragma unroll 1
-        for (int i = threadIdx.x; i < PIECES; i += THREADS)
-            load_elements(piece_at<D>(tile, i / (D / PIECE), i % (D / PIECE)), from, i / (D / PIECE), i % (D / PIECE) * PIECE);
+        for (int i = threadIdx.x; i < ROWS * PIECES; i += THREADS)
+            load_elements(piece_at<D>(tile, i / PIECES, i % PIECES), from, i / PIECES, i % PIECES * PIECE);
         return;
     }
+    const int row = threadIdx.x / LANES, column = threadIdx.x % LANES * PIECE;
+    const bf16 *at = from.at + row * from.stride + column;
+    bf16 *to = piece_at<D>(tile, row, threadIdx.x % LANES);
 #pragma unroll
-    for (int i = threadIdx.x; i < PIECES; i += THREADS) {
-        const int row = i / (D / PIECE), piece = i % (D / PIECE);
-        const bool valid = row < from.rows && piece * PIECE < from.columns;
-        copy_async(piece_at<D>(tile, row, piece), valid ? from.at + row * from.stride + piece * PIECE : from.at, valid);
-    }
+    for (int i = 0; i < ROWS; i += SWEEP, at += SWEEP * from.stride)
+#pragma unroll
+        for (int j = 0; j < D; j += LANES * PIECE)
+            copy_async(to + i * tile_row<D>::STRIDE + j, at + j, row + i < from.rows && column + j < from.columns);
 }
 
 /* --- operands: of a tile with k for columns (rows_), or with k for rows (columns_) */
@@ -103,11 +108,11 @@ template <int D> __device__ static inline void right_of_columns(uint32_t b[4], c
 /* --- results */
 
 /* 16 rows of an accumulator of D columns, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory
- * in 16-byte pieces by way of `tile` rows that no other warp uses. Rows at and beyond `limit`, columns at and beyond `columns`
- * are not written. */
+ * in 16-byte pieces (or, not in vectors, in elements) by way of `tile` rows that no other warp uses. Rows at and beyond `limit`,
+ * columns at and beyond `columns` are not written. */
 template <int D>
 __device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit, int64_t columns, bf16 *tile, int row0,
-                                         const float (*c)[4], const float factor[2])
+                                         const float (*c)[4], const float factor[2], bool vectors = true)
 {
     const int lane = threadIdx.x % WARP, g = lane / 4, q = lane % 4;
     warp_barrier(); /* the rows may still be read as an operand */
@@ -119,6 +124,13 @@ __device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit
             *at = bf16_pair(c[n][2 * half] * factor[half], c[n][2 * half + 1] * factor[half]);
         }
     warp_barrier();
+    if (!vectors) {
+#pragma unroll 1
+        for (int i = lane; i < 16 * D; i += WARP)
+            if (i / D < limit && i % D < columns)
+                to[i / D * stride + i % D] = piece_at<D>(tile, row0 + i / D, i % D / PIECE)[i % PIECE];
+        return;
+    }
 #pragma unroll
     for (int i = lane; i < 16 * (D / PIECE); i += WARP) {
         const int row = i / (D / PIECE), piece = i % (D / PIECE);

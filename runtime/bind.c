@@ -135,8 +135,7 @@ static void pass_silent(struct binder *b, const struct step_list *list)
 /* Two steps that were matched by a pipelined pair are done in its pieces, where the exchange is one of a sequence's parts. */
 static void set_pieces(const struct binder *b, int32_t pair, struct step *two)
 {
-    const struct step *exchange = two[0].exchange ? &two[0] : &two[1];
-    if (two[0].leads || exchange->group != GROUP_TP)
+    if (two[0].leads)
         return;
     two[0].leads = true;
     two[0].pieces = two[1].pieces = work_parts_of(&b->machine, &b->program->works, pair).pieces;

@@ -345,10 +345,10 @@ static enum status cuda_launch_kernel(struct device_stream *stream, const struct
     return status == STATUS_OK ? kernel_cuda_launch(&launch, call, diags) : status;
 }
 
-static size_t cuda_workspace(struct device *device, const struct attention_call *call, bool backward)
+static size_t cuda_workspace(struct device *device, int64_t rows, bool backward)
 {
     (void)device;
-    return attention_cuda_workspace(call, backward);
+    return attention_cuda_workspace(rows, backward);
 }
 
 static bool cuda_attention_fits(struct device *device, int head_dim)

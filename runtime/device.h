@@ -52,8 +52,9 @@ struct device_api {
     enum status (*event_work)(struct device_event *event, nanos *time, struct diags *diags);
 
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
-    /* Bytes of attention_call.workspace, forward or backward. */
-    size_t (*attention_workspace)(struct device *device, const struct attention_call *call, bool backward);
+    /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for so many queries of all sequences and
+     * heads. */
+    size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
     /* Whether the kernels of packed attention have heads of this size; those for stretches of queries do others. */
     bool (*attention_fits)(struct device *device, int head_dim);
     /* Bytes of linear_call.scratch or grouped_call.scratch. */

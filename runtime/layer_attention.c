@@ -6,9 +6,10 @@
  *
  * Context parallelism. A rank holds two stretches of every sequence, chunks r and 2 cp - 1 - r of 2 cp. Keys and values of all
  * ranks are gathered (the program's exchange over the context-parallel group), put into the order of the sequence, and each
- * stretch of queries attends to what stands before its end. Backward the keys and values are gathered again, and the gradients of
- * all of them reduced to the ranks they belong to; that reduction is part of the computation here and, in the program, of the
- * exchange's bytes. */
+ * stretch of queries attends to what stands before its end. In pieces (pipelined.c) those of some ranks come after those of
+ * others: attention takes in those that are here while the next ones travel. Backward the keys and values are gathered again, and
+ * the gradients of all of them reduced to the ranks they belong to; that reduction is part of the computation here and, in the
+ * program, of the exchange's bytes. */
 #include "runtime/layer.h"
 
 /* --- where queries, keys and values are, or their gradients */
@@ -206,32 +207,102 @@ static void copy_own(const struct layer_context *c, const struct heads_view *vie
                                          .to = out ? apart[i] : packed[i]});
 }
 
+/* Positions [begin, end) of every sequence. */
+struct key_range {
+    int64_t begin, end;
+};
+
+static int pieces_of(const struct layer_context *c)
+{
+    return c->step->step->pieces;
+}
+
+/* The first rank of a piece. */
+static int piece_from(const struct layer_context *c, int piece)
+{
+    return piece * c->shape->cp / pieces_of(c);
+}
+
+/* Early and late chunks of a piece's ranks; of all together the whole, and nothing. */
+static struct key_range range_of(const struct layer_context *c, int piece, bool late)
+{
+    const struct shape *s = c->shape;
+    int64_t from = piece_from(c, piece), to = piece_from(c, piece + 1), chunk = s->seq_len / 2, chunks = 2 * s->cp;
+    if (pieces_of(c) == 1)
+        return late ? (struct key_range){0, 0} : (struct key_range){0, s->seq_len * s->cp};
+    return late ? (struct key_range){(chunks - to) * chunk, (chunks - from) * chunk}
+                : (struct key_range){from * chunk, to * chunk};
+}
+
+/* Rows of a range, from the order of ranks to that of sequences. */
+static void arrange(const struct layer_context *c, struct tensor *all, struct tensor *kv, struct key_range range)
+{
+    const struct shape *s = c->shape;
+    int64_t width = kv_width(s), whole = s->seq_len * s->cp;
+    bool everything = range.end - range.begin == whole;
+    for (int64_t i = 0; i < (everything ? 1 : s->micro_batch) && range.end > range.begin; i++) {
+        int64_t first = i * whole + range.begin;
+        layer_rows(c, (struct rows_call){.n = everything ? s->micro_batch * whole : range.end - range.begin,
+                                         .width = width,
+                                         .from_row = width,
+                                         .to_row = width,
+                                         .index = c->rank->order + first,
+                                         .from = tensor_data(all),
+                                         .to = layer_row(c, kv->data, first * width)});
+    }
+}
+
+/* Keys and values of the ranks of a piece, from each to all. */
+static void exchange_piece(const struct layer_context *c, struct tensor *own, struct tensor *all, int piece)
+{
+    const struct shape *s = c->shape;
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
+                                 .element = rank_element(c->rank),
+                                 .in = tensor_data(own),
+                                 .out = tensor_data(all),
+                                 .count = s->tokens * kv_width(s),
+                                 .what = "keys and values"};
+    if (pieces_of(c) == 1) {
+        rank_exchange(c->rank, c->rank->groups[GROUP_CP], c->step->stream, &call);
+        return;
+    }
+    call.exchange = EXCHANGE_BROADCAST;
+    for (call.peer = piece_from(c, piece); call.peer < piece_from(c, piece + 1); call.peer++) {
+        call.out = layer_row(c, tensor_data(all), call.peer * call.count);
+        rank_exchange(c->rank, c->rank->groups[GROUP_CP], c->step->stream, &call);
+    }
+}
+
 static void gather_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     int64_t width = kv_width(s);
-    struct tensor *own = layer_tensor(c, s->tokens, width), *all = layer_tensor(c, s->tokens * s->cp, width);
+    l->kv_own = layer_tensor(c, s->tokens, width);
+    l->kv_all = layer_tensor(c, s->tokens * s->cp, width);
     pack(c);
     struct heads_view view = heads_of(c, false);
-    copy_own(c, &view, own, false);
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
-                                 .element = rank_element(c->rank),
-                                 .in = tensor_data(own),
-                                 .out = tensor_data(all),
-                                 .count = s->tokens * width,
-                                 .what = "keys and values"};
-    rank_exchange(c->rank, c->rank->groups[GROUP_CP], c->step->stream, &call);
+    copy_own(c, &view, l->kv_own, false);
     l->kv = layer_tensor(c, s->tokens * s->cp, width);
-    layer_rows(c, (struct rows_call){.n = s->tokens * s->cp,
-                                     .width = width,
-                                     .from_row = width,
-                                     .to_row = width,
-                                     .index = c->rank->order,
-                                     .from = tensor_data(all),
-                                     .to = tensor_data(l->kv)});
-    layer_drop(c, &own);
-    layer_drop(c, &all);
+    for (int piece = 0; piece < pieces_of(c); piece++) {
+        pipeline_piece_begin(c->step, piece);
+        exchange_piece(c, l->kv_own, l->kv_all, piece);
+        for (int late = 0; late < 2; late++)
+            arrange(c, l->kv_all, l->kv, range_of(c, piece, late));
+        pipeline_piece_end(c->step, piece);
+    }
+    if (pieces_of(c) == 1) {
+        layer_drop(c, &l->kv_own);
+        layer_drop(c, &l->kv_all);
+    }
+}
+
+/* What has been attended to. */
+static void drop_keys(const struct layer_context *c)
+{
+    layer_drop(c, &c->state->kv_own);
+    layer_drop(c, &c->state->kv_all);
+    layer_drop(c, &c->state->kv);
 }
 
 /* Gradients of all keys and values to the ranks they belong to. */
@@ -273,7 +344,17 @@ static int64_t window_of(const struct layer_context *c)
     return (int64_t)sliding_window_width(c->rank->setting, c->rank->layout->features, c->layer);
 }
 
-/* The call and its workspace, for either pass. */
+/* `workspace`: where its place stands in the call; for so many queries of all sequences and heads. */
+static void launch_attention(const struct layer_context *c, struct kernel_call *call, void **workspace, int64_t rows,
+                             bool backward)
+{
+    size_t bytes = c->rank->device->api->attention_workspace(c->rank->device, rows, backward);
+    struct tensor *scratch = bytes ? tensor_new(c->rank, bytes) : NULL;
+    *workspace = tensor_data(scratch);
+    layer_launch(c, call);
+    layer_drop(c, &scratch);
+}
+
 static void launch_packed(const struct layer_context *c, bool backward)
 {
     const struct shape *s = c->shape;
@@ -290,11 +371,7 @@ static void launch_packed(const struct layer_context *c, bool backward)
                                              .log_sum_exp = l->log_sum_exp->data,
                                              .dout = tensor_data(l->d_context),
                                              .dqkv = tensor_data(l->d_qkv)}};
-    size_t bytes = c->rank->device->api->attention_workspace(c->rank->device, &call.attention, backward);
-    struct tensor *workspace = bytes ? tensor_new(c->rank, bytes) : NULL;
-    call.attention.workspace = tensor_data(workspace);
-    layer_launch(c, &call);
-    layer_drop(c, &workspace);
+    launch_attention(c, &call, &call.attention.workspace, s->tokens * s->heads, backward);
 }
 
 /* Stretch `i` of the queries against the keys of the whole sequence. */
@@ -337,20 +414,73 @@ static int stretches(const struct shape *s)
     return s->cp > 1 ? 2 : 1;
 }
 
+/* Gradients of stretch `i`, and where those of its keys and values are added up. */
+static void add_gradients(const struct layer_context *c, struct stretch_call *call, int i, const struct heads_view *d,
+                          struct tensor *d_kv)
+{
+    const struct shape *s = c->shape;
+    int64_t row = i * call->queries;
+    call->dout = layer_row(c, c->state->d_context->data, row * s->context_width);
+    call->dq = layer_row(c, d->q, row * d->q_row);
+    call->dk = d_kv ? d_kv->data : d->k;
+    call->dv = d_kv ? layer_row(c, d_kv->data, keys_width(s)) : d->v;
+}
+
+/* The same with keys of a range only, of which the first one holds what every query sees. */
+static void limit_keys(struct stretch_call *call, struct key_range range, size_t element_bytes)
+{
+    call->keys = range.end - range.begin;
+    call->first -= range.begin;
+    call->accumulate = range.begin > 0;
+    call->k = (const char *)call->k + (size_t)(range.begin * call->k_at.row) * element_bytes;
+    call->v = (const char *)call->v + (size_t)(range.begin * call->v_at.row) * element_bytes;
+    call->dk = call->dk ? (char *)call->dk + (size_t)(range.begin * call->k_at.row) * element_bytes : NULL;
+    call->dv = call->dv ? (char *)call->dv + (size_t)(range.begin * call->v_at.row) * element_bytes : NULL;
+}
+
+static bool sees_any(const struct stretch_call *call)
+{
+    return call->keys > 0 && call->first + call->queries > 0;
+}
+
+/* Stretch `i` of the queries to keys of a range. d, d_kv: backward, gradients. */
+static void attend(const struct layer_context *c, int i, struct key_range range, const struct heads_view *d, struct tensor *d_kv)
+{
+    const struct shape *s = c->shape;
+    struct kernel_call call = stretch_of(c, i, d ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD);
+    if (d)
+        add_gradients(c, &call.stretch, i, d, d_kv);
+    limit_keys(&call.stretch, range, device_element_bytes(c->rank->device));
+    if (sees_any(&call.stretch) && c->rank->status == STATUS_OK)
+        launch_attention(c, &call, &call.stretch.workspace, s->micro_batch * call.stretch.queries * s->heads, d != NULL);
+}
+
+/* Piece by piece as keys and values come; the first one is here. */
+static void each_stretch(const struct layer_context *c, const struct heads_view *d, struct tensor *d_kv)
+{
+    for (int piece = 0; piece < pieces_of(c); piece++) {
+        if (piece > 0)
+            pipeline_piece_begin(c->step, piece);
+        for (int late = 0; late < 2; late++)
+            for (int i = 0; i < stretches(c->shape); i++)
+                attend(c, i, range_of(c, piece, late), d, d_kv);
+        pipeline_piece_end(c->step, piece);
+    }
+}
+
 static void forward_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    pipeline_piece_begin(c->step, 0); /* what the exchange read before may be written from here on */
     pack(c);
     l->context = layer_tensor(c, s->tokens, s->context_width);
     l->log_sum_exp = layer_floats(c, s->tokens * s->heads);
     if (is_packed(c))
         launch_packed(c, false);
-    for (int i = 0; i < stretches(s) && !is_packed(c) && c->rank->status == STATUS_OK; i++) {
-        struct kernel_call call = stretch_of(c, i, KERNEL_STRETCH_FORWARD);
-        layer_launch(c, &call);
-    }
-    layer_drop(c, &l->kv);
+    else
+        each_stretch(c, NULL, NULL);
+    drop_keys(c);
     layer_forget(c, &l->qkv, RECOMPUTE_FULL);
     layer_forget(c, &l->latent.q, RECOMPUTE_MLA_UP_PROJ);
     layer_forget(c, &l->latent.k, RECOMPUTE_MLA_UP_PROJ);
@@ -368,24 +498,15 @@ static void clear(const struct layer_context *c, struct tensor *tensor)
 static void stretches_backward(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
-    struct layer_state *l = c->state;
     struct heads_view d = heads_of(c, true);
     struct tensor *d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, kv_width(s)) : NULL;
     if (d_kv)
         clear(c, d_kv);
-    for (int i = 0; i < stretches(s) && c->rank->status == STATUS_OK; i++) {
-        struct kernel_call call = stretch_of(c, i, KERNEL_STRETCH_BACKWARD);
-        int64_t row = i * call.stretch.queries;
-        call.stretch.dout = layer_row(c, l->d_context->data, row * s->context_width);
-        call.stretch.dq = layer_row(c, d.q, row * d.q_row);
-        call.stretch.dk = d_kv ? d_kv->data : d.k;
-        call.stretch.dv = d_kv ? layer_row(c, d_kv->data, keys_width(s)) : d.v;
-        layer_launch(c, &call);
-    }
+    each_stretch(c, &d, d_kv);
     if (d_kv)
         reduce_gradients(c, d_kv);
     layer_drop(c, &d_kv);
-    layer_drop(c, &l->kv);
+    drop_keys(c);
 }
 
 static void new_gradients(const struct layer_context *c)
@@ -408,6 +529,7 @@ static void new_gradients(const struct layer_context *c)
 static void backward_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
+    pipeline_piece_begin(c->step, 0);
     pack(c);
     new_gradients(c);
     if (is_packed(c))

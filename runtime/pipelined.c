@@ -1,4 +1,4 @@
-/* pipelined.c - a product beside the exchange of its input or output, in pieces.
+/* pipelined.c - a product beside the exchange of its input or output, attention beside that of its keys and values, in pieces.
  *
  * Of the two steps the first leads: behind each of its pieces an event is recorded, and the other step waits for the event before
  * it begins with its piece. Both are enqueued whole, one after the other, each on its stream: the host waits for nothing, and
@@ -35,13 +35,15 @@ void pipeline_open(struct rank *rank)
     p->marks = memory_new(n, sizeof *p->marks);
     open_event(rank, &p->fork);
     open_event(rank, &p->join);
-    for (int k = 0; k < p->slices; k++) {
+    for (int k = 0; k < WORK_RING_PIECES_MAX; k++) {
         open_event(rank, &p->made[k]);
         open_event(rank, &p->arrived[k]);
     }
     for (uint32_t i = 0; i < n; i++) {
         int pieces = rank->binding.ops[i].pieces;
         p->marks[i].n = pieces > 1 ? pieces : 0;
+        p->marks[i].begin = memory_new((size_t)p->marks[i].n, sizeof *p->marks[i].begin);
+        p->marks[i].end = memory_new((size_t)p->marks[i].n, sizeof *p->marks[i].end);
         for (int k = 0; k < p->marks[i].n; k++) {
             open_event(rank, &p->marks[i].begin[k]);
             open_event(rank, &p->marks[i].end[k]);
@@ -56,15 +58,18 @@ void pipeline_close(struct rank *rank)
     uint32_t n = rank->program->scripts[rank->stage].n_ops;
     api->event_free(p->fork);
     api->event_free(p->join);
-    for (int k = 0; k < WORK_PIECES_MAX; k++) {
+    for (int k = 0; k < WORK_RING_PIECES_MAX; k++) {
         api->event_free(p->made[k]);
         api->event_free(p->arrived[k]);
     }
-    for (uint32_t i = 0; p->marks && i < n; i++)
+    for (uint32_t i = 0; p->marks && i < n; i++) {
         for (int k = 0; k < p->marks[i].n; k++) {
             api->event_free(p->marks[i].begin[k]);
             api->event_free(p->marks[i].end[k]);
         }
+        free(p->marks[i].begin);
+        free(p->marks[i].end);
+    }
     free(p->marks);
 }
 
@@ -105,7 +110,7 @@ void pipeline_leave(struct step_context *c, const struct step *step)
 
 /* --- a piece of the step under way */
 
-static void piece_begin(const struct step_context *c, int piece)
+void pipeline_piece_begin(const struct step_context *c, int piece)
 {
     struct pipeline *p = &c->rank->pipeline;
     if (c->step->pieces == 1)
@@ -116,7 +121,7 @@ static void piece_begin(const struct step_context *c, int piece)
         rank_record(c->rank, c->marks->begin[piece], c->stream);
 }
 
-static void piece_end(const struct step_context *c, int piece)
+void pipeline_piece_end(const struct step_context *c, int piece)
 {
     struct pipeline *p = &c->rank->pipeline;
     if (c->step->pieces == 1)
@@ -151,9 +156,9 @@ void pipeline_launch(struct step_context *c, const struct kernel_call *whole)
         linear->dy_as = dy.as;
         linear->y = at_row(c, whole->linear.y, p * rows, linear->out);
         linear->dx = at_row(c, whole->linear.dx, p * rows, linear->in);
-        piece_begin(c, p);
+        pipeline_piece_begin(c, p);
         rank_launch(c->rank, c->stream, &call);
-        piece_end(c, p);
+        pipeline_piece_end(c, p);
     }
 }
 
@@ -168,8 +173,8 @@ void pipeline_exchange(struct step_context *c, const struct exchange_call *whole
     for (int p = 0; p < pieces; p++) {
         call.in = (const char *)whole->in + (size_t)p * (gathers ? own : all);
         call.out = (char *)whole->out + (size_t)p * (gathers ? all : own);
-        piece_begin(c, p);
+        pipeline_piece_begin(c, p);
         rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->stream, &call);
-        piece_end(c, p);
+        pipeline_piece_end(c, p);
     }
 }

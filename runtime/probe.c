@@ -51,11 +51,11 @@ struct prober {
 static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 {
     struct kernel_call call = probe_case_place(c, p->buffers, device_element_bytes(p->device));
-    bool backward = call.kernel == KERNEL_ATTENTION_BACKWARD;
     probe_case_turn(&call, p->cases.weight_bytes, device_element_bytes(p->device), p->turn++);
-    if ((backward || call.kernel == KERNEL_ATTENTION_FORWARD) &&
-        p->device->api->attention_workspace(p->device, &call.attention, backward))
+    if (call.kernel == KERNEL_ATTENTION_BACKWARD)
         call.attention.workspace = p->buffers[6];
+    if (call.kernel == KERNEL_STRETCH_BACKWARD)
+        call.stretch.workspace = p->buffers[6];
     if (p->status == STATUS_OK)
         p->status = p->device->api->launch(p->stream, &call, &p->diags);
 }

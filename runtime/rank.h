@@ -85,7 +85,8 @@ struct layer_state {
     struct tensor *apart[PARTS_MAX]; /* queries, keys, values before they are packed in qkv */
     struct tensor *gate;             /* apart from up; NULL: its first half */
     struct tensor *kept[N_LAYER_PRODUCTS];
-    struct tensor *branch; /* partial sums of a branch before and after they are reduced */
+    struct tensor *kv_own, *kv_all; /* on their way to kv, until attention has had the last piece */
+    struct tensor *branch;          /* partial sums of a branch before and after they are reduced */
     /* backward */
     struct tensor *d, *d_full; /* gradient of the layer's output; gathered, that of the second branch's */
     struct tensor *d_branch;   /* gradient of a branch's output where it is not that of the sum: behind dropout */
@@ -161,7 +162,7 @@ struct rank_timing {
 /* The beginnings and ends of an operation's pieces; n 0: it has none. */
 struct piece_marks {
     int n;
-    struct device_event *begin[WORK_PIECES_MAX], *end[WORK_PIECES_MAX];
+    struct device_event **begin, **end; /* [n] */
 };
 
 /*
@@ -175,8 +176,8 @@ struct piece_marks {
  */
 struct pipeline {
     int slices;
-    struct device_event *made[WORK_PIECES_MAX], *arrived[WORK_PIECES_MAX]; /* by products, recorded on the compute stream; by
-                                                                            * exchanges, on theirs */
+    /* Of the most pieces of any pair: by computations, recorded on the compute stream; by exchanges, on theirs. */
+    struct device_event *made[WORK_RING_PIECES_MAX], *arrived[WORK_RING_PIECES_MAX];
     struct device_event *fork, *join;
     struct piece_marks *marks; /* [n_ops] */
 };
@@ -311,6 +312,9 @@ void pipeline_leave(struct step_context *context, const struct step *step);
 /* Of the step under way: a linear layer's product; an all-gather or reduce-scatter of the tensor-parallel group's sequence, where
  * `call` is of the whole. */
 void pipeline_launch(struct step_context *context, const struct kernel_call *call);
+/* Around one piece of it, for what is divided otherwise. */
+void pipeline_piece_begin(const struct step_context *context, int piece);
+void pipeline_piece_end(const struct step_context *context, int piece);
 void pipeline_exchange(struct step_context *context, const struct exchange_call *call);
 /* The k-th of `slices` stretches of this rank's tokens: its first row among the micro-batch's. */
 int64_t pipeline_row(const struct rank *rank, int k);

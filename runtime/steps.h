@@ -6,9 +6,8 @@
  * of the operation's work, label by label, so a program that asks for something else than the runtime would do is refused before
  * it starts.
  *
- * A product and the exchange of its input or output (tp_overlap) are two steps one behind the other, done in as many pieces as
- * the cost model takes for the best (work_parts_of); see pipelined.c. Attention that is pipelined with the ring of context
- * parallelism is executed in one piece: it waits for the exchange.
+ * A product and the exchange of its input or output (tp_overlap), or attention and the ring of context parallelism, are two steps
+ * one behind the other, done in as many pieces as the cost model takes for the best (work_parts_of); see pipelined.c.
  */
 #ifndef MSIM_RUNTIME_STEPS_H
 #define MSIM_RUNTIME_STEPS_H

@@ -89,6 +89,9 @@ struct work_data {
  * the best of up to this many is taken (work_parts_of). */
 enum { WORK_PIECES_MAX = 4 };
 
+/* Of attention and the ring of context parallelism: one of each rank, and no more than this. */
+enum { WORK_RING_PIECES_MAX = 16 };
+
 struct work_sequence {
     int32_t first_child, n_children; /* in work_table.children */
     int32_t repeat;

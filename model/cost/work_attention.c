@@ -122,8 +122,9 @@ void attention_core(struct layer_builder *b, bool windowed, bool backward)
         return;
     }
     int32_t kernel = fused_kernel(b, shape, backward);
+    int pieces = b->layout->cp < WORK_RING_PIECES_MAX ? b->layout->cp : WORK_RING_PIECES_MAX;
     if (b->layout->cp > 1)
-        builder_append(b, work_add_overlapped(b->table, kernel, ring_exchange(b, &shape, backward), b->layout->cp));
+        builder_append(b, work_add_overlapped(b->table, kernel, ring_exchange(b, &shape, backward), pieces));
     else
         builder_append(b, kernel);
 }

@@ -1,5 +1,6 @@
 /* The coroutines behind emulation.cuh. One grid at a time, on the thread that launches it. */
 #include <mutex>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -29,7 +30,9 @@ struct pending_copy {
 };
 
 struct coroutine {
-    ucontext_t context;
+    ucontext_t context; /* to begin with; from then on `place` (no system call) */
+    jmp_buf place;
+    bool begun;
     std::vector<pending_copy> copies;
     int group;          /* copies begun belong to it */
     unsigned exchanges; /* parity chooses the slots */
@@ -44,7 +47,7 @@ struct coroutine {
 static std::vector<coroutine> coroutines;
 static std::vector<meeting> warps;
 static meeting whole, named[NAMED];
-static ucontext_t scheduler;
+static jmp_buf scheduler_place;
 static unsigned current;
 static void (*body_now)(void *);
 static void *argument_now;
@@ -54,6 +57,22 @@ void fail(const char *what)
 {
     fprintf(stderr, "emulation: block %u %u %u thread %u: %s\n", block.x, block.y, block.z, current, what);
     exit(EXIT_FAILURE);
+}
+
+static void to_scheduler(coroutine *self)
+{
+    if (_setjmp(self->place) == 0)
+        _longjmp(scheduler_place, 1);
+}
+
+static void go_on(coroutine *next)
+{
+    if (_setjmp(scheduler_place) != 0)
+        return;
+    if (next->begun)
+        _longjmp(next->place, 1);
+    next->begun = true;
+    setcontext(&next->context);
 }
 
 static meeting *my_warp(void)
@@ -76,7 +95,7 @@ static void wait_at(meeting *m)
     self->generation = m->generation;
     m->waiting++;
     go_on_if_complete(m);
-    swapcontext(&self->context, &scheduler);
+    to_scheduler(self);
 }
 
 void wait_until(bool (*ready)(const void *), const void *what)
@@ -86,7 +105,7 @@ void wait_until(bool (*ready)(const void *), const void *what)
         return;
     self->ready = ready;
     self->what = what;
-    swapcontext(&self->context, &scheduler);
+    to_scheduler(self);
 }
 
 void named_meet(int id, int threads, bool wait)
@@ -170,7 +189,7 @@ static void coroutine_main(void)
     my_warp()->members--;
     go_on_if_complete(&whole);
     go_on_if_complete(my_warp());
-    swapcontext(&self->context, &scheduler);
+    to_scheduler(self);
 }
 
 static void start_block(unsigned threads)
@@ -188,7 +207,7 @@ static void start_block(unsigned threads)
         getcontext(&coroutines[i].context);
         coroutines[i].context.uc_stack.ss_sp = stacks + (size_t)i * STACK_BYTES;
         coroutines[i].context.uc_stack.ss_size = STACK_BYTES;
-        coroutines[i].context.uc_link = &scheduler;
+        coroutines[i].context.uc_link = NULL; /* it never returns */
         makecontext(&coroutines[i].context, coroutine_main, 0);
     }
 }
@@ -211,7 +230,7 @@ static void run_block(unsigned threads)
             next->ready = NULL;
             thread = dim3(current, 0, 0);
             progress = true;
-            swapcontext(&scheduler, &next->context);
+            go_on(next);
         }
         progress = progress || hopper_step();
     }

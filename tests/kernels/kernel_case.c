@@ -175,7 +175,12 @@ double operand_error(const struct operand *expected, const void *got)
 {
     double square = 0, scale = 0;
     for (size_t i = 0; i < expected->count; i++) {
-        double want = element(expected, operand_data(expected), i, false), difference = element(expected, got, i, true) - want;
+        double want = element(expected, operand_data(expected), i, false), have = element(expected, got, i, true);
+        double difference = have - want;
+        if (have == want) /* infinite, too */
+            difference = 0;
+        if (isinf(want))
+            want = 0;
         if (isnan(difference))
             return INFINITY;
         square += difference * difference;

@@ -1,4 +1,6 @@
 /* kernel_draw_mixture.c - calls of experts, of other kinds of attention, of optimizers in parts. */
+#include <math.h>
+
 #include "tests/kernels/kernel_draw.h"
 
 void draw_rows(struct draw *d)
@@ -161,44 +163,76 @@ void draw_grouped(struct draw *d, enum kernel kernel)
         FLOATS("dbias", ROLE_IN_OUT, grouped.dbias, call->groups * call->out);
 }
 
+/* Sizes of heads: every width of tiles there is, wholly filled and not, and some that are not in vectors. */
+static void draw_heads(struct draw *d, struct stretch_call *call)
+{
+    static const int sizes[][2] = {{192, 128}, {256, 256}, {80, 80}, {96, 96}, {128, 128}, {64, 64}, {200, 40}};
+    int form = (int)draw_between(d, 0, 3 + (int64_t)(sizeof sizes / sizeof *sizes));
+    call->head_dim = 8 * (int)draw_between(d, 1, 9);
+    call->value_dim = 8 * (int)draw_between(d, 1, 9);
+    if (form == 0) {
+        call->head_dim = (int)draw_between(d, 1, 70);
+        call->value_dim = (int)draw_between(d, 1, 70);
+    } else if (form > 3) {
+        call->head_dim = sizes[form - 4][0];
+        call->value_dim = sizes[form - 4][1];
+    }
+}
+
+/* Mostly queries among the keys, sometimes some before or behind them. */
+static struct stretch_call stretch_shape(struct draw *d)
+{
+    int kv = (int)draw_between(d, 1, 2);
+    struct stretch_call call = {.batch = draw_between(d, 1, 2),
+                                .keys = draw_between(d, 1, d->size),
+                                .kv_heads = kv,
+                                .heads = kv * (int)draw_between(d, 1, 3)};
+    draw_heads(d, &call);
+    call.queries = draw_between(d, 1, call.keys);
+    call.first = draw_between(d, 0, call.keys - call.queries);
+    if (draw_between(d, 0, 2) == 0)
+        call.first = draw_between(d, -call.queries, call.keys + 5);
+    call.window = draw_coin(d) ? draw_between(d, 1, call.keys + 3) : 0;
+    call.accumulate = draw_coin(d);
+    int64_t q = call.heads * call.head_dim, k = kv * call.head_dim, v = kv * call.value_dim, out = call.heads * call.value_dim;
+    call.q_at = (struct strided){q, call.queries * q};
+    call.k_at = (struct strided){k, call.keys * k};
+    call.v_at = (struct strided){v, call.keys * v};
+    call.out_at = (struct strided){out, call.queries * out};
+    draw_text(d, "batch %lld queries %lld from %lld of %lld window %lld heads %d/%d dims %d %d%s", (long long)call.batch,
+              (long long)call.queries, (long long)call.first, (long long)call.keys, (long long)call.window, call.heads,
+              call.kv_heads, call.head_dim, call.value_dim, call.accumulate ? " more" : "");
+    return call;
+}
+
 void draw_stretch(struct draw *d, enum kernel kernel)
 {
     struct stretch_call *call = &d->c->call.stretch;
-    int kv = (int)draw_between(d, 1, 2);
-    *call = (struct stretch_call){.batch = draw_between(d, 1, 2),
-                                  .keys = draw_between(d, 1, d->size),
-                                  .kv_heads = kv,
-                                  .heads = kv * (int)draw_between(d, 1, 3),
-                                  .head_dim = 8 * (int)draw_between(d, 1, 9),
-                                  .value_dim = 8 * (int)draw_between(d, 1, 9)};
-    call->queries = draw_between(d, 1, call->keys);
-    call->first = draw_between(d, 0, call->keys - call->queries);
-    call->window = draw_coin(d) ? draw_between(d, 1, call->keys + 3) : 0;
-    int64_t q = call->heads * call->head_dim, k = kv * call->head_dim, v = kv * call->value_dim;
-    int64_t out = call->heads * call->value_dim, queries = call->batch * call->queries, keys = call->batch * call->keys;
-    call->q_at = (struct strided){q, call->queries * q};
-    call->k_at = (struct strided){k, call->keys * k};
-    call->v_at = (struct strided){v, call->keys * v};
-    call->out_at = (struct strided){out, call->queries * out};
-    bool forward = kernel == KERNEL_STRETCH_FORWARD;
-    draw_text(d, "batch %lld queries %lld from %lld of %lld window %lld heads %d/%d dims %d %d", (long long)call->batch,
-              (long long)call->queries, (long long)call->first, (long long)call->keys, (long long)call->window, call->heads,
-              call->kv_heads, call->head_dim, call->value_dim);
+    *call = stretch_shape(d);
+    int64_t queries = call->batch * call->queries, keys = call->batch * call->keys;
+    int64_t q = queries * call->q_at.row, k = keys * call->k_at.row, v = keys * call->v_at.row, out = queries * call->out_at.row;
+    bool forward = kernel == KERNEL_STRETCH_FORWARD, accumulate = call->accumulate;
+    enum operand_role role = !forward ? ROLE_IN : accumulate ? ROLE_IN_OUT : ROLE_OUT;
     if (draw_coin(d))
         POSITIVE("slopes", ROLE_IN, stretch.slopes, call->heads);
-    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.q), queries * q, -2, 2);
-    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.k), keys * k, -2, 2);
-    draw_numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.v), keys * v, -2, 2);
-    draw_numbers(d, "out", OPERAND_ACTIVATION, forward ? ROLE_OUT : ROLE_IN, SLOT(stretch.out), queries * out, -1, 1);
-    FLOATS("log_sum_exp", forward ? ROLE_OUT : ROLE_IN, stretch.log_sum_exp, queries * call->heads);
+    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.q), q, -2, 2);
+    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.k), k, -2, 2);
+    draw_numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.v), v, -2, 2);
+    draw_numbers(d, "out", OPERAND_ACTIVATION, role, SLOT(stretch.out), out, -1, 1);
+    float *lse = draw_numbers(d, "log_sum_exp", OPERAND_FLOAT, role, SLOT(stretch.log_sum_exp), queries * call->heads, -1, 3);
+    for (int64_t i = 0; forward && accumulate && i < queries * call->heads; i += 5)
+        lse[i] = -INFINITY; /* nothing seen so far */
     if (forward)
         return;
+    call->accumulate = false;
     kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = *call});
-    draw_rounded(call->out, queries * out);
-    IN("dout", stretch.dout, queries * out);
-    OUT("dq", stretch.dq, queries * q);
-    draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), keys * k, -1, 1);
-    draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), keys * v, -1, 1);
+    call->accumulate = accumulate;
+    draw_rounded(call->out, out);
+    IN("dout", stretch.dout, out);
+    draw_numbers(d, "dq", OPERAND_ACTIVATION, accumulate ? ROLE_IN_OUT : ROLE_OUT, SLOT(stretch.dq), q, -1, 1);
+    draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), k, -1, 1);
+    draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), v, -1, 1);
+    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(stretch.workspace), queries * call->heads * 4 + 16);
 }
 
 void draw_head_norm(struct draw *d, enum kernel kernel)

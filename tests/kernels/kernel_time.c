@@ -1,12 +1,14 @@
 /*
  * kernel_time [REPEATS [PART]] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. PART: norms,
- * pointwise, ends, optimizers, mixture, attention or products. Exit 77 without a GPU, 3 when it failed for good.
+ * pointwise, ends, optimizers, mixture, attention, stretches, experts or products. Exit 77 without a GPU, 3 when it failed for
+ * good.
  *
  * Each repetition goes through a buffer larger than the second-level cache first, so inputs come from memory: it is written
  * before kernels that write, which then find as much in the cache to be written back as they leave there, and read before those
  * that only read. Data is random (zeros, and what sums of NaN are, run faster). Times are of CUDA events around one launch,
  * which adds one to two microseconds. `copy_fraction`: bytes moved per second over those of a large device-to-device copy (read
- * and written bytes counted) measured at the beginning.
+ * and written bytes counted) measured at the beginning. `peak_fraction`: FLOPs per second over what the tensor cores do in bf16
+ * at the card's highest clock, 0 where that is not known.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -15,167 +17,12 @@
 #include <string.h>
 
 #include "kernels/gemm_library.h"
-#include "model/base/memory.h"
-#include "model/base/random.h"
 #include "tests/kernels/gpu_memory.h"
-
-enum { MOST_REPEATS = 101, PATTERN_BYTES = 16 << 20, WARM_UP = 3 };
-static const size_t POOL_BYTES = (size_t)6 << 30, FLUSH_BYTES = (size_t)256 << 20;
-
-struct bench {
-    struct cuda_launch launch;
-    char *pool, *flush, *pattern, *positive;
-    size_t used;
-    int repeats;
-    double copy_rate; /* bytes per second */
-    cudaEvent_t begin, end;
-    const char *gpu;
-};
-
-/* Random bf16 in (-1, 1), or in [0, 1); as fp32 they are numbers of the same size. */
-static void fill_pattern(void *device, bool positive)
-{
-    uint16_t *pattern = memory_new(1, PATTERN_BYTES);
-    struct random_stream random = random_stream_named(1, 31, 0);
-    for (size_t i = 0; i < PATTERN_BYTES / 2; i++) {
-        const double x = random_uniform(&random);
-        pattern[i] = bf16_of_float((float)(positive ? x : 2 * x - 1));
-    }
-    gpu_must(cudaMemcpy(device, pattern, PATTERN_BYTES, cudaMemcpyHostToDevice), "a pattern");
-    free(pattern);
-}
-
-static void spread(const struct bench *bench, char *to, const char *pattern, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += PATTERN_BYTES)
-        gpu_must(cudaMemcpyAsync(to + at, pattern, bytes - at < PATTERN_BYTES ? bytes - at : PATTERN_BYTES,
-                                 cudaMemcpyDeviceToDevice, bench->launch.stream),
-                 "filling the pool");
-}
-
-/* What a row of the table begins with is random, whatever the one before has left. */
-static void *take(struct bench *bench, size_t bytes)
-{
-    if (bench->used == 0)
-        spread(bench, bench->pool, bench->pattern, POOL_BYTES);
-    void *at = bench->pool + bench->used;
-    bench->used += (bytes + 255) / 256 * 256;
-    if (bench->used > POOL_BYTES) {
-        fprintf(stderr, "the pool of %zu bytes is too small\n", POOL_BYTES);
-        exit(EXIT_FAILURE);
-    }
-    return at;
-}
-
-static void *bf16s(struct bench *bench, int64_t n)
-{
-    return take(bench, (size_t)n * 2);
-}
-
-static float *floats(struct bench *bench, int64_t n)
-{
-    return take(bench, (size_t)n * 4);
-}
-
-static float *positive_floats(struct bench *bench, int64_t n)
-{
-    float *at = floats(bench, n);
-    spread(bench, (char *)at, bench->positive, (size_t)n * 4);
-    return at;
-}
-
-static int32_t *indices(struct bench *bench, int64_t n, int64_t below)
-{
-    int32_t *at = take(bench, (size_t)n * 4), *host = memory_new((size_t)n, sizeof *host);
-    struct random_stream random = random_stream_named(1, 32, (uint64_t)n);
-    for (int64_t i = 0; i < n; i++)
-        host[i] = (int32_t)random_below(&random, (uint64_t)below);
-    gpu_must(cudaMemcpy(at, host, (size_t)n * 4, cudaMemcpyHostToDevice), "indices");
-    free(host);
-    return at;
-}
-
-static int compare(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-typedef enum status launcher(const struct bench *bench, const void *call, struct diags *diags);
-
-static enum status launch_kernel_call(const struct bench *bench, const void *call, struct diags *diags)
-{
-    return kernel_cuda_launch(&bench->launch, call, diags);
-}
+#include "tests/kernels/kernel_bench.h"
 
 static enum status launch_fused(const struct bench *bench, const void *call, struct diags *diags)
 {
     return gemm_fused_cuda(&bench->launch, call, diags);
-}
-
-static bool only_reads(const char *op)
-{
-    static const enum kernel kernels[] = {KERNEL_LOGITS_MAX, KERNEL_LOGITS_SUM, KERNEL_SQUARE_SUM, KERNEL_COLUMN_SUM};
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (strcmp(op, kernel_name(kernels[i])) == 0)
-            return true;
-    return false;
-}
-
-/* Nothing of the pool stays in the second-level cache. */
-static void flush_cache(const struct bench *bench, int value, bool read, struct diags *diags)
-{
-    struct kernel_call sum = {.kernel = KERNEL_SQUARE_SUM,
-                              .square_sum = {(int64_t)(FLUSH_BYTES / sizeof(float)), (const float *)bench->flush,
-                                             (float *)(bench->flush + FLUSH_BYTES)}};
-    gpu_must(cudaMemsetAsync(bench->flush, value & 0x3f, FLUSH_BYTES, bench->launch.stream), "flush");
-    if (read)
-        (void)!kernel_cuda_launch(&bench->launch, &sum, diags);
-}
-
-/* One row of the table; gives back the median in seconds. */
-static double time_call(struct bench *bench, const char *op, const char *sizes, launcher *run, const void *call, double bytes,
-                        double flops)
-{
-    float times[MOST_REPEATS];
-    struct diags diags = {0};
-    for (int i = -WARM_UP; i < bench->repeats; i++) {
-        flush_cache(bench, i, only_reads(op), &diags);
-        gpu_must(cudaEventRecord(bench->begin, bench->launch.stream), "event");
-        if (run(bench, call, &diags) != STATUS_OK) {
-            fprintf(stderr, "%s %s: %s\n", op, sizes, diags.n_items ? diags.items[0].text : "not launched");
-            diags_free(&diags);
-            bench->used = 0;
-            return NAN;
-        }
-        gpu_must(cudaEventRecord(bench->end, bench->launch.stream), "event");
-        gpu_must(cudaEventSynchronize(bench->end), op);
-        if (i >= 0)
-            gpu_must(cudaEventElapsedTime(&times[i], bench->begin, bench->end), "elapsed");
-    }
-    qsort(times, (size_t)bench->repeats, sizeof *times, compare);
-    const double median = times[bench->repeats / 2] * 1e-3, low = times[bench->repeats / 10] * 1e-3,
-                 high = times[bench->repeats * 9 / 10] * 1e-3;
-    printf("\"%s\",%s,%s,%.0f,%.0f,%.3f,%.3f,%.3f,%.1f,%.1f,%.3f\n", bench->gpu, op, sizes, bytes, flops, median * 1e6, low * 1e6,
-           high * 1e6, bytes / median * 1e-9, flops / median * 1e-12,
-           bench->copy_rate > 0 ? bytes / median / bench->copy_rate : 1);
-    fflush(stdout);
-    bench->used = 0;
-    return median;
-}
-
-static void time_kernel(struct bench *bench, const char *sizes, const struct kernel_call *call, double bytes, double flops)
-{
-    (void)time_call(bench, kernel_name(call->kernel), sizes, launch_kernel_call, call, bytes, flops);
-}
-
-static void time_copy(struct bench *bench)
-{
-    const size_t bytes = (size_t)2 << 30;
-    char *from = take(bench, bytes), *to = take(bench, bytes);
-    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {to, from, bytes}};
-    double seconds = time_call(bench, "copy", "2 GiB", launch_kernel_call, &call, 2.0 * (double)bytes, 0);
-    bench->copy_rate = 2.0 * (double)bytes / seconds;
 }
 
 static void time_norms(struct bench *b, int64_t t, int64_t h)
@@ -217,7 +64,7 @@ static void time_casts(struct bench *b, const char *sizes, int64_t t, int64_t h)
                                              .format = NARROW_E4M3,
                                              .x = bf16s(b, t * h),
                                              .largest = numbers,
-                                             .y = take(b, (size_t)(t * h)),
+                                             .y = bench_take(b, (size_t)(t * h)),
                                              .scale = numbers + 1}};
     time_kernel(b, sizes, &call, 3 * n, n);
     for (int down = 0; down < 2; down++) {
@@ -227,8 +74,8 @@ static void time_casts(struct bench *b, const char *sizes, int64_t t, int64_t h)
                                                         .format = NARROW_E4M3,
                                                         .down = down,
                                                         .x = bf16s(b, t * h),
-                                                        .y = take(b, (size_t)(t * h)),
-                                                        .blocks = take(b, (size_t)narrow_blocks(t, h, down))}};
+                                                        .y = bench_take(b, (size_t)(t * h)),
+                                                        .blocks = bench_take(b, (size_t)narrow_blocks(t, h, down))}};
         time_kernel(b, sizes, &call, 3 * n, 2 * n);
     }
 }
@@ -308,7 +155,7 @@ static void time_ends(struct bench *b, int64_t t, int64_t h, int64_t v)
                             .max = floats(b, t),
                             .sums = floats(b, 2 * t),
                             .scale = 1,
-                            .loss = take(b, 8)};
+                            .loss = bench_take(b, 8)};
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_MAX, .logits = l}, 2 * n, n);
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_SUM, .logits = l}, 2 * n, 3 * n);
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_LOGITS_BACKWARD, .logits = l}, 4 * n, 3 * n);
@@ -399,6 +246,46 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
     time_both_ways(b, sizes, &call, attention_backward_has_hopper(&a), 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
 }
 
+/* Latent attention, ALiBi, a stretch of queries with the keys of all before them: `first` keys stand before the queries. */
+static void time_stretch(struct bench *b, int64_t s, int64_t first, int heads, int dk, int dv, bool alibi)
+{
+    char sizes[96];
+    const int64_t keys = first + s, q = (int64_t)heads * dk, out = (int64_t)heads * dv;
+    const double flops = 2.0 * (double)(dk + dv) * heads * (pairs(keys, 0) - pairs(first, 0));
+    snprintf(sizes, sizeof sizes, "s=%lld first=%lld heads=%d d=%d/%d%s", (long long)s, (long long)first, heads, dk, dv,
+             alibi ? " alibi" : "");
+    struct stretch_call a = {.batch = 1, .queries = s, .keys = keys, .first = first, .heads = heads, .kv_heads = heads};
+    a.head_dim = dk, a.value_dim = dv;
+    a.q_at.row = a.k_at.row = q, a.v_at.row = a.out_at.row = out;
+    a.slopes = alibi ? positive_floats(b, heads) : NULL;
+    a.q = bf16s(b, s * q), a.k = bf16s(b, keys * q), a.v = bf16s(b, keys * out), a.out = bf16s(b, s * out);
+    a.log_sum_exp = floats(b, s * heads), a.workspace = floats(b, s * heads);
+    a.dout = bf16s(b, s * out), a.dq = bf16s(b, s * q), a.dk = bf16s(b, keys * q), a.dv = bf16s(b, keys * out);
+    const double bytes = 2.0 * (double)(s * (q + out) + keys * (q + out));
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = a}, bytes, flops);
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_STRETCH_BACKWARD, .stretch = a}, 2 * bytes, 2.5 * flops);
+}
+
+/* `t` rows of tokens for so many experts, the last with three times its share. */
+static void time_grouped(struct bench *b, int experts, int64_t t, int64_t in, int64_t out)
+{
+    char sizes[96];
+    int32_t offsets[257];
+    const double flops = 2.0 * (double)t * (double)in * (double)out;
+    const double bytes = 2.0 * (double)(t * in + experts * out * in + t * out);
+    for (int e = 0; e < experts; e++)
+        offsets[e] = (int32_t)(t / (experts + 2) * e);
+    offsets[experts] = (int32_t)t;
+    struct grouped_call g = {.groups = experts, .most = t, .in = in, .out = out, .x = bf16s(b, t * in)};
+    int32_t *place = bench_take(b, sizeof offsets);
+    gpu_must(cudaMemcpy(place, offsets, ((size_t)experts + 1) * sizeof *offsets, cudaMemcpyHostToDevice), "offsets");
+    g.offsets = place, g.w = bf16s(b, experts * out * in), g.y = bf16s(b, t * out), g.dy = bf16s(b, t * out);
+    g.dx = bf16s(b, t * in), g.dw = floats(b, experts * out * in);
+    snprintf(sizes, sizeof sizes, "experts=%d m=%lld n=%lld k=%lld", experts, (long long)t, (long long)out, (long long)in);
+    for (int kernel = KERNEL_GROUPED_FORWARD; kernel <= KERNEL_GROUPED_BACKWARD_WEIGHT; kernel++)
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = (enum kernel)kernel, .grouped = g}, bytes, flops);
+}
+
 /* Random numbers as e4m3 with their scale. */
 static const void *quantised(struct bench *b, int64_t n, struct narrow_operand *as)
 {
@@ -410,7 +297,7 @@ static const void *quantised(struct bench *b, int64_t n, struct narrow_operand *
                               .format = NARROW_E4M3,
                               .x = most.x,
                               .largest = numbers,
-                              .y = take(b, (size_t)n),
+                              .y = bench_take(b, (size_t)n),
                               .scale = numbers + 1};
     (void)!kernel_cuda_launch(&b->launch, &(struct kernel_call){.kernel = KERNEL_LARGEST, .largest = most}, &diags);
     (void)!kernel_cuda_launch(&b->launch, &(struct kernel_call){.kernel = KERNEL_QUANTISE, .quantise = q}, &diags);
@@ -538,6 +425,23 @@ static void attention(struct bench *b)
     time_attention(b, 4, 4096, 16, 16, 128, 1024);
 }
 
+/* DeepSeek-V3's heads, BLOOM's, Llama's on the second of two ranks, and heads of 80. */
+static void stretches(struct bench *b)
+{
+    time_stretch(b, 4096, 0, 32, 192, 128, false);
+    time_stretch(b, 4096, 0, 32, 128, 128, true);
+    time_stretch(b, 4096, 4096, 32, 128, 128, false);
+    time_stretch(b, 4096, 0, 32, 80, 80, false);
+}
+
+/* Mixtral's and DeepSeek-V3's, of which a rank has eight and 16. */
+static void experts(struct bench *b)
+{
+    time_grouped(b, 8, 32768, 4096, 14336);
+    time_grouped(b, 16, 32768, 7168, 4096);
+    time_grouped(b, 16, 32768, 2048, 7168);
+}
+
 static void products(struct bench *b)
 {
     time_linear(b, 8192, 8192, 8192);
@@ -551,8 +455,9 @@ static void products(struct bench *b)
 static const struct {
     const char *name;
     void (*time)(struct bench *);
-} parts[] = {{"norms", norms},     {"pointwise", pointwise}, {"ends", ends},        {"optimizers", optimizers},
-             {"mixture", mixture}, {"attention", attention}, {"products", products}};
+} parts[] = {{"norms", norms},           {"pointwise", pointwise}, {"ends", ends},
+             {"optimizers", optimizers}, {"mixture", mixture},     {"attention", attention},
+             {"stretches", stretches},   {"experts", experts},     {"products", products}};
 
 int main(int argc, char **argv)
 {
@@ -564,26 +469,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: kernel_time [REPEATS [PART]], 3 to %d\n", MOST_REPEATS);
         return EXIT_FAILURE;
     }
-    bench.gpu = name;
-    bench.pool = gpu_memory.memory_new(POOL_BYTES);
-    bench.flush = gpu_memory.memory_new(FLUSH_BYTES + sizeof(float)); /* and a sum */
-    bench.pattern = gpu_memory.memory_new(PATTERN_BYTES);
-    bench.positive = gpu_memory.memory_new(PATTERN_BYTES);
-    fill_pattern(bench.pattern, false);
-    fill_pattern(bench.positive, true);
-    gpu_must(cudaEventCreate(&bench.begin), "event");
-    gpu_must(cudaEventCreate(&bench.end), "event");
-    printf("gpu,op,sizes,bytes,flops,median_us,p10_us,p90_us,gigabytes_per_s,teraflops,copy_fraction\n");
-    time_copy(&bench);
+    bench_open(&bench, name);
+    printf("gpu,op,sizes,bytes,flops,median_us,p10_us,p90_us,gigabytes_per_s,teraflops,copy_fraction,peak_fraction\n");
+    bench_copy(&bench);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (argc < 3 || strcmp(argv[2], parts[i].name) == 0)
             parts[i].time(&bench);
-    gpu_must(cudaEventDestroy(bench.begin), "event");
-    gpu_must(cudaEventDestroy(bench.end), "event");
-    gpu_memory.memory_free(bench.pool);
-    gpu_memory.memory_free(bench.flush);
-    gpu_memory.memory_free(bench.pattern);
-    gpu_memory.memory_free(bench.positive);
-    gpu_close(&bench.launch);
+    bench_close(&bench);
     return EXIT_SUCCESS;
 }

@@ -358,6 +358,44 @@ START_TEST(stretch)
 }
 END_TEST
 
+/* One call for all keys, and one for each half of them, the second taking in what the first gave: the same results and gradients.
+ * The first query sees nothing of the second half. */
+START_TEST(stretch_in_halves)
+{
+    enum { QUERIES = 4, KEYS = 6, HEADS = 2, D = 4, HALF = KEYS / 2, Q = QUERIES * HEADS * D };
+    float q[Q], k[KEYS * D], v[KEYS * D], w[Q], out[2][Q], lse[2][HEADS * QUERIES];
+    float dq[2][Q], dk[2][KEYS * D] = {{0}}, dv[2][KEYS * D] = {{0}};
+    fill(q, Q, 1), fill(k, KEYS * D, 2), fill(v, KEYS * D, 3), fill(w, Q, 4);
+    struct stretch_call whole = {.batch = 1, .queries = QUERIES, .keys = KEYS, .first = 2, .heads = HEADS, .kv_heads = 1};
+    whole.head_dim = whole.value_dim = D;
+    whole.window = _i ? 4 : 0;
+    whole.q_at.row = whole.out_at.row = HEADS * D, whole.k_at.row = whole.v_at.row = D;
+    whole.q = q, whole.dout = w;
+    for (int backward = 0; backward < 2; backward++)
+        for (int part = 0; part < 3; part++) { /* the whole, the halves */
+            struct kernel_call call = {.kernel = backward ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, .stretch = whole};
+            int which = part > 0, first = part == 2 ? HALF : 0;
+            call.stretch.k = k + first * D, call.stretch.v = v + first * D;
+            call.stretch.dk = dk[which] + first * D, call.stretch.dv = dv[which] + first * D;
+            call.stretch.dq = dq[which], call.stretch.out = out[which], call.stretch.log_sum_exp = lse[which];
+            call.stretch.keys = part ? HALF : KEYS;
+            call.stretch.first -= first;
+            call.stretch.accumulate = part == 2;
+            kernel_reference_run(&call);
+        }
+    for (int i = 0; i < Q; i++) {
+        ck_assert_float_eq_tol(out[0][i], out[1][i], 1e-6f);
+        ck_assert_float_eq_tol(dq[0][i], dq[1][i], 1e-6f);
+    }
+    for (int i = 0; i < KEYS * D; i++) {
+        ck_assert_float_eq_tol(dk[0][i], dk[1][i], 1e-6f);
+        ck_assert_float_eq_tol(dv[0][i], dv[1][i], 1e-6f);
+    }
+    for (int i = 0; i < HEADS * QUERIES; i++)
+        ck_assert_float_eq_tol(lse[0][i], lse[1][i], 1e-6f);
+}
+END_TEST
+
 /* A group of one row, an empty one, one of two rows. */
 START_TEST(grouped)
 {
@@ -400,6 +438,7 @@ int main(void)
     tcase_add_loop_test(tcase, route, 0, 2);
     tcase_add_loop_test(tcase, head_norm, 0, 2);
     tcase_add_loop_test(tcase, stretch, 0, 2);
+    tcase_add_loop_test(tcase, stretch_in_halves, 0, 2);
     tcase_add_test(tcase, grouped);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

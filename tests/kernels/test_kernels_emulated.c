@@ -129,6 +129,14 @@ START_TEST(linear_of_bytes)
 }
 END_TEST
 
+/* Every width of tiles; queries of several blocks before, among and behind keys of several steps. */
+START_TEST(emulated_stretches)
+{
+    for (uint64_t seed = 20; seed < 25; seed++)
+        check_case(_i % 2 ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, seed + 6 * (uint64_t)_i, seed % 3 ? 90 : 200);
+}
+END_TEST
+
 /* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
 START_TEST(norm_of_very_wide_rows)
 {
@@ -210,6 +218,10 @@ int main(void)
     tcase_set_timeout(groups, 200);
     tcase_add_loop_test(groups, emulated_groups, 0, KERNEL_GROUPED_BACKWARD_WEIGHT - KERNEL_GROUPED_FORWARD + 1);
     suite_add_tcase(suite, groups);
+    TCase *stretches = tcase_create("stretches");
+    tcase_set_timeout(stretches, 200);
+    tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
+    suite_add_tcase(suite, stretches);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -1,5 +1,5 @@
-/* Products in pieces with the exchange of their input or output: what the cost model prices is what is executed, piece by piece,
- * and nothing that is computed changes. */
+/* Products in pieces with the exchange of their input or output, attention with the ring: what the cost model prices is what is
+ * executed, piece by piece, and nothing that is computed changes. */
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
@@ -49,6 +49,9 @@ static const struct {
     {TOY_GPT, "tp=2,sp=1", 0, 0, 0, 1},
     {TOY_GPT, "tp=2", TP, 0, 0, 1}, /* an all-reduce is exchanged whole */
     {TOY_GPT, "dp=2", TP, 0, 0, 1},
+    {TOY_GPT, "cp=2", 0, 1, 1, 1}, /* attention and the ring */
+    {TOY_LATENT_GPT, "cp=4", 0, 1, 1, 1},
+    {TOY_GPT, "tp=2,sp=1,cp=2", TP, 5, 3, 4},
 };
 
 static int count_pairs(const struct step_list *list)
@@ -132,7 +135,8 @@ static struct {
 static enum status watch_exchange(struct communicator *c, struct device_stream *stream, const struct exchange_call *call,
                                   struct diags *diags)
 {
-    bool parts = call->exchange == EXCHANGE_ALL_GATHER || call->exchange == EXCHANGE_REDUCE_SCATTER;
+    bool parts = call->exchange == EXCHANGE_ALL_GATHER || call->exchange == EXCHANGE_REDUCE_SCATTER ||
+                 (call->exchange == EXCHANGE_BROADCAST && call->element == ELEMENT_FP32);
     if (c->world->rank == 0 && parts)
         count(&watched.seen, call->exchange, call->count, 1);
     return watched.own_comm->enqueue(c, stream, call, diags);
@@ -272,6 +276,30 @@ START_TEST(as_many_pieces_as_are_priced)
 }
 END_TEST
 
+/* Of a ring in pieces, every rank's keys and values come by themselves. */
+START_TEST(a_ring_comes_rank_by_rank)
+{
+    static const char *const layouts[] = {"cp=2", "cp=4", "cp=2,mb=2"};
+    struct toy toy;
+    struct program program;
+    int expected = 0, seen = 0;
+    toy_laid_out(&toy, TOY_GPT, layouts[_i], 0);
+    program_of(&toy, DETAIL_KERNEL, &program);
+    (void)run_watched(&program, &toy, false);
+    struct machine machine = machine_of(&program.layout, &toy.setting);
+    for (uint32_t i = 0; i < program.scripts[0].n_ops; i++) {
+        const struct op *op = &program.ops[program.scripts[0].first_op + i];
+        if (op->kind == OP_COLLECTIVE && op->role == GROUP_CP && pieces_of(&program, &machine, op) > 1)
+            expected += program.layout.cp;
+    }
+    for (int i = 0; i < watched.seen.n; i++)
+        seen += watched.seen.kinds[i].what == EXCHANGE_BROADCAST ? watched.seen.kinds[i].n : 0;
+    ck_assert_int_gt(expected, 0);
+    ck_assert_int_eq(seen, expected);
+    program_free(&program);
+}
+END_TEST
+
 /* --- what is computed */
 
 /* Every row of a forward pass is computed by itself but for what libraries make of a product, which may sum in another order
@@ -350,11 +378,8 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {pairs_are_cut_at_every_detail, COUNT(cut)},
-        {as_many_pieces_as_are_priced, 4},
-        {the_forward_pass_keeps_its_bits, 21},
-        {two_runs_give_the_same_bits, 3},
-        {a_lost_rank_ends_all, 6},
+        {pairs_are_cut_at_every_detail, COUNT(cut)}, {as_many_pieces_as_are_priced, 4}, {a_ring_comes_rank_by_rank, 3},
+        {the_forward_pass_keeps_its_bits, 21},       {two_runs_give_the_same_bits, 3},  {a_lost_rank_ends_all, 6},
         {blocks_of_members_take_turns, 1},
     };
     return toy_suite("runtime pipelined", tests, COUNT(tests));
