@@ -11,7 +11,7 @@
 static const struct place NOWHERE;
 
 enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
-enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, kernels/stretch.cu */
+enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, ATTENTION_MOST_DIM in kernels/attention_tile.cuh */
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
