@@ -4,10 +4,10 @@
 
 /* Of what a kernel moves, half is what the kernel before it has just written, and needs no trip to memory while it is still in
  * the L2. Its lines are replaced about at random: one survives until `bytes` more have passed with probability exp(-bytes / l2).
- * The optimizer's kernels read what was written a pass ago. */
+ * The optimizer's kernels read what was written a pass ago; bytes of no kernel (count 0) come on top of another's. */
 static double found_in_l2(const struct gpu *gpu, const struct work_memory *memory)
 {
-    if (memory->kernel == MEMORY_OPTIMIZER || gpu->l2_bytes <= 0)
+    if (memory->kernel == MEMORY_OPTIMIZER || memory->count == 0 || gpu->l2_bytes <= 0)
         return 0;
     return 0.5 * exp(-memory->bytes / memory->count / gpu->l2_bytes);
 }

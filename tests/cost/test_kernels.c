@@ -299,6 +299,11 @@ START_TEST(what_was_just_written_is_in_the_l2)
     three.kernel = MEMORY_ACTIVATION;
     gpu.memory.rate[MEMORY_ACTIVATION] = rate;
     ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &three)) * rate / 120e6, 1, 1e-12);
+    /* bytes that come with another kernel, and none of them */
+    three = (struct work_memory){.bytes = 40e6};
+    ck_assert_double_eq_tol(cost_seconds(memory_bound_cost(&gpu, &three)) * rate / 40e6, 1, 1e-12);
+    three.bytes = 0;
+    ck_assert(cost_seconds(memory_bound_cost(&gpu, &three)) == 0);
 }
 END_TEST
 
