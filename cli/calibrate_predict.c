@@ -231,8 +231,9 @@ static double cache_seconds(const struct gpu *gpu, const struct work_attention *
     double keys = (double)a->batch * a->kv_heads * (double)a->key_tokens * (a->head_dim + a->value_dim);
     double queries = (double)a->batch * a->heads * (double)a->query_tokens * a->head_dim;
     double read = precision_bytes(PRECISION_BF16), written = precision_bytes(a->precision);
-    struct work_memory copies = {.bytes = (keys + (narrow ? queries : 0)) * (read + written), .count = narrow ? 2 : 1};
-    return cost_seconds(memory_bound_cost(gpu, &copies));
+    struct work_memory launches = {.count = narrow ? 2 : 1}; /* apart from the bytes, of which nothing was just written */
+    struct work_memory copies = {.bytes = (keys + (narrow ? queries : 0)) * (read + written)};
+    return cost_seconds(memory_bound_cost(gpu, &launches)) + cost_seconds(memory_bound_cost(gpu, &copies));
 }
 
 static double attention_seconds(const struct gpu *gpu, const struct work_attention *a, bool backward, bool cache)
