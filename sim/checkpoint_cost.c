@@ -20,6 +20,12 @@ static double node_rate(const struct cluster *cluster)
     return rate > 0 ? rate : cluster->gpu.pcie_rate;
 }
 
+/* B/s at which each GPU of a node reads and writes the memory of its host, all at once. */
+static double host_memory_rate(const struct gpu *gpu)
+{
+    return gpu->host_rate > 0 ? gpu->host_rate : gpu->pcie_rate / GPUS_PER_PCIE_SWITCH;
+}
+
 void checkpoint_cost_of(const struct layout *layout, const struct setting *setting, double storage_rate,
                         struct checkpoint_cost *cost)
 {
@@ -35,8 +41,7 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
         .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
         .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
-    double pcie = cluster->gpu.pcie_rate / GPUS_PER_PCIE_SWITCH;
-    cost->snapshot_s = cost->rank_bytes / pcie;
+    cost->snapshot_s = cost->rank_bytes / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);
     cost->load_all_s = cost->rank_bytes * setting->gpus / storage + cost->snapshot_s;

@@ -8,7 +8,7 @@
  * Taking one, per kind (sim/checkpoint.h):
  *
  *   blocking   everything at once: max(snapshot, storage)
- *   two-stage  block = snapshot = bytes of a rank / PCIe rate (two GPUs share a switch);
+ *   two-stage  block = snapshot = bytes of a rank / PCIe rate (two GPUs share a switch), or the coherent link's where there is one;
  *              persist = unique bytes / min(storage rate, all nodes' NICs)
  *   memory     block = snapshot; persist = bytes of a node / its NICs (every node sends to its neighbour at once, and receives)
  *
@@ -18,7 +18,7 @@
  *   LOAD_BROADCAST  one reader per group that shares a state reads it and broadcasts: unique bytes / storage rate, then the bytes
  *                   of a node through its NICs (pipelined ring broadcast)
  *
- * then over PCIe. From memory nothing is read but the lost node's part from its neighbour.
+ * then over PCIe or that link. From memory nothing is read but the lost node's part from its neighbour.
  */
 #ifndef MSIM_SIM_CHECKPOINT_COST_H
 #define MSIM_SIM_CHECKPOINT_COST_H

@@ -101,6 +101,7 @@ struct gpu {
     double power_w;
     double nvlink_rate; /* B/s per direction and GPU, sum of all links */
     double pcie_rate;   /* B/s per direction */
+    double host_rate;   /* B/s per direction and GPU of a coherent link to the host's memory (NVLink-C2C); 0: PCIe leads there */
     int nvlink_domain;  /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
     int gpus_per_node;  /* of the usual host */
     double nic_rate;    /* B/s per GPU and direction of the usual host's network */

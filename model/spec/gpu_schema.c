@@ -109,6 +109,8 @@ static const struct field gpu_rows[] = {
     QUANTITY("power", struct gpu, power_w, DIM_POWER, 10, 1e5, REQUIRED, "thermal design power"),
     QUANTITY("nvlink_rate", struct gpu, nvlink_rate, DIM_RATE, 1e9, 1e14, REQUIRED, "NVLink, one direction, all links together"),
     QUANTITY("pcie_rate", struct gpu, pcie_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "PCIe, one direction"),
+    QUANTITY("host_rate", struct gpu, host_rate, DIM_RATE, 1e9, 1e14, UNSET,
+             "coherent link to the memory of the host (NVLink-C2C), one direction; none: PCIe leads there"),
     INTEGER("nvlink_domain", struct gpu, nvlink_domain, 1, 100000, "8", "GPUs that NVLink joins"),
     INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "of the usual host"),
     QUANTITY("nic_rate", struct gpu, nic_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),

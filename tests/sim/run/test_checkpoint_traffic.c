@@ -64,6 +64,20 @@ START_TEST(without_collisions_it_is_bytes_over_rate)
 }
 END_TEST
 
+/* Two GPUs share a PCIe switch; a coherent link is a GPU's own. */
+START_TEST(snapshots_take_the_coherent_link)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    double pcie = c.cost.rank_bytes / (c.cluster.gpu.pcie_rate / 2);
+    ck_assert_double_eq_tol(c.cost.snapshot_s, pcie, 1e-9 * pcie);
+    c.cluster.gpu.host_rate = 450e9;
+    checkpoint_cost_of(&c.layout, &c.setting, 0, &c.cost);
+    ck_assert_double_eq_tol(c.cost.snapshot_s, c.cost.rank_bytes / 450e9, 1e-9 * pcie);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(a_slow_nic_is_waited_for)
 {
     struct traffic_case c;
@@ -107,6 +121,7 @@ int main(void)
     Suite *suite = suite_create("checkpoint traffic");
     TCase *all = tcase_create("checkpoint traffic");
     tcase_add_test(all, without_collisions_it_is_bytes_over_rate);
+    tcase_add_test(all, snapshots_take_the_coherent_link);
     tcase_add_test(all, a_slow_nic_is_waited_for);
     tcase_add_test(all, collisions_take_longer);
     tcase_add_test(all, what_cannot_be_is_refused);
