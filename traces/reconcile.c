@@ -252,31 +252,38 @@ static bool fits(const struct measurement *row, enum recompute recompute)
     return peak.total <= footprint_capacity(&row->cluster);
 }
 
-/* A row that ran cannot have kept everything where that does not fit. Whole layers are not taken: who is short of that much
- * memory has other ways, as that of the host. */
+/* A row that ran cannot have kept everything where that does not fit: the least with which it fits; RECOMPUTE_NONE where it is
+ * not asked, or nothing makes it fit. */
 static enum recompute fitting_recompute(const struct measurement *row)
 {
-    enum recompute assumed = row->layout.recompute, light = layout_light_modules(&row->model);
-    bool asked = !row->oom && row->layout.dp >= 1 && assumed == RECOMPUTE_NONE && assumes(row, "recompute");
-    return asked && !fits(row, assumed) && fits(row, light) ? light : assumed;
+    enum recompute light = layout_light_modules(&row->model);
+    bool ran = !row->oom && row->layout.dp >= 1;
+    if (!ran || row->layout.recompute != RECOMPUTE_NONE || !assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
+        return RECOMPUTE_NONE;
+    if (fits(row, light))
+        return light;
+    return row->cluster.gpu.host_rate == 0 && fits(row, RECOMPUTE_FULL) ? RECOMPUTE_FULL : RECOMPUTE_NONE;
 }
 
 static void take_fitting_recomputation(struct measurement_table *table, struct diags *diags)
 {
-    size_t n = 0, first = 0;
+    size_t n = 0, n_full = 0, first = 0;
     for (size_t i = 0; i < table->n_items; i++) {
         struct measurement *row = &table->items[i];
         enum recompute recompute = fitting_recompute(row);
-        if (recompute != row->layout.recompute && n++ == 0)
+        if (recompute == RECOMPUTE_NONE)
+            continue;
+        if (n++ == 0)
             first = i;
+        n_full += recompute == RECOMPUTE_FULL;
         row->layout.recompute = recompute;
     }
     if (n)
         diag_warning(
             diags, table->items[first].at,
-            "%zu rows assume that nothing was recomputed, with which they do not fit, and ran; norms and activations (and latent "
-            "attention's up-projections), with which they fit, are taken as recomputed",
-            n);
+            "%zu row%s assume%s that nothing was recomputed, with which %s not fit, and ran; the least that fits is taken: "
+            "norms and activations (and latent attention's up-projections) in %zu, whole layers in %zu",
+            n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "it does" : "they do", n - n_full, n_full);
 }
 
 /* --- step time and MFU of one row */

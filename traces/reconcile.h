@@ -26,9 +26,10 @@
  * is tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8 that the closed form makes
  * fastest among those that fit the memory, as `msim plan` would choose it. The measured time is never looked at.
  *
- * A row that ran and assumes that nothing was recomputed, with which it does not fit the memory, takes the light modules
- * (layout_light_modules) where it fits with them. Whole layers are not taken: what three dense rows of nemo_megatron_bridge on
- * GB200 would take with them is 27 to 37 % more than they took, without any -2 to +6 %; hosts behind NVLink-C2C take activations.
+ * A row that ran and assumes that nothing was recomputed, with which it does not fit the memory, takes the least that makes it
+ * fit: the light modules (layout_light_modules), else whole layers; nothing changes where these do not do either. Assumption:
+ * whoever would need whole layers and has GPUs with a coherent link to the memory of the host (gpu.host_rate: Grace) put
+ * activations there instead, which costs little time; such a row stays as it is, and its memory is told as over the GPU's.
  *
  * Rows whose F is more than one and a half times off every usual count (a step time in other units, another GPU's peak) are
  * told: one of the two numbers is wrong, and the time is what stays. Of mixtures of experts nothing is told.

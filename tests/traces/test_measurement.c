@@ -341,30 +341,34 @@ START_TEST(micro_batches_of_pipelines)
 END_TEST
 
 /* 32 layers of 4,096 on eight GPUs. Sequences of 2,048 tokens fit, those of 131,072 where norms and activations are repeated (62
- * GiB, not 84), those of 262,144 in neither way. A stated level stays, as does that of a row that did not fit. */
+ * GiB, not 84), those of 262,144 with whole layers repeated unless the memory of the host is near, those of 4,194,304 in no way.
+ * A stated level stays, as does that of a row that did not fit. What was measured does not matter. */
 START_TEST(recomputation_that_fits)
 {
     static const struct {
         int seq_len;
-        const char *outcome, *assumed;
-        bool light;
-    } cases[] = {{2048, "ok,1.0,,", "recompute", false},
-                 {131072, "ok,1.0,,", "zero;recompute", true},
-                 {131072, "ok,1.0,,", "zero", false},
-                 {131072, "oom,,,", "recompute", false},
-                 {262144, "ok,1.0,,", "recompute", false}};
+        const char *gpu, *outcome, *assumed;
+        enum recompute taken;
+    } cases[] = {{2048, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
+                 {131072, "a100-80g-sxm", "ok,1.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                 {131072, "a100-80g-sxm", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                 {131072, "a100-80g-sxm", "ok,1.0,,", "zero", RECOMPUTE_NONE},
+                 {131072, "a100-80g-sxm", "oom,,,", "recompute", RECOMPUTE_NONE},
+                 {262144, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_FULL},
+                 {262144, "a100-80g-sxm", "ok,1.0,,", "zero", RECOMPUTE_NONE},
+                 {262144, "gh200", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
+                 {4194304, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char text[4096];
         struct measurement_table table;
         struct diags diags = {0};
         snprintf(text, sizeof text,
-                 HEADER "r,,32,4096,16384,0,32,32,%d,32000,a100-80g-sxm,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
+                 HEADER "r,,32,4096,16384,0,32,32,%d,32000,%s,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
                         "flash_attention2;fused_ops,%s%s,own\n",
-                 cases[c].seq_len, cases[c].outcome, cases[c].assumed);
+                 cases[c].seq_len, cases[c].gpu, cases[c].outcome, cases[c].assumed);
         ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
-        ck_assert_int_eq(table.items[0].layout.recompute,
-                         cases[c].light ? RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT : RECOMPUTE_NONE);
-        ck_assert_uint_eq(diags.n_items, cases[c].light);
+        ck_assert_int_eq(table.items[0].layout.recompute, cases[c].taken);
+        ck_assert_uint_eq(diags.n_items, cases[c].taken != RECOMPUTE_NONE);
         measurement_table_free(&table);
         diags_free(&diags);
     }
