@@ -136,7 +136,7 @@ static void fit_kernels(const struct probe_options *options, const struct probe_
     works_of_job(options, &table);
     for (int i = 0; i < result->n_rows; i++) /* as many parameters as were probed */
         if (result->rows[i].part == MEMORY_OPTIMIZER && result->rows[i].elements > 0) {
-            work_add_optimizer(&table, options->layout, options->setting, result->rows[i].elements);
+            work_add_optimizer(&table, options->setting, result->rows[i].elements, 0);
             break;
         }
     for (int k = MEMORY_STREAM + 1; k < N_MEMORY_KERNELS; k++) {

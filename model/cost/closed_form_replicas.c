@@ -103,11 +103,13 @@ static double exposed_dp(const struct layout *l, const struct replica_costs *cos
                hidden;
 }
 
-static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p)
+static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                                struct stage_parameters layers)
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
     struct work_table table = {0};
-    int32_t id = work_add_optimizer(&table, l, setting, own_parameters(l, p));
+    double cast = l->zero == 3 ? own_parameters(l, layers) : layers.dense + layers.experts;
+    int32_t id = work_add_optimizer(&table, setting, own_parameters(l, p), cast);
     double s = cost_seconds(work_cost(&machine, &table, id));
     work_table_free(&table);
     return s;
@@ -135,7 +137,8 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
     int layers = setting->model->layers, n = fullest_layers(stages, setting->model);
     struct stage_parameters p = work_stage_parameters(l, setting, (struct layer_range){0, n}, true, l->pp == 1);
-    struct stage_parameters all = {copies * p.dense, copies * p.experts};
+    struct stage_parameters inner = work_stage_parameters(l, setting, (struct layer_range){0, n}, false, false);
+    struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
     struct stage_parameters layer = {all.dense / layers, all.experts / layers};
     return (struct replica_costs){
         .tp = l->tp,
@@ -150,7 +153,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .exchange = dp_exchange(setting, l, l->zero == 3 ? layer : all),
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
         .table_s = table_seconds(setting, l),
-        .optimizer_s = optimizer_seconds(setting, l, all),
+        .optimizer_s = optimizer_seconds(setting, l, all, within),
     };
 }
 

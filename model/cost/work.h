@@ -167,9 +167,9 @@ bool work_sums_gradients(const struct layout *layout, const struct job *job);
  * Megatron's line and everything fused exchanges maxima and sums instead. */
 bool head_gathers(const struct layout *layout, const struct transformer *model);
 
-/* Optimizer step of one rank: gradient norm, update, casts, over its share of the parameters of the layers given. */
-int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,
-                           double parameters);
+/* Optimizer step of one rank: gradient norm, update and casts of the parameters it has the states of; in narrow precision also,
+ * once a step, the casts of so many parameters of products' weights. */
+int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
 /* Parameters (elements) one rank holds of a virtual stage before ZeRO: dense part and routed-expert part. */
 struct stage_parameters {

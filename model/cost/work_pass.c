@@ -2,6 +2,7 @@
 #include "model/cost/work_layer.h"
 
 #include "model/base/memory.h"
+#include "model/cost/precision_bytes.h"
 
 enum { PASS_CHILDREN_MAX = 512 };
 
@@ -148,14 +149,19 @@ static double optimizer_bytes(const struct job *job)
     return state + 3 * gradient + unscaled;
 }
 
-int32_t work_add_optimizer(struct work_table *table, const struct layout *layout, const struct setting *setting,
-                           double parameters)
+/* Weights of products in narrow precision are cast when they have changed: read, and written both ways, as other operands. */
+static double weight_cast_bytes(const struct job *job)
 {
-    (void)layout;
+    return precision_is_narrow(job->precision) ? 2 + 2 * precision_bytes(job->precision) : 0;
+}
+
+int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
+{
+    double bytes = updated * optimizer_bytes(setting->job) + cast * weight_cast_bytes(setting->job);
     struct work work = {.kind = WORK_MEMORY_BOUND,
                         .class = CLASS_OPTIMIZER,
                         .label = "optimizer",
-                        .memory = {.bytes = parameters * optimizer_bytes(setting->job), .count = 8, .kernel = MEMORY_OPTIMIZER}};
+                        .memory = {.bytes = bytes, .count = 8, .kernel = MEMORY_OPTIMIZER}};
     return work_add(table, work);
 }
 

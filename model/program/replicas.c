@@ -308,14 +308,28 @@ static void reduce_norm(struct stage *stage)
         emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MODEL, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
 }
 
-static double updated_parameters(const struct stage *stage)
+/* Of a rank's parameters those that ZeRO leaves it. */
+static double own_parameters(const struct stage *stage, struct stage_parameters parameters)
 {
     const struct layout *layout = stage->build->layout;
-    double dense_shards = shards_of(layout, GROUP_DP), expert_shards = shards_of(layout, GROUP_EXPERT_DP);
+    return parameters.dense / shards_of(layout, GROUP_DP) + parameters.experts / shards_of(layout, GROUP_EXPERT_DP);
+}
+
+static double updated_parameters(const struct stage *stage)
+{
     double sum = 0;
-    for (int c = 0; c < layout->vpp; c++) {
-        struct stage_parameters parameters = parameters_of(stage, stage->chunks[c].whole);
-        sum += parameters.dense / dense_shards + parameters.experts / expert_shards;
+    for (int c = 0; c < stage->build->layout->vpp; c++)
+        sum += own_parameters(stage, parameters_of(stage, stage->chunks[c].whole));
+    return sum;
+}
+
+/* Those of the layers; with ZeRO-3 before they are gathered. */
+static double cast_parameters(const struct stage *stage)
+{
+    double sum = 0;
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        struct stage_parameters p = parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
+        sum += stage->build->layout->zero == 3 ? own_parameters(stage, p) : p.dense + p.experts;
     }
     return sum;
 }
@@ -334,7 +348,7 @@ static void optimize(struct stage *stage)
 {
     struct build *build = stage->build;
     struct op op = step_op(OP_COMPUTE, STREAM_COMPUTE, CLASS_OPTIMIZER);
-    op.work = work_add_optimizer(&build->program->works, build->layout, build->setting, updated_parameters(stage));
+    op.work = work_add_optimizer(&build->program->works, build->setting, updated_parameters(stage), cast_parameters(stage));
     waits_add(&stage->waits, last_on(stage, STREAM_DP));
     uint32_t done = stage_add(stage, op, &stage->waits);
     stage->waits.n = 0;

@@ -195,7 +195,7 @@ START_TEST(end_of_step)
     double share = parameters_of_stage(&f, 0).dense / 4;
     struct work_table works = {0};
     struct setting setting = fixture_setting(&f);
-    int32_t expected = work_add_optimizer(&works, &f.layout, &setting, share);
+    int32_t expected = work_add_optimizer(&works, &setting, share, 0);
     expect_near(program.works.items[ops[n - 2].work].memory.bytes, works.items[expected].memory.bytes);
     work_table_free(&works);
     program_free(&program);

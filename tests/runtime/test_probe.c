@@ -117,7 +117,7 @@ START_TEST(an_operation_takes_what_its_kernels_take)
     ck_assert(cluster.gpu.memory.rate[MEMORY_NORM] == 0);  /* not probed */
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
         work_add_pass(&table, &toy.layout, &toy.setting, (enum pass)pass, (struct layer_range){0, toy.model.layers}, true, true);
-    work_add_optimizer(&table, &toy.layout, &toy.setting, 1000);
+    work_add_optimizer(&table, &toy.setting, 1000, 0);
     for (int k = 0; k < COUNT(expected); k++)
         for (int32_t i = 0; i < table.n_items; i++)
             if (table.items[i].kind == WORK_MEMORY_BOUND && table.items[i].memory.kernel == expected[k].kernel)
