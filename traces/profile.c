@@ -32,7 +32,7 @@ enum status profile_parse(const char *text, size_t n, const char *path, const st
                           struct diags *diags)
 {
     struct profile_builder b = {.layout = layout, .profile = {.rank = -1, .steps_each = 1}};
-    size_t first = 0;
+    size_t first = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* byte-order mark */
     while (first < n && isspace((unsigned char)text[first]))
         first++;
     bool json = first == n || text[first] == '{' || text[first] == '[';

@@ -66,16 +66,11 @@ void profile_add_span(struct profile_builder *b, enum profile_kind kind, const c
     kernel->seconds += time.end_s - time.start_s;
 }
 
-void profile_add_mark(struct profile_builder *b, bool on_device, struct profile_step time)
+void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number, struct profile_step time)
 {
-    struct profile *p = &b->profile;
-    if (on_device) {
-        p->steps = memory_grow(p->steps, &b->steps_capacity, p->n_steps + 1, sizeof *p->steps);
-        p->steps[p->n_steps++] = time;
-    } else {
-        b->marks = memory_grow(b->marks, &b->marks_capacity, b->n_marks + 1, sizeof *b->marks);
-        b->marks[b->n_marks++] = time;
-    }
+    struct profile_marks *marks = &b->marks[on_device];
+    marks->items = memory_grow(marks->items, &marks->capacity, marks->n + 1, sizeof *marks->items);
+    marks->items[marks->n++] = (struct profile_mark){number, time};
 }
 
 /* --- steps --------------------------------------------------------------------------------------------------------- */
@@ -84,6 +79,12 @@ static int compare_steps(const void *left, const void *right)
 {
     const struct profile_step *a = left, *b = right;
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+static int compare_marks(const void *left, const void *right)
+{
+    const struct profile_mark *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 static int compare_kernels(const void *left, const void *right)
@@ -103,17 +104,31 @@ static bool works_within(const struct profile *p, struct profile_step step)
     return false;
 }
 
+/* One step of all marks of one number. */
+static void join_marks(struct profile_marks *marks, struct profile *p)
+{
+    if (marks->n == 0)
+        return;
+    qsort(marks->items, marks->n, sizeof *marks->items, compare_marks);
+    p->steps = memory_new(marks->n, sizeof *p->steps);
+    for (size_t i = 0; i < marks->n; i++) {
+        const struct profile_mark *mark = &marks->items[i];
+        if (i == 0 || mark->number != mark[-1].number) {
+            p->steps[p->n_steps++] = mark->time;
+            continue;
+        }
+        struct profile_step *step = &p->steps[p->n_steps - 1];
+        step->start_s = fmin(step->start_s, mark->time.start_s);
+        step->end_s = fmax(step->end_s, mark->time.end_s);
+    }
+    qsort(p->steps, p->n_steps, sizeof *p->steps, compare_steps);
+}
+
 /* A step ends where the next begins; those in which the device did nothing are left out. */
 static void settle_steps(struct profile_builder *b)
 {
     struct profile *p = &b->profile;
-    if (p->n_steps == 0) {
-        free(p->steps);
-        p->steps = b->marks;
-        p->n_steps = b->n_marks;
-        b->marks = NULL;
-    }
-    qsort(p->steps, p->n_steps, p->n_steps ? sizeof *p->steps : 1, compare_steps);
+    join_marks(&b->marks[b->marks[true].n > 0], p);
     size_t kept = 0;
     for (size_t i = 0; i < p->n_steps; i++) {
         struct profile_step step = p->steps[i];
@@ -147,14 +162,15 @@ enum status profile_finish(struct profile_builder *b, const char *path, struct p
     settle_steps(b);
     qsort(b->profile.kernels, b->profile.n_kernels, sizeof *b->profile.kernels, compare_kernels);
     *profile = b->profile;
-    free(b->marks);
-    free(b->index);
+    b->profile = (struct profile){.rank = -1};
+    profile_give_up(b);
     return STATUS_OK;
 }
 
 void profile_give_up(struct profile_builder *b)
 {
     profile_free(&b->profile);
-    free(b->marks);
+    free(b->marks[false].items);
+    free(b->marks[true].items);
     free(b->index);
 }

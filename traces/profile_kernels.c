@@ -13,19 +13,25 @@ static bool has_any(const char *name, const char *const *parts)
     return false;
 }
 
-/* In this order: NCCL's kernels carry names of types that others have too; losses and attention have a softmax; grouped and
- * batched products of attention's libraries carry the word gemm. */
+/* In this order: NCCL's kernels carry names of types that others have too; losses and attention have a softmax; Hadamard's
+ * transforms (of operands in 4 bits) hold an Adam; grouped and batched products of attention's libraries carry the word gemm.
+ * Names of C++ are full of lambdas, which are no LAMB. */
 enum profile_kind profile_kernel_kind(const char *name)
 {
     static const char *const exchanges[] = {"nccl", "rccl", "nvshmem", "deep_ep", "deepep", "allreduce_", "userbuffers", NULL};
-    static const char *const losses[] = {"cross_entropy", "crossentropy", "log_softmax", "logsoftmax", "nll_loss", NULL};
+    static const char *const copies[] = {"rocclr_copy", "rocclr_fill", NULL};
+    static const char *const others[] = {"cross_entropy", "crossentropy", "log_softmax", "logsoftmax",
+                                         "nll_loss",      "hadamard",     NULL};
     static const char *const attentions[] = {"flash", "fmha", "attention", "attn", "sdpa", "softmax", NULL};
-    static const char *const updates[] = {"adam", "lamb", "multi_tensor_apply", "multi_tensor_l2norm", "sgd", "optimizer", NULL};
+    static const char *const updates[] = {"adam", "lambstage", "lamb_", "fusedlamb", "multi_tensor_apply", "multi_tensor_l2norm",
+                                          "sgd",  "optimizer", NULL};
     static const char *const products[] = {"gemm",    "nvjet", "cublas", "cijk_",     "matmul",     "splitk",
                                            "cutlass", "xmma",  "_mm_",   "triton_mm", "grouped_mm", NULL};
     if (has_any(name, exchanges))
         return PROFILE_EXCHANGE;
-    if (has_any(name, losses))
+    if (has_any(name, copies))
+        return PROFILE_COPIES;
+    if (has_any(name, others))
         return PROFILE_OTHER;
     if (has_any(name, attentions))
         return PROFILE_ATTENTION;
@@ -91,17 +97,27 @@ static bool is_message(const char *operation)
     return strcasestr(operation, "send") || strcasestr(operation, "recv");
 }
 
+/* Messages are a pipeline's or a ring's; where only the kernel is known (send and receive) those of an all-to-all look alike. */
+static enum profile_kind kind_of_message(bool told, const struct layout *layout)
+{
+    bool pipeline = layout->pp > 1, ring = layout->cp > 1, experts = !told && layout->ep > 1;
+    if (pipeline + ring + experts != 1)
+        return PROFILE_EXCHANGE;
+    return pipeline ? PROFILE_PP : ring ? PROFILE_CP : PROFILE_EP;
+}
+
 enum profile_kind profile_exchange_kind(const struct exchange_words *words, const struct layout *layout)
 {
     enum profile_kind kind = kind_of_description(words->group);
     if (kind != PROFILE_EXCHANGE)
         return kind;
+    static const char *const of_experts[] = {"deep_ep", "deepep", NULL}, *const of_tensors[] = {"userbuffers", NULL};
+    if (layout->ep > 1 && has_any(words->kernel, of_experts))
+        return PROFILE_EP;
+    if (layout->tp > 1 && has_any(words->kernel, of_tensors))
+        return PROFILE_TP;
     const char *operation = *words->operation ? words->operation : words->kernel;
     if (strcasestr(operation, "alltoall") || strcasestr(operation, "all_to_all"))
         return layout->ep > 1 ? PROFILE_EP : PROFILE_EXCHANGE;
-    if (is_message(operation) && layout->pp > 1 && layout->cp == 1)
-        return PROFILE_PP;
-    if (is_message(operation) && layout->pp == 1 && layout->cp > 1)
-        return PROFILE_CP;
-    return is_message(operation) ? PROFILE_EXCHANGE : kind_of_size(words->ranks, layout);
+    return is_message(operation) ? kind_of_message(*words->operation != '\0', layout) : kind_of_size(words->ranks, layout);
 }

@@ -17,9 +17,14 @@ enum profile_kind profile_exchange_kind(const struct exchange_words *words, cons
 struct profile_builder {
     const struct layout *layout;
     struct profile profile;
-    size_t spans_capacity, kernels_capacity, steps_capacity, marks_capacity;
-    struct profile_step *marks; /* on the host's clock; profile.steps are those on the device's */
-    size_t n_marks;
+    size_t spans_capacity, kernels_capacity;
+    struct profile_marks {
+        struct profile_mark {
+            int64_t number;
+            struct profile_step time;
+        } * items;
+        size_t n, capacity;
+    } marks[2]; /* on the host's clock, on the device's */
     struct kernel_index {
         uint64_t hash;
         size_t kernel; /* one more than its number; 0: free */
@@ -30,7 +35,8 @@ struct profile_builder {
 /* Can something have begun then and lasted so long? Within some 3,000 years of the epoch, for eleven days at most. */
 bool profile_is_time(double start_s, double length_s);
 void profile_add_span(struct profile_builder *b, enum profile_kind kind, const char *name, struct profile_step time);
-void profile_add_mark(struct profile_builder *b, bool on_device, struct profile_step time);
+/* Step `number`. A device marks it on each of its streams: it lasts from the first to the last of marks of one number. */
+void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number, struct profile_step time);
 /* Settles steps and orders kernels; *profile is the caller's then. STATUS_BAD_INPUT when no device did anything. */
 MUST_CHECK enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags);
 void profile_give_up(struct profile_builder *b);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "model/base/memory.h"
 #include "traces/csv.h"
 #include "traces/profile_reading.h"
 
@@ -85,15 +86,63 @@ static bool read_row(const struct csv_table *table, size_t row, const struct col
     return true;
 }
 
-/* "NVIDIA H100 80GB HBM3 (0)" without the number of the device; rocprof tells a number alone. */
+/* "NVIDIA H100 80GB HBM3 (0)" without the number of the device; rocprof tells a number alone, or "Agent 4". */
 static void take_device(struct profile *p, const char *device)
 {
     const char *end = strrchr(device, '(');
     int length = end && end > device ? (int)(end - device) : (int)strlen(device);
     while (length > 0 && device[length - 1] == ' ')
         length--;
+    if (strncmp(device, "Agent ", 6) == 0)
+        return;
     if (strpbrk(device, "abcdefghijklmnopqrstuvwxyz") || strncasecmp(device, "NVIDIA", 6) == 0)
         snprintf(p->gpu, sizeof p->gpu, "%.*s", length, device);
+}
+
+static bool has_text(const char *line, size_t n, const char *text)
+{
+    return memmem(line, n, text, strlen(text)) != NULL;
+}
+
+/* Does a line name a column of names and one of starts? */
+static bool is_header(const char *line, size_t n)
+{
+    bool named = false, starting = false;
+    for (const char *const *name = names; *name; name++)
+        named |= has_text(line, n, *name);
+    for (const struct time_column *start = starts; start->name; start++)
+        starting |= has_text(line, n, start->name);
+    return named && starting;
+}
+
+/* nsys tells on standard output what it does before it prints the table. */
+enum { TALK_MAX = 64 };
+static size_t talk_before_header(const char *text, size_t n, size_t *lines)
+{
+    size_t at = 0;
+    for (*lines = 0; at < n && *lines < TALK_MAX; ++*lines) {
+        const char *end = memchr(text + at, '\n', n - at);
+        size_t length = end ? (size_t)(end - (text + at)) : n - at;
+        if (is_header(text + at, length))
+            return at;
+        at += length + (end != NULL);
+    }
+    *lines = 0;
+    return 0;
+}
+
+/* The table alone, with an empty line for each line of talk so that those of errors are the file's. */
+static enum status parse_table(const char *text, size_t n, const char *path, struct csv_table *table, struct diags *diags)
+{
+    size_t lines, talk = talk_before_header(text, n, &lines), n_table = n - talk;
+    if (talk == 0)
+        return csv_table_parse(path, text, n, table, diags);
+    char *bare = memory_new(lines + n_table, 1);
+    memset(bare, '\n', lines);
+    memcpy(bare + lines, text + talk, n_table);
+    enum status status = csv_table_parse(path, bare, lines + n_table, table, diags);
+    free(bare);
+    return status;
 }
 
 /* Of a trace of several devices those of the first row's. */
@@ -101,7 +150,7 @@ enum status profile_from_table(const char *text, size_t n, const char *path, str
 {
     struct csv_table table;
     struct columns columns = {0};
-    enum status status = csv_table_parse(path, text, n, &table, diags);
+    enum status status = parse_table(text, n, path, &table, diags);
     if (status != STATUS_OK)
         return status;
     bool good = find_columns(&table, &columns, diags);

@@ -1,6 +1,7 @@
 /* Chrome traces as torch.profiler (Kineto) exports them. */
 #include <ctype.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -108,7 +109,7 @@ static void take_event(struct reading *r, const json_t *event)
         return;
     struct profile_step time = {from, from + length};
     if (strncmp(name, "ProfilerStep#", 13) == 0)
-        profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, time);
+        profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, strtoll(name + 13, NULL, 10), time);
     else if (strcasecmp(category, "kernel") == 0)
         profile_add_span(r->builder, kind_of_event(event, name, r->builder->layout), name, time);
     else if (is_copy(category))
@@ -138,14 +139,15 @@ static size_t object_end(const struct cursor *c)
     return 0;
 }
 
-/* Most events tell what the host did: their objects are not parsed, only their ends are found. */
+/* Most events tell what the host did: their objects are not parsed, only their ends are found. Old releases mark steps as
+ * operations of the host. */
 static bool pass_event_of_host(struct cursor *c)
 {
     static const char *const categories[] = {"cpu_op", "cuda_runtime",     "cuda_driver", "python_function",  "ac2g",
                                              "fwdbwd", "async_cpu_to_gpu", "hip_runtime", "forward_backward", "overhead"};
     size_t end = peek(c) == '{' ? object_end(c) : 0;
     const char *at = end ? memmem(c->text + c->at, end - c->at, "\"cat\"", 5) : NULL;
-    if (!at)
+    if (!at || memmem(c->text + c->at, end - c->at, "\"ProfilerStep#", 14))
         return false;
     for (at += 5; *at == ' ' || *at == ':'; at++) {
     }
@@ -222,6 +224,8 @@ static bool read_member(struct reading *r)
 static bool read_trace(struct reading *r)
 {
     struct cursor *c = &r->cursor;
+    if (c->n >= 3 && memcmp(c->text, "\xEF\xBB\xBF", 3) == 0) /* byte-order mark */
+        c->at = 3;
     if (peek(c) == '[')
         return read_events(r);
     if (!expect(c, '{'))

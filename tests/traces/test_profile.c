@@ -46,6 +46,13 @@ START_TEST(kernels_by_name)
         {"triton_red_fused__log_softmax_nll_loss_forward_3", PROFILE_OTHER},
         {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>", PROFILE_OTHER},
         {"void transformer_engine::normalization::rmsnorm_fwd_tuned_kernel", PROFILE_OTHER},
+        {"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda("
+         "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(c10::BFloat16)#1}>>",
+         PROFILE_OTHER},
+        {"void transformer_engine::HadamardAmaxTmaKernel<__nv_bfloat16, 16>", PROFILE_OTHER},
+        {"void multi_tensor_apply_kernel<TensorListMetadata<4>, LAMBStage1Functor<float>>", PROFILE_OPTIMIZER},
+        {"fused_lamb_cuda_kernel", PROFILE_OPTIMIZER},
+        {"__amd_rocclr_fillBufferAligned", PROFILE_COPIES},
         {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", PROFILE_OPTIMIZER},
         {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", PROFILE_EXCHANGE},
         {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", PROFILE_EXCHANGE},
@@ -109,6 +116,12 @@ START_TEST(groups_by_operation)
     ck_assert_int_eq(kind_of(messages, "", &ring), PROFILE_CP);
     ck_assert_int_eq(kind_of(messages, "\"Collective name\":\"all_to_allv\"", &experts), PROFILE_EP);
     ck_assert_int_eq(kind_of(messages, "\"Collective name\":\"all_to_allv\"", &tp2_pp4_dp8), PROFILE_EXCHANGE);
+    ck_assert_int_eq(kind_of(messages, "", &experts), PROFILE_EXCHANGE); /* of the pipeline, or an all-to-all */
+    ck_assert_int_eq(kind_of(messages, "\"Collective name\":\"send\"", &experts), PROFILE_PP);
+    ck_assert_int_eq(kind_of("deep_ep::intranode::dispatch", "", &experts), PROFILE_EP);
+    ck_assert_int_eq(kind_of("userbuffers_fp16_sum_inplace_gpu_rw_ag", "", &experts), PROFILE_TP);
+    experts.pp = 1;
+    ck_assert_int_eq(kind_of(messages, "", &experts), PROFILE_EP);
     ck_assert_int_eq(kind_of("ncclDevKernel_AllGather_RING_LL", "", &alone), PROFILE_DP); /* no other group exchanges anything */
 }
 END_TEST
@@ -171,6 +184,20 @@ START_TEST(steps_by_marks)
                &tp2_pp4_dp8);
     ck_assert_uint_eq(p.n_steps, 1);
     NEAR(p.steps[0].start_s, 4e-6);
+    profile_free(&p);
+    /* each of two streams has a mark of each of two steps */
+    p = parsed("[" MARK("gpu_user_annotation", 7, 4, 30) "," MARK("gpu_user_annotation", 7, 9, 15) "," MARK(
+                   "gpu_user_annotation", 8, 44, 30) "," MARK("gpu_user_annotation", 8, 46,
+                                                              31) "," KERNEL("gemm", 5, 20) "," KERNEL("gemm", 45, 32) "]",
+               &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_steps, 2);
+    NEAR(p.steps[0].start_s, 4e-6);
+    NEAR(p.steps[0].end_s, 44e-6);
+    NEAR(p.steps[1].end_s, 77e-6);
+    profile_free(&p);
+    p = parsed("\xEF\xBB\xBF[" MARK("cpu_op", 1, 0, 50) "," KERNEL("gemm", 5, 20) "]", &tp2_pp4_dp8);
+    ck_assert(p.marked);
+    NEAR(p.steps[0].end_s, 50e-6);
     profile_free(&p);
     p = parsed("[" KERNEL("gemm", 5, 20) "," KERNEL("gemm", 35, 10) "]", &tp2_pp4_dp8);
     ck_assert(!p.marked);
@@ -242,13 +269,19 @@ START_TEST(tables_of_launches)
     NEAR(a.exposed_s[PROFILE_IDLE], 1.5e-6);
     profile_free(&p);
     p = parsed("Kind,Agent_Id,Kernel_Name,Start_Timestamp,End_Timestamp\n"
-               "KERNEL_DISPATCH,4,Cijk_Alik_Bljk,5000,7000\nKERNEL_DISPATCH,4,attn_fwd,8000,9000\n",
+               "KERNEL_DISPATCH,Agent 4,Cijk_Alik_Bljk,5000,7000\nKERNEL_DISPATCH,Agent 4,attn_fwd,8000,9000\n",
                &tp2_pp4_dp8);
     a = profile_account_of(&p);
     ck_assert_str_eq(p.gpu, "");
     NEAR(a.step_s, 4e-6);
     NEAR(a.exposed_s[PROFILE_PRODUCTS], 2e-6);
     NEAR(a.exposed_s[PROFILE_ATTENTION], 1e-6);
+    profile_free(&p);
+    p = parsed("Generating SQLite file r.sqlite from r.nsys-rep\nProcessing [r.sqlite] with [cuda_gpu_trace.py]... \n\n"
+               "Start (ns),Duration (ns),Device,Name\n1000,3000,NVIDIA T4 (0),a_gemm\n\n",
+               &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_spans, 1);
+    ck_assert_str_eq(p.gpu, "NVIDIA T4");
     profile_free(&p);
 }
 END_TEST
@@ -267,6 +300,7 @@ START_TEST(wrong_texts)
         {"{1: 2}", 1, 2},
         {"a,b\n1,2\n", 1, 1}, /* no table of launches */
         {"Name,Start (ns),Duration (ns)\ngemm,1,x\n", 2, 8},
+        {"Processing [r.sqlite]... \n\nName,Start (ns),Duration (ns)\ngemm,1,x\n", 4, 8},
         {"Name,Start (ns),Duration (ns)\ngemm,5,1\ngemm,5,-1\n", 3, 6},
         {"[]", 0, 0}, /* nothing of a device */
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":1e300,\"dur\":1}]", 0, 0},
