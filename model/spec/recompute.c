@@ -28,6 +28,21 @@ static int word_of(const char *text, size_t length)
     return -1;
 }
 
+/* "'act' is short for mlp_act, moe_act": tables print such words; false when it is none of them. */
+static bool explain_brief(const char *item, char *why, size_t size)
+{
+    bool known = false;
+    for (int i = 0; i < N_RECOMPUTE_MODULES; i++) {
+        if (strcmp(item, BRIEF[i]) != 0)
+            continue;
+        if (!known)
+            snprintf(why, size, "'%s' is short for ", item);
+        text_append(why, size, "%s%s", known ? ", " : "", recompute_words[N_RECOMPUTES + i]);
+        known = true;
+    }
+    return known;
+}
+
 /* Of the first `length` characters of a text, which are none of the modules. */
 static void explain(const char *text, size_t length, char *why, size_t size)
 {
@@ -37,6 +52,8 @@ static void explain(const char *text, size_t length, char *why, size_t size)
         snprintf(why, size, "'%s' stands alone", item);
         return;
     }
+    if (explain_brief(item, why, size))
+        return;
     snprintf(why, size, "'%s' is unknown; %s", item,
              name_hint(item, recompute_words, N_RECOMPUTES + N_RECOMPUTE_MODULES,
                        "known are none, selective, full, and joined by '+' core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "

@@ -96,6 +96,8 @@ static const struct {
     {"selective:", "'' is unknown"},
     {"+", "'' is unknown"},
     {"moe_act+", "'' is unknown"},
+    {"norm+act", "'norm' is short for layernorm"},
+    {"layernorm+act", "'act' is short for mlp_act, moe_act"},
     {"layernorm+none", "'none' stands alone"},
     {"selective:full", "'full' stands alone"},
     {"layernorm+mla_up_prj+moe", "'mla_up_prj' is unknown; did you mean 'mla_up_proj'?"},
