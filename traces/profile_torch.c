@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "model/base/memory.h"
 #include "traces/profile_reading.h"
 
 /* A position in the text; the events of a large trace are parsed one at a time, so that one is in memory at a time. */
@@ -161,11 +162,64 @@ static bool pass_event_of_host(struct cursor *c)
     return false;
 }
 
+/* Kineto prints ratios of nothing as C does (inf, -nan), which is no JSON: zeros of the same length in their places. Returns
+ * whether there were any. */
+static bool scrub(char *text, size_t n)
+{
+    static const char *const words[] = {"-infinity", "infinity", "-inf", "inf", "-nan", "nan"};
+    bool quoted = false, found = false;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        for (size_t w = 0; !quoted && i < n && w < sizeof words / sizeof *words; w++) {
+            size_t length = strlen(words[w]);
+            if (length > n - i || strncasecmp(text + i, words[w], length) != 0)
+                continue;
+            memset(text + i, ' ', length);
+            text[i] = '0';
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* The event that begins here, if its numbers are all that is wrong with it; NULL otherwise. */
+static json_t *scrubbed_event(struct cursor *c)
+{
+    size_t end = object_end(c), n = end ? end - c->at : 0;
+    if (n == 0)
+        return NULL;
+    char *text = memory_new(n, 1);
+    memcpy(text, c->text + c->at, n);
+    json_t *event = scrub(text, n) ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
+    free(text);
+    if (event)
+        c->at = end;
+    return event;
+}
+
+/* NULL after saying what is wrong. */
+static json_t *event_of_device(struct cursor *c)
+{
+    json_error_t error;
+    if (peek(c) != '{')
+        return value(c);
+    json_t *event = json_loadb(c->text + c->at, c->n - c->at, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &error);
+    if (event) {
+        c->at += (size_t)error.position;
+        return event;
+    }
+    event = scrubbed_event(c);
+    return event ? event : value(c);
+}
+
 static bool read_event(struct reading *r)
 {
     if (pass_event_of_host(&r->cursor))
         return true;
-    json_t *event = value(&r->cursor);
+    json_t *event = event_of_device(&r->cursor);
     if (!event)
         return false;
     take_event(r, event);

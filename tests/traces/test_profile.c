@@ -195,6 +195,9 @@ START_TEST(steps_by_marks)
     NEAR(p.steps[0].end_s, 44e-6);
     NEAR(p.steps[1].end_s, 77e-6);
     profile_free(&p);
+    p = parsed("[" NCCL("gemm inf", 5, 20, "\"blocks per SM\": inf, \"x\":\"nan\", \"y\":-nan") "]", &tp2_pp4_dp8);
+    ck_assert_str_eq(p.kernels[0].name, "gemm inf");
+    profile_free(&p);
     p = parsed("\xEF\xBB\xBF[" MARK("cpu_op", 1, 0, 50) "," KERNEL("gemm", 5, 20) "]", &tp2_pp4_dp8);
     ck_assert(p.marked);
     NEAR(p.steps[0].end_s, 50e-6);
