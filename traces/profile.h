@@ -7,8 +7,8 @@
  * count:
  *
  *   cat kernel, gpu_memcpy, gpu_memset   what the device does; kernels are told apart by their names (profile_kernel_kind)
- *   ProfilerStep#N (any cat)             where steps begin; those on the device's clock (gpu_user_annotation) win, from the first to the last
- *                                        of its streams
+ *   ProfilerStep#N (any cat)             where steps begin; those on the device's clock (gpu_user_annotation) win, of which each
+ *                                        of its streams has one
  *
  * An exchange belongs to the group that its arguments name ("Process Group Description"), else to the one whose size or
  * operation only one group of the layout has, else to none.

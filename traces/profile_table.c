@@ -1,4 +1,5 @@
-/* Tables of launches: Nsight Systems (nsys stats -r cuda_gpu_trace --format csv), rocprofv3 (--kernel-trace). */
+/* Tables of launches: Nsight Systems (nsys stats -r cuda_gpu_trace --format csv), rocprofv3 (--kernel-trace) and its two
+ * predecessors. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,13 +13,18 @@ struct time_column {
     const char *name;
     double unit;
 };
-static const struct time_column starts[] = {{"Start (ns)", 1e-9}, {"Start (us)", 1e-6},      {"Start (ms)", 1e-3},
-                                            {"Start (s)", 1},     {"Start_Timestamp", 1e-9}, {0}};
+static const struct time_column starts[] = {{"Start (ns)", 1e-9},
+                                            {"Start (us)", 1e-6},
+                                            {"Start (ms)", 1e-3},
+                                            {"Start (s)", 1},
+                                            {"Start_Timestamp", 1e-9},
+                                            {"BeginNs", 1e-9},
+                                            {0}};
 static const struct time_column durations[] = {
     {"Duration (ns)", 1e-9}, {"Duration (us)", 1e-6}, {"Duration (ms)", 1e-3}, {"Duration (s)", 1}, {0}};
-static const struct time_column ends[] = {{"End_Timestamp", 1e-9}, {"End (ns)", 1e-9}, {0}};
-static const char *const names[] = {"Name", "Kernel_Name", NULL};
-static const char *const devices[] = {"Device", "Agent_Id", NULL};
+static const struct time_column ends[] = {{"End_Timestamp", 1e-9}, {"End (ns)", 1e-9}, {"EndNs", 1e-9}, {0}};
+static const char *const names[] = {"Name", "Kernel_Name", "KernelName", NULL};
+static const char *const devices[] = {"Device", "Agent_Id", "GPU_ID", "gpu-id", NULL};
 
 struct columns {
     int start, duration, end, name, device;

@@ -280,6 +280,12 @@ START_TEST(tables_of_launches)
     NEAR(a.exposed_s[PROFILE_PRODUCTS], 2e-6);
     NEAR(a.exposed_s[PROFILE_ATTENTION], 1e-6);
     profile_free(&p);
+    p = parsed("\"Index\",\"KernelName\",\"gpu-id\",\"BeginNs\",\"EndNs\"\n"
+               "0,\"Cijk_Alik_Bljk\",4,5000,7000\n1,\"attn_fwd\",5,8000,9000\n",
+               &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_spans, 1);
+    NEAR(p.spans[0].end_s, 7e-6);
+    profile_free(&p);
     p = parsed("Generating SQLite file r.sqlite from r.nsys-rep\nProcessing [r.sqlite] with [cuda_gpu_trace.py]... \n\n"
                "Start (ns),Duration (ns),Device,Name\n1000,3000,NVIDIA T4 (0),a_gemm\n\n",
                &tp2_pp4_dp8);
