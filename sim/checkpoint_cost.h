@@ -8,8 +8,8 @@
  * Taking one, per kind (sim/checkpoint.h):
  *
  *   blocking   everything at once: max(snapshot, storage)
- *   two-stage  block = snapshot = bytes of a rank / PCIe rate (two GPUs share a switch), or the coherent link's where there is one;
- *              persist = unique bytes / min(storage rate, all nodes' NICs)
+ *   two-stage  block = snapshot = bytes of a rank / PCIe rate (two GPUs share a switch), or the rate of a coherent link to the
+ *              host; persist = unique bytes / min(storage rate, all nodes' NICs)
  *   memory     block = snapshot; persist = bytes of a node / its NICs (every node sends to its neighbour at once, and receives)
  *
  * The copies that data parallelism keeps are written once. Loading:
