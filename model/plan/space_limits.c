@@ -144,13 +144,24 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
     return *end == '\0' && *low <= *high;
 }
 
+static void report_value(enum space_dimension dimension, struct slice item, struct place at, struct diags *diags)
+{
+    const char *name = dimension_rows[dimension].name;
+    char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY];
+    snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
+    if (dimension == SPACE_RECOMPUTE && item.length > 0 && recompute_parse(text, why, sizeof why) < 0)
+        diag_error(diags, at, "%s: %s", name, why);
+    else
+        diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", name, (int)item.length, item.start, name,
+                   dimension_rows[dimension].values);
+}
+
 static void limit_add(struct space_limit *limit, enum space_dimension dimension, struct slice item, struct place at,
                       struct diags *diags)
 {
     int low, high;
     if (!parse_range(dimension, item, &low, &high)) {
-        diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", dimension_rows[dimension].name, (int)item.length,
-                   item.start, dimension_rows[dimension].name, dimension_rows[dimension].values);
+        report_value(dimension, item, at, diags);
         return;
     }
     if (limit->n == SPACE_RANGES) {

@@ -401,6 +401,8 @@ START_TEST(bad_restrictions_are_refused)
         {"zero=4", "zero"},
         {"schedule=1f2b", "1f1b"},
         {"recompute=2", "none, selective, full"},
+        {"recompute=layernorm,norm+act", "'norm' is short for layernorm"},
+        {"recompute=", "none, selective, full"},
         {"tp=99999999999999999999", "tp"},
         {"sp=2", "sp"},
         {"", "says no dimension"},
