@@ -10,6 +10,8 @@
  *   ProfilerStep#N (any cat)             where steps begin; those on the device's clock (gpu_user_annotation) win, of which each
  *                                        of its streams has one
  *
+ * Launches on other devices than the first's are left out, with a warning.
+ *
  * An exchange belongs to the group that its arguments name ("Process Group Description"), else to the one whose size or
  * operation only one group of the layout has, else to none.
  *

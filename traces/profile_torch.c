@@ -18,6 +18,8 @@ struct cursor {
 struct reading {
     struct cursor cursor;
     struct profile_builder *builder;
+    json_int_t device; /* of the first launch; -1: none yet */
+    size_t n_others;   /* launches on other devices */
 };
 
 static struct place place_at(const struct cursor *c, size_t offset)
@@ -100,6 +102,19 @@ static bool is_copy(const char *category)
            strcmp(category, "Memset") == 0;
 }
 
+/* Was it launched on another device than the first? A process may drive several. */
+static bool is_of_other_device(struct reading *r, const json_t *event)
+{
+    const json_t *device = json_object_get(json_object_get(event, "args"), "device");
+    if (!json_is_integer(device))
+        return false;
+    if (r->device < 0)
+        r->device = json_integer_value(device);
+    bool other = json_integer_value(device) != r->device;
+    r->n_others += other;
+    return other;
+}
+
 static void take_event(struct reading *r, const json_t *event)
 {
     const char *category = text_of(event, "cat"), *name = text_of(event, "name");
@@ -111,9 +126,9 @@ static void take_event(struct reading *r, const json_t *event)
     struct profile_step time = {from, from + length};
     if (strncmp(name, "ProfilerStep#", 13) == 0)
         profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, strtoll(name + 13, NULL, 10), time);
-    else if (strcasecmp(category, "kernel") == 0)
+    else if (strcasecmp(category, "kernel") == 0 && !is_of_other_device(r, event))
         profile_add_span(r->builder, kind_of_event(event, name, r->builder->layout), name, time);
-    else if (is_copy(category))
+    else if (is_copy(category) && !is_of_other_device(r, event))
         profile_add_span(r->builder, PROFILE_COPIES, name, time);
 }
 
@@ -297,6 +312,11 @@ static bool read_trace(struct reading *r)
 
 enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b, struct diags *diags)
 {
-    struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b};
-    return read_trace(&r) ? STATUS_OK : STATUS_BAD_INPUT;
+    struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
+    if (!read_trace(&r))
+        return STATUS_BAD_INPUT;
+    if (r.n_others > 0)
+        diag_warning(diags, (struct place){.file = path},
+                     "%zu launches on other devices than %" JSON_INTEGER_FORMAT " are left out", r.n_others, r.device);
+    return STATUS_OK;
 }

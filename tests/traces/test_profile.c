@@ -195,6 +195,9 @@ START_TEST(steps_by_marks)
     NEAR(p.steps[0].end_s, 44e-6);
     NEAR(p.steps[1].end_s, 77e-6);
     profile_free(&p);
+    p = parsed("[" NCCL("gemm", 5, 20, "\"device\":3") "," NCCL("gemm", 6, 30, "\"device\":4") "]", &tp2_pp4_dp8);
+    ck_assert_uint_eq(p.n_spans, 1); /* of two devices the first */
+    profile_free(&p);
     p = parsed("[" NCCL("gemm inf", 5, 20, "\"blocks per SM\": inf, \"x\":\"nan\", \"y\":-nan") "]", &tp2_pp4_dp8);
     ck_assert_str_eq(p.kernels[0].name, "gemm inf");
     profile_free(&p);
