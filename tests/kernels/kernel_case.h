@@ -36,7 +36,7 @@ struct kernel_case {
     char text[160]; /* sizes and switches, for messages */
 };
 
-/* Sizes up to about `size` (tokens, widths), attention's head dimension 64 or 128. */
+/* Sizes up to about `size` (tokens, widths), attention's heads up to 256 whatever it is. */
 void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size);
 void kernel_case_free(struct kernel_case *c);
 

@@ -73,6 +73,7 @@ void draw_expert_arrivals(struct draw *d);
 void draw_combine(struct draw *d, enum kernel kernel);
 void draw_grouped(struct draw *d, enum kernel kernel);
 void draw_stretch(struct draw *d, enum kernel kernel);
+void draw_stretch_operands(struct draw *d, enum kernel kernel); /* of a call whose sizes are there */
 void draw_head_norm(struct draw *d, enum kernel kernel);
 void draw_lamb_part(struct draw *d, enum kernel kernel);
 void draw_sgd(struct draw *d);

@@ -94,6 +94,13 @@ void draw_rotary(struct draw *d)
                  call->t * (call->heads + 2 * call->kv_heads) * call->head_dim, -1, 1);
 }
 
+/* A head's size: mostly those that the kernels for sm_90a have, else any, sometimes not in vectors. */
+static int draw_head_dim(struct draw *d)
+{
+    int form = (int)draw_between(d, 0, 7);
+    return form < 4 ? (form % 2 ? 64 : 128) : form < 7 ? 8 * (int)draw_between(d, 1, 32) : (int)draw_between(d, 1, 140);
+}
+
 void draw_attention(struct draw *d, enum kernel kernel)
 {
     struct attention_call *call = &d->c->call.attention;
@@ -102,7 +109,7 @@ void draw_attention(struct draw *d, enum kernel kernel)
                                     .seq_len = draw_between(d, 1, 2 * d->size),
                                     .kv_heads = kv,
                                     .heads = kv * (int)draw_between(d, 1, 3),
-                                    .head_dim = draw_coin(d) ? 64 : 128};
+                                    .head_dim = draw_head_dim(d)};
     call->window = draw_coin(d) ? draw_between(d, 1, call->seq_len + 3) : 0;
     draw_text(d, "batch %lld seq %lld window %lld heads %d/%d dim %d", (long long)call->batch, (long long)call->seq_len,
               (long long)call->window, call->heads, call->kv_heads, call->head_dim);

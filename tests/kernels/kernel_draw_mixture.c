@@ -163,55 +163,91 @@ void draw_grouped(struct draw *d, enum kernel kernel)
         FLOATS("dbias", ROLE_IN_OUT, grouped.dbias, call->groups * call->out);
 }
 
-/* Sizes of heads: every width of tiles there is, wholly filled and not, and some that are not in vectors. */
+/* Sizes of heads: mostly small ones, each width of tiles wholly filled, anything up to the widest, and some that are not in
+ * vectors. */
 static void draw_heads(struct draw *d, struct stretch_call *call)
 {
-    static const int sizes[][2] = {{192, 128}, {256, 256}, {80, 80}, {96, 96}, {128, 128}, {64, 64}, {200, 40}};
-    int form = (int)draw_between(d, 0, 3 + (int64_t)(sizeof sizes / sizeof *sizes));
-    call->head_dim = 8 * (int)draw_between(d, 1, 9);
-    call->value_dim = 8 * (int)draw_between(d, 1, 9);
+    static const int sizes[][2] = {{192, 128}, {256, 256}, {96, 96}, {128, 128}, {64, 64}};
+    int form = (int)draw_between(d, 0, 6 + (int64_t)(sizeof sizes / sizeof *sizes));
+    call->head_dim = 8 * (int)draw_between(d, 1, form > 3 ? 32 : 9);
+    call->value_dim = 8 * (int)draw_between(d, 1, form > 3 ? 32 : 9);
     if (form == 0) {
-        call->head_dim = (int)draw_between(d, 1, 70);
-        call->value_dim = (int)draw_between(d, 1, 70);
-    } else if (form > 3) {
-        call->head_dim = sizes[form - 4][0];
-        call->value_dim = sizes[form - 4][1];
+        call->head_dim = (int)draw_between(d, 1, 140);
+        call->value_dim = draw_coin(d) ? (int)draw_between(d, 1, 140) : call->value_dim;
+    } else if (form > 6) {
+        call->head_dim = sizes[form - 7][0];
+        call->value_dim = sizes[form - 7][1];
     }
 }
 
-/* Mostly queries among the keys, sometimes some before or behind them. */
-static struct stretch_call stretch_shape(struct draw *d)
+/* Where rows lie: side by side, or with something between them that is nobody's, as where queries, keys and values are packed;
+ * sometimes not in vectors. */
+static struct strided draw_strides(struct draw *d, int64_t width, int64_t rows, bool apart)
+{
+    int64_t unit = draw_between(d, 0, 5) ? 8 : 1;
+    int64_t row = width + (apart ? unit * draw_between(d, 0, 2) : 0);
+    return (struct strided){row, rows * row + (apart ? unit * draw_between(d, 0, 1) : 0)};
+}
+
+/* From 1 to about `most`: anything, or beside a multiple of 64, where tiles and their steps end. */
+static int64_t draw_length(struct draw *d, int64_t most)
+{
+    int64_t steps = (most + 32) / 64;
+    return draw_coin(d) || steps == 0 ? draw_between(d, 1, most) : 64 * draw_between(d, 1, steps) + draw_between(d, -1, 1);
+}
+
+/* Queries among the keys, or some of them or all before or behind: as far as a rank's late stretch is from the first keys. */
+static void draw_place(struct draw *d, struct stretch_call *call)
+{
+    int form = (int)draw_between(d, 0, 2);
+    call->keys = draw_length(d, d->size);
+    call->queries = draw_length(d, call->keys);
+    call->queries = call->queries < call->keys ? call->queries : call->keys;
+    call->first = form == 0   ? draw_between(d, 0, call->keys - call->queries)
+                  : form == 1 ? draw_between(d, -call->queries, 2 * call->keys + 70)
+                              : 64 * draw_between(d, -1, 3) + draw_between(d, -1, 1);
+    call->window = draw_coin(d) ? draw_length(d, (call->first > 0 ? call->first : 0) + call->keys + 3) : 0;
+}
+
+/* Whether any query sees two keys. */
+static bool sees_two(const struct stretch_call *call)
+{
+    for (int64_t position = call->first; position < call->first + call->queries; position++) {
+        int64_t begin = call->window > 0 && position + 1 > call->window ? position + 1 - call->window : 0;
+        int64_t end = position < call->keys ? position + 1 : call->keys;
+        if (end - begin > 1)
+            return true;
+    }
+    return false;
+}
+
+/* The gradient of a query that sees one key is 0 but for rounding, which no relative error bounds: added to something it does. */
+static struct stretch_call stretch_shape(struct draw *d, bool forward)
 {
     int kv = (int)draw_between(d, 1, 2);
-    struct stretch_call call = {.batch = draw_between(d, 1, 2),
-                                .keys = draw_between(d, 1, d->size),
-                                .kv_heads = kv,
-                                .heads = kv * (int)draw_between(d, 1, 3)};
+    struct stretch_call call = {
+        .batch = draw_between(d, 1, 2), .kv_heads = kv, .heads = kv * (int)draw_between(d, 1, 3), .accumulate = draw_coin(d)};
     draw_heads(d, &call);
-    call.queries = draw_between(d, 1, call.keys);
-    call.first = draw_between(d, 0, call.keys - call.queries);
-    if (draw_between(d, 0, 2) == 0)
-        call.first = draw_between(d, -call.queries, call.keys + 5);
-    call.window = draw_coin(d) ? draw_between(d, 1, call.keys + 3) : 0;
-    call.accumulate = draw_coin(d);
+    draw_place(d, &call);
+    call.accumulate |= !forward && !sees_two(&call);
     int64_t q = call.heads * call.head_dim, k = kv * call.head_dim, v = kv * call.value_dim, out = call.heads * call.value_dim;
-    call.q_at = (struct strided){q, call.queries * q};
-    call.k_at = (struct strided){k, call.keys * k};
-    call.v_at = (struct strided){v, call.keys * v};
-    call.out_at = (struct strided){out, call.queries * out};
+    call.q_at = draw_strides(d, q, call.queries, forward || call.accumulate);
+    call.k_at = draw_strides(d, k, call.keys, true);
+    call.v_at = draw_strides(d, v, call.keys, true);
+    call.out_at = draw_strides(d, out, call.queries, !forward || call.accumulate);
     draw_text(d, "batch %lld queries %lld from %lld of %lld window %lld heads %d/%d dims %d %d%s", (long long)call.batch,
               (long long)call.queries, (long long)call.first, (long long)call.keys, (long long)call.window, call.heads,
               call.kv_heads, call.head_dim, call.value_dim, call.accumulate ? " more" : "");
     return call;
 }
 
-void draw_stretch(struct draw *d, enum kernel kernel)
+void draw_stretch_operands(struct draw *d, enum kernel kernel)
 {
     struct stretch_call *call = &d->c->call.stretch;
-    *call = stretch_shape(d);
-    int64_t queries = call->batch * call->queries, keys = call->batch * call->keys;
-    int64_t q = queries * call->q_at.row, k = keys * call->k_at.row, v = keys * call->v_at.row, out = queries * call->out_at.row;
-    bool forward = kernel == KERNEL_STRETCH_FORWARD, accumulate = call->accumulate;
+    bool forward = kernel == KERNEL_STRETCH_FORWARD;
+    int64_t queries = call->batch * call->queries, q = call->batch * call->q_at.batch, k = call->batch * call->k_at.batch;
+    int64_t v = call->batch * call->v_at.batch, out = call->batch * call->out_at.batch;
+    bool accumulate = call->accumulate;
     enum operand_role role = !forward ? ROLE_IN : accumulate ? ROLE_IN_OUT : ROLE_OUT;
     if (draw_coin(d))
         POSITIVE("slopes", ROLE_IN, stretch.slopes, call->heads);
@@ -233,6 +269,12 @@ void draw_stretch(struct draw *d, enum kernel kernel)
     draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), k, -1, 1);
     draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), v, -1, 1);
     draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(stretch.workspace), queries * call->heads * 4 + 16);
+}
+
+void draw_stretch(struct draw *d, enum kernel kernel)
+{
+    d->c->call.stretch = stretch_shape(d, kernel == KERNEL_STRETCH_FORWARD);
+    draw_stretch_operands(d, kernel);
 }
 
 void draw_head_norm(struct draw *d, enum kernel kernel)

@@ -262,8 +262,9 @@ static void draw_attention_case(struct kernel_case *c, enum kernel kernel, int s
         kernel_case_draw(c, KERNEL_ATTENTION_FORWARD, &random,
                          is_long ? 350 : 100); /* sizes are drawn first, whatever the kernel */
         const int64_t heads = c->call.attention.batch * c->call.attention.heads, seq_len = c->call.attention.seq_len;
+        const bool fits = c->call.attention.head_dim == 64 || c->call.attention.head_dim == 128;
         kernel_case_free(c);
-        if (heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
+        if (fits && heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
             kernel_case_draw(c, kernel, &again, is_long ? 350 : 100);
             return;
         }

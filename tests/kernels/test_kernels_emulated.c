@@ -31,21 +31,28 @@ static void run_once(struct kernel_case *c, struct kernel_run *result)
     kernel_run_fetch(result);
 }
 
+/* Frees the case. */
+static void check_drawn(struct kernel_case *c)
+{
+    const char *name = kernel_name(c->call.kernel);
+    struct kernel_run first, second;
+    run_once(c, &first);
+    run_once(c, &second);
+    kernel_case_reference(c);
+    char why[200] = "";
+    ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", name, c->text, why);
+    ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", name, c->text);
+    kernel_run_free(&first);
+    kernel_run_free(&second);
+    kernel_case_free(c);
+}
+
 static void check_case(enum kernel kernel, uint64_t seed, int64_t size)
 {
     struct random_stream random = random_stream_named(seed, 11, (uint64_t)kernel);
     struct kernel_case c;
-    struct kernel_run first, second;
     kernel_case_draw(&c, kernel, &random, size);
-    run_once(&c, &first);
-    run_once(&c, &second);
-    kernel_case_reference(&c);
-    char why[200] = "";
-    ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
-    ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", kernel_name(kernel), c.text);
-    kernel_run_free(&first);
-    kernel_run_free(&second);
-    kernel_case_free(&c);
+    check_drawn(&c);
 }
 
 START_TEST(emulated)
@@ -132,8 +139,39 @@ END_TEST
 /* Every width of tiles; queries of several blocks before, among and behind keys of several steps. */
 START_TEST(emulated_stretches)
 {
-    for (uint64_t seed = 20; seed < 25; seed++)
-        check_case(_i % 2 ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, seed + 6 * (uint64_t)_i, seed % 3 ? 90 : 200);
+    enum { SEEDS = 12 };
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        check_case(_i % 2 ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, seed + SEEDS * (uint64_t)_i, seed % 3 ? 130 : 270);
+}
+END_TEST
+
+/* Queries whose first or last key stands at the edge of a step, in windows so narrow that one key more or less shows. */
+START_TEST(stretches_at_the_edges_of_steps)
+{
+    enum { DIM = 8, QUERIES = 129, FIRST = 62, N_FIRST = 6, WINDOWS = 4 };
+    for (int i = 0; i < N_FIRST * WINDOWS; i++) {
+        const int64_t first = FIRST + i / WINDOWS, window = i % WINDOWS ? i % WINDOWS + 1 : 0, keys = first + QUERIES + 1;
+        struct random_stream random = random_stream_named((uint64_t)i, 18, 0);
+        struct kernel_case c = {.call.kernel = _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD};
+        struct draw draw = {.c = &c, .random = &random, .size = keys};
+        const struct strided q = {DIM, QUERIES * DIM}, k = {DIM, keys * DIM};
+        c.call.stretch = (struct stretch_call){.batch = 1,
+                                               .queries = QUERIES,
+                                               .keys = keys,
+                                               .first = first,
+                                               .window = window,
+                                               .heads = 1,
+                                               .kv_heads = 1,
+                                               .head_dim = DIM,
+                                               .value_dim = DIM,
+                                               .q_at = q,
+                                               .k_at = k,
+                                               .v_at = k,
+                                               .out_at = q};
+        draw_text(&draw, "from %lld window %lld", (long long)first, (long long)window);
+        draw_stretch_operands(&draw, c.call.kernel);
+        check_drawn(&c);
+    }
 }
 END_TEST
 
@@ -221,6 +259,7 @@ int main(void)
     TCase *stretches = tcase_create("stretches");
     tcase_set_timeout(stretches, 200);
     tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
+    tcase_add_loop_test(stretches, stretches_at_the_edges_of_steps, 0, 2);
     suite_add_tcase(suite, stretches);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
