@@ -145,33 +145,50 @@ START_TEST(emulated_stretches)
 }
 END_TEST
 
+/* One head, with this place, window and head sizes. */
+static void check_stretch(enum kernel kernel, uint64_t seed, struct stretch_call stretch)
+{
+    struct random_stream random = random_stream_named(seed, 18, 0);
+    struct kernel_case c = {.call.kernel = kernel};
+    struct draw draw = {.c = &c, .random = &random, .size = stretch.keys};
+    const int64_t d = stretch.head_dim, v = stretch.value_dim;
+    stretch.batch = stretch.heads = stretch.kv_heads = 1;
+    stretch.q_at = (struct strided){d, stretch.queries * d};
+    stretch.k_at = (struct strided){d, stretch.keys * d};
+    stretch.v_at = (struct strided){v, stretch.keys * v};
+    stretch.out_at = (struct strided){v, stretch.queries * v};
+    c.call.stretch = stretch;
+    draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)stretch.first, (long long)stretch.window, (long long)d,
+              (long long)v);
+    draw_stretch_operands(&draw, kernel);
+    check_drawn(&c);
+}
+
 /* Queries whose first or last key stands at the edge of a step, in windows so narrow that one key more or less shows. */
 START_TEST(stretches_at_the_edges_of_steps)
 {
     enum { DIM = 8, QUERIES = 129, FIRST = 62, N_FIRST = 6, WINDOWS = 4 };
     for (int i = 0; i < N_FIRST * WINDOWS; i++) {
-        const int64_t first = FIRST + i / WINDOWS, window = i % WINDOWS ? i % WINDOWS + 1 : 0, keys = first + QUERIES + 1;
-        struct random_stream random = random_stream_named((uint64_t)i, 18, 0);
-        struct kernel_case c = {.call.kernel = _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD};
-        struct draw draw = {.c = &c, .random = &random, .size = keys};
-        const struct strided q = {DIM, QUERIES * DIM}, k = {DIM, keys * DIM};
-        c.call.stretch = (struct stretch_call){.batch = 1,
-                                               .queries = QUERIES,
-                                               .keys = keys,
-                                               .first = first,
-                                               .window = window,
-                                               .heads = 1,
-                                               .kv_heads = 1,
-                                               .head_dim = DIM,
-                                               .value_dim = DIM,
-                                               .q_at = q,
-                                               .k_at = k,
-                                               .v_at = k,
-                                               .out_at = q};
-        draw_text(&draw, "from %lld window %lld", (long long)first, (long long)window);
-        draw_stretch_operands(&draw, c.call.kernel);
-        check_drawn(&c);
+        const int64_t first = FIRST + i / WINDOWS, window = i % WINDOWS ? i % WINDOWS + 1 : 0;
+        check_stretch(_i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, (uint64_t)i,
+                      (struct stretch_call){.queries = QUERIES,
+                                            .keys = first + QUERIES + 1,
+                                            .first = first,
+                                            .window = window,
+                                            .head_dim = DIM,
+                                            .value_dim = DIM});
     }
+}
+END_TEST
+
+/* Heads that a tile just holds, and those that it just does not. */
+START_TEST(heads_at_the_edges_of_tiles)
+{
+    static const int sizes[][2] = {{64, 64},   {72, 64},   {64, 72},   {96, 96},   {104, 96},  {96, 104},  {128, 128},
+                                   {136, 128}, {128, 136}, {192, 128}, {200, 128}, {192, 136}, {256, 256}, {8, 256}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_stretch(_i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, i,
+                      (struct stretch_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
 }
 END_TEST
 
@@ -260,6 +277,7 @@ int main(void)
     tcase_set_timeout(stretches, 200);
     tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
     tcase_add_loop_test(stretches, stretches_at_the_edges_of_steps, 0, 2);
+    tcase_add_loop_test(stretches, heads_at_the_edges_of_tiles, 0, 2);
     suite_add_tcase(suite, stretches);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
