@@ -12,17 +12,10 @@
 
 #include "cli/run_many.h"
 #include "model/base/file.h"
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 
 #define MARK "msim-replica"
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * UINT64_C(1099511628211); /* FNV-1a */
-    return hash;
-}
 
 static uint64_t hash_text(uint64_t hash, char *owned)
 {
@@ -39,7 +32,7 @@ uint64_t journal_fingerprint(const struct invocation *call, const struct run_ses
                              checkpoint->persist,         checkpoint->write,          checkpoint->storage_every,
                              s->robust.restart,           s->robust.restart_hot,      s->options.recovery.detect,
                              s->options.recovery.restart, s->options.recovery.spares, s->options.degraded != NULL};
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = HASH_BEGIN;
     hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
     hash = hash_bytes(hash, numbers, sizeof numbers);
     hash = hash_text(hash, experiment_to_json(&s->experiment));
@@ -61,7 +54,7 @@ uint64_t journal_fingerprint(const struct invocation *call, const struct run_ses
 
 static uint64_t checksum_of(const char *line, size_t n)
 {
-    return hash_bytes(UINT64_C(14695981039346656037), line, n) & UINT64_C(0xffffffffffff);
+    return hash_bytes(HASH_BEGIN, line, n) & UINT64_C(0xffffffffffff);
 }
 
 size_t journal_format(char *line, uint64_t command, const struct journal_entry *entry)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/cuda_operations.h"
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 
 /* The functions used, once: the table's fields, and what is looked up in the library. */
@@ -252,20 +253,11 @@ static cublasStatus_t product_describe(const struct gemm_library *library, const
     return error;
 }
 
-static uint64_t key_hash(const struct product_key *key)
-{
-    const unsigned char *bytes = (const unsigned char *)key;
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof *key; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* The product's description, made at its first use. When the table is full its oldest neighbours make room. */
 static cublasStatus_t product_find(struct gemm_library *library, const struct product_call *call, struct product **product)
 {
     const struct product_key *key = &call->key;
-    size_t at = key_hash(key) % MAX_SHAPES;
+    size_t at = hash_bytes(HASH_BEGIN, key, sizeof *key) % MAX_SHAPES;
     for (int probes = 0; library->products[at].used && probes < MAX_SHAPES; probes++, at = (at + 1) % MAX_SHAPES)
         if (memcmp(&library->products[at].key, key, sizeof *key) == 0) {
             *product = &library->products[at];

@@ -3,16 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "traces/profile_reading.h"
-
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return hash;
-}
 
 static void index_put(struct profile_builder *b, uint64_t hash, size_t kernel)
 {
@@ -37,7 +30,7 @@ static void index_grow(struct profile_builder *b)
 static struct profile_kernel *kernel_named(struct profile_builder *b, const char *name, enum profile_kind kind)
 {
     struct profile *p = &b->profile;
-    uint64_t hash = hash_of(name) ^ (uint64_t)kind; /* one name of NCCL serves several groups */
+    uint64_t hash = hash_bytes(HASH_BEGIN, name, strlen(name)) ^ (uint64_t)kind; /* one name of NCCL serves several groups */
     if (2 * (p->n_kernels + 1) > b->index_size)
         index_grow(b);
     for (size_t at = hash & (b->index_size - 1); b->index[at].kernel; at = (at + 1) & (b->index_size - 1)) {
