@@ -29,19 +29,12 @@ static struct exchange exchange_over(const struct setting *setting, const struct
     return e;
 }
 
-/* Of a rank's parameters, those whose optimizer states it has. */
-static double own_parameters(const struct layout *l, struct stage_parameters p)
-{
-    return l->zero ? p.dense / layout_group_size(l, GROUP_DP) + p.experts / layout_group_size(l, GROUP_EXPERT_DP)
-                   : p.dense + p.experts;
-}
-
 /* DualPipe's two copies of a stage add up what is left of their gradients. */
 static double mirror_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p)
 {
     if (l->schedule != SCHEDULE_DUALPIPE)
         return 0;
-    double bytes = own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
+    double bytes = work_own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
     struct group_span span = layout_span(l, setting->cluster, GROUP_MIRROR);
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
@@ -108,8 +101,7 @@ static double optimizer_seconds(const struct setting *setting, const struct layo
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
     struct work_table table = {0};
-    double cast = l->zero == 3 ? own_parameters(l, layers) : layers.dense + layers.experts;
-    int32_t id = work_add_optimizer(&table, setting, own_parameters(l, p), cast);
+    int32_t id = work_add_optimizer(&table, setting, work_own_parameters(l, p), work_cast_parameters(l, layers));
     double s = cost_seconds(work_cost(&machine, &table, id));
     work_table_free(&table);
     return s;

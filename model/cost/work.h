@@ -175,6 +175,10 @@ int32_t work_add_optimizer(struct work_table *table, const struct setting *setti
 struct stage_parameters {
     double dense, experts;
 };
+/* Of those the ones whose optimizer states ZeRO leaves the rank; of the layers' those whose weights it casts where products are
+ * narrow: what it holds, with ZeRO-3 before they are gathered. */
+double work_own_parameters(const struct layout *layout, struct stage_parameters parameters);
+double work_cast_parameters(const struct layout *layout, struct stage_parameters layers);
 /* Whether the last stage holds a copy of the first one's token table: it is the output matrix too, or prediction modules read it.
  */
 bool work_shares_table(const struct layout *layout, const struct transformer *model);

@@ -216,3 +216,16 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
     }
     return p;
 }
+
+double work_own_parameters(const struct layout *layout, struct stage_parameters parameters)
+{
+    if (layout->zero == 0)
+        return parameters.dense + parameters.experts;
+    return parameters.dense / layout_group_size(layout, GROUP_DP) +
+           parameters.experts / layout_group_size(layout, GROUP_EXPERT_DP);
+}
+
+double work_cast_parameters(const struct layout *layout, struct stage_parameters layers)
+{
+    return layout->zero == 3 ? work_own_parameters(layout, layers) : layers.dense + layers.experts;
+}

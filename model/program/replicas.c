@@ -104,12 +104,6 @@ static uint32_t emit_exchange(struct stage *stage, enum collective collective, i
     return last;
 }
 
-/* Into which ZeRO divides the optimizer's share. */
-static double shards_of(const struct layout *layout, enum group_kind kind)
-{
-    return layout->zero ? layout_group_size(layout, kind) : 1;
-}
-
 static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters)
 {
     const struct layout *layout = stage->build->layout;
@@ -117,10 +111,9 @@ static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment 
     uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, gradient_bytes(stage), &stage->waits);
     if (!stage->build->mirrored)
         return last;
-    double elements = parameters.dense / shards_of(layout, GROUP_DP) + parameters.experts / shards_of(layout, GROUP_EXPERT_DP);
     struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
     op.role = GROUP_MIRROR;
-    op.bytes = elements * gradient_bytes(stage);
+    op.bytes = work_own_parameters(layout, parameters) * gradient_bytes(stage);
     return stage_add(stage, op, &stage->waits);
 }
 
@@ -308,28 +301,20 @@ static void reduce_norm(struct stage *stage)
         emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MODEL, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
 }
 
-/* Of a rank's parameters those that ZeRO leaves it. */
-static double own_parameters(const struct stage *stage, struct stage_parameters parameters)
-{
-    const struct layout *layout = stage->build->layout;
-    return parameters.dense / shards_of(layout, GROUP_DP) + parameters.experts / shards_of(layout, GROUP_EXPERT_DP);
-}
-
 static double updated_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++)
-        sum += own_parameters(stage, parameters_of(stage, stage->chunks[c].whole));
+        sum += work_own_parameters(stage->build->layout, parameters_of(stage, stage->chunks[c].whole));
     return sum;
 }
 
-/* Those of the layers; with ZeRO-3 before they are gathered. */
 static double cast_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
-        struct stage_parameters p = parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
-        sum += stage->build->layout->zero == 3 ? own_parameters(stage, p) : p.dense + p.experts;
+        struct stage_parameters layers = parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
+        sum += work_cast_parameters(stage->build->layout, layers);
     }
     return sum;
 }
