@@ -59,10 +59,13 @@ __device__ static inline uint32_t bf16_pair(float low, float high)
     return pair;
 }
 
-/* Rounded to nearest even e4m3 (largest 448, no infinity): below 2^-6 multiples of 2^-9, above three bits of mantissa. */
-__device__ static inline uint32_t e4m3_bits(float x)
+/* Rounded to nearest even, to the largest at most: below 2^(1 - BIAS) multiples of the smallest, above so many mantissa bits. */
+template <int MANTISSA, int BIAS> __device__ static inline uint32_t narrow_bits(float x, float largest)
 {
-    const float size = fminf(fabsf(x), 448.0f), moved = size * 512.0f + 12582912.0f; /* 1.5 * 2^23: the sum is whole */
+    constexpr int SHIFT = 23 - MANTISSA;
+    constexpr float WHOLE = 12582912.0f; /* 1.5 * 2^23: added to it a number is rounded to a whole one */
+    constexpr float SMALLEST_NORMAL = 1.0f / (1 << (BIAS - 1)), STEPS = 1 << (BIAS - 1 + MANTISSA);
+    const float size = fminf(fabsf(x), largest), moved = size * STEPS + WHOLE;
     uint32_t bits, sign, whole;
     memcpy(&sign, &x, sizeof sign);
     memcpy(&bits, &size, sizeof bits);
@@ -70,7 +73,19 @@ __device__ static inline uint32_t e4m3_bits(float x)
     sign = sign >> 24 & 0x80;
     if (x != x)
         return sign | 0x7f;
-    return sign | (size < 0.015625f ? whole & 0xff : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120 << 3));
+    const uint32_t half = (1u << (SHIFT - 1)) - 1 + (bits >> SHIFT & 1);
+    return sign | (size < SMALLEST_NORMAL ? whole & 0xff : ((bits + half) >> SHIFT) - ((127 - BIAS) << MANTISSA));
+}
+
+/* e4m3: no infinity. */
+__device__ static inline uint32_t e4m3_bits(float x)
+{
+    return narrow_bits<3, 7>(x, 448.0f);
+}
+
+__device__ static inline uint32_t e5m2_bits(float x)
+{
+    return narrow_bits<2, 15>(x, 57344.0f);
 }
 
 /* Two of them, `low` in the lower byte. */
@@ -83,20 +98,6 @@ __device__ static inline uint32_t e4m3_pair(float low, float high)
 #else
     return e4m3_bits(low) | e4m3_bits(high) << 8;
 #endif
-}
-
-/* The same of e5m2 (largest 57344): below 2^-14 multiples of 2^-16, above two bits of mantissa. */
-__device__ static inline uint32_t e5m2_bits(float x)
-{
-    const float size = fminf(fabsf(x), 57344.0f), moved = size * 65536.0f + 12582912.0f;
-    uint32_t bits, sign, whole;
-    memcpy(&sign, &x, sizeof sign);
-    memcpy(&bits, &size, sizeof bits);
-    memcpy(&whole, &moved, sizeof whole);
-    sign = sign >> 24 & 0x80;
-    if (x != x)
-        return sign | 0x7f;
-    return sign | (size < 0x1p-14f ? whole & 0xff : ((bits + 0xfffff + (bits >> 21 & 1)) >> 21) - (112 << 2));
 }
 
 __device__ static inline uint32_t e5m2_pair(float low, float high)
