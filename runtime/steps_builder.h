@@ -1,5 +1,6 @@
 /*
- * steps_builder.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c and steps_layer.c).
+ * steps_builder.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c, steps_layer.c and
+ * steps_mixture.c).
  */
 #ifndef MSIM_RUNTIME_STEPS_BUILDER_H
 #define MSIM_RUNTIME_STEPS_BUILDER_H
@@ -43,7 +44,8 @@ struct column_group {
 
 /* A step behind those there are; the pointer holds until the next one. */
 struct step *steps_add(struct builder *b, enum step_kind kind, const char *label);
-struct step *steps_add_exchange(struct builder *b, enum step_kind kind, enum collective collective);
+struct step *steps_add_exchange(struct builder *b, enum step_kind kind, enum collective collective); /* of GROUP_TP */
+struct step *steps_add_exchange_over(struct builder *b, enum step_kind kind, enum collective collective, enum group_kind group);
 /* Operands of the product that follows, or a gradient, to 8 bits; nothing where the precision is not narrow. */
 struct step *steps_cast(struct builder *b, enum step_kind of);
 struct step *steps_cast_gradient(struct builder *b, enum step_kind of);
@@ -54,6 +56,10 @@ void steps_reduce(struct builder *b, enum step_kind kind);
 void steps_leave_sum(const struct builder *b, struct step *product);
 void steps_add_sum(struct builder *b);
 void steps_group_backward(struct builder *b, const struct column_group *group, bool exchanges, bool input, bool weight);
+/* Experts, those that every token passes among them; `modules`: those of the set that a mixture has. */
+void steps_mixture_forward(struct builder *b);
+void steps_mixture_modules(struct builder *b, enum recompute modules);
+void steps_mixture_backward(struct builder *b, bool input, bool weight);
 void steps_layer_forward(struct builder *b);
 void steps_layer_backward(struct builder *b, bool input, bool weight);
 
