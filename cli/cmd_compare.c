@@ -85,6 +85,7 @@ static struct comparison comparison_of(const struct compared *row)
         .gpu = row->run->cluster.gpu.name,
         .kind = run_kind_name(run_kind_of(&row->run->layout, &row->run->model)),
         .oom = row->run->oom,
+        .use = row->legal ? row->memory.total / row->capacity : 0,
         .predicted_oom = row->legal && row->memory.total > row->capacity,
         .measured_s = row->run->step_s,
         .predicted_s = row->predicted_s,
@@ -264,7 +265,7 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-static const char *const line_choices[] = {"row", "table", "gpu", "kind", NULL};
+static const char *const line_choices[] = {"row", "table", "gpu", "kind", "all", NULL};
 static const char *const methods[] = {"simulation", "formula", NULL};
 
 static const struct option_row options[] = {
@@ -316,7 +317,9 @@ const struct command command_compare = {
         "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
         "and by kind of run: mean, median and 90th percentile of the absolute error, bias (positive: predicted too slow), "
         "out-of-memory runs found, missed and falsely alarmed, and the ratios of measured over predicted time between which "
-        "eight in ten runs lie, each table weighing the same.\n\n"
+        "eight in ten runs lie, each table weighing the same. Of the tables that tell of failures, how much memory runs needed "
+        "for what was predicted, as far "
+        "as outcomes say.\n\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
         "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one "
         "line a "

@@ -16,7 +16,7 @@
 enum compare_method { COMPARE_SIMULATION, COMPARE_FORMULA };
 
 /* What a line of CSV is. */
-enum compare_by { COMPARE_BY_ROW, COMPARE_BY_TABLE, COMPARE_BY_GPU, COMPARE_BY_KIND };
+enum compare_by { COMPARE_BY_ROW, COMPARE_BY_TABLE, COMPARE_BY_GPU, COMPARE_BY_KIND, COMPARE_AS_ONE };
 
 /* One row and what was predicted for it. */
 struct compared {

@@ -8,6 +8,7 @@
 #include "model/base/append.h"
 #include "model/base/memory.h"
 #include "traces/csv.h"
+#include "traces/outcomes.h"
 
 #define GIB 0x1p30
 
@@ -206,6 +207,20 @@ static void write_rows(const struct comparing *comparing, const struct invocatio
     free(order);
 }
 
+/* A tenth of the runs need more than `high`, a tenth less than `low` times the predicted memory. */
+static void write_need(const struct comparing *comparing, FILE *out)
+{
+    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
+    if (outcomes.scale <= 0)
+        return;
+    fprintf(
+        out,
+        "memory: %zu of %zu runs of the table%s that tell%s of failures ran out of it; they needed %.2f times the prediction, "
+        "eight in ten %.2f to %.2f times\n",
+        outcomes.failed, outcomes.runs, outcomes.sources == 1 ? "" : "s", outcomes.sources == 1 ? "s" : "", outcomes.median,
+        outcomes.median * pow(9, -outcomes.scale), outcomes.median * pow(9, outcomes.scale));
+}
+
 void compare_write_text(const struct comparing *comparing, const struct invocation *call)
 {
     struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
@@ -221,6 +236,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     fputc('\n', call->out);
     write_kinds(comparing, call);
     fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
+    write_need(comparing, call->out);
     write_rows(comparing, call);
     talk(call, 1, "%zu runs in %.2f s", comparing->n_rows, comparing->seconds);
 }
@@ -280,15 +296,31 @@ static void write_gpus(const struct comparing *comparing, enum accuracy_key key,
     free(mine);
 }
 
+/* What a group's outcomes tell of memory. */
+static void write_outcomes(const struct comparing *comparing, enum accuracy_key key, const char *name, FILE *out)
+{
+    size_t n;
+    struct comparison *mine = accuracy_members(comparing->items, comparing->n_rows, key, name, &n);
+    struct outcomes outcomes = outcomes_of(mine, n);
+    csv_write_integer(out, false, (long long)outcomes.runs);
+    csv_write_integer(out, false, (long long)outcomes.failed);
+    csv_write_integer(out, false, (long long)outcomes.sources);
+    csv_write_number(out, false, or_nan(outcomes.scale > 0, outcomes.median));
+    csv_write_number(out, false, or_nan(outcomes.scale > 0, outcomes.scale));
+    free(mine);
+}
+
 void compare_write_groups_csv(const struct comparing *comparing, FILE *out)
 {
-    static const enum accuracy_key keys[] = {
-        [COMPARE_BY_TABLE] = ACCURACY_BY_SOURCE, [COMPARE_BY_GPU] = ACCURACY_BY_GPU, [COMPARE_BY_KIND] = ACCURACY_BY_KIND};
+    static const enum accuracy_key keys[] = {[COMPARE_BY_TABLE] = ACCURACY_BY_SOURCE,
+                                             [COMPARE_BY_GPU] = ACCURACY_BY_GPU,
+                                             [COMPARE_BY_KIND] = ACCURACY_BY_KIND,
+                                             [COMPARE_AS_ONE] = ACCURACY_OF_ALL};
     enum accuracy_key key = keys[comparing->by];
     size_t n_groups;
     struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
     fputs("group,timed,sources,mean_pct,median_pct,p90_pct,bias_pct,oom_found,oom_missed,oom_false,ratio_p10,ratio_p50,ratio_p90,"
-          "gpus\n",
+          "gpus,outcomes,outcomes_oom,outcome_sources,need_median,need_scale\n",
           out);
     for (size_t i = 0; i < n_groups; i++) {
         const struct accuracy *a = &groups[i].accuracy;
@@ -305,6 +337,7 @@ void compare_write_groups_csv(const struct comparing *comparing, FILE *out)
         for (int k = 0; k < 3; k++)
             csv_write_number(out, false, or_nan(a->n > 0, ratios[k]));
         write_gpus(comparing, key, groups[i].name, out);
+        write_outcomes(comparing, key, groups[i].name, out);
         fputc('\n', out);
     }
     free(groups);
@@ -360,10 +393,20 @@ static json_t *json_row(const struct compared *row, const struct comparison *ite
     return object;
 }
 
+static json_t *json_need(const struct comparing *comparing)
+{
+    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
+    bool told = outcomes.scale > 0;
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "runs", (json_int_t)outcomes.runs, "oom", (json_int_t)outcomes.failed,
+                     "n_sources", (json_int_t)outcomes.sources, "median", real_or_null(told, outcomes.median), "scale",
+                     real_or_null(told, outcomes.scale));
+}
+
 void compare_fill_json(const struct comparing *comparing, json_t *result)
 {
     struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
     json_t *summary = json_accuracy(&total), *rows = json_array();
+    json_object_set_new(summary, "needed_over_predicted", json_need(comparing));
     json_object_set_new(summary, "rows", json_integer((json_int_t)comparing->n_rows));
     json_object_set_new(summary, "skipped", json_integer((json_int_t)comparing->n_skipped));
     json_object_set_new(summary, "not_predicted", json_integer((json_int_t)comparing->n_illegal));

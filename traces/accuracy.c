@@ -23,6 +23,7 @@ const char *accuracy_key_of(const struct comparison *comparison, enum accuracy_k
     switch (key) {
     case ACCURACY_BY_GPU: return comparison->gpu;
     case ACCURACY_BY_KIND: return comparison->kind;
+    case ACCURACY_OF_ALL: return "all";
     default: return comparison->source;
     }
 }
@@ -153,19 +154,28 @@ struct accuracy accuracy_total(const struct comparison *items, size_t n)
     return total;
 }
 
+struct comparison *accuracy_members(const struct comparison *items, size_t n, enum accuracy_key key, const char *name,
+                                    size_t *n_mine)
+{
+    struct comparison *mine = memory_new(n, sizeof *mine);
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(accuracy_key_of(&items[i], key), name) == 0)
+            mine[found++] = items[i];
+    *n_mine = found;
+    return mine;
+}
+
 struct accuracy_group *accuracy_groups(const struct comparison *items, size_t n, enum accuracy_key key, size_t *n_groups)
 {
     const char **names = group_names(items, n, key, n_groups);
     struct accuracy_group *groups = memory_new(*n_groups, sizeof *groups);
-    struct comparison *mine = memory_new(n, sizeof *mine);
     for (size_t g = 0; g < *n_groups; g++) {
-        size_t n_mine = 0;
-        for (size_t i = 0; i < n; i++)
-            if (strcmp(accuracy_key_of(&items[i], key), names[g]) == 0)
-                mine[n_mine++] = items[i];
+        size_t n_mine;
+        struct comparison *mine = accuracy_members(items, n, key, names[g], &n_mine);
         groups[g] = (struct accuracy_group){.name = names[g], .accuracy = accuracy_total(mine, n_mine)};
+        free(mine);
     }
-    free(mine);
     free(names);
     return groups;
 }

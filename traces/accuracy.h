@@ -28,6 +28,7 @@ struct comparison {
     const char *gpu;
     const char *kind; /* of run (model/cost/track_record.h) */
     bool oom, predicted_oom;
+    double use;                     /* predicted memory over capacity; 0: not predicted */
     double measured_s, predicted_s; /* 0: not measured, not predicted */
 };
 
@@ -45,15 +46,18 @@ struct accuracy {
 bool comparison_is_timed(const struct comparison *comparison);
 double comparison_error_pct(const struct comparison *comparison);
 
-/* A group by source, GPU or kind, in the order of first appearance. */
+/* A group by source, GPU or kind, in the order of first appearance; or all as one. */
 struct accuracy_group {
     const char *name;
     struct accuracy accuracy; /* macro_mape_pct equals mape_pct for a source */
 };
-enum accuracy_key { ACCURACY_BY_SOURCE, ACCURACY_BY_GPU, ACCURACY_BY_KIND };
+enum accuracy_key { ACCURACY_BY_SOURCE, ACCURACY_BY_GPU, ACCURACY_BY_KIND, ACCURACY_OF_ALL };
 
 const char *accuracy_key_of(const struct comparison *comparison, enum accuracy_key key);
 struct accuracy accuracy_total(const struct comparison *items, size_t n);
+/* The comparisons of one group; the caller frees them. */
+struct comparison *accuracy_members(const struct comparison *items, size_t n, enum accuracy_key key, const char *name,
+                                    size_t *n_mine);
 /* The caller frees the groups; their names are the comparisons'. */
 struct accuracy_group *accuracy_groups(const struct comparison *items, size_t n, enum accuracy_key key, size_t *n_groups);
 

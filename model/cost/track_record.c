@@ -1,13 +1,23 @@
 #include "model/cost/track_record.h"
 
+#include <math.h>
 #include <string.h>
 
+#define KIND(kind, ...) [RUN_##kind] = {__VA_ARGS__},
+#define OUTCOMES(...)
 static const struct track_record records[N_RUN_KINDS] = {
-#define KIND(kind, runs_, sources_, low_, middle_, high_, gpus_)                                                                 \
-    [RUN_##kind] = {.runs = (runs_), .sources = (sources_), .low = (low_), .middle = (middle_), .high = (high_), .gpus = (gpus_)},
 #include "model/cost/track_record.inc"
-#undef KIND
 };
+#undef KIND
+#undef OUTCOMES
+
+#define KIND(...)
+#define OUTCOMES(...) __VA_ARGS__
+static const struct memory_record outcomes = {
+#include "model/cost/track_record.inc"
+};
+#undef KIND
+#undef OUTCOMES
 
 static const struct {
     const char *name, *text;
@@ -49,4 +59,19 @@ bool track_record_has_gpu(const struct track_record *record, const char *gpu)
         if ((at == record->gpus || at[-1] == ' ') && (at[length] == '\0' || at[length] == ' '))
             return true;
     return false;
+}
+
+const struct memory_record *memory_record(void)
+{
+    return &outcomes;
+}
+
+double memory_record_share(double use)
+{
+    return use > 0 ? 1 / (1 + pow(outcomes.median * use, -1 / outcomes.scale)) : 0;
+}
+
+double memory_record_use(double share)
+{
+    return pow(share / (1 - share), outcomes.scale) / outcomes.median;
 }

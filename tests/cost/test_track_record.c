@@ -1,5 +1,6 @@
 /* The record of real runs by kind: what a run is, and that the record makes sense. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/cost/track_record.h"
@@ -45,6 +46,36 @@ START_TEST(gpus_are_whole_words)
 }
 END_TEST
 
+START_TEST(record_of_memory)
+{
+    const struct memory_record *record = memory_record();
+    int of_kinds = 0;
+    for (int kind = 0; kind < N_RUN_KINDS; kind++)
+        of_kinds += track_record_of((enum run_kind)kind)->outcomes;
+    ck_assert_int_eq(of_kinds, record->runs);
+    ck_assert_int_gt(record->failed, 0);
+    ck_assert_int_lt(record->failed, record->runs);
+    ck_assert_double_gt(record->median, 0.8);
+    ck_assert_double_lt(record->median, 1.25);
+    ck_assert_double_gt(record->scale, 0.01);
+    ck_assert_double_lt(record->scale, 0.3);
+}
+END_TEST
+
+/* Half of the runs fail where the use is one over the median; odds of 9 are 9^scale from there; share and use are inverse. */
+START_TEST(shares_of_memory)
+{
+    const struct memory_record *record = memory_record();
+    ck_assert_double_eq_tol(memory_record_share(1 / record->median), 0.5, 1e-12);
+    ck_assert_double_eq_tol(memory_record_share(pow(9, record->scale) / record->median), 0.9, 1e-12);
+    ck_assert_double_eq(memory_record_share(0), 0);
+    ck_assert_double_lt(memory_record_share(0.3), 1e-6);
+    ck_assert_double_gt(memory_record_share(3), 1 - 1e-6);
+    for (double share = 0.01; share < 1; share += 0.07)
+        ck_assert_double_eq_tol(memory_record_share(memory_record_use(share)), share, 1e-12);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("track_record");
@@ -52,6 +83,8 @@ int main(void)
     tcase_add_test(tests, kinds);
     tcase_add_loop_test(tests, record_makes_sense, 0, N_RUN_KINDS);
     tcase_add_test(tests, gpus_are_whole_words);
+    tcase_add_test(tests, record_of_memory);
+    tcase_add_test(tests, shares_of_memory);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
