@@ -98,6 +98,12 @@ const struct option_row experiment_options[] = {
          "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ...; what is left out follows from the rest; auto: as msim plan finds "
          "it best, auto,pp=8: best with pp=8",
      .group = GROUP},
+    {.name = "memory-margin",
+     .argument = "SHARE",
+     .type = OPTION_TEXT,
+     .help = "how much of a GPU's memory msim plan, or layout auto, leaves free, such as 10%; otherwise none",
+     .group = GROUP,
+     .key = "job.memory_margin"},
     {.name = "set",
      .argument = "KEY=VALUE",
      .type = OPTION_REPEAT,

@@ -224,7 +224,8 @@ static void write_memory(const struct explanation *x, const struct beside *besid
     double left = x->capacity_bytes - here->total;
     fprintf(call->out, "stage %d of %d is the fullest; ", x->memory_stage, x->plan.plan.layout.pp);
     if (left >= 0)
-        fprintf(call->out, "%.1f of %.1f GiB stay free\n", left / GIB, x->capacity_bytes / GIB);
+        fprintf(call->out, "%.1f of %.1f GiB stay free%s\n", left / GIB, x->capacity_bytes / GIB,
+                here->total > memory_limit(setting) ? ", less than the margin" : "");
     else
         fprintf(call->out, "it does not fit: %.1f GiB more than the %.1f there are\n", -left / GIB, x->capacity_bytes / GIB);
 }

@@ -2,6 +2,7 @@
 #include "model/plan/remedy.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/base/append.h"
@@ -128,6 +129,16 @@ static void try_software(struct remedy_list *list, const struct setting *setting
     }
 }
 
+static void try_without_margin(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
+{
+    struct trial trial;
+    trial_init(&trial, setting);
+    trial.job.memory_margin = 0;
+    int before = list->n;
+    if (setting->job->memory_margin > 0 && !try_remedy(list, &trial.setting, limits, "no margin of memory", "--memory-margin 0"))
+        list->n = before;
+}
+
 static void try_more_gpus(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
 {
     enum { MOST_TIMES = 64 };
@@ -154,6 +165,7 @@ int remedies_find(const struct setting *setting, const struct space_limits *limi
 {
     struct remedy_list list = {.items = remedies, .threads = threads, .closest_bytes = closest_bytes};
     try_without_restrictions(&list, setting, limits);
+    try_without_margin(&list, setting, limits);
     try_software(&list, setting, limits);
     try_more_gpus(&list, setting, limits);
     return list.n;
@@ -174,7 +186,7 @@ static void report_illegal(const struct search_counts *counts, const struct sett
                   setting->gpus);
 }
 
-static void report_remedy(const struct remedy *remedy, double capacity, struct diags *diags)
+static void report_remedy(const struct remedy *remedy, double limit_bytes, struct diags *diags)
 {
     char layout[LAYOUT_TEXT];
     layout_format(&remedy->layout, layout, sizeof layout);
@@ -184,7 +196,7 @@ static void report_remedy(const struct remedy *remedy, double capacity, struct d
                   remedy->option, typed ? ")" : "", remedy->bytes / GIB, layout);
     else
         diag_note(diags, (struct place){0}, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
-                  (remedy->bytes - capacity) / GIB);
+                  (remedy->bytes - limit_bytes) / GIB);
 }
 
 void remedies_report(const struct space *space, const struct space_limits *limits, int threads,
@@ -199,14 +211,15 @@ void remedies_report(const struct space *space, const struct space_limits *limit
     char layout[LAYOUT_TEXT];
     layout_format(&result->least, layout, sizeof layout);
     diag_error(diags, nowhere,
-               "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and there are %.1f GiB, %.1f GiB "
+               "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and %s %.1f GiB, %.1f GiB "
                "too few",
                setting->model->name, setting->gpus, setting->cluster->gpu.name, (unsigned long long)result->counts.legal, layout,
-               result->least_bytes / GIB, result->capacity_bytes / GIB, (result->least_bytes - result->capacity_bytes) / GIB);
+               result->least_bytes / GIB, setting->job->memory_margin > 0 ? "the margin leaves" : "there are",
+               result->limit_bytes / GIB, (result->least_bytes - result->limit_bytes) / GIB);
     struct remedy remedies[REMEDIES_MAX];
     int n = remedies_find(setting, limits, threads, result->least_bytes, remedies);
     for (int i = 0; i < n; i++)
-        report_remedy(&remedies[i], result->capacity_bytes, diags);
-    double framework = setting->cluster->gpu.hbm_bytes - result->capacity_bytes;
-    diag_note(diags, nowhere, "as it is, it takes GPUs of at least %.0f GiB", (result->least_bytes + framework) / GIB + 0.5);
+        report_remedy(&remedies[i], result->limit_bytes, diags);
+    diag_note(diags, nowhere, "as it is, it takes GPUs of at least %.0f GiB",
+              ceil(result->least_bytes / result->limit_bytes * setting->cluster->gpu.hbm_bytes / GIB));
 }

@@ -25,7 +25,7 @@ enum {
 struct hunt {
     const struct space *space;
     const struct search_options *options;
-    double capacity_bytes;
+    double limit_bytes;
     uint32_t first_family, end_family, batch;
     uint32_t share, n_shares;
     uint64_t n_layouts; /* of all shares */
@@ -57,7 +57,7 @@ const char *overflow_class_text(enum overflow_class overflow)
     return texts[overflow];
 }
 
-static enum overflow_class overflow_class_of(double bytes, double capacity)
+static enum overflow_class overflow_class_of(double bytes, double limit_bytes)
 {
     static const double limits[N_OVERFLOW_CLASSES] = {
 #define X(id, text, limit) limit,
@@ -65,7 +65,7 @@ static enum overflow_class overflow_class_of(double bytes, double capacity)
 #undef X
     };
     int class = 0;
-    while (class < N_OVERFLOW_CLASSES - 1 && bytes > limits[class] * capacity)
+    while (class < N_OVERFLOW_CLASSES - 1 && bytes > limits[class] * limit_bytes)
         class ++;
     return (enum overflow_class) class;
 }
@@ -77,6 +77,11 @@ int plan_compare(const struct plan *a, const struct plan *b)
     if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
         return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
+}
+
+double memory_limit(const struct setting *setting)
+{
+    return footprint_capacity(setting->cluster) * (1 - setting->job->memory_margin);
 }
 
 double plan_mfu(const struct layout *layout, const struct setting *setting, double step_s)
@@ -150,8 +155,8 @@ static bool examine(struct worker *worker, const struct space_family *family, st
     counts->legal += n;
     double bytes = closed_form_memory(worker->form, layout);
     note_memory(worker, layout, index, bytes);
-    if (bytes > hunt->capacity_bytes) {
-        counts->over_memory[overflow_class_of(bytes, hunt->capacity_bytes)] += n;
+    if (bytes > hunt->limit_bytes) {
+        counts->over_memory[overflow_class_of(bytes, hunt->limit_bytes)] += n;
         return false;
     }
     counts->fit += n;
@@ -296,7 +301,7 @@ static struct hunt hunt_of(const struct space *space, const struct search_option
                         .end_family = end,
                         .share = options->n_shares > 1 ? options->share : 0,
                         .n_shares = options->n_shares > 1 ? options->n_shares : 1};
-    hunt.capacity_bytes = footprint_capacity(space_setting(space)->cluster);
+    hunt.limit_bytes = memory_limit(space_setting(space));
     atomic_init(&hunt.next_batch, 0);
     atomic_init(&hunt.decided, 0);
     struct space_family family;
@@ -349,8 +354,8 @@ void search_merge(struct search_result *result, struct search_result *part, cons
     result->plans = shortlist_take(&list, &result->n_plans);
     counts_add(&result->counts, &part->counts);
     take_least(result, part);
-    if (result->capacity_bytes <= 0)
-        result->capacity_bytes = part->capacity_bytes;
+    if (result->limit_bytes <= 0)
+        result->limit_bytes = part->limit_bytes;
     search_result_free(part);
 }
 
@@ -383,7 +388,7 @@ void search_run(const struct space *space, const struct search_options *options,
         workers[i].started = pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]) == 0;
     work(&workers[0], true);
 
-    struct search_result found = {.capacity_bytes = hunt.capacity_bytes};
+    struct search_result found = {.limit_bytes = hunt.limit_bytes};
     for (int i = 0; i < n; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);

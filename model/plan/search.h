@@ -4,7 +4,8 @@
  * Every layout meets three questions in turn, and is out at the first "no":
  *
  *   legal?   layout_check; the reason is counted
- *   fits?    closed_form_memory against footprint_capacity; counted as memory, by how much it is too large
+ *   fits?    closed_form_memory against the memory less the job's margin (memory_limit); counted as memory, by how much it is too
+ *            large
  *   fast?    closed_form_estimate; the best `keep` are remembered
  *
  * "Best" is a total order: the shorter step, then the smaller memory, then the lower index, which is the plainer layout. Layouts
@@ -33,7 +34,7 @@ struct plan {
     struct estimate estimate;
 };
 
-/* How far the layouts that do not fit are from fitting: need / capacity. */
+/* How far the layouts that do not fit are from fitting: need / limit. */
 #define OVERFLOW_CLASSES(X)                                                                                                      \
     X(TENTH, "up to 10 % too large", 1.1)                                                                                        \
     X(HALF, "10 to 50 % too large", 1.5)                                                                                         \
@@ -75,13 +76,16 @@ struct search_result {
     struct search_counts counts;
     struct plan *plans; /* best first */
     int n_plans;
-    double capacity_bytes;
+    double limit_bytes; /* what a rank may take */
     /* The legal layout that needs least memory, fitting or not (ties: the lowest index); 0 bytes: none is legal. When none fits
      * it is the one that comes closest. */
     struct layout least;
     uint64_t least_index;
     double least_bytes;
 };
+
+/* What a rank may take: footprint_capacity less the job's margin. */
+double memory_limit(const struct setting *setting);
 
 void search_run(const struct space *space, const struct search_options *options, struct search_result *result);
 /* Takes over what `part`, found in another part of the same space, has; part is emptied. With the parts of a space in any order

@@ -68,10 +68,11 @@ struct job {
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
     enum optimizer optimizer;
     feature_set features;
-    int64_t window; /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
-    double tokens;  /* training budget, for days and GPU-hours; 0 not given */
-    double clip;    /* largest norm of the gradients; 0: any */
-    double dropout; /* probability that an element of a branch is dropped before the residual sum */
+    int64_t window;       /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
+    double memory_margin; /* share of a GPU's memory that a search for layouts leaves free */
+    double tokens;        /* training budget, for days and GPU-hours; 0 not given */
+    double clip;          /* largest norm of the gradients; 0: any */
+    double dropout;       /* probability that an element of a branch is dropped before the residual sum */
 };
 
 #endif

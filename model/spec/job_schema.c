@@ -68,6 +68,8 @@ static const struct field job_rows[] = {
     CHOICE("optimizer", struct job, optimizer, optimizers, "adam", "decides the optimizer's state and work"),
     CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
+    QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,
+             "share of a GPU's memory that a search for layouts leaves free"),
     QUANTITY("tokens", struct job, tokens, DIM_COUNT, 1, 1e18, UNSET, "training budget"),
     QUANTITY("clip", struct job, clip, DIM_COUNT, 0, 1e9, UNSET,
              "largest norm of the gradients, executed by validate; any when left out"),

@@ -70,6 +70,25 @@ START_TEST(a_lifted_restriction_is_found)
 }
 END_TEST
 
+/* 64 GPUs hold the model, but not in a tenth of their memory. */
+START_TEST(a_margin_that_leaves_too_little_is_named)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 64, 64);
+    struct space_limits limits = limits_of(NULL);
+    struct remedy remedies[REMEDIES_MAX];
+    int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    ck_assert_ptr_null(remedy_about(remedies, n, "margin"));
+    c.job.memory_margin = 0.9;
+    n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    const struct remedy *none = remedy_about(remedies, n, "margin");
+    ck_assert_ptr_nonnull(none);
+    ck_assert(none->fits);
+    ck_assert_str_eq(none->option, "--memory-margin 0");
+    ck_assert_double_gt(none->bytes, 0.1 * footprint_capacity(&c.cluster));
+}
+END_TEST
+
 START_TEST(the_report_says_how_far_off)
 {
     struct job_case c;
@@ -116,6 +135,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, more_gpus_are_found);
     tcase_add_test(cases, a_lifted_restriction_is_found);
+    tcase_add_test(cases, a_margin_that_leaves_too_little_is_named);
     tcase_add_test(cases, the_report_says_how_far_off);
     tcase_add_test(cases, the_report_says_why_nothing_is_legal);
     suite_add_tcase(suite, cases);

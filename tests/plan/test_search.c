@@ -38,7 +38,7 @@ static void check_same_result(const struct search_result *a, const struct search
         check_same_plan(&a->plans[i], &b->plans[i]);
     ck_assert_uint_eq(a->least_index, b->least_index);
     ck_assert_mem_eq(&a->least_bytes, &b->least_bytes, sizeof a->least_bytes);
-    ck_assert_mem_eq(&a->capacity_bytes, &b->capacity_bytes, sizeof a->capacity_bytes);
+    ck_assert_mem_eq(&a->limit_bytes, &b->limit_bytes, sizeof a->limit_bytes);
 }
 
 /* --- against a loop --- */
@@ -54,7 +54,7 @@ static struct plan *all_plans(const struct space *space, struct search_result *e
     const struct setting *setting = space_setting(space);
     struct closed_form *form = closed_form_create(setting);
     struct plan *plans = memory_new((size_t)space_size(space), sizeof *plans);
-    *expected = (struct search_result){.capacity_bytes = footprint_capacity(setting->cluster)};
+    *expected = (struct search_result){.limit_bytes = footprint_capacity(setting->cluster) * (1 - setting->job->memory_margin)};
     for (uint64_t i = 0; i < space_size(space); i++) {
         struct plan *plan = &plans[expected->n_plans];
         plan->index = i;
@@ -70,7 +70,7 @@ static struct plan *all_plans(const struct space *space, struct search_result *e
             expected->least_bytes = plan->estimate.memory_bytes;
             expected->least_index = i;
         }
-        expected->n_plans += plan->estimate.memory_bytes <= expected->capacity_bytes;
+        expected->n_plans += plan->estimate.memory_bytes <= expected->limit_bytes;
     }
     closed_form_destroy(form);
     qsort(plans, (size_t)expected->n_plans, sizeof *plans, by_plan_order);
@@ -142,6 +142,24 @@ START_TEST(a_search_finds_what_a_loop_finds_when_memory_is_short)
     gpt_175b_case(&c, 256, 256);
     check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
     check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 10);
+}
+END_TEST
+
+START_TEST(a_margin_of_memory_stays_free)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    struct space *space = space_of(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2");
+    struct search_result all = search(space, (struct search_options){.keep = 10, .threads = 1});
+    c.job.memory_margin = 0.25;
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
+    struct search_result fewer = search(space, (struct search_options){.keep = 10, .threads = 1});
+    ck_assert_uint_gt(fewer.counts.fit, 0);
+    ck_assert_uint_lt(fewer.counts.fit, all.counts.fit);
+    ck_assert_double_eq(fewer.limit_bytes, 0.75 * footprint_capacity(&c.cluster));
+    search_result_free(&all);
+    search_result_free(&fewer);
+    space_destroy(space);
 }
 END_TEST
 
@@ -235,7 +253,7 @@ START_TEST(plans_are_legal_fit_and_are_in_order)
         struct footprint footprint;
         footprint_peak(&plan->layout, &c.setting, &footprint, NULL);
         ck_assert_double_eq_tol(footprint.total, plan->estimate.memory_bytes, 1e-9 * footprint.total);
-        ck_assert_double_le(plan->estimate.memory_bytes, result.capacity_bytes);
+        ck_assert_double_le(plan->estimate.memory_bytes, result.limit_bytes);
         ck_assert(i == 0 || plan_compare(&result.plans[i - 1], plan) < 0);
         double mfu = plan_mfu(&plan->layout, &c.setting, plan->estimate.step_s);
         ck_assert_double_gt(mfu, 0);
@@ -389,6 +407,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
+    tcase_add_test(cases, a_margin_of_memory_stays_free);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);
     tcase_add_test(cases, results_do_not_depend_on_threads);
     tcase_add_test(cases, parts_put_together_are_the_whole);
