@@ -204,6 +204,9 @@ const struct command command_plan = {
         "etp=8 in a layout or in --space looks at experts that are split over tp=8. Between none and full recomputation stand "
         "the modules that are cheapest to repeat (norm+mla+act in the table: layernorm, mla_up_proj, mlp_act and moe_act, what a "
         "model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn.\n\n"
+        "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
+        "and "
+        "--memory-margin keeps room.\n\n"
         "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
         "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
         "answer is the same with any number of either.",

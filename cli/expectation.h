@@ -1,5 +1,5 @@
 /*
- * expectation.h - what a predicted step time can be expected to be worth, by the record of real runs of its kind.
+ * expectation.h - what predicted step times and memory can be expected to be worth, by the record of real runs.
  */
 #ifndef MSIM_CLI_EXPECTATION_H
 #define MSIM_CLI_EXPECTATION_H
@@ -14,5 +14,19 @@ void expectation_write_runs(const struct layout *layout, const struct setting *s
 
 /* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them"}; of a step of `step_s` seconds. */
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
+
+/* "646 real runs whose sources tell of failures (43 of its kind: dense, fused kernels)"; no line's end. */
+void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out);
+
+/* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: of real runs that use as much of the memory, so many run out of
+ * it. */
+json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use);
+
+/* Shares that nobody need be told of are nearer to none or all than this: what is not so is worth a word. */
+#define SHARE_WORTH_TELLING 0.05
+/* As a search leaves room: of runs that use what the margin leaves, this share runs out of memory. A fraction of the capacity, in
+ * whole percent. */
+#define SHARE_WITH_MARGIN 0.1
+double expectation_margin(void);
 
 #endif

@@ -7,12 +7,19 @@
 #include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "model/cost/footprint.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* --- JSON --- */
 
-static json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting, double capacity)
+/* Of the memory of a GPU. */
+static double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
+{
+    return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
+}
+
+static json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
 {
     const struct plan *plan = &ranked->plan;
     double step_s = ranked_step_s(ranked);
@@ -23,7 +30,8 @@ static json_t *plan_json(const struct ranked_plan *ranked, const struct setting 
     json_object_set_new(json, "likely", expectation_json(&plan->layout, setting, step_s));
     json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
-    json_object_set_new(json, "memory_pct", json_real(100 * plan->estimate.memory_bytes / capacity));
+    json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
+    json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
     json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
     json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
     json_object_set_new(json, "exposed_comm_s", json_real(ranked_exposed_s(ranked)));
@@ -57,10 +65,11 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     json_object_set_new(json, "layouts_examined", count_json(counts->examined));
     json_object_set_new(json, "layouts_legal", count_json(counts->legal));
     json_object_set_new(json, "layouts_fit", count_json(counts->fit));
-    json_object_set_new(json, "capacity_gib", json_real(outcome->search.capacity_bytes / GIB));
+    json_object_set_new(json, "capacity_gib", json_real(footprint_capacity(outcome->setting->cluster) / GIB));
+    json_object_set_new(json, "limit_gib", json_real(outcome->search.limit_bytes / GIB));
     json_t *plans = json_array();
     for (int i = 0; i < outcome->n_shown; i++)
-        json_array_append_new(plans, plan_json(&outcome->plans[i], outcome->setting, outcome->search.capacity_bytes));
+        json_array_append_new(plans, plan_json(&outcome->plans[i], outcome->setting));
     json_object_set_new(json, "plans", plans);
     plan_flow_json(&outcome->flow, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
@@ -91,13 +100,14 @@ static void csv_row(struct table *table, const struct ranked_plan *ranked, int r
     const double values[] = {ranked_step_s(ranked),
                              100 * ranked_mfu(ranked, outcome->setting),
                              ranked->plan.estimate.memory_bytes / GIB,
-                             100 * ranked->plan.estimate.memory_bytes / outcome->search.capacity_bytes,
+                             100 * plan_use(ranked, outcome->setting),
                              ranked_exposed_s(ranked),
                              ranked_breakdown(ranked)->s[CLASS_BUBBLE],
                              ranked->plan.estimate.step_s};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
+    table_cell(table, "%.12g", 100 * memory_record_share(plan_use(ranked, outcome->setting)));
     plan_flow_cells(&outcome->flow, rank - 1, table);
 }
 
@@ -110,7 +120,7 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
                    {"micro batch", NULL}, {"recompute", NULL},   {"schedule", NULL}, {"sequence parallel", NULL},
                    {"features", NULL},    {"step time", "s"},    {"mfu", "%"},       {"memory", "gib"},
                    {"memory", "%"},       {"exposed comm", "s"}, {"bubble", "s"},    {"closed form", "s"},
-                   {"simulated", NULL}};
+                   {"simulated", NULL},   {"out of memory", "%"}};
     struct table table = {0};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
@@ -134,7 +144,9 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
     fprintf(out, "%s layouts examined in %.2f s: %s legal, %s fit in %.1f GiB",
             grouped((int64_t)counts->examined, examined, sizeof examined), outcome->search_s,
             grouped((int64_t)counts->legal, legal, sizeof legal), grouped((int64_t)counts->fit, fit, sizeof fit),
-            outcome->search.capacity_bytes / GIB);
+            outcome->search.limit_bytes / GIB);
+    if (s->job->memory_margin > 0)
+        fprintf(out, " of %.1f", footprint_capacity(s->cluster) / GIB);
     if (counts->ruled_out > 0)
         fprintf(out, "; %s more ruled out by tp", grouped((int64_t)counts->ruled_out, ruled_out, sizeof ruled_out));
     fputs("\n\n", out);
@@ -163,7 +175,7 @@ static void plan_columns(struct table *table, bool experts)
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
         const char *title, *unit;
-    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"used", "%"},
+    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"used", "%"}, {"OOM", "%"},
                     {"exposed", "%"}, {"bubble", "%"}, {"closed form", "s"}, {"off", "%"}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (experts || strcmp(numbers[i], "ep") != 0)
@@ -180,7 +192,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const struct layout *l = &ranked->plan.layout;
     const struct setting *setting = outcome->setting;
     double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
-    double room = ranked->plan.estimate.memory_bytes / outcome->search.capacity_bytes;
+    double use = plan_use(ranked, setting), share = memory_record_share(use);
     char overlap[48], recompute[RECOMPUTE_TEXT];
     table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
@@ -195,8 +207,9 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
-    table_tint(table, room > 0.95 ? TINT_WARN : TINT_NONE);
-    table_cell(table, "%.0f", 100 * room);
+    table_cell(table, "%.0f", 100 * use);
+    table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
+    table_cell(table, "%.0f", 100 * share);
     table_cell(table, "%.1f", 100 * ranked_exposed_s(ranked) / step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(ranked)->s[CLASS_BUBBLE] / step_s);
     table_cell(table, closed_s < 1 ? "%.4f" : "%.3f", closed_s);
@@ -238,6 +251,20 @@ static void write_expectation(const struct plan_outcome *outcome, FILE *out)
     fputs(".\n", out);
 }
 
+/* What the column OOM means, and how to ask for room where the first plan has little. */
+static void write_memory_expectation(const struct plan_outcome *outcome, FILE *out)
+{
+    if (outcome->n_shown == 0)
+        return;
+    const struct ranked_plan *first = &outcome->plans[0];
+    fputs("OOM: the share of runs so full that runs out of memory, by ", out);
+    expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
+    fputs(".\n", out);
+    if (memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)
+        fprintf(out, "--memory-margin %.0f%% leaves the plans for which it is at most %.0f %%.\n", 100 * expectation_margin(),
+                100 * SHARE_WITH_MARGIN);
+}
+
 static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
 {
     const struct search_counts *counts = &outcome->search.counts;
@@ -277,6 +304,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
     write_heading(outcome, call->out);
     write_plans(outcome, call);
     write_expectation(outcome, call->out);
+    write_memory_expectation(outcome, call->out);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;

@@ -207,6 +207,18 @@ static void write_stages(const struct step_report *report, const struct invocati
     fputc('\n', call->out);
 }
 
+/* Where the prediction alone does not decide whether the layout runs. */
+static void write_memory_expectation(const struct step_report *report, FILE *out)
+{
+    double use = report->result->memory.total / report->capacity_bytes, share = memory_record_share(use);
+
+    if (share < SHARE_WORTH_TELLING || share > 1 - SHARE_WORTH_TELLING)
+        return;
+    fprintf(out, "  at %.0f %% of the memory %.0f in 100 run out of it, by ", 100 * use, 100 * share);
+    expectation_write_outcomes(&report->setup->layout, &report->setup->setting, out);
+    fputc('\n', out);
+}
+
 static void write_memory(const struct step_report *report, const struct invocation *call)
 {
     const struct step_result *r = report->result;
@@ -219,6 +231,7 @@ static void write_memory(const struct step_report *report, const struct invocati
     for (int i = 0; i < N_MEMORY_PARTS; i++)
         fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
     fputc('\n', out);
+    write_memory_expectation(report, out);
     if (!report_fits(report))
         fprintf(out,
                 "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
@@ -330,6 +343,9 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "memory_capacity_gib", json_real(report->capacity_bytes / GIB));
     json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
     json_object_set_new(result, "memory_parts_gib", memory_json(report));
+    json_object_set_new(
+        result, "out_of_memory",
+        expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
     json_object_set_new(result, "fits", json_boolean(report_fits(report)));
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
     json_object_set_new(result, "stages", stages_json(report));
