@@ -10,9 +10,9 @@ const char *const precision_names[N_PRECISIONS + 1] = {
 int gpu_flash_attention(const struct gpu *gpu)
 {
     static const int newest[N_ARCHITECTURES] = {
-        [ARCHITECTURE_VOLTA] = 1, [ARCHITECTURE_TURING] = 1, [ARCHITECTURE_AMPERE] = 2,
-        [ARCHITECTURE_ADA] = 2,   [ARCHITECTURE_HOPPER] = 3, [ARCHITECTURE_BLACKWELL] = 3,
-        [ARCHITECTURE_CDNA2] = 2, [ARCHITECTURE_CDNA3] = 2,  [ARCHITECTURE_CDNA4] = 2,
+        [ARCHITECTURE_VOLTA] = 1,  [ARCHITECTURE_TURING] = 1,    [ARCHITECTURE_AMPERE] = 2,        [ARCHITECTURE_ADA] = 2,
+        [ARCHITECTURE_HOPPER] = 3, [ARCHITECTURE_BLACKWELL] = 3, [ARCHITECTURE_BLACKWELL_RTX] = 2, [ARCHITECTURE_CDNA2] = 2,
+        [ARCHITECTURE_CDNA3] = 2,  [ARCHITECTURE_CDNA4] = 2,
     };
     if (gpu->architecture == ARCHITECTURE_UNKNOWN)
         return gpu->peak_flops[PRECISION_FP8] > 0 ? 3 : 2;

@@ -90,9 +90,16 @@ static const struct field nccl_rows[] = {
 static const struct schema nccl_schema = SCHEMA("nccl", nccl_rows);
 
 static const char *const architectures[N_ARCHITECTURES + 1] = {
-    [ARCHITECTURE_UNKNOWN] = "unknown",     [ARCHITECTURE_VOLTA] = "volta", [ARCHITECTURE_TURING] = "turing",
-    [ARCHITECTURE_AMPERE] = "ampere",       [ARCHITECTURE_ADA] = "ada",     [ARCHITECTURE_HOPPER] = "hopper",
-    [ARCHITECTURE_BLACKWELL] = "blackwell", [ARCHITECTURE_CDNA2] = "cdna2", [ARCHITECTURE_CDNA3] = "cdna3",
+    [ARCHITECTURE_UNKNOWN] = "unknown",
+    [ARCHITECTURE_VOLTA] = "volta",
+    [ARCHITECTURE_TURING] = "turing",
+    [ARCHITECTURE_AMPERE] = "ampere",
+    [ARCHITECTURE_ADA] = "ada",
+    [ARCHITECTURE_HOPPER] = "hopper",
+    [ARCHITECTURE_BLACKWELL] = "blackwell",
+    [ARCHITECTURE_BLACKWELL_RTX] = "blackwell_rtx",
+    [ARCHITECTURE_CDNA2] = "cdna2",
+    [ARCHITECTURE_CDNA3] = "cdna3",
     [ARCHITECTURE_CDNA4] = "cdna4",
 };
 
