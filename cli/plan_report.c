@@ -187,6 +187,12 @@ static void plan_columns(struct table *table, bool experts)
         table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
 }
 
+/* A split of the layers that frameworks want to be told. */
+static bool is_uneven(const struct layout *layout, const struct setting *setting)
+{
+    return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
+}
+
 static void plan_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
 {
     const struct layout *l = &ranked->plan.layout;
@@ -199,7 +205,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (setting->model->moe.experts > 0 || i != 4)
-            table_cell(table, "%d", numbers[i]);
+            table_cell(table, "%d%s", numbers[i], i == 2 && is_uneven(l, setting) ? "~" : "");
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
@@ -222,12 +228,13 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
 static void write_plans(const struct plan_outcome *outcome, const struct invocation *call)
 {
     struct table table = {0};
-    bool across = false;
+    bool across = false, uneven = false;
     int n_simulated = 0;
     plan_columns(&table, outcome->setting->model->moe.experts > 0);
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->plans[i], i + 1, outcome);
         across |= outcome->plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
+        uneven |= is_uneven(&outcome->plans[i].plan.layout, outcome->setting);
         n_simulated += outcome->plans[i].simulated;
     }
     table_write(&table, call);
@@ -237,6 +244,9 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     if (across)
         fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
                 outcome->setting->cluster->nvlink_domain);
+    if (uneven)
+        fprintf(call->out, "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's "
+                           "--pipeline-model-parallel-layout)\n");
 }
 
 /* How long runs of the first plan's kind took for such predictions. */

@@ -96,6 +96,12 @@ struct layer_range layout_layers(const struct layout *layout, const struct trans
     return (struct layer_range){.first = first, .count = first + count > layers ? layers - first : count};
 }
 
+bool layers_divide(const struct transformer *model, int64_t parts)
+{
+    int64_t places = model->layers + model->mtp_layers;
+    return places % parts == 0 || (places + 2) % parts == 0 || parts == model->layers + 2;
+}
+
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk)
 {
     int mirror = layout->pp - 1 - stage;

@@ -167,6 +167,9 @@ struct layer_range {
     int first, count;
 };
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage);
+/* Do so many virtual stages hold equal numbers of layers, multi-token-prediction layers among them, the embedding and the head
+ * counting as a layer each where that helps? Others need a split that names each stage's layers. */
+bool layers_divide(const struct transformer *model, int64_t parts);
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
 /* The inverse: where virtual stage v runs (DualPipe: where the micro-batches that enter at stage 0 meet it). */
 int layout_stage_of(const struct layout *layout, int virtual_stage);

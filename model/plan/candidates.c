@@ -120,20 +120,30 @@ void candidates_pp(struct int_list *out, const struct space_limit *limit, int la
     int_list_sort_unique(out);
 }
 
-/* Do chunks hold equal numbers of layers, the embedding and the head counting as one each where that helps? */
-static bool divides_layers(int layers, int64_t parts)
+/* Layers of the largest of so many virtual stages. */
+static int largest_chunk(const struct transformer *model, int64_t parts)
 {
-    return layers % parts == 0 || (layers + 2) % parts == 0;
+    return (int)((model->layers + model->mtp_layers + parts - 1) / parts);
 }
 
-void candidates_vpp(struct int_list *out, const struct space_limit *limit, int layers, int pp)
+/* Is pp * vpp worth a look? Where pp itself divides nothing no vpp gives even chunks; of those with the same largest chunk, which
+ * sets the pace of all, the fewest have the fewest turns. */
+static bool is_sensible(const struct transformer *model, int64_t pp, int64_t vpp)
+{
+    if (vpp == 1 || layers_divide(model, pp * vpp))
+        return true;
+    return !layers_divide(model, pp) && largest_chunk(model, pp * vpp) < largest_chunk(model, pp * (vpp - 1));
+}
+
+void candidates_vpp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int pp)
 {
     if (pp == 1) {
         if (space_limit_allows(limit, 1))
             int_list_add(out, 1);
         return;
     }
-    int most = (layers + 2) % pp == 0 ? (layers + 2) / pp : layers / pp > 1 ? layers / pp : 1;
+    int layers = model->layers + model->mtp_layers, ends = model->layers + 2;
+    int most = ends % pp == 0 && ends > layers ? ends / pp : layers > pp ? layers / pp : 1;
     if (limit->n > 0) {
         for (int i = 0; i < limit->n; i++)
             if (limit->ranges[i].low == limit->ranges[i].high)
@@ -143,9 +153,8 @@ void candidates_vpp(struct int_list *out, const struct space_limit *limit, int l
         int_list_sort_unique(out);
         return;
     }
-    bool even = divides_layers(layers, pp);
     for (int vpp = 1; vpp <= most; vpp++)
-        if (vpp == 1 || (!even && (int64_t)pp * vpp <= layers) || divides_layers(layers, (int64_t)pp * vpp))
+        if (is_sensible(model, pp, vpp))
             int_list_add(out, vpp);
 }
 

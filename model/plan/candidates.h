@@ -24,7 +24,7 @@ void candidates_tp(struct int_list *out, const struct space_limit *limit, int mo
 void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_t seq_len, int gpus, int tp);
 /* `inner` is tp * cp. */
 void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner);
-void candidates_vpp(struct int_list *out, const struct space_limit *limit, int layers, int pp);
+void candidates_vpp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int pp);
 /* `ranks` is tp * cp * dp. */
 void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks);
 /* 0, what a layout means that does not say, unless the limit names others. */

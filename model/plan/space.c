@@ -214,7 +214,7 @@ static void add_expert_blocks(struct space *space, struct block block)
     struct int_list eps = {0}, etps = {0}, vpps = {0};
     candidates_ep(&eps, &limits[SPACE_EP], space->setting->model, (int64_t)block.tp * block.cp * block.dp);
     candidates_etp(&etps, &limits[SPACE_ETP], space->setting->model, block.tp);
-    candidates_vpp(&vpps, &limits[SPACE_VPP], space->setting->model->layers, block.pp);
+    candidates_vpp(&vpps, &limits[SPACE_VPP], space->setting->model, block.pp);
     for (size_t i = 0; i < eps.n; i++)
         for (size_t j = 0; j < etps.n * vpps.n; j++) {
             block.ep = eps.items[i];

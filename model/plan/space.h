@@ -18,7 +18,9 @@
  *   tp           divisors of the GPUs up to the number of heads, inside the NVLink domain
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
  *   pp           divisors up to the number of layers, and that number plus two
- *   vpp          pp vpp divides the layers, or the layers plus embedding and head; every value when pp itself divides neither
+ *   vpp          pp vpp divides the layers (layers_divide). Where pp itself does not (61 layers on 16 stages), which frameworks
+ *                take as a split that names each chunk's layers: of the values with the same largest chunk, which sets the pace
+ *                of all, the least; the others only add turns of the same length
  *   ep           divisors of tp cp dp, the ranks of a stage, that divide the experts
  *   etp          what a layout means that does not say (0); others only where a restriction names them: divisors of tp
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
@@ -26,10 +28,12 @@
  *                dualpipe-v, with two, only where a restriction names them
  *   recompute    none, one or two levels between, full. Selective, where it saves anything: scores of attention are in memory, or
  *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
- * norms, activations and latent attention's up-projections, all that the model has of them ZeRO 0 1 2 3;  sequence parallelism
- * off on features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
- * chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the model
- *                (parallel_block, sliding_window) or only speed kernels up are never taken away.
+ *                norms, activations and latent attention's up-projections, all that the model has of them
+ *   zero         0 1 2 3
+ *   sequence parallelism  off, on
+ *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
+ *                chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the
+ *                model (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
  * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep, etp or an overlap does not reach

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/plan/space.h"
+#include "model/plan/candidates.h"
 #include "tests/plan/settings.h"
 
 /* Ranges without the limits on plausible sizes: then the space is every legal layout. */
@@ -278,6 +278,74 @@ START_TEST(default_limits_are_those_documented)
 }
 END_TEST
 
+/* Are a layout's virtual stages all of one size, but for the first and the last where each has a layer less? */
+static bool is_even(const struct layout *layout, const struct transformer *model, int *largest)
+{
+    int n = layout->pp * layout->vpp, first = layout_layers(layout, model, 0).count, inner = first;
+    int last = layout_layers(layout, model, n - 1).count;
+    bool same = true;
+    *largest = first > last ? first : last;
+    for (int v = 1; v < n - 1; v++) {
+        inner = layout_layers(layout, model, v).count;
+        same = same && inner == layout_layers(layout, model, 1).count;
+        *largest = inner > *largest ? inner : *largest;
+    }
+    return same && first == last && (first == inner || first == inner - 1);
+}
+
+/* Chunks are even; where no number of them is, each number has a smaller largest chunk than all below it. */
+START_TEST(chunks_are_even_or_the_fewest_of_their_size)
+{
+    static const int layers[] = {1, 7, 12, 32, 61, 96, 105};
+    struct job_case c;
+    dense_case(&c, layers[_i], 1, 1);
+    c.job.features = FEATURE_BIT(FUSED_OPS);
+    for (int pp = 2; pp <= layers[_i]; pp++) {
+        struct int_list list = {0};
+        struct layout layout = {.tp = 1, .cp = 1, .pp = pp, .dp = 1, .ep = 1, .schedule = SCHEDULE_INTERLEAVED};
+        const struct space_limit unlimited_vpp = {0};
+        int largest, smallest = layers[_i] + 1;
+        size_t at = 0;
+        bool stages_even = false;
+        candidates_vpp(&list, &unlimited_vpp, &c.model, pp);
+        for (layout.vpp = 1; pp * layout.vpp <= layers[_i] + 2; layout.vpp++) {
+            if (layout.vpp > 1 && pp * layout.vpp == layers[_i] + 1)
+                continue; /* not legal */
+            bool even = is_even(&layout, &c.model, &largest);
+            stages_even = layout.vpp == 1 ? even : stages_even;
+            bool wanted = layout.vpp == 1 || even || (!stages_even && largest < smallest);
+            ck_assert_msg(wanted == (at < list.n && list.items[at] == layout.vpp), "%d layers, pp %d, vpp %d", layers[_i], pp,
+                          layout.vpp);
+            at += wanted;
+            smallest = largest < smallest ? largest : smallest;
+        }
+        ck_assert_uint_eq(at, list.n);
+        int_list_free(&list);
+    }
+}
+END_TEST
+
+/* DeepSeek-V3: 61 layers and one of prediction are 62 places, with embedding and head 64; 5 divides neither. */
+START_TEST(prediction_layers_take_places)
+{
+    static const struct {
+        int pp, vpps[8];
+    } cases[] = {{2, {1, 2, 4, 8, 16, 31}}, {5, {1, 2, 3, 4, 5, 7}}, {8, {1, 2, 4}}, {16, {1, 2}}, {31, {1, 2}}};
+    const struct space_limit unlimited_vpp = {0};
+    struct int_list list = {0};
+    struct job_case c;
+    size_t n = 0;
+    dense_case(&c, 61, 1, 1);
+    c.model.mtp_layers = 1;
+    candidates_vpp(&list, &unlimited_vpp, &c.model, cases[_i].pp);
+    while (cases[_i].vpps[n] > 0)
+        n++;
+    ck_assert_uint_eq(list.n, n);
+    ck_assert_mem_eq(list.items, cases[_i].vpps, n * sizeof *list.items);
+    int_list_free(&list);
+}
+END_TEST
+
 /* --- restrictions --- */
 
 START_TEST(restrictions_keep_what_they_name)
@@ -454,6 +522,8 @@ int main(void)
     tcase_add_test(cases, indices_and_layouts_map_to_each_other);
     tcase_add_test(cases, what_is_not_in_the_space_is_not_found);
     tcase_add_test(cases, default_limits_are_those_documented);
+    tcase_add_loop_test(cases, chunks_are_even_or_the_fewest_of_their_size, 0, 7);
+    tcase_add_loop_test(cases, prediction_layers_take_places, 0, 5);
     tcase_add_test(cases, restrictions_keep_what_they_name);
     tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
     tcase_add_test(cases, split_experts_where_asked_for);
