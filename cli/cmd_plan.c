@@ -4,10 +4,10 @@
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/plan_report.h"
-#include "cli/plan_world.h"
-#include "cli/progress.h"
+#include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
 #include "model/base/clock.h"
+#include "model/base/memory.h"
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
 
@@ -23,6 +23,14 @@ static enum status check_restriction(const char *text, char *why, size_t size)
 }
 
 static const char *const placement_choices_all[] = {"data_first", "pipeline_first", "random", "fragmented", "all", NULL};
+
+static enum status check_axis(const char *text, char *why, size_t size)
+{
+    struct sweep_axis *axis = memory_new(1, sizeof *axis);
+    enum status status = sweep_axis_parse(text, axis, why, size);
+    free(axis);
+    return status;
+}
 
 #define TEXT_OF_TOKENS(x) #x
 #define TEXT_OF(x)        TEXT_OF_TOKENS(x)
@@ -59,6 +67,18 @@ static const struct option_row options[] = {
      .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
      .group = "Search"},
     THREADS_ROW("Search"),
+    {.name = "sweep",
+     .argument = "KEY=VALUES",
+     .type = OPTION_REPEAT,
+     .help = "the best plan at each value of a key of the experiment: gpus=256..4096 (doubling), precision=bf16,fp8, "
+             "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; repeatable: every combination",
+     .group = "Scaling",
+     .check = check_axis},
+    {.name = "within",
+     TIME_FIELDS,
+     .help = "with --sweep and --tokens: the point that is done in this time in the fewest GPU-hours",
+     .group = "Scaling"},
+    PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",
@@ -80,63 +100,20 @@ static const struct option_row options[] = {
     {0},
 };
 
-/* The layout of the experiment, as far as it is given, and --space. */
-static enum status read_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
-                               struct diags *diags)
+static enum status finish_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
 {
-    enum status status = STATUS_OK;
-    *limits = (struct space_limits){0};
-    if (experiment->layout.text[0] != '\0')
-        status = space_restrict(limits, experiment->layout.text, (struct place){.file = "layout"}, diags);
-    int n;
-    const char *const *texts = option_list(call, "space", &n);
-    for (int i = 0; i < n && status == STATUS_OK; i++)
-        status = space_restrict(limits, texts[i], (struct place){.file = "--space"}, diags);
-    return status;
-}
-
-static void search_space(const struct space *space, struct invocation *call, struct search_result *result)
-{
-    struct progress progress = progress_begin(call, "layouts");
-    int top = (int)option_count(call, "top"), rerank = (int)option_count(call, "rerank");
-    struct search_options options_ = {.keep = top > rerank ? top : rerank,
-                                      .variants = option_flag(call, "variants"),
-                                      .threads = thread_option(call),
-                                      .progress = progress_update,
-                                      .progress_context = &progress};
-    search_run_on_world(space, &options_, result);
-    progress_end(&progress);
-}
-
-static void rank(struct plan_outcome *outcome, struct invocation *call)
-{
-    struct progress progress = progress_begin(call, "plans simulated");
-    struct ranking_options ranking = {.n_simulate = (int)option_count(call, "rerank"),
-                                      .threads = thread_option(call),
-                                      .progress = progress_update,
-                                      .progress_context = &progress};
-    plans_rank(outcome->search.plans, outcome->search.n_plans, outcome->setting, &ranking, &outcome->plans, &call->diags);
-    progress_end(&progress);
-}
-
-static enum status rank_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
-{
-    int threads = thread_option(call), top = (int)option_count(call, "top");
+    int threads = thread_option(call), top = (int)option_count(call, "top"), n_plans = outcome->found.search.n_plans;
     const char *explain = option_text(call, "explain");
-    enum status status = STATUS_OK;
-    rank(outcome, call);
-    outcome->n_plans = outcome->search.n_plans;
-    status = plan_flow_run(call, outcome->setting, outcome->plans, outcome->n_plans, &outcome->flow);
-    outcome->n_shown = outcome->n_plans < top ? outcome->n_plans : top;
+    enum status status = plan_flow_run(call, outcome->setting, outcome->found.plans, n_plans, &outcome->flow);
+    outcome->n_shown = n_plans < top ? n_plans : top;
     outcome->explained = explain != NULL;
     if (status == STATUS_OK && outcome->explained)
-        status = explanation_make(explain, outcome->setting, outcome->plans, outcome->n_plans, threads, &outcome->explanation,
+        status = explanation_make(explain, outcome->setting, outcome->found.plans, n_plans, threads, &outcome->explanation,
                                   &call->diags);
     outcome->total_s = clock_seconds() - started_s;
     if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
-    free(outcome->plans);
     return status;
 }
 
@@ -145,19 +122,35 @@ static enum status plan_in(const struct space *space, const struct space_limits 
 {
     double started_s = clock_seconds();
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
-    search_space(space, call, &outcome.search);
-    outcome.search_s = clock_seconds() - started_s;
+    plans_find(space, call, &outcome.found);
     enum status status = STATUS_BAD_INPUT;
-    if (outcome.search.n_plans > 0)
-        status = rank_and_report(&outcome, call, started_s);
+    if (outcome.found.plans)
+        status = finish_and_report(&outcome, call, started_s);
     else
-        remedies_report(space, limits, thread_option(call), &outcome.search, &call->diags);
-    search_result_free(&outcome.search);
+        remedies_report(space, limits, thread_option(call), &outcome.found.search, &call->diags);
+    plans_found_free(&outcome.found);
     return status;
+}
+
+/* What only a sweep answers. */
+static enum status check_alone(struct invocation *call)
+{
+    static const char *const sweeping[] = {"within", "gpu-price"};
+    for (size_t i = 0; i < sizeof sweeping / sizeof sweeping[0]; i++)
+        if (option_given(call, sweeping[i])) {
+            diag_error(&call->diags, (struct place){0},
+                       "--%s is about the points of a sweep; give --sweep too, such as gpus=256..4096", sweeping[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
 }
 
 static enum status run(struct invocation *call)
 {
+    if (option_given(call, "sweep"))
+        return plan_sweep(call);
+    if (check_alone(call) != STATUS_OK)
+        return STATUS_USAGE;
     struct experiment_flags flags = experiment_flags_of(call);
     struct experiment experiment;
     struct space_limits limits;
@@ -166,7 +159,7 @@ static enum status run(struct invocation *call)
     if (status != STATUS_OK)
         return status;
     struct setting setting = {&experiment.model, &experiment.cluster, &experiment.job, experiment.gpus};
-    status = read_limits(call, &experiment, &limits, &call->diags);
+    status = plan_limits(call, &experiment, &limits, &call->diags);
     if (status == STATUS_OK)
         status = space_create(&setting, &limits, &space, &call->diags);
     if (status != STATUS_OK)
@@ -181,6 +174,11 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "part of the space"},
     {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network flow",
      "where the ranks of the best layouts should sit"},
+    {"msim plan --model llama3-70b --cluster dgx-h100 --global-batch 1024 --sweep gpus=128..2048 --tokens 15T --within 60d",
+     "how many GPUs does it take?"},
+    {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
+     "precision=bf16,fp8",
+     "on what hardware, in what precision?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
@@ -207,6 +205,10 @@ const struct command command_plan = {
         "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
         "and "
         "--memory-margin keeps room.\n\n"
+        "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
+        "for "
+        "each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days and GPU-hours. A cluster with "
+        "fewer GPUs than asked for gets more nodes of its kind.\n\n"
         "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
         "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
         "answer is the same with any number of either.",

@@ -121,8 +121,8 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-static const char *const kinds[] = {"timeline", "breakdown", "run",    "scatter", "errors",
-                                    "sweep",    "replicas",  "faults", "links",   NULL};
+static const char *const kinds[] = {"timeline", "breakdown", "run",   "scatter", "errors", "sweep",
+                                    "replicas", "faults",    "links", "scaling", NULL};
 
 static const struct option_row options[] = {
     {.name = "kind",
@@ -161,7 +161,8 @@ const struct command command_plot = {
         "PNG, SVG or PDF when -o names such a file.\n\n"
         "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over "
         "time. scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of "
-        "many runs. faults: what a trace is made of. links: what every link of a fabric carried.",
+        "many runs. faults: what a trace is made of. links: what every link of a fabric carried. scaling: tokens a second and "
+        "MFU of the best plans of msim plan --sweep.",
     .operands = "RESULT...",
     .min_operands = 1,
     .max_operands = -1,

@@ -85,16 +85,6 @@ static enum status run(struct invocation *call)
 
 #define TIME_OPTION TIME_FIELDS, .high = LONGEST_RUN_S
 
-static enum status check_price(const char *text, char *why, size_t size)
-{
-    char *end;
-    double price = strtod(text, &end);
-    if (end != text && !*end && price > 0 && price < 1e6)
-        return STATUS_OK;
-    snprintf(why, size, "'%.40s' is not a price; write money per GPU and hour, such as 2.5", text);
-    return STATUS_BAD_INPUT;
-}
-
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
 static const char *const degraded[] = {"auto", "factor", "step", NULL};
@@ -240,12 +230,7 @@ static const struct option_row options[] = {
          "N values of gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block or spares from A to B, as 5min:1h:8; "
          "A:B:N:log for even ratios",
      .group = "Many runs"},
-    {.name = "gpu-price",
-     .argument = "X",
-     .type = OPTION_TEXT,
-     .check = check_price,
-     .help = "money per GPU and hour, such as 2.5: adds the cost per token, spares included",
-     .group = "Many runs"},
+    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };

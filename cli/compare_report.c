@@ -124,26 +124,6 @@ static void row_columns(struct table *table)
     table_column(table, "", NULL, ALIGN_LEFT);
 }
 
-/* The dimensions that differ from one, short. */
-static void layout_brief(const struct measurement *run, char *buffer, size_t size)
-{
-    const struct layout *l = &run->layout;
-    const struct {
-        const char *name;
-        int value;
-    } parts[] = {{"tp", l->tp}, {"pp", l->pp}, {"vpp", l->vpp}, {"cp", l->cp}, {"ep", l->ep}, {"etp", l->etp}};
-    char recompute[RECOMPUTE_TEXT];
-    *buffer = '\0';
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].value > 1)
-            text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
-    text_append(buffer, size, "mb%d%s", l->micro_batch, l->zero ? (const char *[]){"", " z1", " z2", " z3"}[l->zero] : "");
-    if (l->recompute == RECOMPUTE_SELECTIVE)
-        text_append(buffer, size, " sel");
-    else if (l->recompute != RECOMPUTE_NONE)
-        text_append(buffer, size, " %s", recompute_brief(l->recompute, recompute, sizeof recompute));
-}
-
 static void memory_cells(struct table *table, const struct compared *row)
 {
     if (!row->legal) {
@@ -165,7 +145,7 @@ static void row_cells(struct table *table, const struct compared *row, const str
     table_cell(table, "%s", row->run->name);
     table_cell(table, "%s", table_title(row->table, title, sizeof title));
     table_cell(table, "%d", row->run->gpus);
-    layout_brief(row->run, layout, sizeof layout);
+    layout_brief(&row->run->layout, layout, sizeof layout);
     table_cell(table, "%s", layout);
     if (row->run->oom)
         table_cell(table, "oom");

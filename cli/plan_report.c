@@ -14,12 +14,12 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 /* --- JSON --- */
 
 /* Of the memory of a GPU. */
-static double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
+double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
 {
     return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
 }
 
-static json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
+json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
 {
     const struct plan *plan = &ranked->plan;
     double step_s = ranked_step_s(ranked);
@@ -56,7 +56,7 @@ static json_t *rejected_json(const struct search_counts *counts)
 
 static enum status report_json(const struct plan_outcome *outcome, struct invocation *call)
 {
-    const struct search_counts *counts = &outcome->search.counts;
+    const struct search_counts *counts = &outcome->found.search.counts;
     char *config = experiment_to_json(outcome->experiment);
     json_t *json = result_create(call, config);
     free(config);
@@ -66,26 +66,55 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     json_object_set_new(json, "layouts_legal", count_json(counts->legal));
     json_object_set_new(json, "layouts_fit", count_json(counts->fit));
     json_object_set_new(json, "capacity_gib", json_real(footprint_capacity(outcome->setting->cluster) / GIB));
-    json_object_set_new(json, "limit_gib", json_real(outcome->search.limit_bytes / GIB));
+    json_object_set_new(json, "limit_gib", json_real(outcome->found.search.limit_bytes / GIB));
     json_t *plans = json_array();
     for (int i = 0; i < outcome->n_shown; i++)
-        json_array_append_new(plans, plan_json(&outcome->plans[i], outcome->setting));
+        json_array_append_new(plans, plan_json(&outcome->found.plans[i], outcome->setting));
     json_object_set_new(json, "plans", plans);
     plan_flow_json(&outcome->flow, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
     if (outcome->explained)
         json_object_set_new(json, "explanation", explanation_json(&outcome->explanation, outcome->setting));
-    json_object_set_new(json, "search_seconds", json_real(outcome->search_s));
+    json_object_set_new(json, "search_seconds", json_real(outcome->found.search_s));
     json_object_set_new(json, "seconds", json_real(outcome->total_s));
     return result_write(call, json);
 }
 
 /* --- CSV --- */
 
-static void csv_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
+void plan_columns_csv(struct table *table)
+{
+    static const struct {
+        const char *title, *unit;
+    } columns[] = {{"tp", NULL},
+                   {"pp", NULL},
+                   {"vpp", NULL},
+                   {"cp", NULL},
+                   {"dp", NULL},
+                   {"ep", NULL},
+                   {"zero", NULL},
+                   {"micro batch", NULL},
+                   {"recompute", NULL},
+                   {"schedule", NULL},
+                   {"sequence parallel", NULL},
+                   {"features", NULL},
+                   {"step time", "s"},
+                   {"mfu", "%"},
+                   {"memory", "gib"},
+                   {"memory", "%"},
+                   {"exposed comm", "s"},
+                   {"bubble", "s"},
+                   {"closed form", "s"},
+                   {"simulated", NULL},
+                   {"out of memory", "%"}};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+}
+
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use)
 {
     const struct layout *l = &ranked->plan.layout;
-    const int numbers[] = {rank, l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
+    const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         table_cell(table, "%d", numbers[i]);
     char recompute[RECOMPUTE_TEXT], features[512] = "";
@@ -98,35 +127,30 @@ static void csv_row(struct table *table, const struct ranked_plan *ranked, int r
                              feature_name((enum feature)i));
     table_cell(table, "%s", features);
     const double values[] = {ranked_step_s(ranked),
-                             100 * ranked_mfu(ranked, outcome->setting),
+                             100 * mfu,
                              ranked->plan.estimate.memory_bytes / GIB,
-                             100 * plan_use(ranked, outcome->setting),
+                             100 * use,
                              ranked_exposed_s(ranked),
                              ranked_breakdown(ranked)->s[CLASS_BUBBLE],
                              ranked->plan.estimate.step_s};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
-    table_cell(table, "%.12g", 100 * memory_record_share(plan_use(ranked, outcome->setting)));
-    plan_flow_cells(&outcome->flow, rank - 1, table);
+    table_cell(table, "%.12g", 100 * memory_record_share(use));
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
 {
-    static const struct {
-        const char *title, *unit;
-    } columns[] = {{"rank", NULL},        {"tp", NULL},          {"pp", NULL},       {"vpp", NULL},
-                   {"cp", NULL},          {"dp", NULL},          {"ep", NULL},       {"zero", NULL},
-                   {"micro batch", NULL}, {"recompute", NULL},   {"schedule", NULL}, {"sequence parallel", NULL},
-                   {"features", NULL},    {"step time", "s"},    {"mfu", "%"},       {"memory", "gib"},
-                   {"memory", "%"},       {"exposed comm", "s"}, {"bubble", "s"},    {"closed form", "s"},
-                   {"simulated", NULL},   {"out of memory", "%"}};
     struct table table = {0};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+    table_column(&table, "rank", NULL, ALIGN_LEFT);
+    plan_columns_csv(&table);
     plan_flow_columns(&outcome->flow, &table);
-    for (int i = 0; i < outcome->n_shown; i++)
-        csv_row(&table, &outcome->plans[i], i + 1, outcome);
+    for (int i = 0; i < outcome->n_shown; i++) {
+        const struct ranked_plan *plan = &outcome->found.plans[i];
+        table_cell(&table, "%d", i + 1);
+        plan_cells_csv(&table, plan, ranked_mfu(plan, outcome->setting), plan_use(plan, outcome->setting));
+        plan_flow_cells(&outcome->flow, i, &table);
+    }
     table_write(&table, call);
     table_free(&table);
 }
@@ -136,15 +160,15 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
 static void write_heading(const struct plan_outcome *outcome, FILE *out)
 {
     const struct setting *s = outcome->setting;
-    const struct search_counts *counts = &outcome->search.counts;
+    const struct search_counts *counts = &outcome->found.search.counts;
     char gpus[32], batch[32], examined[32], legal[32], fit[32], ruled_out[32];
     fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((int64_t)s->gpus, gpus, sizeof gpus),
             s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
     fprintf(out, "%s layouts examined in %.2f s: %s legal, %s fit in %.1f GiB",
-            grouped((int64_t)counts->examined, examined, sizeof examined), outcome->search_s,
+            grouped((int64_t)counts->examined, examined, sizeof examined), outcome->found.search_s,
             grouped((int64_t)counts->legal, legal, sizeof legal), grouped((int64_t)counts->fit, fit, sizeof fit),
-            outcome->search.limit_bytes / GIB);
+            outcome->found.search.limit_bytes / GIB);
     if (s->job->memory_margin > 0)
         fprintf(out, " of %.1f", footprint_capacity(s->cluster) / GIB);
     if (counts->ruled_out > 0)
@@ -232,10 +256,10 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     int n_simulated = 0;
     plan_columns(&table, outcome->setting->model->moe.experts > 0);
     for (int i = 0; i < outcome->n_shown; i++) {
-        plan_row(&table, &outcome->plans[i], i + 1, outcome);
-        across |= outcome->plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
-        uneven |= is_uneven(&outcome->plans[i].plan.layout, outcome->setting);
-        n_simulated += outcome->plans[i].simulated;
+        plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
+        across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
+        uneven |= is_uneven(&outcome->found.plans[i].plan.layout, outcome->setting);
+        n_simulated += outcome->found.plans[i].simulated;
     }
     table_write(&table, call);
     table_free(&table);
@@ -254,7 +278,7 @@ static void write_expectation(const struct plan_outcome *outcome, FILE *out)
 {
     if (outcome->n_shown == 0)
         return;
-    const struct layout *layout = &outcome->plans[0].plan.layout;
+    const struct layout *layout = &outcome->found.plans[0].plan.layout;
     const struct track_record *record = track_record_of(run_kind_of(layout, outcome->setting->model));
     fprintf(out, "Expect %.2f to %.2f times the predicted step, as ", record->low, record->high);
     expectation_write_runs(layout, outcome->setting, out);
@@ -266,7 +290,7 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
 {
     if (outcome->n_shown == 0)
         return;
-    const struct ranked_plan *first = &outcome->plans[0];
+    const struct ranked_plan *first = &outcome->found.plans[0];
     fputs("OOM: the share of runs so full that runs out of memory, by ", out);
     expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
     fputs(".\n", out);
@@ -277,7 +301,7 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
 
 static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
 {
-    const struct search_counts *counts = &outcome->search.counts;
+    const struct search_counts *counts = &outcome->found.search.counts;
     struct table table = {0};
     char number[32];
     table_column(&table, "layouts", NULL, ALIGN_RIGHT);
@@ -308,7 +332,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
         return STATUS_OK;
     }
     if (outcome->explained) {
-        explanation_write(&outcome->explanation, outcome->plans, outcome->n_plans, outcome->setting, call);
+        explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
         return STATUS_OK;
     }
     write_heading(outcome, call->out);

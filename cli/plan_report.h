@@ -8,23 +8,27 @@
 
 #include "cli/command.h"
 #include "cli/plan_explain.h"
+#include "cli/plan_find.h"
 #include "cli/plan_flow.h"
-#include "cli/plan_rank.h"
-#include "model/plan/search.h"
-#include "model/spec/experiment.h"
+#include "cli/table.h"
 
 struct plan_outcome {
     const struct experiment *experiment;
     const struct setting *setting;
-    struct search_result search;
-    struct ranked_plan *plans; /* best first */
-    int n_plans;
-    int n_shown;              /* of them */
-    double search_s, total_s; /* wall time of the search, and with the simulations */
+    struct plans_found found;
+    int n_shown;    /* of them */
+    double total_s; /* wall time of all of it */
     struct plan_flow flow;
     bool explained;
     struct explanation explanation;
 };
+
+/* Of the memory of a GPU, what a plan needs. */
+double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
+/* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
+json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
+void plan_columns_csv(struct table *table);
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use);
 
 /* In call->format. */
 MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);

@@ -36,6 +36,16 @@ extern const char *const network_choices[];
         .name = NAME, .argument = "FILE", .type = OPTION_TEXT, .group = GROUP, .help = HELP                                      \
     }
 
+/* What a GPU costs; price_option() below. */
+enum status check_price(const char *text, char *why, size_t size);
+#define PRICE_ROW(GROUP, HELP)                                                                                                   \
+    {                                                                                                                            \
+        .name = "gpu-price", .argument = "X", .type = OPTION_TEXT, .check = check_price, .group = GROUP, .help = HELP            \
+    }
+
+/* Money per GPU and hour; 0: not said. */
+double price_option(const struct invocation *call);
+
 /* --threads as given, or one per processor that this process may use (world.h). At least 1. */
 int thread_option(const struct invocation *call);
 

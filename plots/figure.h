@@ -9,6 +9,7 @@
  *   scatter    predicted against measured, with a band of 10 %            compare results
  *   errors     mean error of each table, with median, 90th percentile     compare results
  *   sweep      goodput against what was swept, with the closed form       run --sweep results
+ *   scaling    tokens a second and MFU of the best plan at each point     plan --sweep results
  *   replicas   how goodput is distributed                                 run --replicas results
  *   faults     causes of failures and their repair times                  faults summary results
  *   links      what every link of a fabric carried, layer by layer        step and fabric load --link-map
@@ -34,6 +35,7 @@ enum figure_kind {
     FIGURE_REPLICAS,
     FIGURE_FAULTS,
     FIGURE_LINKS,
+    FIGURE_SCALING,
     N_FIGURE_KINDS
 };
 

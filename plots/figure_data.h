@@ -15,6 +15,8 @@
  *   scatter    $points measured predicted group                    $groups group colour point-type text
  *   errors     $errors row mean median p90 bias n text
  *   sweep      $points value goodput low high memoryless           percent
+ *   scaling    $points x tokens-a-second linear MFU series           x: a value, or its number where values are words (is_word);
+ *              $series series colour text     $words x text          percent
  *   replicas   $bins   goodput count                               a histogram
  *   faults     $causes row faults mean-repair-hours text
  *   links      $layers row mean most links text                    percent; n_rows
@@ -37,6 +39,7 @@ MUST_CHECK enum status figure_data_sweep(const struct figure_input *input, FILE 
 MUST_CHECK enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_links(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_scaling(const struct figure_input *input, FILE *out, struct diags *diags);
 /* Is this the table of --link-map? */
 bool figure_is_links(const struct figure_input *input);
 

@@ -180,6 +180,27 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size)
     return buffer;
 }
 
+char *layout_brief(const struct layout *layout, char *buffer, size_t size)
+{
+    static const char *const shards[] = {"", " z1", " z2", " z3"};
+    const struct {
+        const char *name;
+        int value;
+    } parts[] = {{"tp", layout->tp}, {"pp", layout->pp}, {"vpp", layout->vpp},
+                 {"cp", layout->cp}, {"ep", layout->ep}, {"etp", layout->etp}};
+    char recompute[RECOMPUTE_TEXT];
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].value > 1)
+            text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
+    text_append(buffer, size, "mb%d%s", layout->micro_batch, shards[layout->zero]);
+    if (layout->recompute == RECOMPUTE_SELECTIVE)
+        text_append(buffer, size, " sel");
+    else if (layout->recompute != RECOMPUTE_NONE)
+        text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
+    return buffer;
+}
+
 static void default_to(int *dimension, int value)
 {
     if (*dimension == 0)

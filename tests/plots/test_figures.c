@@ -271,6 +271,22 @@ static const char faults_json[] =
     "\"causes\": [{\"detail\": \"GPU\", \"faults\": 2, \"mean_down_s\": 60}, {\"detail\": \"\", \"faults\": 1, \"mean_down_s\": "
     "0}]}";
 
+/* The second GPU count is missing in fp8: its line begins at 512. */
+static const char scaling_json[] =
+    "{\"scaling\": {\"axes\": [{\"keys\": [\"gpus\", \"global-batch\"], \"values\": 2}, {\"keys\": [\"precision\"], "
+    "\"values\": 2}], \"points\": ["
+    "{\"values\": {\"gpus\": \"256\", \"precision\": \"bf16\"}, \"gpus\": 256, \"fits\": true, \"tokens_per_s\": 1000, "
+    "\"plan\": {\"mfu_pct\": 50}},"
+    "{\"values\": {\"gpus\": \"512\", \"precision\": \"bf16\"}, \"gpus\": 512, \"fits\": true, \"tokens_per_s\": 1900, "
+    "\"plan\": {\"mfu_pct\": 47.5}},"
+    "{\"values\": {\"gpus\": \"256\", \"precision\": \"fp8\"}, \"gpus\": 256, \"fits\": false},"
+    "{\"values\": {\"gpus\": \"512\", \"precision\": \"fp8\"}, \"gpus\": 512, \"fits\": true, \"tokens_per_s\": 3000, "
+    "\"plan\": {\"mfu_pct\": 40}}]}}";
+static const char words_json[] =
+    "{\"scaling\": {\"axes\": [{\"keys\": [\"cluster\"], \"values\": 2}], \"points\": ["
+    "{\"values\": {\"cluster\": \"a\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 10, \"plan\": {\"mfu_pct\": 50}},"
+    "{\"values\": {\"cluster\": \"b\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 20, \"plan\": {\"mfu_pct\": 40}}]}}";
+
 /* Times get the unit that suits the axis; shares are percent. */
 START_TEST(weeks)
 {
@@ -282,6 +298,10 @@ START_TEST(weeks)
                  {sweep_json, "bottom = 70\n", FIGURE_SWEEP},
                  {sweep_json, "$shares << EOD\n5\t4\t10\n30\t4\t20\nEOD\n", FIGURE_SWEEP},
                  {replicas_json, "mean = 90\n", FIGURE_REPLICAS},
+                 {scaling_json, "$points << EOD\n256\t1000\t1000\t50\t0\n512\t1900\t2000\t47.5\t0\n512\t3000\t3000\t40\t1\nEOD\n",
+                  FIGURE_SCALING},
+                 {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
+                 {words_json, "$words << EOD\n0\ta\n1\tb\nEOD\n", FIGURE_SCALING},
                  {faults_json, "$causes << EOD\n0\t2\t0.0166667\tGPU\n1\t1\t0\tunknown\nEOD\n", FIGURE_FAULTS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct diags diags = {0};
@@ -332,7 +352,8 @@ END_TEST
 static const char *const drawn[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
     [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
-    [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json,  [FIGURE_LINKS] = links_csv};
+    [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json,  [FIGURE_LINKS] = links_csv,
+    [FIGURE_SCALING] = scaling_json};
 
 /* Every kind in every format: the first and last bytes are those of the format, and it is not a blank. */
 START_TEST(drawing)

@@ -1,0 +1,264 @@
+#include "cli/plan_sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/experiment_options.h"
+#include "cli/plan_find.h"
+#include "cli/plan_report.h"
+#include "cli/progress.h"
+#include "cli/shared_options.h"
+#include "model/base/memory.h"
+
+static const struct place nowhere;
+
+/* What one point sets: overrides of the experiment beside those of the call, and flags. */
+struct point_flags {
+    struct experiment_flags flags;
+    const char **overrides;
+    char texts[SWEEP_AXES * SWEEP_KEYS + 1][sizeof((struct sweep_key){0}).path + SWEEP_TEXT + 2];
+    int gpus_at; /* which of them says how many GPUs; -1 none */
+};
+
+static void set_key(struct point_flags *point, const struct sweep_key *key, const char *value)
+{
+    struct experiment_flags *flags = &point->flags;
+    if (strcmp(key->path, "model") == 0)
+        flags->model = value;
+    else if (strcmp(key->path, "cluster") == 0)
+        flags->cluster = value;
+    else if (strcmp(key->path, "gpu") == 0)
+        flags->gpu = value;
+    else if (strcmp(key->path, "layout") == 0)
+        flags->layout = value;
+    else {
+        int i = flags->n_overrides++;
+        size_t text = 0;
+        while (point->texts[text][0])
+            text++;
+        snprintf(point->texts[text], sizeof point->texts[text], "%s=%s", key->path, value);
+        point->overrides[i] = point->texts[text];
+        if (strcmp(key->path, "cluster.gpus") == 0)
+            point->gpus_at = i;
+    }
+}
+
+static struct point_flags *point_flags_new(const struct invocation *call, const struct plan_axes *axes, int point)
+{
+    struct point_flags *p = memory_new(1, sizeof *p);
+    p->flags = experiment_flags_of(call);
+    p->gpus_at = -1;
+    p->overrides = memory_new((size_t)call->n_overrides + SWEEP_AXES * SWEEP_KEYS + 1, sizeof *p->overrides);
+    for (int i = 0; i < call->n_overrides; i++)
+        p->overrides[i] = call->overrides[i];
+    p->flags.overrides = p->overrides;
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++) {
+            const struct sweep_key *key = &axes->axes[a].keys[k];
+            set_key(p, key, key->values[plan_axes_index(axes, a, point)]);
+        }
+    return p;
+}
+
+static void point_flags_free(struct point_flags *p)
+{
+    free(p->overrides);
+    free(p);
+}
+
+/* Where the cluster has fewer GPUs than the point wants: as many nodes as hold them. */
+static void grow_cluster(struct point_flags *p, struct sweep_point *point)
+{
+    static const struct sweep_key nodes = {.path = "cluster.nodes"};
+    if (p->gpus_at < 0)
+        return;
+    const char *equals = strchr(p->overrides[p->gpus_at], '=');
+    double gpus = equals ? strtod(equals + 1, NULL) : 0;
+    struct experiment_flags whole = p->flags;
+    const char **others = memory_new((size_t)p->flags.n_overrides + 1, sizeof *others);
+    whole.n_overrides = 0;
+    for (int i = 0; i < p->flags.n_overrides; i++)
+        if (strncmp(p->overrides[i], "cluster.gpus=", strlen("cluster.gpus=")) != 0)
+            others[whole.n_overrides++] = p->overrides[i];
+    whole.overrides = others;
+    struct experiment *experiment = memory_new(1, sizeof *experiment);
+    struct diags unsaid = {0};
+    if (experiment_load(&whole, experiment, &unsaid) == STATUS_OK) {
+        const struct cluster *cluster = &experiment->cluster;
+        point->grown = gpus > (double)cluster->nodes * cluster->gpus_per_node && gpus <= 10e6;
+        char text[32];
+        snprintf(text, sizeof text, "%.0f", ceil(gpus / cluster->gpus_per_node));
+        if (point->grown)
+            set_key(p, &nodes, text);
+    }
+    diags_free(&unsaid);
+    free(experiment);
+    free(others);
+}
+
+static void take_best(const struct plans_found *found, const struct setting *setting, struct sweep_point *point)
+{
+    point->best = found->plans[0];
+    point->step_s = ranked_step_s(&point->best);
+    point->mfu = ranked_mfu(&point->best, setting);
+    point->tokens_per_s = (double)point->global_batch * (double)point->seq_len / point->step_s;
+    point->kind = run_kind_of(&point->best.plan.layout, setting->model);
+    point->use = plan_use(&point->best, setting);
+    point->json = plan_json(&point->best, setting);
+}
+
+static void search_point(const struct space *space, struct invocation *call, struct sweep_point *point)
+{
+    struct plans_found found;
+    plans_find(space, call, &found);
+    point->legal = found.search.counts.legal > 0;
+    point->fits = found.plans != NULL;
+    point->missing_bytes = found.search.least_bytes - found.search.limit_bytes;
+    if (point->fits)
+        take_best(&found, space_setting(space), point);
+    plans_found_free(&found);
+}
+
+static void describe(const struct experiment *experiment, struct sweep_point *point)
+{
+    point->config = experiment_to_json(experiment);
+    snprintf(point->model, sizeof point->model, "%s", experiment->model.name);
+    snprintf(point->cluster, sizeof point->cluster, "%s", experiment->cluster.name);
+    snprintf(point->gpu, sizeof point->gpu, "%s", experiment->cluster.gpu.name);
+    point->precision = precision_name(experiment->job.precision);
+    point->gpus = experiment->gpus;
+    point->global_batch = experiment->job.global_batch;
+    point->seq_len = experiment->job.seq_len;
+}
+
+static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
+{
+    struct sweep_point *point = &sweep->points[i];
+    struct point_flags *flags = point_flags_new(call, &sweep->axes, i);
+    struct experiment *experiment = memory_new(1, sizeof *experiment);
+    struct space_limits limits;
+    struct space *space;
+    grow_cluster(flags, point);
+    enum status status = experiment_read(call, &flags->flags, experiment);
+    if (status == STATUS_OK) {
+        struct setting setting = {&experiment->model, &experiment->cluster, &experiment->job, experiment->gpus};
+        describe(experiment, point);
+        sweep->tokens = experiment->job.tokens;
+        status = plan_limits(call, experiment, &limits, &call->diags);
+        if (status == STATUS_OK)
+            status = space_create(&setting, &limits, &space, &call->diags);
+        if (status == STATUS_OK) {
+            search_point(space, call, point);
+            space_destroy(space);
+        }
+    }
+    free(experiment);
+    point_flags_free(flags);
+    return status;
+}
+
+/* What a point was told: its mistake stays with it, warnings are for all; each once. */
+static void take_diags(struct invocation *call, struct sweep_point *point, const struct diags *said)
+{
+    for (size_t i = 0; i < said->n_items; i++) {
+        const struct diag *item = &said->items[i];
+        bool known = false;
+        for (size_t k = 0; k < call->diags.n_items && !known; k++)
+            known = strcmp(call->diags.items[k].text, item->text) == 0;
+        if (item->severity == SEVERITY_ERROR && !point->why[0])
+            snprintf(point->why, sizeof point->why, "%s", item->text);
+        else if (item->severity == SEVERITY_WARNING && !known)
+            diag_warning(&call->diags, (struct place){item->file, item->line, item->column}, "%s", item->text);
+    }
+}
+
+static enum status check_deadline(struct invocation *call, const struct plan_sweep *sweep)
+{
+    if (!option_given(call, "within") || sweep->tokens > 0)
+        return STATUS_OK;
+    diag_error(&call->diags, nowhere, "--within needs to know how much is trained: --tokens, such as 300B");
+    return STATUS_USAGE;
+}
+
+/* Each point by itself: one that cannot be says why, and leaves the others. */
+static enum status plan_points(struct invocation *call, struct plan_sweep *sweep)
+{
+    struct progress progress = progress_begin(call, "points");
+    enum status worst = STATUS_OK;
+    int n_good = 0;
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        struct invocation inner = *call;
+        inner.progress = false;
+        inner.diags = (struct diags){0};
+        progress_update(&progress, i, sweep->axes.n_points);
+        enum status status = plan_point(&inner, sweep, i);
+        take_diags(call, &sweep->points[i], &inner.diags);
+        call->seed = inner.seed;
+        n_good += status == STATUS_OK;
+        worst = worst == STATUS_OK ? status : worst;
+        diags_free(&inner.diags);
+    }
+    progress_end(&progress);
+    if (n_good > 0)
+        return check_deadline(call, sweep);
+    char text[512];
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        diag_error(&call->diags, nowhere, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+    return worst;
+}
+
+/* What the budget of tokens takes, and the point that takes fewest GPU-hours in time. */
+static void count_budget(struct invocation *call, struct plan_sweep *sweep)
+{
+    double price = price_option(call);
+    sweep->within_s = option_quantity(call, "within");
+    sweep->cheapest = -1;
+    for (int i = 0; i < sweep->axes.n_points && sweep->tokens > 0; i++) {
+        struct sweep_point *point = &sweep->points[i];
+        if (!point->fits)
+            continue;
+        double seconds = sweep->tokens / point->tokens_per_s;
+        point->days = seconds / 86400;
+        point->gpu_hours = seconds / 3600 * point->gpus;
+        point->cost = price * point->gpu_hours;
+        if (seconds <= sweep->within_s && (sweep->cheapest < 0 || point->gpu_hours < sweep->points[sweep->cheapest].gpu_hours))
+            sweep->cheapest = i;
+    }
+}
+
+/* What a sweep does not do. */
+static enum status check_options(struct invocation *call)
+{
+    static const char *const others[] = {"top", "variants", "explain", "network"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (option_given(call, others[i])) {
+            diag_error(&call->diags, nowhere, "--sweep shows the best plan at each point; --%s is about the plans at one of them",
+                       others[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
+enum status plan_sweep(struct invocation *call)
+{
+    struct plan_sweep *sweep = memory_new(1, sizeof *sweep);
+    enum status status = check_options(call);
+    if (status == STATUS_OK)
+        status = plan_axes_read(call, &sweep->axes);
+    if (status == STATUS_OK) {
+        sweep->points = memory_new((size_t)sweep->axes.n_points, sizeof *sweep->points);
+        status = plan_points(call, sweep);
+    }
+    if (status == STATUS_OK) {
+        count_budget(call, sweep);
+        status = plan_sweep_report(sweep, call);
+    }
+    for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {
+        free(sweep->points[i].config);
+        json_decref(sweep->points[i].json);
+    }
+    free(sweep->points);
+    free(sweep);
+    return status;
+}

@@ -1,0 +1,84 @@
+/*
+ * plan_sweep.h - how a job scales: the best plan at each of several GPU counts, batches, precisions, clusters.
+ *
+ * An axis is a key of the experiment and its values, or several keys that change together:
+ *
+ *   gpus=256,512,1024     gpus=256..4096 (doubling)     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
+ *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
+ *
+ * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for
+ * gets more nodes of its kind.
+ */
+#ifndef MSIM_CLI_PLAN_SWEEP_H
+#define MSIM_CLI_PLAN_SWEEP_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "cli/plan_rank.h"
+#include "model/cost/track_record.h"
+
+enum { SWEEP_AXES = 4, SWEEP_KEYS = 4, SWEEP_VALUES = 64, SWEEP_TEXT = 96 };
+
+struct sweep_key {
+    char word[32]; /* as asked */
+    char path[96]; /* in the experiment: cluster.gpus; or model, cluster, gpu: what options of these names say */
+    char values[SWEEP_VALUES][SWEEP_TEXT];
+};
+
+struct sweep_axis {
+    struct sweep_key keys[SWEEP_KEYS];
+    int n_keys, n_values;
+};
+
+struct plan_axes {
+    struct sweep_axis axes[SWEEP_AXES];
+    int n_axes, n_points;
+};
+
+/* One axis from its text. *why says what is wrong and what would be right. */
+MUST_CHECK enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *why, size_t size);
+/* The axes that --sweep names. STATUS_USAGE, with a diagnostic, when there are too many, a key twice, or too many points. */
+MUST_CHECK enum status plan_axes_read(struct invocation *call, struct plan_axes *axes);
+/* Which value of an axis a point has. */
+int plan_axes_index(const struct plan_axes *axes, int axis, int point);
+/* The axis with cluster.gpus; -1: none. */
+int plan_axes_gpus(const struct plan_axes *axes);
+/* The point with the same values, but the first of this axis. */
+int plan_axes_first(const struct plan_axes *axes, int axis, int point);
+
+/* "gpus=512, precision=fp8". Returns buffer. */
+char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size_t size);
+
+/* The best plan at one point. */
+struct sweep_point {
+    char why[256]; /* there is no such experiment; "": there is */
+    char *config;  /* as JSON */
+    char model[64], cluster[64], gpu[64];
+    const char *precision;
+    int gpus;
+    bool grown; /* more nodes than the cluster has */
+    int64_t global_batch, seq_len;
+    bool legal, fits;     /* some layout is, does; the rest only if it fits */
+    double missing_bytes; /* where none fits: by how much the smallest layout is too large */
+    struct ranked_plan best;
+    double step_s, mfu, use, tokens_per_s; /* use: of a GPU's memory */
+    enum run_kind kind;
+    json_t *json;                 /* the plan, as msim plan writes it */
+    double days, gpu_hours, cost; /* for the tokens asked for; 0: none were, or no price */
+};
+
+struct plan_sweep {
+    struct plan_axes axes;
+    struct sweep_point *points; /* axes.n_points */
+    double tokens;              /* 0: no budget */
+    double within_s;            /* 0: no deadline */
+    int cheapest;               /* fits, and is done in time, in fewest GPU-hours; -1: none, or no deadline */
+};
+
+/* `msim plan --sweep`. */
+MUST_CHECK enum status plan_sweep(struct invocation *call);
+
+MUST_CHECK enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call);
+
+#endif

@@ -1,0 +1,209 @@
+#include <string.h>
+
+#include "cli/experiment_options.h"
+#include "cli/plan_sweep.h"
+#include "model/base/append.h"
+#include "model/spec/experiment.h"
+
+enum { MOST_POINTS = 1000 };
+
+static const char KEY_LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+/* Where the first of the keys that change together ends: at a plus before another KEY=. */
+static size_t part_length(const char *text)
+{
+    const char *p = text;
+    while (*p) {
+        size_t key = strspn(p + 1, KEY_LETTERS);
+        if (*p == '+' && key > 0 && p[1 + key] == '=')
+            break;
+        p++;
+    }
+    return (size_t)(p - text);
+}
+
+/* What the word means: an option's name, a key of the experiment's parts, or a key in full. */
+static bool find_path(struct sweep_key *key)
+{
+    char name[sizeof key->word];
+    snprintf(name, sizeof name, "%s", key->word);
+    for (char *p = name; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    for (const struct option_row *row = experiment_options; row->name; row++)
+        if (strcmp(row->name, name) == 0 && row->type != OPTION_REPEAT) {
+            snprintf(key->path, sizeof key->path, "%s", row->key ? row->key : row->name);
+            return true;
+        }
+    if (!strchr(key->word, '.'))
+        return experiment_key_path(key->word, key->path, sizeof key->path) != NULL;
+    snprintf(key->path, sizeof key->path, "%s", key->word);
+    return true;
+}
+
+static bool add_value(struct sweep_key *key, int *n, const char *text, size_t length)
+{
+    if (*n >= SWEEP_VALUES || length == 0 || length >= SWEEP_TEXT)
+        return false;
+    memcpy(key->values[*n], text, length);
+    key->values[(*n)++][length] = '\0';
+    return true;
+}
+
+/* A..B: A and its doubles up to B. */
+static bool add_doubles(struct sweep_key *key, int *n, const char *low, const char *dots, size_t length, char *why, size_t size)
+{
+    char texts[2][SWEEP_TEXT], value[32];
+    double ends[2];
+    size_t first = (size_t)(dots - low), second = length - first - 2;
+    if (first >= SWEEP_TEXT || second >= SWEEP_TEXT)
+        return false;
+    snprintf(texts[0], sizeof texts[0], "%.*s", (int)first, low);
+    snprintf(texts[1], sizeof texts[1], "%.*s", (int)second, dots + 2);
+    for (int i = 0; i < 2; i++)
+        if (quantity_parse(texts[i], DIM_COUNT, &ends[i], why, size) != STATUS_OK)
+            return false;
+    if (ends[0] < 1 || ends[1] < ends[0] || ends[1] > 1e15) {
+        snprintf(why, size, "%s..%s: doubling goes from a count of at least 1 to a larger one", texts[0], texts[1]);
+        return false;
+    }
+    for (double x = ends[0]; x <= ends[1]; x *= 2) {
+        int written = snprintf(value, sizeof value, "%.0f", x);
+        if (!add_value(key, n, value, (size_t)written))
+            return false;
+    }
+    return true;
+}
+
+/* The values between commas of one key; their number, 0 with *why when they cannot be read. */
+static int read_values(struct sweep_key *key, const char *text, size_t length, char *why, size_t size)
+{
+    const char *end = text + length;
+    int n = 0;
+    for (const char *p = text; p <= end; p++) {
+        const char *comma = memchr(p, ',', (size_t)(end - p)), *stop = comma ? comma : end;
+        const char *dots = NULL;
+        for (const char *q = p; q + 1 < stop && !dots; q++)
+            dots = q > p && q[0] == '.' && q[1] == '.' && q + 2 < stop && q[2] != '/' ? q : NULL;
+        snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d letters", key->word, SWEEP_VALUES,
+                 SWEEP_TEXT - 1);
+        if (dots ? !add_doubles(key, &n, p, dots, (size_t)(stop - p), why, size) : !add_value(key, &n, p, (size_t)(stop - p)))
+            return 0;
+        p = stop;
+    }
+    return n;
+}
+
+enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *why, size_t size)
+{
+    const char *p = text;
+    axis->n_keys = 0;
+    do {
+        size_t letters = strspn(p, KEY_LETTERS), length = part_length(p);
+        struct sweep_key *key = &axis->keys[axis->n_keys];
+        if (letters == 0 || letters >= sizeof key->word || p[letters] != '=' || letters >= length) {
+            snprintf(why, size, "'%.60s' is not KEY=VALUES; write for example gpus=256..4096 or precision=bf16,fp8", p);
+            return STATUS_BAD_INPUT;
+        }
+        if (axis->n_keys == SWEEP_KEYS) {
+            snprintf(why, size, "at most %d keys change together", SWEEP_KEYS);
+            return STATUS_BAD_INPUT;
+        }
+        snprintf(key->word, sizeof key->word, "%.*s", (int)letters, p);
+        if (!find_path(key)) {
+            snprintf(why, size, "an experiment has no key '%s'; such as gpus, global-batch, seq-len, precision, cluster, model",
+                     key->word);
+            return STATUS_BAD_INPUT;
+        }
+        int n = read_values(key, p + letters + 1, length - letters - 1, why, size);
+        if (n == 0)
+            return STATUS_BAD_INPUT;
+        if (axis->n_keys > 0 && n != axis->n_values) {
+            snprintf(why, size, "%s has %d values and %s %d; keys joined by + change together", axis->keys[0].word,
+                     axis->n_values, key->word, n);
+            return STATUS_BAD_INPUT;
+        }
+        axis->n_values = n;
+        axis->n_keys++;
+        p += length;
+    } while (*p++ == '+');
+    return STATUS_OK;
+}
+
+/* Whether a key stands on two axes, or twice on one. */
+static const char *repeated_key(const struct plan_axes *axes)
+{
+    const struct sweep_key *keys[SWEEP_AXES * SWEEP_KEYS];
+    int n = 0;
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++) {
+            keys[n] = &axes->axes[a].keys[k];
+            for (int other = 0; other < n; other++)
+                if (strcmp(keys[other]->path, keys[n]->path) == 0)
+                    return keys[n]->word;
+            n++;
+        }
+    return NULL;
+}
+
+enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
+{
+    const struct place nowhere = {0};
+    char why[256];
+    int n;
+    const char *const *texts = option_list(call, "sweep", &n);
+    axes->n_points = 1;
+    for (axes->n_axes = 0; axes->n_axes < n; axes->n_axes++) {
+        struct sweep_axis *axis = &axes->axes[axes->n_axes];
+        if (axes->n_axes == SWEEP_AXES) {
+            diag_error(&call->diags, nowhere, "--sweep: at most %d", SWEEP_AXES);
+            return STATUS_USAGE;
+        }
+        if (sweep_axis_parse(texts[axes->n_axes], axis, why, sizeof why) != STATUS_OK) {
+            diag_error(&call->diags, nowhere, "--sweep: %s", why);
+            return STATUS_USAGE;
+        }
+        axes->n_points *= axis->n_values;
+        if (axes->n_points > MOST_POINTS) {
+            diag_error(&call->diags, nowhere, "--sweep: more than %d combinations", MOST_POINTS);
+            return STATUS_USAGE;
+        }
+    }
+    const char *twice = repeated_key(axes);
+    if (twice)
+        diag_error(&call->diags, nowhere, "--sweep: %s twice", twice);
+    return twice ? STATUS_USAGE : STATUS_OK;
+}
+
+int plan_axes_index(const struct plan_axes *axes, int axis, int point)
+{
+    for (int a = 0; a < axis; a++)
+        point /= axes->axes[a].n_values;
+    return point % axes->axes[axis].n_values;
+}
+
+int plan_axes_gpus(const struct plan_axes *axes)
+{
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            if (strcmp(axes->axes[a].keys[k].path, "cluster.gpus") == 0)
+                return a;
+    return -1;
+}
+
+int plan_axes_first(const struct plan_axes *axes, int axis, int point)
+{
+    int stride = 1;
+    for (int a = 0; a < axis; a++)
+        stride *= axes->axes[a].n_values;
+    return point - stride * plan_axes_index(axes, axis, point);
+}
+
+char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            text_append(buffer, size, "%s%s=%s", buffer[0] ? ", " : "", axes->axes[a].keys[k].word,
+                        axes->axes[a].keys[k].values[plan_axes_index(axes, a, point)]);
+    return buffer;
+}

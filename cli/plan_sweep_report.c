@@ -1,0 +1,336 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/expectation.h"
+#include "cli/plan_report.h"
+#include "cli/plan_sweep.h"
+#include "cli/result.h"
+#include "cli/table.h"
+#include "model/base/append.h"
+#include "model/cost/track_record.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+static const struct sweep_key *key_at(const struct plan_axes *axes, int axis, int key)
+{
+    return &axes->axes[axis].keys[key];
+}
+
+static const char *value_of(const struct plan_axes *axes, int axis, int key, int point)
+{
+    return key_at(axes, axis, key)->values[plan_axes_index(axes, axis, point)];
+}
+
+static double tokens_per_gpu(const struct sweep_point *point)
+{
+    return point->tokens_per_s / point->gpus;
+}
+
+/* Tokens a second and GPU over those of the first GPU count that fits, everything else the same; 0: not a question of GPUs. */
+static double scaling(const struct plan_sweep *sweep, int i)
+{
+    int axis = plan_axes_gpus(&sweep->axes);
+    if (axis < 0 || !sweep->points[i].fits)
+        return 0;
+    int first = plan_axes_first(&sweep->axes, axis, i);
+    for (int other = 0; other <= i; other++)
+        if (sweep->points[other].fits && plan_axes_first(&sweep->axes, axis, other) == first)
+            return tokens_per_gpu(&sweep->points[i]) / tokens_per_gpu(&sweep->points[other]);
+    return 0;
+}
+
+static const struct sweep_point *first_real(const struct plan_sweep *sweep)
+{
+    const struct sweep_point *point = sweep->points;
+    while (point->why[0])
+        point++;
+    return point;
+}
+
+/* --- JSON --- */
+
+static json_t *point_json(const struct plan_sweep *sweep, int i)
+{
+    const struct sweep_point *point = &sweep->points[i];
+    json_t *values = json_object();
+    for (int a = 0; a < sweep->axes.n_axes; a++)
+        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
+            json_object_set_new(values, key_at(&sweep->axes, a, k)->word, json_string(value_of(&sweep->axes, a, k, i)));
+    if (point->why[0])
+        return json_pack("{s:o, s:s, s:b}", "values", values, "why", point->why, "fits", 0);
+    json_t *json =
+        json_pack("{s:o, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "values", values, "model", point->model, "cluster",
+                  point->cluster, "gpu", point->gpu, "gpus", point->gpus, "global_batch", (json_int_t)point->global_batch,
+                  "seq_len", (json_int_t)point->seq_len, "precision", point->precision, "fits", point->fits);
+    if (!point->fits)
+        return json;
+    json_object_set_new(json, "tokens_per_s", json_real(point->tokens_per_s));
+    if (scaling(sweep, i) > 0)
+        json_object_set_new(json, "scaling_pct", json_real(100 * scaling(sweep, i)));
+    if (sweep->tokens > 0) {
+        json_object_set_new(json, "days", json_real(point->days));
+        json_object_set_new(json, "gpu_hours", json_real(point->gpu_hours));
+    }
+    if (point->cost > 0)
+        json_object_set_new(json, "cost", json_real(point->cost));
+    json_object_set(json, "plan", point->json);
+    return json;
+}
+
+static enum status report_json(const struct plan_sweep *sweep, struct invocation *call)
+{
+    const struct plan_axes *axes = &sweep->axes;
+    json_t *root = result_create(call, first_real(sweep)->config), *keys = json_array(), *points = json_array();
+    for (int a = 0; a < axes->n_axes; a++) {
+        json_t *together = json_array();
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            json_array_append_new(together, json_string(key_at(axes, a, k)->word));
+        json_array_append_new(keys, json_pack("{s:o, s:i}", "keys", together, "values", axes->axes[a].n_values));
+    }
+    for (int i = 0; i < axes->n_points; i++)
+        json_array_append_new(points, point_json(sweep, i));
+    json_t *scaling_ = json_pack("{s:o, s:o}", "axes", keys, "points", points);
+    if (sweep->cheapest >= 0)
+        json_object_set_new(scaling_, "cheapest", json_integer(sweep->cheapest));
+    json_object_set_new(root, "scaling", scaling_);
+    return result_write(call, root);
+}
+
+/* --- CSV --- */
+
+static void csv_numbers(struct table *table, const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] > 0)
+            table_cell(table, "%.12g", values[i]);
+        else
+            table_cell(table, "%s", "");
+}
+
+static void report_csv(const struct plan_sweep *sweep, const struct invocation *call)
+{
+    static const struct {
+        const char *title, *unit;
+    } columns[] = {{"model", NULL},        {"cluster", NULL}, {"gpu", NULL},       {"gpus", NULL},
+                   {"global batch", NULL}, {"seq len", NULL}, {"precision", NULL}, {"tokens_per_s", NULL},
+                   {"scaling", "%"},       {"days", NULL},    {"gpu_hours", NULL}, {"cost", NULL}};
+    struct table table = {0};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+    size_t own = table.n_columns;
+    plan_columns_csv(&table);
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const struct sweep_point *point = &sweep->points[i];
+        const double values[] = {point->tokens_per_s, 100 * scaling(sweep, i), point->days, point->gpu_hours, point->cost};
+        if (point->why[0])
+            continue;
+        table_cell(&table, "%s", point->model);
+        table_cell(&table, "%s", point->cluster);
+        table_cell(&table, "%s", point->gpu);
+        table_cell(&table, "%d", point->gpus);
+        table_cell(&table, "%lld", (long long)point->global_batch);
+        table_cell(&table, "%lld", (long long)point->seq_len);
+        table_cell(&table, "%s", point->precision);
+        csv_numbers(&table, values, sizeof values / sizeof values[0]);
+        if (point->fits)
+            plan_cells_csv(&table, &point->best, point->mfu, point->use);
+        for (size_t c = own; c < table.n_columns && !point->fits; c++)
+            table_cell(&table, "%s", "");
+    }
+    table_write(&table, call);
+    table_free(&table);
+}
+
+/* --- text --- */
+
+/* What all points share: "llama3-70b, dgx-h100 (h100-sxm), batch 1,024 x 8192 tokens, bf16". */
+static void write_heading(const struct plan_sweep *sweep, FILE *out)
+{
+    const struct sweep_point *first = first_real(sweep);
+    bool model = true, cluster = true, gpus = true, batch = true, seq_len = true, precision = true;
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const struct sweep_point *point = &sweep->points[i];
+        if (point->why[0])
+            continue;
+        model = model && strcmp(point->model, first->model) == 0;
+        cluster = cluster && strcmp(point->cluster, first->cluster) == 0 && strcmp(point->gpu, first->gpu) == 0;
+        gpus = gpus && point->gpus == first->gpus;
+        batch = batch && point->global_batch == first->global_batch;
+        seq_len = seq_len && point->seq_len == first->seq_len;
+        precision = precision && strcmp(point->precision, first->precision) == 0;
+    }
+    char text[512] = "", number[32];
+    if (model)
+        text_append(text, sizeof text, ", %s", first->model);
+    if (gpus)
+        text_append(text, sizeof text, ", %s GPUs", grouped(first->gpus, number, sizeof number));
+    if (cluster)
+        text_append(text, sizeof text, ", %s (%s)", first->cluster, first->gpu);
+    if (batch)
+        text_append(text, sizeof text, ", batch %s", grouped(first->global_batch, number, sizeof number));
+    if (seq_len)
+        text_append(text, sizeof text, batch ? " x %lld tokens" : ", %lld tokens a sequence", (long long)first->seq_len);
+    if (precision)
+        text_append(text, sizeof text, ", %s", first->precision);
+    fprintf(out, "%s%sthe best layout of each\n\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
+}
+
+static void text_columns(const struct plan_sweep *sweep, struct table *table)
+{
+    const struct plan_axes *axes = &sweep->axes;
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            table_column(table, key_at(axes, a, k)->word, NULL, ALIGN_RIGHT);
+    table_column(table, "layout", NULL, ALIGN_LEFT);
+    table_column(table, "step", "s", ALIGN_RIGHT);
+    table_column(table, "MFU", "%", ALIGN_RIGHT);
+    table_column(table, "used", "%", ALIGN_RIGHT);
+    table_column(table, "OOM", "%", ALIGN_RIGHT);
+    table_column(table, "exposed", "%", ALIGN_RIGHT);
+    table_column(table, "bubble", "%", ALIGN_RIGHT);
+    table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
+    if (plan_axes_gpus(axes) >= 0)
+        table_column(table, "scaling", "%", ALIGN_RIGHT);
+    if (sweep->tokens > 0) {
+        table_column(table, "days", NULL, ALIGN_RIGHT);
+        table_column(table, "GPU-hours", NULL, ALIGN_RIGHT);
+    }
+}
+
+static void measure_cells(const struct plan_sweep *sweep, int i, struct table *table)
+{
+    const struct sweep_point *point = &sweep->points[i];
+    double share = memory_record_share(point->use);
+    char number[48];
+    table_cell(table, point->step_s < 1 ? "%.4f" : "%.3f", point->step_s);
+    table_cell(table, "%.1f", 100 * point->mfu);
+    table_cell(table, "%.0f", 100 * point->use);
+    table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
+    table_cell(table, "%.0f", 100 * share);
+    table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best) / point->step_s);
+    table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best)->s[CLASS_BUBBLE] / point->step_s);
+    table_cell(table, "%s", quantity_format(point->tokens_per_s, DIM_COUNT, number, sizeof number));
+    if (plan_axes_gpus(&sweep->axes) >= 0)
+        table_cell(table, "%.1f", 100 * scaling(sweep, i));
+    if (sweep->tokens > 0) {
+        table_cell(table, "%.1f", point->days);
+        table_cell(table, "%s", grouped((int64_t)(point->gpu_hours + 0.5), number, sizeof number));
+    }
+}
+
+static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct table *table)
+{
+    const struct plan_axes *axes = &sweep->axes;
+    const struct sweep_point *point = &sweep->points[i];
+    char text[128], number[32];
+    size_t before = table->n_cells;
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++) {
+            bool gpus = strcmp(key_at(axes, a, k)->path, "cluster.gpus") == 0;
+            table_tint(table, i == sweep->cheapest ? TINT_GOOD : TINT_NONE);
+            table_cell(table, "%s%s",
+                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number) : value_of(axes, a, k, i),
+                       gpus && point->grown ? "*" : "");
+        }
+    if (point->fits) {
+        table_cell(table, "%s", layout_brief(&point->best.plan.layout, text, sizeof text));
+        measure_cells(sweep, i, table);
+        if (costs)
+            table_cell(table, "%s", grouped((int64_t)(point->cost + 0.5), number, sizeof number));
+        return;
+    }
+    table_tint(table, TINT_WARN);
+    if (point->why[0])
+        table_cell(table, "not possible");
+    else if (point->legal)
+        table_cell(table, "none fits: %.1f GiB too large", point->missing_bytes / GIB);
+    else
+        table_cell(table, "none is legal");
+    while (table->n_cells - before < table->n_columns)
+        table_cell(table, "-");
+}
+
+/* Why points cannot be. */
+static void write_reasons(const struct plan_sweep *sweep, FILE *out)
+{
+    char text[512];
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].why[0])
+            fprintf(out, "%s: %s\n", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+}
+
+/* The range that predictions of these steps can be expected to keep, where it is the same for all. */
+static void write_expectation(const struct plan_sweep *sweep, FILE *out)
+{
+    const struct sweep_point *first = NULL;
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits) {
+            if (first && first->kind != sweep->points[i].kind)
+                return;
+            first = &sweep->points[i];
+        }
+    if (!first)
+        return;
+    const struct track_record *record = track_record_of(first->kind);
+    fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
+            record->low, record->high, record->runs, run_kind_text(first->kind));
+    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", out);
+}
+
+/* Which point meets the deadline in the fewest GPU-hours; where none does, the one that comes closest. */
+static void write_choice(const struct plan_sweep *sweep, FILE *out)
+{
+    char number[48], within[48], text[512];
+    int shown = sweep->cheapest;
+    for (int i = 0; sweep->cheapest < 0 && i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && (shown < 0 || sweep->points[i].days < sweep->points[shown].days))
+            shown = i;
+    if (sweep->within_s <= 0 || shown < 0)
+        return;
+    quantity_format(sweep->within_s, DIM_TIME, within, sizeof within);
+    fprintf(out,
+            sweep->cheapest >= 0 ? "Done within %s in the fewest GPU-hours: " : "None is done within %s; the fastest: ", within);
+    fprintf(out, "%s (%.1f days, %s GPU-hours).\n", plan_axes_text(&sweep->axes, shown, text, sizeof text),
+            sweep->points[shown].days, grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
+}
+
+static void report_text(const struct plan_sweep *sweep, const struct invocation *call)
+{
+    struct table table = {0};
+    bool grown = false, costs = false;
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        grown |= sweep->points[i].grown;
+        costs |= sweep->points[i].cost > 0;
+    }
+    write_heading(sweep, call->out);
+    text_columns(sweep, &table);
+    if (costs)
+        table_column(&table, "cost", NULL, ALIGN_RIGHT);
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        text_row(sweep, i, costs, &table);
+    table_write(&table, call);
+    table_free(&table);
+    if (grown)
+        fputs("* more GPUs than the cluster has: with more nodes of its kind\n", call->out);
+    write_reasons(sweep, call->out);
+    write_expectation(sweep, call->out);
+    write_choice(sweep, call->out);
+    if (sweep->tokens > 0)
+        fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);
+}
+
+enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call)
+{
+    char text[512];
+    if (call->format == FORMAT_JSON)
+        return report_json(sweep, call);
+    if (call->format == FORMAT_CSV) {
+        report_csv(sweep, call);
+        for (int i = 0; i < sweep->axes.n_points; i++)
+            if (sweep->points[i].why[0])
+                talk(call, 0, "left out: %s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+    } else {
+        report_text(sweep, call);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,100 @@
+/* How a job scales: the best plans along the first axis of a sweep, one line for each combination of the others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/append.h"
+#include "plots/figure_data.h"
+#include "plots/palette.h"
+
+/* The first of the keys that change together along an axis. */
+static const char *word_of(const json_t *axes, size_t axis)
+{
+    const char *word = json_string_value(json_array_get(json_object_get(json_array_get(axes, axis), "keys"), 0));
+    return word ? word : "";
+}
+
+static const char *value_of(const json_t *point, const char *word)
+{
+    const char *value = json_string_value(json_object_get(json_object_get(point, "values"), word));
+    return value ? value : "";
+}
+
+static bool is_number(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && !*end && *value > 0;
+}
+
+static bool is_word(const json_t *points, size_t n, const char *word)
+{
+    double value;
+    for (size_t i = 0; i < n; i++)
+        if (!is_number(value_of(json_array_get(points, i), word), &value))
+            return true;
+    return false;
+}
+
+/* One line: x, tokens a second, what they were if each GPU did what it does at the first x, MFU, the series. */
+static void write_line(const json_t *points, size_t begin, size_t n, const char *word, bool words, FILE *out)
+{
+    double first = 0, value = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *point = json_array_get(points, begin + i);
+        double rate = figure_number(point, "tokens_per_s"), per_gpu = rate / figure_number(point, "gpus");
+        if (!json_is_true(json_object_get(point, "fits")) || !(rate > 0))
+            continue;
+        if (first <= 0)
+            first = per_gpu;
+        if (words || !is_number(value_of(point, word), &value))
+            value = (double)i;
+        fprintf(out, "%.10g\t%.6g\t%.6g\t%.6g\t%zu\n", value, rate, first * figure_number(point, "gpus"),
+                figure_number(json_object_get(point, "plan"), "mfu_pct"), begin / n);
+    }
+}
+
+static void write_series(const json_t *axes, const json_t *points, size_t n, size_t n_series, FILE *out)
+{
+    fprintf(out, "n_series = %zu\n$series << EOD\n", n_series);
+    for (size_t s = 0; s < n_series; s++) {
+        char name[192] = "";
+        for (size_t a = 1; a < json_array_size(axes); a++)
+            text_append(name, sizeof name, "%s%s", name[0] ? ", " : "",
+                        value_of(json_array_get(points, s * n), word_of(axes, a)));
+        fprintf(out, "%zu\t%u\t", s, (unsigned)palette_series((int)s));
+        figure_write_text(out, name[0] ? name : "best plan");
+        fputc('\n', out);
+    }
+    fputs("EOD\n$words << EOD\n", out);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, "%zu\t", i);
+        figure_write_text(out, value_of(json_array_get(points, i), word_of(axes, 0)));
+        fputc('\n', out);
+    }
+    fputs("EOD\n", out);
+}
+
+enum status figure_data_scaling(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    const json_t *scaling = json_object_get(input->result, "scaling"), *axes = json_object_get(scaling, "axes");
+    const json_t *points = json_object_get(scaling, "points");
+    json_int_t values = json_integer_value(json_object_get(json_array_get(axes, 0), "values"));
+    size_t n = values > 0 ? (size_t)values : 0, all = json_array_size(points);
+    if (n == 0 || all == 0 || all % n != 0) {
+        diag_error(diags, (struct place){.file = input->name},
+                   "this result has no points; draw what 'msim plan --sweep --format "
+                   "json' writes");
+        return STATUS_BAD_INPUT;
+    }
+    const char *word = word_of(axes, 0);
+    bool words = is_word(points, n, word);
+    fputs("$points << EOD\n", out);
+    for (size_t begin = 0; begin < all; begin += n)
+        write_line(points, begin, n, word, words, out);
+    fputs("EOD\n", out);
+    write_series(axes, points, n, all / n, out);
+    fprintf(out, "is_word = %d\nis_gpus = %d\nn_values = %zu\nkey = \"", words, strcmp(word, "gpus") == 0, n);
+    figure_write_text(out, strcmp(word, "gpus") == 0 ? "GPUs" : word);
+    fputs("\"\n", out);
+    return STATUS_OK;
+}

@@ -1,0 +1,134 @@
+/* What --sweep of msim plan means: keys, values, combinations. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/plan_sweep.h"
+#include "model/base/memory.h"
+
+static struct sweep_axis *parsed(const char *text)
+{
+    char why[256] = "";
+    struct sweep_axis *axis = memory_new(1, sizeof *axis);
+    ck_assert_msg(sweep_axis_parse(text, axis, why, sizeof why) == STATUS_OK, "%s: %s", text, why);
+    return axis;
+}
+
+static void check_values(const struct sweep_key *key, int n, const char *expected)
+{
+    char all[512] = "";
+    for (int i = 0; i < n; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", key->values[i]);
+    ck_assert_str_eq(all, expected);
+}
+
+static const struct {
+    const char *text, *path, *values;
+} good[] = {
+    {"gpus=8", "cluster.gpus", "8 "},
+    {"gpus=256..4096", "cluster.gpus", "256 512 1024 2048 4096 "},
+    {"gpus=3..13,16", "cluster.gpus", "3 6 12 16 "},
+    {"gpus=8..8", "cluster.gpus", "8 "},
+    {"seq-len=8k..32k", "job.seq_len", "8000 16000 32000 "},
+    {"global_batch=1,2", "job.global_batch", "1 2 "},
+    {"tp=1,2", "layout.tp", "1 2 "},
+    {"mb=1..4", "layout.micro_batch", "1 2 4 "},
+    {"precision=bf16,fp8", "job.precision", "bf16 fp8 "},
+    {"cluster=dgx-h100,../mine.yaml", "cluster", "dgx-h100 ../mine.yaml "},
+    {"model.layers=2,4", "model.layers", "2 4 "},
+    {"recompute=norm+act,full", "layout.recompute", "norm+act full "},
+};
+
+START_TEST(one_key)
+{
+    struct sweep_axis *axis = parsed(good[_i].text);
+    ck_assert_int_eq(axis->n_keys, 1);
+    ck_assert_str_eq(axis->keys[0].path, good[_i].path);
+    check_values(&axis->keys[0], axis->n_values, good[_i].values);
+    free(axis);
+}
+END_TEST
+
+START_TEST(keys_that_change_together)
+{
+    struct sweep_axis *axis = parsed("gpus=64..256+global-batch=128..512+precision=bf16,bf16,fp8");
+    ck_assert_int_eq(axis->n_keys, 3);
+    ck_assert_int_eq(axis->n_values, 3);
+    ck_assert_str_eq(axis->keys[1].path, "job.global_batch");
+    check_values(&axis->keys[1], 3, "128 256 512 ");
+    check_values(&axis->keys[2], 3, "bf16 bf16 fp8 ");
+    free(axis);
+}
+END_TEST
+
+static const struct {
+    const char *text, *why;
+} bad[] = {
+    {"", "is not KEY=VALUES"},
+    {"gpus", "is not KEY=VALUES"},
+    {"=1", "is not KEY=VALUES"},
+    {"gpus=", "1 to 64 values"},
+    {"gpus=1,,2", "1 to 64 values"},
+    {"gpus=1,", "1 to 64 values"},
+    {"gpus=8..4", "doubling goes from"},
+    {"gpus=0..4", "doubling goes from"},
+    {"gpus=a..b", "not a"},
+    {"gups=8", "no key 'gups'"},
+    {"set=8", "no key 'set'"},
+    {"gpus=8,16+global-batch=8", "gpus has 2 values and global-batch 1"},
+    {"tp=1+pp=1+cp=1+ep=1+vpp=1", "at most 4 keys"},
+    {"gpus=1+", ""}, /* a value "1+", which the experiment refuses */
+};
+
+START_TEST(what_cannot_be_read)
+{
+    char why[256] = "";
+    struct sweep_axis *axis = memory_new(1, sizeof *axis);
+    enum status status = sweep_axis_parse(bad[_i].text, axis, why, sizeof why);
+    if (bad[_i].why[0]) {
+        ck_assert_int_ne(status, STATUS_OK);
+        ck_assert_msg(strstr(why, bad[_i].why) != NULL, "%s: %s", bad[_i].text, why);
+    }
+    free(axis);
+}
+END_TEST
+
+/* Every combination once, the first axis next to each other. */
+START_TEST(points_are_all_combinations)
+{
+    struct plan_axes *axes = memory_new(1, sizeof *axes);
+    axes->n_axes = 3;
+    axes->axes[0].n_values = 3;
+    axes->axes[1].n_values = 2;
+    axes->axes[2].n_values = 4;
+    bool seen[3][2][4] = {0};
+    for (int point = 0; point < 24; point++) {
+        int a = plan_axes_index(axes, 0, point), b = plan_axes_index(axes, 1, point), c = plan_axes_index(axes, 2, point);
+        ck_assert(!seen[a][b][c]);
+        seen[a][b][c] = true;
+        ck_assert_int_eq(a, point % 3);
+        for (int axis = 0; axis < 3; axis++) {
+            int first = plan_axes_first(axes, axis, point);
+            for (int other = 0; other < 3; other++)
+                ck_assert_int_eq(plan_axes_index(axes, other, first), other == axis ? 0 : plan_axes_index(axes, other, point));
+        }
+    }
+    free(axes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan axes");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, one_key, 0, sizeof good / sizeof good[0]);
+    tcase_add_test(all, keys_that_change_together);
+    tcase_add_loop_test(all, what_cannot_be_read, 0, sizeof bad / sizeof bad[0]);
+    tcase_add_test(all, points_are_all_combinations);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
