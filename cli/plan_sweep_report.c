@@ -274,7 +274,6 @@ static void write_expectation(const struct plan_sweep *sweep, FILE *out)
     const struct track_record *record = track_record_of(first->kind);
     fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
             record->low, record->high, record->runs, run_kind_text(first->kind));
-    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", out);
 }
 
 /* Which point meets the deadline in the fewest GPU-hours; where none does, the one that comes closest. */
@@ -313,6 +312,7 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     if (grown)
         fputs("* more GPUs than the cluster has: with more nodes of its kind\n", call->out);
     write_reasons(sweep, call->out);
+    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", call->out);
     write_expectation(sweep, call->out);
     write_choice(sweep, call->out);
     if (sweep->tokens > 0)
