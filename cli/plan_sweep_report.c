@@ -312,8 +312,8 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     if (grown)
         fputs("* more GPUs than the cluster has: with more nodes of its kind\n", call->out);
     write_reasons(sweep, call->out);
-    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", call->out);
     write_expectation(sweep, call->out);
+    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", call->out);
     write_choice(sweep, call->out);
     if (sweep->tokens > 0)
         fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);
