@@ -1,5 +1,7 @@
 #include "cli/progress.h"
 
+#include <string.h>
+
 #include "model/base/clock.h"
 
 static const double first_s = 1.0;   /* shorter work shows nothing */
@@ -8,6 +10,14 @@ static const double between_s = 0.1; /* ten pictures a second */
 struct progress progress_begin(const struct invocation *call, const char *what)
 {
     return (struct progress){.what = call->progress ? what : NULL, .stream = stderr, .started_s = clock_seconds()};
+}
+
+void progress_turn(struct progress *progress, const char *what)
+{
+    if (!progress->what || strcmp(progress->what, what) == 0)
+        return;
+    progress->what = what;
+    progress->turned_s = clock_seconds();
 }
 
 /* "  40 s left": no more digits than such a guess is worth; nothing at the end. */
@@ -45,8 +55,9 @@ void progress_update(void *progress, double done, double total)
     double now = clock_seconds();
     if (now - p->started_s < first_s || now - p->shown_s < between_s)
         return;
+    double part_s = now - (p->turned_s > 0 ? p->turned_s : p->started_s);
     char line[160];
-    fprintf(p->stream, "\r%s\033[K", progress_text(p->what, done, total, now - p->started_s, line, sizeof line));
+    fprintf(p->stream, "\r%s\033[K", progress_text(p->what, done, total, part_s, line, sizeof line));
     fflush(p->stream);
     p->shown_s = now;
     p->visible = true;

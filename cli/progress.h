@@ -19,10 +19,13 @@ struct progress {
     const char *what; /* NULL: silent */
     FILE *stream;
     double started_s, shown_s; /* monotonic clock */
+    double turned_s;           /* when this part of the work began; 0: with the whole */
     bool visible;
 };
 
 struct progress progress_begin(const struct invocation *call, const char *what);
+/* The work comes to another part, whose time left is its own; nothing where it is at it already. */
+void progress_turn(struct progress *progress, const char *what);
 void progress_update(void *progress, double done, double total);
 void progress_end(struct progress *progress);
 

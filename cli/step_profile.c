@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/explain.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "model/spec/catalog.h"
 
@@ -29,6 +30,21 @@ static void check_machine(const struct step_profile *with, const struct job_setu
         diag_note(diags, at, "--profile-steps changes nothing: ProfilerStep marks tell the steps apart");
 }
 
+static void tell_of_launches(void *progress, double done, double total)
+{
+    progress_turn(progress, "launches of the profile");
+    progress_update(progress, done, total);
+}
+
+static enum status read_profile(struct invocation *call, const struct job_setup *setup, struct step_profile *with)
+{
+    struct progress progress = progress_begin(call, "reading the profile");
+    const struct profile_watch watch = {.file = {progress_update, &progress}, .text = {tell_of_launches, &progress}};
+    enum status status = profile_read(with->path, &setup->layout, &watch, &with->profile, &call->diags);
+    progress_end(&progress);
+    return status;
+}
+
 enum status step_profile_load(struct invocation *call, const struct job_setup *setup, struct step_profile *with, bool *given)
 {
     const char *path = option_text(call, "profile");
@@ -36,7 +52,7 @@ enum status step_profile_load(struct invocation *call, const struct job_setup *s
     if (!path)
         return STATUS_OK;
     *with = (struct step_profile){.path = path, .stage = -1};
-    enum status status = profile_read(path, &setup->layout, &with->profile, &call->diags);
+    enum status status = read_profile(call, setup, with);
     if (status != STATUS_OK) {
         *given = false;
         return status;

@@ -26,6 +26,7 @@ struct csv_reading {
     bool in_record;
     int fields; /* of that record so far */
     bool header_done;
+    const struct watch *watch;
     struct diags *diags;
 };
 
@@ -197,6 +198,7 @@ static void read_records(struct csv_reading *reading, struct csv_parser *parser)
 {
     const struct csv_table *table = &reading->table;
     size_t offset = table->n_text >= 3 && memcmp(table->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* byte-order mark */
+    size_t told = 0;
     for (int line = 1; offset < table->n_text; line++) {
         size_t n = line_length(table->text + offset, table->n_text - offset);
         bool blank = !reading->in_record && is_blank(table->text + offset, n);
@@ -210,6 +212,10 @@ static void read_records(struct csv_reading *reading, struct csv_parser *parser)
             }
         }
         offset += n;
+        if (offset - told >= WATCH_BYTES || offset == table->n_text) {
+            watch_tell(reading->watch, (double)offset, (double)table->n_text);
+            told = offset;
+        }
     }
     if (csv_fini(parser, on_field, on_record, reading) != 0)
         report_syntax(reading, true);
@@ -281,9 +287,10 @@ static void check_header(const struct csv_table *table, struct diags *diags)
 }
 
 /* Takes over `text`. */
-static enum status table_from_text(const char *name, char *text, size_t n_text, struct csv_table *table, struct diags *diags)
+static enum status table_from_text(const char *name, char *text, size_t n_text, const struct watch *watch,
+                                   struct csv_table *table, struct diags *diags)
 {
-    struct csv_reading reading = {.diags = diags};
+    struct csv_reading reading = {.watch = watch, .diags = diags};
     struct csv_table *read = &reading.table;
     size_t errors_before = diags->n_errors;
     read->name = memory_copy_text(name);
@@ -314,15 +321,21 @@ enum status csv_table_read(const char *path, struct csv_table *table, struct dia
     char *text;
     size_t n_text;
     enum status status = file_read(path, TEXT_LIMIT, &text, &n_text, diags);
-    return status == STATUS_OK ? table_from_text(path, text, n_text, table, diags) : status;
+    return status == STATUS_OK ? table_from_text(path, text, n_text, NULL, table, diags) : status;
 }
 
 enum status csv_table_parse(const char *name, const char *bytes, size_t n_bytes, struct csv_table *table, struct diags *diags)
 {
+    return csv_table_parse_watched(name, bytes, n_bytes, NULL, table, diags);
+}
+
+enum status csv_table_parse_watched(const char *name, const char *bytes, size_t n_bytes, const struct watch *watch,
+                                    struct csv_table *table, struct diags *diags)
+{
     char *text = memory_new(n_bytes + 1, 1);
     if (n_bytes)
         memcpy(text, bytes, n_bytes);
-    return table_from_text(name, text, n_bytes, table, diags);
+    return table_from_text(name, text, n_bytes, watch, table, diags);
 }
 
 void csv_table_free(struct csv_table *table)

@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "model/base/diag.h"
+#include "model/base/watch.h"
 
 struct csv_record; /* where a row stands in the text */
 
@@ -44,6 +45,9 @@ MUST_CHECK enum status csv_table_read(const char *path, struct csv_table *table,
 /* The same from memory (copied); `name` is what diagnostics call it. */
 MUST_CHECK enum status csv_table_parse(const char *name, const char *bytes, size_t n_bytes, struct csv_table *table,
                                        struct diags *diags);
+/* The same; the watch is told how many of the bytes have been read. */
+MUST_CHECK enum status csv_table_parse_watched(const char *name, const char *bytes, size_t n_bytes, const struct watch *watch,
+                                               struct csv_table *table, struct diags *diags);
 void csv_table_free(struct csv_table *table); /* an all-zero table is empty */
 
 /* The column of that name, -1 when there is none. Names are compared exactly. */

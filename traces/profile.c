@@ -28,10 +28,10 @@ const char *profile_kind_text(enum profile_kind kind)
     return kinds[kind].text;
 }
 
-enum status profile_parse(const char *text, size_t n, const char *path, const struct layout *layout, struct profile *profile,
-                          struct diags *diags)
+enum status profile_parse(const char *text, size_t n, const char *path, const struct layout *layout, const struct watch *watch,
+                          struct profile *profile, struct diags *diags)
 {
-    struct profile_builder b = {.layout = layout, .profile = {.rank = -1, .steps_each = 1}};
+    struct profile_builder b = {.layout = layout, .watch = watch, .profile = {.rank = -1, .steps_each = 1}};
     size_t first = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* byte-order mark */
     while (first < n && isspace((unsigned char)text[first]))
         first++;
@@ -43,14 +43,15 @@ enum status profile_parse(const char *text, size_t n, const char *path, const st
     return status;
 }
 
-enum status profile_read(const char *path, const struct layout *layout, struct profile *profile, struct diags *diags)
+enum status profile_read(const char *path, const struct layout *layout, const struct profile_watch *watch,
+                         struct profile *profile, struct diags *diags)
 {
     char *text;
     size_t n;
-    enum status status = file_read(path, PROFILE_BYTES_MAX, &text, &n, diags);
+    enum status status = file_read_watched(path, PROFILE_BYTES_MAX, watch ? &watch->file : NULL, &text, &n, diags);
     if (status != STATUS_OK)
         return status;
-    status = profile_parse(text, n, path, layout, profile, diags);
+    status = profile_parse(text, n, path, layout, watch ? &watch->text : NULL, profile, diags);
     free(text);
     return status;
 }

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "model/base/diag.h"
+#include "model/base/watch.h"
 #include "model/layout/layout.h"
 
 #define PROFILE_KINDS(X)                                                                                                         \
@@ -84,12 +85,18 @@ struct profile {
     bool marked;    /* steps are ProfilerStep marks */
 };
 
+/* Told while a profile is read: how much of the file, then how much of its text has been taken apart. */
+struct profile_watch {
+    struct watch file, text;
+};
+
 /* What cannot be read is an error with its line and column; so is a trace without any work of a device. *profile is written on
- * success only; free it with profile_free. */
-MUST_CHECK enum status profile_read(const char *path, const struct layout *layout, struct profile *profile, struct diags *diags);
+ * success only; free it with profile_free. A watch may be NULL. */
+MUST_CHECK enum status profile_read(const char *path, const struct layout *layout, const struct profile_watch *watch,
+                                    struct profile *profile, struct diags *diags);
 /* The same of text in memory; `path` is what errors call it. */
 MUST_CHECK enum status profile_parse(const char *text, size_t n, const char *path, const struct layout *layout,
-                                     struct profile *profile, struct diags *diags);
+                                     const struct watch *watch, struct profile *profile, struct diags *diags);
 void profile_free(struct profile *profile);
 
 /* Seconds of a step, mean over those of the profile. */

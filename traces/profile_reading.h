@@ -16,6 +16,7 @@ enum profile_kind profile_exchange_kind(const struct exchange_words *words, cons
 /* A profile in the making. */
 struct profile_builder {
     const struct layout *layout;
+    const struct watch *watch; /* told of the text taken apart; may be NULL */
     struct profile profile;
     size_t spans_capacity, kernels_capacity;
     struct profile_marks {

@@ -138,17 +138,30 @@ static size_t talk_before_header(const char *text, size_t n, size_t *lines)
 }
 
 /* The table alone, with an empty line for each line of talk so that those of errors are the file's. */
-static enum status parse_table(const char *text, size_t n, const char *path, struct csv_table *table, struct diags *diags)
+static enum status parse_table(const char *text, size_t n, const char *path, const struct watch *watch, struct csv_table *table,
+                               struct diags *diags)
 {
     size_t lines, talk = talk_before_header(text, n, &lines), n_table = n - talk;
     if (talk == 0)
-        return csv_table_parse(path, text, n, table, diags);
+        return csv_table_parse_watched(path, text, n, watch, table, diags);
     char *bare = memory_new(lines + n_table, 1);
     memset(bare, '\n', lines);
     memcpy(bare + lines, text + talk, n_table);
-    enum status status = csv_table_parse(path, bare, lines + n_table, table, diags);
+    enum status status = csv_table_parse_watched(path, bare, lines + n_table, watch, table, diags);
     free(bare);
     return status;
+}
+
+/* Cells are half of the work, what they mean the other half: the outer watch is told of both. */
+static void tell_of_cells(void *outer, double done, double total)
+{
+    watch_tell(outer, done / total, 2);
+}
+
+static void tell_of_rows(const struct profile_builder *b, size_t row, size_t n_rows)
+{
+    if (row % 4096 == 0 || row == n_rows)
+        watch_tell(b->watch, 1 + (double)row / (double)n_rows, 2);
 }
 
 /* Of a trace of several devices those of the first row's. */
@@ -156,7 +169,8 @@ enum status profile_from_table(const char *text, size_t n, const char *path, str
 {
     struct csv_table table;
     struct columns columns = {0};
-    enum status status = parse_table(text, n, path, &table, diags);
+    struct watch watch = {tell_of_cells, (void *)b->watch};
+    enum status status = parse_table(text, n, path, &watch, &table, diags);
     if (status != STATUS_OK)
         return status;
     bool good = find_columns(&table, &columns, diags);
@@ -166,6 +180,7 @@ enum status profile_from_table(const char *text, size_t n, const char *path, str
             good = read_row(&table, row, &columns, b, diags);
         else
             others++;
+        tell_of_rows(b, row + 1, table.n_rows);
     }
     if (good && others > 0)
         diag_warning(diags, (struct place){.file = path}, "%zu launches on other devices than '%s' are left out", others,

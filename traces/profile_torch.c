@@ -20,6 +20,7 @@ struct reading {
     struct profile_builder *builder;
     json_int_t device; /* of the first launch; -1: none yet */
     size_t n_others;   /* launches on other devices */
+    size_t told;       /* where the watch was told last */
 };
 
 static struct place place_at(const struct cursor *c, size_t offset)
@@ -242,6 +243,15 @@ static bool read_event(struct reading *r)
     return true;
 }
 
+static void tell(struct reading *r)
+{
+    const struct cursor *c = &r->cursor;
+    if (c->at - r->told < WATCH_BYTES)
+        return;
+    watch_tell(r->builder->watch, (double)c->at, (double)c->n);
+    r->told = c->at;
+}
+
 static bool read_events(struct reading *r)
 {
     struct cursor *c = &r->cursor;
@@ -250,6 +260,7 @@ static bool read_events(struct reading *r)
     while (peek(c) != ']') {
         if (!read_event(r))
             return false;
+        tell(r);
         if (peek(c) == ',')
             c->at++;
         else if (peek(c) != ']')
@@ -315,6 +326,7 @@ enum status profile_from_torch(const char *text, size_t n, const char *path, str
     struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
     if (!read_trace(&r))
         return STATUS_BAD_INPUT;
+    watch_tell(b->watch, (double)n, (double)n);
     if (r.n_others > 0)
         diag_warning(diags, (struct place){.file = path},
                      "%zu launches on other devices than %" JSON_INTEGER_FORMAT " are left out", r.n_others, r.device);

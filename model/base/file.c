@@ -26,7 +26,20 @@ static bool is_directory(const char *path)
     return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Bytes on disk; 0 of what has no size, such as a pipe. */
+static double size_of(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
+}
+
 enum status file_read(const char *path, size_t limit, char **bytes, size_t *n_bytes, struct diags *diags)
+{
+    return file_read_watched(path, limit, NULL, bytes, n_bytes, diags);
+}
+
+enum status file_read_watched(const char *path, size_t limit, const struct watch *watch, char **bytes, size_t *n_bytes,
+                              struct diags *diags)
 {
     struct place at = {.file = path};
     errno = 0;
@@ -36,13 +49,18 @@ enum status file_read(const char *path, size_t limit, char **bytes, size_t *n_by
         return STATUS_BAD_INPUT;
     }
     char *data = NULL;
-    size_t capacity = 0, n = 0;
+    size_t capacity = 0, n = 0, told = 0;
+    double size = watch ? size_of(path) : 0;
     int got;
     do {
         data = memory_grow(data, &capacity, n + 65536 + 1, 1);
         got = gzread(file, data + n, 65536);
         if (got > 0)
             n += (size_t)got;
+        if (n - told >= WATCH_BYTES || got == 0) {
+            watch_tell(watch, (double)gzoffset(file), size);
+            told = n;
+        }
     } while (got > 0 && n <= limit);
     int code = Z_OK;
     const char *problem = got < 0 ? gzerror(file, &code) : NULL;

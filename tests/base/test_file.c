@@ -90,6 +90,49 @@ START_TEST(compressed_files_are_read_and_truncation_is_noticed)
 }
 END_TEST
 
+struct told {
+    double done, total;
+    int n;
+};
+
+static void note(void *context, double done, double total)
+{
+    struct told *told = context;
+    ck_assert_double_ge(done, told->done);
+    *told = (struct told){done, total, told->n + 1};
+}
+
+/* Told are bytes of the file, also of a compressed one, and the last time all of them. */
+START_TEST(who_watches_is_told_of_every_byte)
+{
+    const char *const names[] = {"plain", "packed.gz"};
+    enum { LINES = 400000 };
+    FILE *plain = fopen(names[0], "wb");
+    gzFile packed = gzopen(names[1], "wb");
+    for (int i = 0; i < LINES; i++) {
+        fprintf(plain, "%d %d\n", i, i * 79 % 1000);
+        gzprintf(packed, "%d %d\n", i, i * 79 % 1000);
+    }
+    fclose(plain);
+    gzclose(packed);
+    for (int i = 0; i < 2; i++) {
+        struct told told = {0};
+        struct watch watch = {note, &told};
+        struct diags diags = {0};
+        struct stat st;
+        char *bytes;
+        size_t n;
+        stat(names[i], &st);
+        ck_assert_int_eq(file_read_watched(names[i], (size_t)1 << 30, &watch, &bytes, &n, &diags), STATUS_OK);
+        ck_assert_double_eq(told.done, (double)st.st_size);
+        ck_assert_double_eq(told.total, (double)st.st_size);
+        ck_assert_int_ge(told.n, (int)(n / WATCH_BYTES));
+        ck_assert_int_gt(told.n, 3);
+        free(bytes);
+    }
+}
+END_TEST
+
 START_TEST(an_output_appears_when_it_is_whole)
 {
     struct diags diags = {0};
@@ -227,6 +270,7 @@ int main(void)
     tcase_add_checked_fixture(files, enter_folder, leave_folder);
     tcase_add_test(files, a_file_is_read_whole);
     tcase_add_test(files, compressed_files_are_read_and_truncation_is_noticed);
+    tcase_add_test(files, who_watches_is_told_of_every_byte);
     tcase_add_test(files, an_output_appears_when_it_is_whole);
     tcase_add_test(files, an_abandoned_output_leaves_nothing);
     tcase_add_test(files, unwritable_outputs_are_reported);

@@ -228,6 +228,27 @@ START_TEST(progress_shows_after_a_second_and_is_erased)
 }
 END_TEST
 
+/* The second before the first picture counts from the beginning, the time left from the turn. */
+START_TEST(progress_of_another_part_has_its_own_time_left)
+{
+    struct invocation call = {.progress = true};
+    char *text = NULL;
+    size_t size = 0;
+    struct progress progress = progress_begin(&call, "reading");
+    progress.stream = open_memstream(&text, &size);
+    progress_update(&progress, 2, 2);
+    progress.started_s -= 10;
+    progress_turn(&progress, "counting");
+    progress.turned_s -= 4;
+    progress_turn(&progress, "counting"); /* is there already */
+    progress_update(&progress, 1, 3);
+    progress_end(&progress);
+    fclose(progress.stream);
+    ck_assert_str_eq(text, "\rcounting  33 %  8 s left\033[K\r\033[K");
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("table");
@@ -243,6 +264,7 @@ int main(void)
     tcase_add_test(all, progress_says_how_long);
     tcase_add_test(all, progress_is_silent_without_a_terminal);
     tcase_add_test(all, progress_shows_after_a_second_and_is_erased);
+    tcase_add_test(all, progress_of_another_part_has_its_own_time_left);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct layout layout = {.tp = 2, .cp = 1, .pp = 4, .vpp = 1, .dp = 8, .ep = 4};
     struct diags diags = {0};
     struct profile profile;
-    if (profile_parse((const char *)data, size, "input", &layout, &profile, &diags) == STATUS_OK) {
+    if (profile_parse((const char *)data, size, "input", &layout, NULL, &profile, &diags) == STATUS_OK) {
         struct profile_account account = profile_account_of(&profile);
         double sum = 0;
         for (int k = 0; k < N_PROFILE_KINDS; k++) {

@@ -19,7 +19,7 @@ static struct profile parsed(const char *text, const struct layout *layout)
 {
     struct diags diags = {0};
     struct profile profile;
-    enum status status = profile_parse(text, strlen(text), "p.json", layout, &profile, &diags);
+    enum status status = profile_parse(text, strlen(text), "p.json", layout, NULL, &profile, &diags);
     ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "no reason");
     diags_free(&diags);
     return profile;
@@ -298,6 +298,47 @@ START_TEST(tables_of_launches)
 }
 END_TEST
 
+static void note(void *context, double done, double total)
+{
+    double *last = context; /* done, total, times */
+    ck_assert_double_ge(done, last[0]);
+    ck_assert_double_le(done, total);
+    last[0] = done, last[1] = total, last[2]++;
+}
+
+/* Of a text of several megabytes, either format: told again and again, and at last that all is done. */
+START_TEST(progress_is_told)
+{
+    enum { LAUNCHES = 40000 };
+    static const struct {
+        const char *head, *each, *last, *tail;
+    } formats[] = {{"[", "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ampere_bf16_s16816gemm\",\"ts\":%d,\"dur\":1},",
+                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"last\",\"ts\":%d,\"dur\":1}", "]"},
+                   {"Start (us),Duration (us),Device,Name\n",
+                    "%d,1,NVIDIA H100 80GB HBM3 (0),ampere_bf16_s16816gemm_bf16_128x256\n",
+                    "%d,1,NVIDIA H100 80GB HBM3 (0),last\n", ""}};
+    char *text = NULL;
+    size_t n = 0;
+    FILE *stream = open_memstream(&text, &n);
+    fputs(formats[_i].head, stream);
+    for (int i = 0; i < LAUNCHES; i++)
+        fprintf(stream, i < LAUNCHES - 1 ? formats[_i].each : formats[_i].last, i);
+    fputs(formats[_i].tail, stream);
+    fclose(stream);
+    double last[3] = {0};
+    struct watch watch = {note, last};
+    struct diags diags = {0};
+    struct profile profile;
+    ck_assert_int_eq(profile_parse(text, n, "p", &tp2_pp4_dp8, &watch, &profile, &diags), STATUS_OK);
+    ck_assert_uint_eq(profile.n_spans, LAUNCHES);
+    ck_assert_double_ge(last[2], (double)(n / WATCH_BYTES));
+    ck_assert_double_gt(last[2], 2);
+    ck_assert_double_eq(last[0], last[1]);
+    profile_free(&profile);
+    free(text);
+}
+END_TEST
+
 START_TEST(wrong_texts)
 {
     static const struct {
@@ -321,7 +362,7 @@ START_TEST(wrong_texts)
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         struct diags diags = {0};
         struct profile profile;
-        ck_assert_int_eq(profile_parse(wrongs[i].text, strlen(wrongs[i].text), "p.json", &tp2_pp4_dp8, &profile, &diags),
+        ck_assert_int_eq(profile_parse(wrongs[i].text, strlen(wrongs[i].text), "p.json", &tp2_pp4_dp8, NULL, &profile, &diags),
                          STATUS_BAD_INPUT);
         ck_assert_uint_eq(diags.n_errors, 1);
         ck_assert_str_eq(diags.items[0].file, "p.json");
@@ -345,6 +386,7 @@ int main(void)
     tcase_add_test(tests, sums_to_the_step);
     tcase_add_test(tests, tables_of_launches);
     tcase_add_test(tests, wrong_texts);
+    tcase_add_loop_test(tests, progress_is_told, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
