@@ -9,6 +9,7 @@
 #include "cli/result.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/work.h"
 #include "sim/collective_flows.h"
 
@@ -31,6 +32,18 @@ static void memory_parts(const struct footprint *memory, struct memory_part part
 static bool report_fits(const struct step_report *report)
 {
     return report->result->memory.total <= report->capacity_bytes;
+}
+
+/* Of the host's memory, a rank's share; 0: unknown. */
+static double report_host_capacity(const struct step_report *report)
+{
+    return host_capacity(&report->setup->experiment.cluster, &report->setup->layout);
+}
+
+static bool report_host_fits(const struct step_report *report)
+{
+    double capacity = report_host_capacity(report);
+    return capacity <= 0 || report->result->memory.host <= capacity;
 }
 
 /* Days and GPU-hours for the job's token budget; 0 when it has none. */
@@ -83,6 +96,10 @@ void step_report_complete(struct step_report *report)
         assume(report,
                "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
                "does: host_pause a layer and rank, among the host's time");
+    if (layout->offload)
+        assume(report, "copies to and from the host reach 0.8 of their link, and take nothing from what runs beside them");
+    if (layout_offloads(layout, OFFLOAD_OPTIMIZER) && report->setup->experiment.cluster.host_memory_rate <= 0)
+        assume(report, "the bandwidth of the host's memory is unknown (host_memory_rate): as a DGX A100's, 51.2 GB/s a GPU");
     assume(report, "the input batch is ready when the step begins: data loading costs no time");
     assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
 }
@@ -232,6 +249,14 @@ static void write_memory(const struct step_report *report, const struct invocati
         fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
     fputc('\n', out);
     write_memory_expectation(report, out);
+    if (report->setup->layout.offload) {
+        double host = report_host_capacity(report);
+        fprintf(out, "memory of the host, a rank: %.1f GiB of ", r->memory.host / GIB);
+        if (host > 0)
+            fprintf(out, "%.1f GiB%s\n", host / GIB, report_host_fits(report) ? "" : ": too much");
+        else
+            fputs("an unknown size (host_memory)\n", out);
+    }
     if (!report_fits(report))
         fprintf(out,
                 "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
@@ -346,7 +371,11 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
-    json_object_set_new(result, "fits", json_boolean(report_fits(report)));
+    json_object_set_new(result, "fits", json_boolean(report_fits(report) && report_host_fits(report)));
+    if (report->setup->layout.offload) {
+        json_object_set_new(result, "host_memory_gib", json_real(report->result->memory.host / GIB));
+        json_object_set_new(result, "host_memory_capacity_gib", json_real(report_host_capacity(report) / GIB));
+    }
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
     json_object_set_new(result, "stages", stages_json(report));
     if (report->flow != NULL)
@@ -392,7 +421,7 @@ static void write_csv(const struct step_report *report, const struct invocation 
     table_cell(&table, "%.6f", r->hfu_causal * 100);
     table_cell(&table, "%.3f", r->tokens_per_s);
     table_cell(&table, "%.6f", r->memory.total / GIB);
-    table_cell(&table, "%d", report_fits(report));
+    table_cell(&table, "%d", report_fits(report) && report_host_fits(report));
     for (int c = 0; c < N_WORK_CLASSES; c++)
         table_cell(&table, "%.12f", r->breakdown.s[c]);
     table_write_csv(&table, call->out);

@@ -65,7 +65,7 @@ void timeline_close(struct timeline *timeline)
 
 const char *stream_title(enum stream stream)
 {
-    static const char *const titles[N_STREAMS] = {"compute", "tp", "send", "recv", "dp", "host"};
+    static const char *const titles[N_STREAMS] = {"compute", "tp", "send", "recv", "dp", "host", "down", "up"};
 
     return stream < N_STREAMS ? titles[stream] : "?";
 }

@@ -25,6 +25,7 @@ struct closed_form {
     struct layout
         weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
     double weighed_bytes; /* 0: none yet */
+    double host_bytes;    /* of it, in the memory of the host */
 };
 
 struct closed_form *closed_form_create(const struct setting *setting)
@@ -113,9 +114,9 @@ void closed_form_estimate(struct closed_form *form, const struct layout *layout,
 static bool weighs_the_same(const struct layout *a, const struct layout *b)
 {
     return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
-           a->zero == b->zero && a->recompute == b->recompute && a->schedule == b->schedule && a->micro_batch == b->micro_batch &&
-           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->tp == b->tp && a->dp == b->dp &&
-           layout_expert_tp(a) == layout_expert_tp(b);
+           a->zero == b->zero && a->offload == b->offload && a->recompute == b->recompute && a->schedule == b->schedule &&
+           a->micro_batch == b->micro_batch && a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp &&
+           a->tp == b->tp && a->dp == b->dp && layout_expert_tp(a) == layout_expert_tp(b);
 }
 
 double closed_form_memory(struct closed_form *form, const struct layout *layout)
@@ -126,5 +127,12 @@ double closed_form_memory(struct closed_form *form, const struct layout *layout)
     footprint_peak_of(&form->full, layout, &form->setting, &f, NULL);
     form->weighed = *layout;
     form->weighed_bytes = f.total;
+    form->host_bytes = f.host;
     return f.total;
+}
+
+double closed_form_host_memory(struct closed_form *form, const struct layout *layout)
+{
+    (void)closed_form_memory(form, layout);
+    return form->host_bytes;
 }

@@ -28,5 +28,7 @@ void closed_form_estimate(struct closed_form *form, const struct layout *layout,
 bool closed_form_within(struct closed_form *form, const struct layout *layout, double limit_s, struct estimate *out);
 /* Memory alone: cheaper, asked first. Asked again, or for a layout that differs in FOOTPRINT_IGNORES only, it costs nothing. */
 double closed_form_memory(struct closed_form *form, const struct layout *layout);
+/* What it needs of the host's memory a rank, in the same way. */
+double closed_form_host_memory(struct closed_form *form, const struct layout *layout);
 
 #endif

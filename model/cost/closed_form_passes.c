@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/cost/footprint.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
 
 enum { FIRST_SLOTS = 256, N_LAYER_KINDS = 4 /* mixture or not, windowed or not */ };
@@ -42,6 +44,7 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
         .sequence_parallel = l->sequence_parallel,
         .expert_tp = layout_expert_tp(l),
         .accumulates = layout_micro_batches(l, job) > 1,
+        .offloads = layout_offloads(l, OFFLOAD_ACTIVATIONS),
         .features = l->features & PASS_FEATURES,
     };
 }
@@ -49,8 +52,8 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
 static size_t key_hash(const struct pass_key *k)
 {
     const int fields[] = {
-        k->tp,        k->cp,          k->ep,           k->micro_batch, k->recompute, k->by_need, k->sequence_parallel,
-        k->expert_tp, k->accumulates, (int)k->features};
+        k->tp,        k->cp,          k->ep,       k->micro_batch,  k->recompute, k->by_need, k->sequence_parallel,
+        k->expert_tp, k->accumulates, k->offloads, (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -61,7 +64,8 @@ static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
            a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
-           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->features == b->features;
+           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->offloads == b->offloads &&
+           a->features == b->features;
 }
 
 static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
@@ -168,6 +172,16 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
     work_table_free(&costing.table);
 }
 
+/* On average over the model's layers. */
+static double copy_of_layer(const struct setting *setting, const struct layout *layout)
+{
+    const struct transformer *model = setting->model;
+    double bytes = 0;
+    for (int i = 0; i < model->layers; i++)
+        bytes += footprint_layer_bytes(layout, setting, layer_is_mixture(model, i));
+    return cost_seconds(copy_cost(setting->cluster, layout, bytes / model->layers));
+}
+
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
     if (costs->pairs_known)
@@ -202,6 +216,8 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
     costs_fill(*slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
+    if (key.offloads)
+        (*slot)->copy_s = copy_of_layer(setting, layout);
     return *slot;
 }
 
@@ -217,6 +233,20 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
     if (head)
         device += parts[PART_HEAD].device_s, host += parts[PART_HEAD].host_s;
     return host > 0 ? device + starved_seconds(host, device) : device;
+}
+
+/* What the passes of a chunk of so many layers wait for copies, forward and backward. */
+static void copies_of_chunk(const struct pass_costs *costs, double layers, double waited[PASS_BACKWARD + 1])
+{
+    double both = 0;
+    for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
+        double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, 1, false, false);
+        waited[p] = fmax(0, layers - OFFLOAD_BUFFERS) * fmax(0, costs->copy_s - layer);
+        both += layers * layer + waited[p];
+    }
+    double behind = fmax(0, layers * costs->copy_s - both);
+    waited[PASS_FORWARD] += behind / 2;
+    waited[PASS_BACKWARD] += behind / 2;
 }
 
 /* --- stages */
@@ -312,6 +342,28 @@ static void interleaved_times_fill(struct stage_times *t, const struct pass_cost
     t->lockstep = even ? 0 : lockstep_seconds(costs, model, l);
 }
 
+/* What stages wait for copies. */
+static void copies_add(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                       const struct layout *l)
+{
+    int last = l->pp * l->vpp - 1, beside = l->vpp - 1;
+    double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1];
+    copies_of_chunk(costs, t->fullest / l->vpp, chunk);
+    copies_of_chunk(costs, layers_at(l, model, 0), at_first);
+    copies_of_chunk(costs, layers_at(l, model, last), at_last);
+    for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
+        t->inner.s[p] += l->vpp * chunk[p];
+        t->chunk.s[p] += chunk[p];
+        t->head.s[p] += at_last[p] + beside * chunk[p];
+        t->first.s[p] += at_first[p] + beside * chunk[p];
+    }
+    for (int v = 0; v <= last; v++) {
+        copies_of_chunk(costs, layers_at(l, model, v), at);
+        t->sum.s[PASS_FORWARD] += at[PASS_FORWARD];
+        t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD];
+    }
+}
+
 static void stage_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                              const struct layout *l)
 {
@@ -339,14 +391,20 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
     }
     if (l->schedule == SCHEDULE_INTERLEAVED)
         interleaved_times_fill(t, costs, model, l);
+    if (costs->copy_s > 0)
+        copies_add(t, costs, model, l);
 }
 
 /* A pipeline of one stage is its own first and last. */
 static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model)
 {
+    double copies[PASS_BACKWARD + 1] = {0};
+    if (costs->copy_s > 0)
+        copies_of_chunk(costs, model->layers, copies);
     t->fullest = t->head_layers = model->layers;
     for (int pass = 0; pass < N_PASSES; pass++) {
         double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, model->layers, true, true);
+        all += pass <= PASS_BACKWARD ? copies[pass] : 0;
         t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
     }
 }

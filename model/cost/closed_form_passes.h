@@ -6,6 +6,9 @@
  * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
  * micro-batch or more, features) and put together for any division of the layers.
  *
+ * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
+ * seconds whose copies take c takes max(n t, 2 t + (n - 2) c); and a forward and a backward pass together not less than n c.
+ *
  * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
  * chunks, V virtual stages (layout_virtual_stages).
  */
@@ -49,6 +52,7 @@ struct stage_times {
 struct pass_key {
     int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
     int accumulates; /* more than one micro-batch: gradients are added up */
+    int offloads;    /* activations */
     feature_set features;
 };
 
@@ -57,6 +61,7 @@ struct pass_costs {
     double pace;             /* of the machine under this key */
     struct gemm_memo *gemms; /* the cache's */
     struct part parts[N_PASSES][N_PASS_PARTS];
+    double copy_s;      /* what a layer keeps, to the host or back, on average over the model's; 0: it stays */
     bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */

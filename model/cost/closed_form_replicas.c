@@ -5,6 +5,7 @@
 
 #include "model/cost/collective.h"
 #include "model/cost/machine.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 
 /* Gradient reduction and parameter gathering of `parameters` over one kind of group. */
@@ -96,6 +97,47 @@ static double exposed_dp(const struct layout *l, const struct replica_costs *cos
                hidden;
 }
 
+/*
+ * The host keeps gradients: each micro-batch reduces them layer by layer (ZeRO-3 does so anyway) and copies them down, those of
+ * all but the first come up before. On the way up are the activations of that layer, too. What the backward pass does not cover,
+ * and the last layer's.
+ */
+static double exposed_gradients(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
+                                const struct stage_times *stages, const struct transformer *model, double m)
+{
+    const struct exchange *e = &costs->exchange;
+    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false), waited = 0;
+    bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP);
+    if (l->zero < 3) {
+        double reduced = overlaps ? beyond(backward, e->reduce_s, e->reduce_crowding_s) : e->reduce_s;
+        double gathered = model->layers * e->gather_s, forward = stages->inner.s[PASS_FORWARD];
+        waited = m * model->layers * reduced + (overlaps ? e->reduce_s + e->gather_s + fmax(0, gathered - forward) : gathered);
+    }
+    double with = fmax(backward, c->copy_s), up = c->copy_s + costs->copy_s * (m - 1) / m;
+    double longer = fmax(with, fmax(up, costs->copy_s)) - with;
+    return waited + m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS) * longer + costs->copy_s;
+}
+
+/* Layer by layer down, updated and up; the norm first. */
+static double host_optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                                     struct stage_parameters layers, int pieces)
+{
+    const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
+    double own = work_own_parameters(l, p), piece = own / pieces;
+    double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
+    struct work_table table = {0};
+    const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
+                             work_add_copy(&table, "copy_down", piece * gradient), work_add_host_update(&table, setting, piece),
+                             work_add_copy(&table, "copy_up", piece * OFFLOADED_WEIGHT_BYTES),
+                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers))};
+    double s[5];
+    for (int i = 0; i < 5; i++)
+        s[i] = cost_seconds(work_cost(&machine, &table, works[i]));
+    work_table_free(&table);
+    double casts = precision_is_narrow(setting->job->precision) ? s[4] : 0;
+    return fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3])) + casts;
+}
+
 static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
                                 struct stage_parameters layers)
 {
@@ -132,6 +174,8 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     struct stage_parameters inner = work_stage_parameters(l, setting, (struct layer_range){0, n}, false, false);
     struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
     struct stage_parameters layer = {all.dense / layers, all.experts / layers};
+    bool leaves = layout_offloads_gradients(l), on_host = layout_offloads(l, OFFLOAD_OPTIMIZER);
+    double gradient = precision_bytes(setting->job->gradient_precision) * work_own_parameters(l, layer);
     return (struct replica_costs){
         .tp = l->tp,
         .cp = l->cp,
@@ -142,10 +186,12 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .expert_tp = layout_expert_tp(l),
         .arrangement = schedule_arrangement(l->schedule),
         .layers = n,
-        .exchange = dp_exchange(setting, l, l->zero == 3 ? layer : all),
+        .offload = l->offload,
+        .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? layer : all),
+        .copy_s = leaves ? cost_seconds(copy_cost(setting->cluster, l, gradient)) : 0,
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
         .table_s = table_seconds(setting, l),
-        .optimizer_s = optimizer_seconds(setting, l, all, within),
+        .optimizer_s = on_host ? host_optimizer_seconds(setting, l, all, within, n) : optimizer_seconds(setting, l, all, within),
     };
 }
 
@@ -154,7 +200,7 @@ static bool holds_for(const struct replica_costs *costs, const struct layout *l,
 {
     return costs->tp == l->tp && costs->cp == l->cp && costs->pp == l->pp && costs->vpp == l->vpp && costs->dp == l->dp &&
            costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) &&
-           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers;
+           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers && costs->offload == l->offload;
 }
 
 static int sharding_of(const struct layout *l)
@@ -168,6 +214,11 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     struct replica_costs *costs = &memo->costs[sharding_of(l)];
     if (!holds_for(costs, l, fullest_layers(stages, setting->model)))
         *costs = replica_costs_of(setting, l, stages);
-    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &costs->exchange, m) : exposed_dp(l, costs, stages);
+    bool leaves = layout_offloads_gradients(l);
+    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &costs->exchange, m)
+                     : leaves     ? 0
+                                  : exposed_dp(l, costs, stages);
+    if (leaves)
+        exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
     return (struct replica_time){exposed + costs->table_s, costs->optimizer_s};
 }

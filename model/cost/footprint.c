@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
 
@@ -219,7 +220,7 @@ static double layer_bytes_selected(const struct layout *layout, const struct set
            (split / layout->tp + local / (layout->sequence_parallel ? layout->tp : 1));
 }
 
-static double layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
+double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
 {
     if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
         return layer_bytes_selected(layout, setting, mixture);
@@ -279,7 +280,7 @@ static double layer_bytes_repeated(const struct layout *layout, const struct set
     if (layout->recompute == RECOMPUTE_NONE)
         return 0;
     double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, mixture);
-    return layout_recomputed_modules(layout) ? all - layer_bytes(layout, setting, mixture) : all;
+    return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, mixture) : all;
 }
 
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
@@ -313,7 +314,7 @@ static struct common_bytes common_bytes_of(const struct layout *layout, const st
     struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
     bool alone = layout_recomputed_modules(layout) != 0; /* without what is kept beside them */
     for (int mixture = 0; mixture <= (setting->model->moe.experts > 0); mixture++) {
-        common.kept[mixture] = layer_bytes(layout, setting, mixture);
+        common.kept[mixture] = footprint_layer_bytes(layout, setting, mixture);
         common.repeated[mixture] = layer_bytes_repeated(layout, setting, mixture);
         common.missing[mixture] = fmax(0, common.repeated[mixture] - (alone ? 0 : common.kept[mixture]));
     }
@@ -365,16 +366,33 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
     return bytes;
 }
 
-/* The logits are gone by the time the last layer is repeated. */
+/* Of what layers keep, the part that stays on the GPU. */
+static double staged_bytes(const struct common_bytes *common, double kept)
+{
+    return fmin(kept, OFFLOADED_LAYERS_STAGED * fmax(common->kept[0], common->kept[1]));
+}
+
+/* The logits are gone by the time the last layer is repeated. *host: what layers keep in the host's memory. */
 static double activation_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
-                               const struct common_bytes *common)
+                               const struct common_bytes *common, double *host)
 {
     double largest, waiting;
     double awaiting = chunks_awaiting_weights(layout, setting, load->stage);
     double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest, &waiting);
-    double bytes = chunk * chunks_in_flight(layout, setting, load->stage);
+    double kept = chunk * chunks_in_flight(layout, setting, load->stage);
+    double bytes = layout_offloads(layout, OFFLOAD_ACTIVATIONS) ? staged_bytes(common, kept) : kept;
+    *host = kept - bytes;
     double repeated = fmax(largest * upkeep_of(layout).recomputing, waiting);
     return (bytes + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
+}
+
+/* Gradients that leave the GPU as they are made, bucket by bucket: a layer each, with the table at an end. */
+static double bucket_bytes(const struct layout *layout, const struct setting *setting)
+{
+    const struct transformer *m = setting->model;
+    struct layer_range last = {m->layers - 1, 1};
+    struct stage_parameters p = work_stage_parameters(layout, setting, last, true, false);
+    return OFFLOADED_GRADIENT_BUCKETS * (p.dense + p.experts) * precision_bytes(setting->job->gradient_precision);
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
@@ -389,10 +407,15 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     enum precision precision = setting->job->precision;
     double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
     double gradient = precision_bytes(setting->job->gradient_precision);
-    double states = setting->job->optimizer == OPTIMIZER_SGD ? 8 : 12;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);
-    out->optimizer = states * (layout->zero >= 1 ? share : whole);
+    out->optimizer = optimizer_state_bytes(setting->job) * (layout->zero >= 1 ? share : whole);
+    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER))
+        return;
+    out->host += host_parameter_bytes(setting->job) * (layout->zero >= 1 ? share : whole);
+    out->optimizer = 0;
+    if (layout_offloads_gradients(layout))
+        out->gradients = fmin(out->gradients, bucket_bytes(layout, setting));
 }
 
 static struct footprint footprint_of(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
@@ -400,7 +423,9 @@ static struct footprint footprint_of(const struct layout *layout, const struct s
 {
     struct footprint f = {.buffers = common->buffers, .framework = FRAMEWORK_BYTES};
     state_bytes(layout, setting, load->parameters, &f);
-    f.activations = activation_bytes(layout, setting, load, common);
+    double host;
+    f.activations = activation_bytes(layout, setting, load, common, &host);
+    f.host += host;
     f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
     return f;
 }
@@ -419,16 +444,19 @@ void footprint_peak_of(struct full_stages *full, const struct layout *layout, co
 {
     struct common_bytes common = common_bytes_of(layout, setting);
     struct footprint best = {0};
+    double host = 0;
     int at = 0;
     full_stages_of(full, layout, setting);
     for (int i = 0; i < full->n; i++) {
         struct footprint f = footprint_of(layout, setting, &full->stages[i], &common);
+        host = fmax(host, f.host);
         if (f.total > best.total) {
             best = f;
             at = full->stages[i].stage;
         }
     }
     *out = best;
+    out->host = host;
     if (stage)
         *stage = at;
 }

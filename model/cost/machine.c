@@ -10,6 +10,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/gemm_memo.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/host_memory.h"
 
 /* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
  * engines leave most to the product (assumption: 16 CTAs). */
@@ -139,6 +140,8 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
     case WORK_COLLECTIVE: return exchange_cost(machine, c);
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
+    case WORK_COPY: return copy_cost(machine->cluster, machine->layout, work->host.bytes);
+    case WORK_HOST_UPDATE: return host_update_cost(machine->cluster, machine->layout, work->host.bytes);
     case WORK_SEQUENCE:
     case WORK_OVERLAPPED:
     case WORK_PART: break;
@@ -269,7 +272,9 @@ static double launches(const struct machine *machine, const struct work_table *t
     case WORK_ATTENTION: return weight;
     case WORK_COLLECTIVE: return 1;
     case WORK_OVERLAPPED: return (1 + weight) * loop_launches(work_parts_of(machine, table, id).pieces);
-    case WORK_DATA: return 0;
+    case WORK_DATA:
+    case WORK_COPY:
+    case WORK_HOST_UPDATE: return 0;
     case WORK_PART: return launches(machine, table, child_of(table, work, 0));
     case WORK_SEQUENCE: break;
     }

@@ -37,6 +37,8 @@ enum work_kind {
     WORK_MEMORY_BOUND, /* bytes read + written by `count` kernels */
     WORK_COLLECTIVE,   /* bytes of the full buffer over a group */
     WORK_DATA,         /* a step's batch on its way from the host */
+    WORK_COPY,         /* bytes between the GPU's memory and the host's, one way */
+    WORK_HOST_UPDATE,  /* an optimizer step of the host's cores: bytes read + written in its memory */
     WORK_OVERLAPPED,   /* children [0] compute and [1] collective, pipelined with one another in chunks */
     WORK_PART,         /* children [0] a pass or a part of one, [1] that pass, and, where it runs side by side with another, [2]
                         * that other: what [0] takes of the whole, for which the host enqueues the pass as one, and the exchanges
@@ -85,6 +87,10 @@ struct work_data {
     double bytes, samples; /* of one replica */
 };
 
+struct work_host {
+    double bytes;
+};
+
 /* Pieces that a product and its exchange are cut into; a power of two. Assumption: MegaScale does not publish its chunk count;
  * the best of up to this many is taken (work_parts_of). */
 enum { WORK_PIECES_MAX = 4 };
@@ -114,6 +120,7 @@ struct work {
         struct work_memory memory;
         struct work_collective collective;
         struct work_data data;
+        struct work_host host;         /* WORK_COPY and WORK_HOST_UPDATE */
         struct work_sequence sequence; /* WORK_SEQUENCE, WORK_OVERLAPPED and WORK_PART */
     };
 };
@@ -170,6 +177,9 @@ bool head_gathers(const struct layout *layout, const struct transformer *model);
 /* Optimizer step of one rank: gradient norm, update and casts of the parameters it has the states of; in narrow precision also,
  * once a step, the casts of so many parameters of products' weights. */
 int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
+
+/* What the GPU does of it where the states are in the host's memory: the norm, zeroing the gradients, the casts. */
+int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
 /* Parameters (elements) one rank holds of a virtual stage before ZeRO: dense part and routed-expert part. */
 struct stage_parameters {

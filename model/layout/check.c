@@ -20,7 +20,7 @@ static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 &&
            l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
-           (unsigned)l->schedule < N_SCHEDULES;
+           (unsigned)l->offload < N_OFFLOADS && (unsigned)l->schedule < N_SCHEDULES;
 }
 
 static bool check_range(const struct layout *l, struct reply why)
@@ -43,7 +43,7 @@ static bool check_range(const struct layout *l, struct reply why)
     else if (l->zero < 0 || l->zero > 3)
         SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
     else
-        SAY(why, "the recomputation or the schedule is not a known one");
+        SAY(why, "the recomputation, the schedule or what is offloaded is not a known one");
     return false;
 }
 
@@ -238,6 +238,19 @@ static bool check_recompute(const struct layout *l, const struct setting *s, str
     return !missing;
 }
 
+/* What a layer keeps has come back for its backward pass and goes when that is over: so a backward pass in two parts would need
+ * it twice, and passes side by side are not cut into layers. */
+static bool check_offload(const struct layout *l, struct reply why)
+{
+    bool splits = l->schedule >= SCHEDULE_ZB1P;
+    bool pairs = l->schedule == SCHEDULE_INTERLEAVED && (l->features & FEATURE_BIT(EP_OVERLAP));
+    if (!layout_offloads(l, OFFLOAD_ACTIVATIONS) || (!splits && !pairs))
+        return true;
+    SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_words[l->offload],
+        splits ? schedule_name(l->schedule) : "ep_overlap", splits ? "divided or paired" : "paired");
+    return false;
+}
+
 static bool check_features(const struct layout *l, const struct setting *s, struct reply why)
 {
     feature_set foreign = l->features & ~s->job->features;
@@ -297,6 +310,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_ZERO;
     if (!check_recompute(layout, setting, reply))
         return LAYOUT_RECOMPUTE;
+    if (!check_offload(layout, reply))
+        return LAYOUT_OFFLOAD;
     if (!check_features(layout, setting, reply))
         return LAYOUT_FEATURE;
     if (!check_precision(setting, reply))

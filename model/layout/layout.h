@@ -30,6 +30,7 @@
 #include "model/base/diag.h"
 #include "model/spec/cluster.h"
 #include "model/spec/job.h"
+#include "model/spec/offload.h"
 #include "model/spec/recompute.h"
 #include "model/spec/transformer.h"
 
@@ -57,6 +58,7 @@ struct layout {
     bool sequence_parallel;
     int micro_batch;
     enum recompute recompute; /* a word, or a set of modules */
+    enum offload offload;     /* a set: what the host keeps */
     enum schedule schedule;
     feature_set features; /* those used; a subset of what the job allows */
 };
@@ -78,6 +80,7 @@ struct layout {
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(RECOMPUTE, "a module is recomputed that the model does not have")                                                          \
+    X(OFFLOAD, "this schedule does not work with activations in the host's memory")                                              \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
 
@@ -137,13 +140,23 @@ bool layout_checkpoints_in_python(const struct layout *layout, const struct tran
  */
 bool layout_fuses_softmax(const struct layout *layout, int heads);
 
+static inline bool layout_offloads(const struct layout *layout, enum offload what)
+{
+    return ((int)layout->offload & (int)what) != 0;
+}
+/* Whether a rank gives its gradients to the host, bucket by bucket as they are made and reduced, with each micro-batch: where the
+ * optimizer's states are there and ZeRO shards gradients, or there is one replica (DeepSpeed). Otherwise they stay on the GPU
+ * until the step ends. */
+bool layout_offloads_gradients(const struct layout *layout);
+
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
 {
     return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);
 }
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
- * Parsing accepts any subset over what *layout already holds; unknown keys get the nearest one. `features` is not part of it. */
+ * Behind it stands ",offload=optimizer" where something is offloaded. Parsing accepts any subset over what *layout already holds;
+ * unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 256 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);

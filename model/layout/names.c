@@ -68,9 +68,15 @@ const char *layout_reason_key(enum layout_reason reason)
         [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence",   [LAYOUT_LAYERS] = "layers",
         [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",   [LAYOUT_INTERLEAVE] = "interleave",
         [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",           [LAYOUT_FEATURE] = "feature",
-        [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute",
+        [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute", [LAYOUT_OFFLOAD] = "offload",
     };
     return keys[reason];
+}
+
+bool layout_offloads_gradients(const struct layout *layout)
+{
+    bool sharded = layout->zero >= 2 || layout->dp * layout->cp == 1;
+    return layout_offloads(layout, OFFLOAD_OPTIMIZER) && sharded && layout->pp == 1;
 }
 
 bool layout_recomputes_by_need(const struct layout *layout)

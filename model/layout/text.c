@@ -34,13 +34,14 @@ enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
 static void report_unknown_key(const char *key, struct diags *diags)
 {
     static const char *const known[] = {
-        "tp",        "cp",       "pp", "vpp", "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
-        "recompute", "schedule",
+        "tp",        "cp",       "pp",      "vpp", "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
+        "recompute", "schedule", "offload",
     };
     char hint[96];
     diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key,
                name_hint(key, known, sizeof known / sizeof known[0],
-                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule", hint, sizeof hint));
+                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule, offload", hint,
+                         sizeof hint));
 }
 
 static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
@@ -102,6 +103,15 @@ static void parse_schedule(const char *value, struct layout *layout, struct diag
         layout->schedule = (enum schedule)found;
 }
 
+static void parse_offload(const char *value, struct layout *layout, struct diags *diags)
+{
+    int found = offload_parse(value);
+    if (found < 0)
+        found = parse_word("offload", value, offload_words, N_OFFLOADS, diags);
+    if (found >= 0)
+        layout->offload = (enum offload)found;
+}
+
 static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
 {
     for (int i = 0; i < N_NUMBER_KEYS; i++) {
@@ -116,6 +126,8 @@ static void parse_pair(const char *key, const char *value, struct layout *layout
         parse_recompute(value, layout, diags);
     else if (strcmp(key, "schedule") == 0)
         parse_schedule(value, layout, diags);
+    else if (strcmp(key, "offload") == 0)
+        parse_offload(value, layout, diags);
     else
         report_unknown_key(key, diags);
 }
@@ -170,13 +182,15 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "", recompute[RECOMPUTE_TEXT];
+    char split[24] = "", recompute[RECOMPUTE_TEXT], offload[40] = "";
     if (layout->etp)
         snprintf(split, sizeof split, ",etp=%d", layout->etp);
-    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s", layout->tp,
+    if (layout->offload)
+        snprintf(offload, sizeof offload, ",offload=%s", offload_words[layout->offload]);
+    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s%s", layout->tp,
              layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero,
              layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
-             schedule_name(layout->schedule));
+             schedule_name(layout->schedule), offload);
     return buffer;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/data_loading.h"
+#include "model/program/host.h"
 
 void waits_add(struct waits *waits, uint32_t op)
 {
@@ -76,6 +77,31 @@ static const struct slot *partner_of(const struct stage *stage, size_t i)
     return i > 0 && slots[i - 1].paired ? &slots[i - 1] : NULL;
 }
 
+/* Whether piece i of a pass is the first, or the last, of a layer. */
+static bool enters_layer(const struct pass_pieces *pieces, size_t i)
+{
+    return pieces->items[i].layer >= 0 && (i == 0 || pieces->items[i - 1].layer != pieces->items[i].layer);
+}
+
+static bool leaves_layer(const struct pass_pieces *pieces, size_t i)
+{
+    return pieces->items[i].layer >= 0 && (i + 1 == pieces->n_items || pieces->items[i + 1].layer != pieces->items[i].layer);
+}
+
+static void emit_piece(struct stage *stage, const struct slot *slot, const struct piece *piece, int first_layer,
+                       struct waits *before)
+{
+    struct op op = piece_op(slot, piece, first_layer);
+    if (piece->beside) {
+        waits_add(&stage->waits, stage_add(stage, op, before));
+        return;
+    }
+    *before = stage->waits;
+    uint32_t index = stage_add(stage, op, before);
+    stage->waits.n = 0;
+    waits_add(&stage->waits, index);
+}
+
 /* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
 static void emit_pass(struct stage *stage, const struct slot *slot, struct segment segment, const struct passage *beside)
 {
@@ -83,16 +109,12 @@ static void emit_pass(struct stage *stage, const struct slot *slot, struct segme
     const struct pass_pieces *pieces = passes_of(&stage->build->passes, passage, beside);
     struct waits before = stage->waits;
     for (size_t i = 0; i < pieces->n_items; i++) {
-        const struct piece *piece = &pieces->items[i];
-        struct op op = piece_op(slot, piece, segment.range.first);
-        if (piece->beside) {
-            waits_add(&stage->waits, stage_add(stage, op, &before));
-            continue;
-        }
-        before = stage->waits;
-        uint32_t index = stage_add(stage, op, &before);
-        stage->waits.n = 0;
-        waits_add(&stage->waits, index);
+        int layer = segment.range.first + pieces->items[i].layer;
+        if (enters_layer(pieces, i))
+            host_before_layer(stage, slot, layer);
+        emit_piece(stage, slot, &pieces->items[i], segment.range.first, &before);
+        if (leaves_layer(pieces, i))
+            host_after_layer(stage, slot, layer);
     }
     if (pieces->n_items == 0) { /* a stage without layers has no weight gradients */
         uint32_t join = stage_add(stage, slot_op(slot, OP_JOIN, STREAM_COMPUTE, CLASS_GEMM), &stage->waits);
@@ -288,6 +310,7 @@ void stage_emit(struct stage *stage)
     schedule_slots(layout, stage->build->micro_batches, stage->index, &stage->slots);
     stage->ends = memory_new(stage->slots.n_items, sizeof *stage->ends);
     plan_chunks(stage);
+    host_begin(stage);
     emit_data(stage);
     replicas_begin(stage);
     /* Zero-bubble frameworks never let a weight-gradient pass wait for a message. */
@@ -298,6 +321,7 @@ void stage_emit(struct stage *stage)
     replicas_end(stage);
     for (int c = 0; c < layout->vpp; c++)
         free(stage->chunks[c].gathered);
+    host_end(stage);
     free(stage->chunks);
     free(stage->ends);
     slots_free(&stage->slots);

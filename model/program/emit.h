@@ -8,6 +8,7 @@
 #ifndef MSIM_MODEL_PROGRAM_EMIT_H
 #define MSIM_MODEL_PROGRAM_EMIT_H
 
+#include "model/cost/host_memory.h"
 #include "model/program/passes.h"
 #include "model/program/schedule.h"
 
@@ -28,6 +29,16 @@ struct chunk_plan {
     uint32_t *gathered;   /* [n_segments] the all-gather its first forward pass waits for, or NO_OP */
 };
 
+/* Of what a stage has in the host's memory; see host.h. */
+struct host_plan {
+    int layers;                         /* of its fullest chunk */
+    uint32_t *left;                     /* [vpp][micro-batches][layers] the copy of what a layer keeps, NO_OP: it stays */
+    uint32_t leaving[OFFLOAD_BUFFERS];  /* the last such copies, oldest first */
+    struct waits read[OFFLOAD_BUFFERS]; /* what the last backward passes of what came back ended with, oldest first */
+    uint32_t *sent;                     /* [vpp][layers + 1] the last copy of a segment's gradients, NO_OP: none yet */
+    uint32_t buckets[OFFLOADED_GRADIENT_BUCKETS]; /* the last such copies, oldest first */
+};
+
 /* One program being built. */
 struct build {
     struct program *program;
@@ -41,6 +52,8 @@ struct build {
     struct passes passes;
     bool replicas, expert_replicas; /* gradients of dense, of expert weights are exchanged */
     bool mirrored;                  /* DualPipe: another stage holds copies of the same weights */
+    int32_t *copies, n_copies;      /* works of copies to and from the host */
+    size_t copies_capacity;
 };
 
 /* One stage's script being built. Operations are indices within the script. */
@@ -52,6 +65,7 @@ struct stage {
     struct waits *ends;        /* [slots.n_items] what a slot ends with */
     struct chunk_plan *chunks; /* [vpp] */
     struct waits waits;
+    struct host_plan host;
     uint32_t gathered; /* sharded weights: the all-gather of the next unit of layers, NO_OP when not yet issued */
 };
 

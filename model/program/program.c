@@ -46,7 +46,7 @@ static void dump_subject(const struct program *program, const struct program_ran
 void program_dump(const struct program *program, int rank, FILE *out)
 {
     static const char *const kinds[N_OP_KINDS] = {"compute", "send", "recv", "collective", "join"};
-    static const char *const streams[N_STREAMS] = {"compute", "tp", "send", "recv", "dp", "host"};
+    static const char *const streams[N_STREAMS] = {"compute", "tp", "send", "recv", "dp", "host", "down", "up"};
     const struct program_rank *at = &program->ranks[rank];
     const struct script *script = &program->scripts[at->script];
     for (uint32_t i = 0; i < script->n_ops; i++) {

@@ -30,7 +30,11 @@
  * Data. Without async_data the stages that hold the embedding or the head load the step's batch (host stream) before their first
  * forward pass.
  *
- * Streams: compute; tensor/context/expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host.
+ * Offloading. What goes to the host's memory and comes back are computations of copy works on a stream of either direction,
+ * beside the passes; host.c says which, and what waits for them. What the host's cores do is on the host's stream.
+ *
+ * Streams: compute; tensor/context/expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host; copies
+ * down to the host's memory and up from there.
  */
 #ifndef MSIM_MODEL_PROGRAM_PROGRAM_H
 #define MSIM_MODEL_PROGRAM_PROGRAM_H
@@ -40,7 +44,7 @@
 #include "model/cost/work.h"
 
 enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* takes no time: gathers dependencies */, N_OP_KINDS };
-enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, N_STREAMS };
+enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, STREAM_DOWN, STREAM_UP, N_STREAMS };
 enum peer { PEER_PREVIOUS, PEER_NEXT, N_PEERS }; /* stage - 1 and + 1, around the ring */
 enum { OP_DEPS = 4 };
 #define NO_OP UINT32_MAX

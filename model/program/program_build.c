@@ -1,4 +1,6 @@
 /* program_build.c - a program from a layout: one script per stage, then the ranks that run them. */
+#include <stdlib.h>
+
 #include "model/cost/machine.h"
 #include "model/program/emit.h"
 #include "model/program/program_ranks.h"
@@ -13,6 +15,12 @@ static enum status check_layout(const struct layout *layout, const struct settin
         return STATUS_BAD_INPUT;
     }
     return STATUS_OK;
+}
+
+/* What a layer keeps is copied when it is done, so passes are cut into layers. */
+static enum detail detail_of_passes(const struct layout *layout, enum detail detail)
+{
+    return detail == DETAIL_CHUNK && layout_offloads(layout, OFFLOAD_ACTIVATIONS) ? DETAIL_LAYER : detail;
 }
 
 static enum status refuse_size(struct diags *diags)
@@ -58,13 +66,14 @@ enum status program_build(const struct layout *layout, const struct setting *set
         .setting = setting,
         .micro_batches = layout_micro_batches(layout, setting->job),
         .message_bytes = layout->pp > 1 ? p2p_bytes(layout, setting) : 0,
-        .passes = {.layout = layout, .setting = setting, .detail = detail, .works = &built.works},
+        .passes = {.layout = layout, .setting = setting, .detail = detail_of_passes(layout, detail), .works = &built.works},
         .replicas = layout_group_size(layout, GROUP_DP) > 1,
         .expert_replicas = setting->model->moe.experts > 0 && layout_group_size(layout, GROUP_EXPERT_DP) > 1,
         .mirrored = layout_group_size(layout, GROUP_MIRROR) > 1,
     };
     status = build_scripts(&build, diags);
     passes_free(&build.passes);
+    free(build.copies);
     if (status != STATUS_OK) {
         program_free(&built);
         return status;

@@ -15,13 +15,13 @@
  * around modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
  *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
- * own groups. DualPipe holds every weight in two stages: what is left of a gradient after the exchange among replicas is added up
- * between the two, and each updates its copy.
+ * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer,
+ * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
+ * gradient after the exchange among replicas is added up between the two, and each updates its copy.
  */
-#include "model/program/emit.h"
-
 #include "model/base/memory.h"
 #include "model/cost/precision_bytes.h"
+#include "model/program/host.h"
 
 /* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
  * ranks are all latency). At least four buckets, so that most of a chunk's exchange is under its last pass. */
@@ -33,6 +33,12 @@ static const double PARAMETER_BYTES = 2, NORM_BYTES = 4;
 static bool is_sharded(const struct stage *stage)
 {
     return stage->build->layout->zero == 3 && (stage->build->replicas || stage->build->expert_replicas);
+}
+
+/* A pass whose gradients go to the host as it makes them. */
+static bool gives_gradients(const struct stage *stage, const struct slot *slot)
+{
+    return layout_offloads_gradients(stage->build->layout) && slot->pass != PASS_FORWARD;
 }
 
 static bool overlaps(const struct stage *stage)
@@ -141,7 +147,7 @@ static int count_buckets(const struct stage *stage, const struct chunk_plan *chu
 
 static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
 {
-    if (is_sharded(stage))
+    if (is_sharded(stage) || layout_offloads_gradients(stage->build->layout))
         return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
     if (overlaps(stage) && stage->build->layout->vpp == 1)
         return count_buckets(stage, chunk);
@@ -168,7 +174,7 @@ int replicas_segments(const struct stage *stage, size_t slot)
 {
     const struct chunk_plan *chunk = &stage->chunks[stage->slots.items[slot].chunk];
     bool gathers = slot == chunk->first_forward && chunk->gathered[0] != NO_OP;
-    bool reduces = slot == chunk->last_gradient && overlaps(stage);
+    bool reduces = (slot == chunk->last_gradient && overlaps(stage)) || gives_gradients(stage, &stage->slots.items[slot]);
     return is_sharded(stage) || gathers || reduces ? chunk->n_segments : 1;
 }
 
@@ -217,41 +223,68 @@ static void sharded_before(struct stage *stage, size_t slot, int i)
         stage->gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
 }
 
-static void sharded_after(struct stage *stage, const struct slot *slot, int i)
+static uint32_t sharded_after(struct stage *stage, const struct slot *slot, int i)
 {
     if (slot->pass == PASS_FORWARD)
-        return;
+        return NO_OP;
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
     uint32_t layer = reduce_gradients(stage, slot->chunk, unit, parameters_of(stage, unit)), ends = NO_OP;
     if (i == 0)
         ends = reduce_gradients(stage, slot->chunk, ENDS, parameters_of(stage, ENDS));
+    uint32_t last = ends != NO_OP ? ends : layer;
     if (!overlaps(stage))
-        waits_add(&stage->waits, ends != NO_OP ? ends : layer);
+        waits_add(&stage->waits, last);
+    return last;
 }
 
 /* --- during the step */
 
+/* Of the i-th segment, what a backward pass reduces when it is done with it. */
+static struct stage_parameters reduced_parameters(const struct stage *stage, const struct slot *slot, int i)
+{
+    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
+    if (!is_sharded(stage))
+        return parameters_of(stage, segment);
+    segment.embedding = segment.head = false;
+    struct stage_parameters sum = parameters_of(stage, segment), ends = parameters_of(stage, ENDS);
+    return i == 0 ? (struct stage_parameters){sum.dense + ends.dense, sum.experts + ends.experts} : sum;
+}
+
+/* The last exchange, NO_OP when there is none. */
+static uint32_t unsharded_after(struct stage *stage, size_t slot, int i)
+{
+    const struct slot *at = &stage->slots.items[slot];
+    const struct chunk_plan *chunk = &stage->chunks[at->chunk];
+    if (!gives_gradients(stage, at) && !(overlaps(stage) && slot == chunk->last_gradient))
+        return NO_OP;
+    struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
+    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, parameters_of(stage, segment));
+    if (!overlaps(stage))
+        waits_add(&stage->waits, reduced);
+    return reduced;
+}
+
 void replicas_before(struct stage *stage, size_t slot, int i)
 {
-    const struct chunk_plan *chunk = &stage->chunks[stage->slots.items[slot].chunk];
+    const struct slot *at = &stage->slots.items[slot];
+    const struct chunk_plan *chunk = &stage->chunks[at->chunk];
     if (is_sharded(stage))
         sharded_before(stage, slot, i);
     else if (slot == chunk->first_forward)
         waits_add(&stage->waits, chunk->gathered[i]);
+    if (gives_gradients(stage, at))
+        host_before_gradients(stage, at, i, reduced_parameters(stage, at, i));
 }
 
 void replicas_after(struct stage *stage, size_t slot, int i)
 {
     const struct slot *at = &stage->slots.items[slot];
-    const struct chunk_plan *chunk = &stage->chunks[at->chunk];
-    if (is_sharded(stage)) {
-        sharded_after(stage, at, i);
-    } else if (overlaps(stage) && slot == chunk->last_gradient) {
-        struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-        reduce_gradients(stage, at->chunk, segment, parameters_of(stage, segment));
-    }
+    uint32_t reduced = is_sharded(stage) ? sharded_after(stage, at, i) : unsharded_after(stage, slot, i);
+    if (gives_gradients(stage, at))
+        host_after_gradients(stage, at, i, reduced_parameters(stage, at, i), reduced);
 }
 
 /* --- the end */
@@ -332,6 +365,10 @@ static uint32_t last_on(const struct stage *stage, enum stream stream)
 static void optimize(struct stage *stage)
 {
     struct build *build = stage->build;
+    if (layout_offloads(build->layout, OFFLOAD_OPTIMIZER)) {
+        host_optimize(stage, updated_parameters(stage), cast_parameters(stage), last_on(stage, STREAM_DP));
+        return;
+    }
     struct op op = step_op(OP_COMPUTE, STREAM_COMPUTE, CLASS_OPTIMIZER);
     op.work = work_add_optimizer(&build->program->works, build->setting, updated_parameters(stage), cast_parameters(stage));
     waits_add(&stage->waits, last_on(stage, STREAM_DP));
@@ -343,7 +380,7 @@ static void optimize(struct stage *stage)
 void replicas_end(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    if (!overlaps(stage) && layout->zero < 3)
+    if (!overlaps(stage) && layout->zero < 3 && !layout_offloads_gradients(layout))
         reduce_all(stage);
     reduce_embedding(stage);
     reduce_norm(stage);

@@ -44,6 +44,8 @@ struct cluster {
     int sockets;           /* CPUs of a node, where the way between them matters; 0: it does not */
     double socket_rate;    /* B/s each way from a CPU to the others */
     char nic_affinity[AFFINITY_SIZE]; /* the NIC of each GPU of a node, "0,0,1,1"; empty: shared evenly, in order */
+    double host_memory;               /* bytes of a node's memory; 0: unknown */
+    double host_memory_rate;          /* B/s of it, data-sheet; 0: unknown */
     double data_sample_s;             /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
     double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
 };

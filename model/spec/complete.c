@@ -96,6 +96,14 @@ static void complete_fabric(struct cluster *c)
         c->leaf_nodes = c->fabric_layers == 1 || c->nodes < 32 ? c->nodes : 32;
 }
 
+static void complete_host(struct cluster *c)
+{
+    if (c->host_memory <= 0)
+        c->host_memory = c->gpu.host_memory * c->gpus_per_node;
+    if (c->host_memory_rate <= 0)
+        c->host_memory_rate = c->gpu.host_memory_rate * c->gpus_per_node;
+}
+
 static int domain_of(const struct cluster *c)
 {
     int hosts = c->gpu.nvlink_domain / c->gpus_per_node;
@@ -114,6 +122,7 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, at least one, at most all */
         cluster->nvlink_domain = domain_of(cluster);
     complete_fabric(cluster);
+    complete_host(cluster);
     if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
         diag_error(diags, entry_place(tree, "nvlink_domain"),
                    "nvlink_domain: %d GPUs are neither whole nodes of %d nor an equal part of one", cluster->nvlink_domain, gpn);

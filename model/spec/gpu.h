@@ -103,9 +103,11 @@ struct gpu {
     double nvlink_rate; /* B/s per direction and GPU, sum of all links */
     double pcie_rate;   /* B/s per direction */
     double host_rate;   /* B/s per direction and GPU of a coherent link to the host's memory (NVLink-C2C); 0: PCIe leads there */
-    int nvlink_domain;  /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
-    int gpus_per_node;  /* of the usual host */
-    double nic_rate;    /* B/s per GPU and direction of the usual host's network */
+    double host_memory; /* bytes of the usual host's memory, a GPU's share; 0: unknown */
+    double host_memory_rate; /* B/s of that memory, data-sheet, a GPU's share; 0: unknown */
+    int nvlink_domain;       /* GPUs that NVLink joins when a cluster does not say: 8, 72 */
+    int gpus_per_node;       /* of the usual host */
+    double nic_rate;         /* B/s per GPU and direction of the usual host's network */
     double
         sustained_clock;  /* of the clock at which kernels were timed alone, when tensor cores work all the time (power limit) */
     double clock_spread;  /* relative standard deviation of that clock between GPUs of one fleet */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/spec/offload.h"
 #include "model/spec/recompute.h"
 #include "model/spec/schemas.h"
 
@@ -15,7 +16,7 @@
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
     int tp, cp, pp, vpp, dp, ep, etp, zero, micro_batch;
-    int sequence_parallel, recompute, schedule, search;
+    int sequence_parallel, recompute, offload, schedule, search;
 };
 
 /* The words of model/layout (a test keeps them equal). */
@@ -37,6 +38,18 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
         memcpy(at, &found, sizeof found);
 }
 
+/* What is offloaded, or "auto": what a search finds best. */
+static void read_offload(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    bool word = value->kind == YAML_SCALAR, free = word && strcmp(value->text, AUTO) == 0;
+    int found = word && !free ? offload_parse(value->text) : OFFLOAD_NONE;
+    if (!word || found < 0)
+        diag_error(diags, value->at, "%s: %s; known are none, optimizer, activations, optimizer+activations and " AUTO, row->key,
+                   word ? value->text : yaml_kind_name(value->kind));
+    else
+        memcpy(at, &found, sizeof found);
+}
+
 static const struct field rows[] = {
     INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
     INTEGER("cp", struct layout_keys, cp, 1, 1e6, UNSET, "context parallelism"),
@@ -49,6 +62,7 @@ static const struct field rows[] = {
     INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
     CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
+    CUSTOM("offload", struct layout_keys, offload, read_offload, NULL, UNSET, "kept in the host's memory; " AUTO " with " AUTO),
     CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
     CHOICE(AUTO, struct layout_keys, search, flags, UNSET, "what is not given is what msim plan finds best"),
 };

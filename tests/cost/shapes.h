@@ -31,5 +31,6 @@ Suite *suite_footprint(void);
 Suite *suite_recompute(void);
 Suite *suite_closed_form(void);
 Suite *suite_pair(void);
+Suite *suite_host_memory(void);
 
 #endif

@@ -11,6 +11,7 @@ int main(void)
     srunner_add_suite(runner, suite_recompute());
     srunner_add_suite(runner, suite_closed_form());
     srunner_add_suite(runner, suite_pair());
+    srunner_add_suite(runner, suite_host_memory());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -130,6 +130,7 @@ static struct fixture random_fixture(uint64_t *state)
     l->features = random_below(state, 1u << N_FEATURES);
     f.model.tied_embeddings = random_below(state, 2) == 0;
     f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
+    l->offload = (enum offload)random_below(state, N_OFFLOADS);
     return f;
 }
 

@@ -1,0 +1,248 @@
+#include "model/program/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "model/cost/footprint.h"
+#include "model/cost/precision_bytes.h"
+
+static bool keeps(const struct stage *stage, enum offload what)
+{
+    return layout_offloads(stage->build->layout, what);
+}
+
+static double gradient_bytes(const struct stage *stage)
+{
+    return precision_bytes(stage->build->setting->job->gradient_precision);
+}
+
+/* A copy of so many bytes; equal ones share their work. */
+static int32_t copy_work(struct build *build, const char *label, double bytes)
+{
+    const struct work_table *works = &build->program->works;
+    for (int32_t i = 0; i < build->n_copies; i++) {
+        const struct work *work = &works->items[build->copies[i]];
+        if (work->label == label && work->host.bytes == bytes)
+            return build->copies[i];
+    }
+    build->copies = memory_grow(build->copies, &build->copies_capacity, (size_t)build->n_copies + 1, sizeof *build->copies);
+    return build->copies[build->n_copies++] = work_add_copy(&build->program->works, label, bytes);
+}
+
+static struct op host_op(enum stream stream, enum work_class class, int32_t work)
+{
+    return (struct op){.kind = OP_COMPUTE,
+                       .stream = (uint8_t)stream,
+                       .pass = N_PASSES,
+                       .class = (uint8_t) class,
+                       .chunk = -1,
+                       .micro_batch = -1,
+                       .layer = -1,
+                       .work = work};
+}
+
+static const char COPY_DOWN[] = "copy_down", COPY_UP[] = "copy_up";
+
+static uint32_t add_copy(struct stage *stage, const struct slot *slot, int layer, enum stream stream, double bytes,
+                         const struct waits *waits)
+{
+    struct op op = host_op(stream, CLASS_HOST, copy_work(stage->build, stream == STREAM_DOWN ? COPY_DOWN : COPY_UP, bytes));
+    op.chunk = slot ? slot->chunk : -1;
+    op.micro_batch = slot ? slot->micro_batch : -1;
+    op.layer = layer;
+    return stage_add(stage, op, waits);
+}
+
+/* The next computation waits for an operation: by itself, or, where it waits for enough others, by a join before it. */
+static void wait_for(struct stage *stage, uint32_t op)
+{
+    if (op == NO_OP)
+        return;
+    if (stage->waits.n < OP_DEPS) {
+        waits_add(&stage->waits, op);
+        return;
+    }
+    struct waits alone = {.ops = {op}, .n = 1};
+    struct op join = host_op(STREAM_COMPUTE, CLASS_HOST, -1);
+    join.kind = OP_JOIN;
+    stage_add(stage, join, &alone);
+}
+
+/* The oldest falls out. */
+static void push(uint32_t *ring, int n, uint32_t op)
+{
+    memmove(ring, ring + 1, (size_t)(n - 1) * sizeof *ring);
+    ring[n - 1] = op;
+}
+
+static void ring_clear(uint32_t *ring, int n)
+{
+    for (int i = 0; i < n; i++)
+        ring[i] = NO_OP;
+}
+
+void host_begin(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    struct host_plan *host = &stage->host;
+    ring_clear(host->leaving, OFFLOAD_BUFFERS);
+    ring_clear(host->buckets, OFFLOADED_GRADIENT_BUCKETS);
+    for (int c = 0; c < layout->vpp; c++) {
+        int layers = stage->chunks[c].whole.range.count;
+        host->layers = layers > host->layers ? layers : host->layers;
+    }
+    if (keeps(stage, OFFLOAD_ACTIVATIONS)) {
+        size_t n = (size_t)layout->vpp * (size_t)stage->build->micro_batches * (size_t)host->layers;
+        host->left = memory_new(n, sizeof *host->left);
+    }
+    if (layout_offloads_gradients(layout)) {
+        host->sent = memory_new((size_t)layout->vpp * ((size_t)host->layers + 1), sizeof *host->sent);
+        ring_clear(host->sent, layout->vpp * (host->layers + 1));
+    }
+}
+
+void host_end(struct stage *stage)
+{
+    free(stage->host.left);
+    free(stage->host.sent);
+}
+
+/* --- activations */
+
+/* Where the copy of what a layer keeps of a micro-batch is noted. */
+static uint32_t *left_at(const struct stage *stage, const struct slot *slot, int layer)
+{
+    const struct host_plan *host = &stage->host;
+    size_t at = (size_t)slot->chunk * (size_t)stage->build->micro_batches + (size_t)slot->micro_batch;
+    return &host->left[at * (size_t)host->layers + (size_t)(layer - stage->chunks[slot->chunk].whole.range.first)];
+}
+
+/* It is one of the last of a pass that goes backward at once. */
+static bool stays(const struct stage *stage, const struct slot *slot, int layer)
+{
+    const struct slot *next = slot + 1, *end = stage->slots.items + stage->slots.n_items;
+    const struct layer_range *range = &stage->chunks[slot->chunk].whole.range;
+    bool turns = next < end && next->pass != PASS_FORWARD && next->chunk == slot->chunk && next->micro_batch == slot->micro_batch;
+    return turns && layer >= range->first + range->count - OFFLOAD_BUFFERS;
+}
+
+static double kept_bytes(const struct stage *stage, int layer)
+{
+    const struct build *build = stage->build;
+    return footprint_layer_bytes(build->layout, build->setting, layer_is_mixture(build->setting->model, layer));
+}
+
+void host_before_layer(struct stage *stage, const struct slot *slot, int layer)
+{
+    struct host_plan *host = &stage->host;
+    if (!keeps(stage, OFFLOAD_ACTIVATIONS))
+        return;
+    if (slot->pass == PASS_FORWARD) {
+        wait_for(stage, host->leaving[0]);
+        return;
+    }
+    uint32_t left = *left_at(stage, slot, layer);
+    if (left == NO_OP)
+        return;
+    struct waits waits = host->read[0];
+    waits_add(&waits, left);
+    wait_for(stage, add_copy(stage, slot, layer, STREAM_UP, kept_bytes(stage, layer), &waits));
+}
+
+void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
+{
+    struct host_plan *host = &stage->host;
+    if (!keeps(stage, OFFLOAD_ACTIVATIONS))
+        return;
+    uint32_t *left = left_at(stage, slot, layer);
+    if (slot->pass == PASS_FORWARD) {
+        bool leaves = !stays(stage, slot, layer);
+        *left = leaves ? add_copy(stage, slot, layer, STREAM_DOWN, kept_bytes(stage, layer), &stage->waits) : NO_OP;
+        push(host->leaving, OFFLOAD_BUFFERS, *left);
+    } else if (*left != NO_OP) {
+        host->read[0] = host->read[1];
+        host->read[1] = stage->waits;
+    }
+}
+
+/* --- gradients */
+
+static uint32_t *sent_at(const struct stage *stage, const struct slot *slot, int i)
+{
+    return &stage->host.sent[slot->chunk * (stage->host.layers + 1) + i];
+}
+
+static double bucket_bytes(const struct stage *stage, struct stage_parameters parameters)
+{
+    return work_own_parameters(stage->build->layout, parameters) * gradient_bytes(stage);
+}
+
+void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters)
+{
+    uint32_t room = stage->host.buckets[0], sent = *sent_at(stage, slot, i);
+    if (sent == NO_OP) {
+        wait_for(stage, room);
+        return;
+    }
+    struct waits waits = {.n = 0};
+    waits_add(&waits, sent > room || room == NO_OP ? sent : room); /* both are on one stream */
+    wait_for(stage, add_copy(stage, slot, -1, STREAM_UP, bucket_bytes(stage, parameters), &waits));
+}
+
+void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
+                          uint32_t reduced)
+{
+    struct waits waits = stage->waits;
+    if (reduced != NO_OP)
+        waits = (struct waits){.ops = {reduced}, .n = 1};
+    uint32_t down = add_copy(stage, slot, -1, STREAM_DOWN, bucket_bytes(stage, parameters), &waits);
+    push(stage->host.buckets, OFFLOADED_GRADIENT_BUCKETS, down);
+    *sent_at(stage, slot, i) = down;
+}
+
+/* --- the update */
+
+static uint32_t add_on_device(struct stage *stage, double updated, double cast, const struct waits *waits)
+{
+    struct build *build = stage->build;
+    int32_t work = work_add_device_optimizer(&build->program->works, build->setting, updated, cast);
+    return stage_add(stage, host_op(STREAM_COMPUTE, CLASS_OPTIMIZER, work), waits);
+}
+
+/* One layer's parameters: down, updated, up. The last operation. */
+static uint32_t update_segment(struct stage *stage, struct segment segment, uint32_t norm, const struct waits *reduced)
+{
+    struct build *build = stage->build;
+    struct stage_parameters all =
+        work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
+    double own = work_own_parameters(build->layout, all);
+    struct waits waits = {.ops = {norm}, .n = 1};
+    int layer = segment.range.count ? segment.range.first : -1;
+    if (layout_offloads_gradients(build->layout))
+        waits_add(&waits, stage->host.buckets[OFFLOADED_GRADIENT_BUCKETS - 1]);
+    else
+        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, own * gradient_bytes(stage), reduced));
+    int32_t work = work_add_host_update(&build->program->works, build->setting, own);
+    struct waits updated = {.ops = {stage_add(stage, host_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
+    return add_copy(stage, NULL, layer, STREAM_UP, own * OFFLOADED_WEIGHT_BYTES, &updated);
+}
+
+void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged)
+{
+    waits_add(&stage->waits, exchanged);
+    struct waits reduced = stage->waits;
+    uint32_t norm = add_on_device(stage, updated, 0, &reduced), last = norm;
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        const struct segment *whole = &stage->chunks[c].whole;
+        int n = whole->range.count > 0 ? whole->range.count : 1;
+        for (int i = 0; i < n; i++)
+            last = update_segment(stage, segment_cut(whole, i, n), norm, &reduced);
+    }
+    struct waits waits = {.ops = {last}, .n = 1};
+    struct op join = host_op(STREAM_COMPUTE, CLASS_OPTIMIZER, -1);
+    join.kind = OP_JOIN;
+    bool casts = precision_is_narrow(stage->build->setting->job->precision);
+    uint32_t done = casts ? add_on_device(stage, 0, cast, &waits) : stage_add(stage, join, &waits);
+    stage->waits = (struct waits){.ops = {done}, .n = 1};
+}

@@ -1,0 +1,37 @@
+/*
+ * host.h - what goes to the host's memory and comes back (private to the program folder).
+ *
+ * Activations. What a layer keeps goes down when its forward pass ends and comes up before its backward pass. Two buffers in
+ * each direction (OFFLOAD_BUFFERS): a layer's forward pass waits until what the layer two before it keeps has gone, and what
+ * a layer needs may come up while the two before it are at work. Where a micro-batch's backward pass is the very next one its
+ * last two layers stay in their buffers.
+ *
+ * Gradients that the host keeps (layout_offloads_gradients) leave after each backward pass, layer by layer, when they are
+ * reduced; with the second micro-batch and later ones the sum so far comes up before and is added to (as DeepSpeed does it, on
+ * the GPU).
+ *
+ * Update. Layer by layer: a gradient goes down (where it has not gone), the host's cores update, the weight comes up; the three
+ * run beside one another, and all wait for the norm, which the GPU takes.
+ */
+#ifndef MSIM_MODEL_PROGRAM_HOST_H
+#define MSIM_MODEL_PROGRAM_HOST_H
+
+#include "model/cost/host_memory.h"
+#include "model/program/emit.h"
+
+/* All of it does nothing where nothing of the kind is offloaded. `slot` is one of the stage's, `layer` counts over the model. */
+void host_begin(struct stage *stage);
+void host_end(struct stage *stage);
+void host_before_layer(struct stage *stage, const struct slot *slot, int layer);
+void host_after_layer(struct stage *stage, const struct slot *slot, int layer);
+
+/* Around segment i of a backward pass whose gradients leave; `reduced`: the last exchange of its gradients, NO_OP none.
+ * `parameters` are those of the segment. */
+void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters);
+void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
+                          uint32_t reduced);
+
+/* The optimizer; `exchanged`: the last exchange between replicas, NO_OP none. The next computation may use the weights. */
+void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged);
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * Steps with something in the host's memory: a step by hand, and for random layouts
+ *   - over a link without limit a step takes what it takes with all activations on the GPU, to the rounding of each operation;
+ *   - over any link it does not take less, and over a faster one not more;
+ *   - folding and the order of events change nothing;
+ *   - the closed form is near.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
+#include "model/cost/host_memory.h"
+#include "model/plan/space.h"
+#include "sim/step.h"
+#include "tests/plan/settings.h"
+
+static struct step_result simulate(const struct job_case *c, const struct layout *layout, struct step_options options)
+{
+    struct step_result result;
+    struct breakdown stages;
+    struct diags diags = {0};
+    char text[LAYOUT_TEXT];
+
+    options.stages = &stages;
+    options.verify = true;
+    enum status status = step_simulate(layout, &c->setting, &options, &result, NULL, NULL, &diags);
+    ck_assert_msg(status == STATUS_OK, "%s: %s", layout_format(layout, text, sizeof text),
+                  diags.n_items > 0 ? diags.items[0].text : "");
+    ck_assert(breakdown_sums(&stages));
+    breakdown_free(&stages);
+    diags_free(&diags);
+    return result;
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* A legal layout with that much offloaded; -1 where the drawn one is not. */
+static bool draw(struct job_case *c, struct space *space, uint64_t *state, enum offload offload, struct layout *layout)
+{
+    space_layout(space, random_next(state) % space_size(space), layout);
+    layout->offload = offload;
+    return layout_check(layout, &c->setting, NULL, 0) == LAYOUT_LEGAL;
+}
+
+typedef void check_layout(struct job_case *c, const struct layout *layout);
+
+static void each_layout(struct job_case *c, uint64_t seed, int n, enum offload offload, check_layout *check)
+{
+    struct space *space = space_of(&c->setting, NULL);
+    for (int tries = 0, found = 0; found < n; tries++) {
+        struct layout layout;
+        ck_assert_int_lt(tries, 2000 * n);
+        if (draw(c, space, &seed, offload, &layout)) {
+            found++;
+            check(c, &layout);
+        }
+    }
+    space_destroy(space);
+}
+
+/* What is drawn of cases' hosts: links of 25 GB/s, and memory. */
+static void prepare(struct job_case *c)
+{
+    c->cluster.gpu.pcie_rate = 31.5e9;
+    c->cluster.gpu.host_rate = 0;
+    c->cluster.host_memory_rate = 400e9;
+}
+
+/* What a step of so many layers takes, all on the GPU, without its optimizer and without its head. */
+static double plain_seconds(struct job_case *c, const struct layout *layout, int layers, double *head)
+{
+    c->model.layers = layers;
+    struct step_result r = simulate(c, layout, (struct step_options){0});
+    *head = r.breakdown.s[CLASS_HEAD];
+    return r.step_time_s - r.breakdown.s[CLASS_OPTIMIZER];
+}
+
+/*
+ * One micro-batch, 8 layers of F forward and B backward, copies of C longer than either. Layers 6 and 7 stay. The copies down
+ * follow one another from the end of layer 0; layer 7's forward pass waits for the last of them, of layer 5. With it begin the
+ * copies up, which follow one another too: the head and the backward passes of the layers before are beside them. Layer 0's
+ * backward pass waits for the last. So a step is
+ *
+ *     embedding, F, 12 C, B, embedding.
+ */
+START_TEST(a_step_by_hand)
+{
+    struct job_case c;
+    double head, unused;
+    dense_case(&c, 8, 1, 1);
+    prepare(&c);
+    c.cluster.gpu.host_rate = 1e9;
+    c.job.features |= FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(ASYNC_DATA);
+    struct layout layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1};
+    layout.features = FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(ASYNC_DATA);
+    double seven = plain_seconds(&c, &layout, 7, &unused), eight = plain_seconds(&c, &layout, 8, &head);
+    layout.offload = OFFLOAD_ACTIVATIONS;
+    struct step_result offloaded = simulate(&c, &layout, (struct step_options){0});
+    double copy = footprint_layer_bytes(&layout, &c.setting, false) / (0.8 * 1e9);
+    double expected = eight - head - 7 * (eight - seven) + 12 * copy;
+    double measured = offloaded.step_time_s - offloaded.breakdown.s[CLASS_OPTIMIZER];
+    ck_assert_double_eq_tol(measured, expected, 100e-9);
+}
+END_TEST
+
+static void check_links(struct job_case *c, const struct layout *layout)
+{
+    struct layout plain = *layout;
+    plain.offload &= ~OFFLOAD_ACTIVATIONS;
+    double before = 0, rates[] = {1e9, 1e11, 1e30};
+    struct step_result here = simulate(c, &plain, (struct step_options){0});
+    for (int i = 0; i < 3; i++) {
+        c->cluster.gpu.host_rate = rates[i];
+        if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
+            here = simulate(c, &plain, (struct step_options){0});
+        struct step_result there = simulate(c, layout, (struct step_options){0});
+        double rounding = 1e-9 * (double)(here.events + there.events);
+        ck_assert_double_ge(there.step_time_s, here.step_time_s - rounding);
+        ck_assert(i == 0 || there.step_time_s <= before + rounding);
+        if (i == 2)
+            ck_assert_double_le(there.step_time_s, here.step_time_s + rounding);
+        before = there.step_time_s;
+    }
+    c->cluster.gpu.host_rate = 0;
+}
+
+START_TEST(links_only_cost)
+{
+    struct job_case c;
+    dense_case(&c, 8, 32, 64);
+    prepare(&c);
+    each_layout(&c, 41, 100, OFFLOAD_ACTIVATIONS, check_links);
+    each_layout(&c, 42, 50, OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER, check_links);
+    mixture_case(&c, 8, 8, 32, 64);
+    prepare(&c);
+    each_layout(&c, 43, 50, OFFLOAD_ACTIVATIONS, check_links);
+}
+END_TEST
+
+static void check_folding(struct job_case *c, const struct layout *layout)
+{
+    struct step_options options = {0};
+    struct step_result folded = simulate(c, layout, options);
+    options.all_ranks = true;
+    struct step_result all = simulate(c, layout, options);
+    options.time_order = true;
+    struct step_result ordered = simulate(c, layout, options);
+    ck_assert_int_eq(folded.step, all.step);
+    ck_assert_int_eq(all.step, ordered.step);
+}
+
+START_TEST(folding_changes_nothing)
+{
+    struct job_case c;
+    dense_case(&c, 8, 32, 64);
+    prepare(&c);
+    for (int offload = 1; offload < N_OFFLOADS; offload++)
+        each_layout(&c, 50 + (uint64_t)offload, 40, (enum offload)offload, check_folding);
+    mixture_case(&c, 8, 8, 32, 64);
+    prepare(&c);
+    each_layout(&c, 54, 40, OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER, check_folding);
+}
+END_TEST
+
+enum { DRAWN = 60 };
+static double errors[DRAWN];
+static int n_errors;
+
+static void check_closed_form(struct job_case *c, const struct layout *layout)
+{
+    struct closed_form *form = closed_form_create(&c->setting);
+    struct estimate estimate;
+    closed_form_estimate(form, layout, &estimate);
+    closed_form_destroy(form);
+    double simulated = simulate(c, layout, (struct step_options){0}).step_time_s;
+    errors[n_errors++] = fabs(estimate.step_s / simulated - 1);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The bounds are what it does and a little more. */
+START_TEST(the_closed_form_is_near)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    prepare(&c);
+    n_errors = 0;
+    each_layout(&c, 60 + (uint64_t)_i, DRAWN, (enum offload)_i, check_closed_form);
+    qsort(errors, DRAWN, sizeof *errors, ascending);
+    printf("offload=%s: median %.2f %%, 90th percentile %.1f %%, largest %.1f %%\n", offload_words[_i], 100 * errors[DRAWN / 2],
+           100 * errors[DRAWN * 9 / 10], 100 * errors[DRAWN - 1]);
+    ck_assert_double_lt(errors[DRAWN / 2], 0.05);
+    ck_assert_double_lt(errors[DRAWN * 9 / 10], 0.15);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step_offload");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, a_step_by_hand);
+    tcase_add_test(all, links_only_cost);
+    tcase_add_test(all, folding_changes_nothing);
+    tcase_add_loop_test(all, the_closed_form_is_near, 0, N_OFFLOADS);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
