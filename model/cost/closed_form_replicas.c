@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "model/cost/collective.h"
-#include "model/cost/machine.h"
 #include "model/cost/host_memory.h"
+#include "model/cost/machine.h"
 #include "model/cost/precision_bytes.h"
 
 /* Gradient reduction and parameter gathering of `parameters` over one kind of group. */

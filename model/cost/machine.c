@@ -9,8 +9,8 @@
 #include "model/cost/data_loading.h"
 #include "model/cost/gemm.h"
 #include "model/cost/gemm_memo.h"
-#include "model/cost/memory_bound.h"
 #include "model/cost/host_memory.h"
+#include "model/cost/memory_bound.h"
 
 /* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
  * engines leave most to the product (assumption: 16 CTAs). */
