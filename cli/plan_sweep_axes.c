@@ -25,8 +25,9 @@ static size_t part_length(const char *text)
 /* What the word means: an option's name, a key of the experiment's parts, or a key in full. */
 static bool find_path(struct sweep_key *key)
 {
-    char name[sizeof key->word];
-    snprintf(name, sizeof name, "%s", key->word);
+    char word[sizeof key->word], name[sizeof key->word];
+    memcpy(word, key->word, sizeof word);
+    memcpy(name, key->word, sizeof name);
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
     for (const struct option_row *row = experiment_options; row->name; row++)
@@ -34,9 +35,9 @@ static bool find_path(struct sweep_key *key)
             snprintf(key->path, sizeof key->path, "%s", row->key ? row->key : row->name);
             return true;
         }
-    if (!strchr(key->word, '.'))
-        return experiment_key_path(key->word, key->path, sizeof key->path) != NULL;
-    snprintf(key->path, sizeof key->path, "%s", key->word);
+    if (!strchr(word, '.'))
+        return experiment_key_path(word, key->path, sizeof key->path) != NULL;
+    snprintf(key->path, sizeof key->path, "%s", word);
     return true;
 }
 
