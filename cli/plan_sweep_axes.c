@@ -75,14 +75,22 @@ static bool add_doubles(struct sweep_key *key, int *n, const char *low, const ch
     return true;
 }
 
+/* Where a value ends: at a comma that stands in no list [a, b]. */
+static const char *value_end(const char *p, const char *end)
+{
+    int depth = 0;
+    for (; p < end && (*p != ',' || depth > 0); p++)
+        depth += (*p == '[') - (*p == ']');
+    return p;
+}
+
 /* The values between commas of one key; their number, 0 with *why when they cannot be read. */
 static int read_values(struct sweep_key *key, const char *text, size_t length, char *why, size_t size)
 {
     const char *end = text + length;
     int n = 0;
     for (const char *p = text; p <= end; p++) {
-        const char *comma = memchr(p, ',', (size_t)(end - p)), *stop = comma ? comma : end;
-        const char *dots = NULL;
+        const char *stop = value_end(p, end), *dots = NULL;
         for (const char *q = p; q + 1 < stop && !dots; q++)
             dots = q > p && q[0] == '.' && q[1] == '.' && q + 2 < stop && q[2] != '/' ? q : NULL;
         snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d letters", key->word, SWEEP_VALUES,

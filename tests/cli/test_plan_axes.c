@@ -36,6 +36,7 @@ static const struct {
     {"precision=bf16,fp8", "job.precision", "bf16 fp8 "},
     {"cluster=dgx-h100,../mine.yaml", "cluster", "dgx-h100 ../mine.yaml "},
     {"model.layers=2,4", "model.layers", "2 4 "},
+    {"features=none,[flash_attention2,fused_ops]", "job.features", "none [flash_attention2,fused_ops] "},
     {"recompute=norm+act,full", "layout.recompute", "norm+act full "},
 };
 
