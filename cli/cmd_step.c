@@ -298,7 +298,10 @@ const struct command command_step = {
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
         "(whole layers), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are "
         "repeated in the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
-        "mlp, shared_experts, moe.",
+        "mlp, shared_experts, moe.\n\n"
+        "Its offload is none, or what is in the memory of the host: optimizer (states and master weights, updated by the host's "
+        "cores), activations (what layers keep for the backward pass, down and up beside the passes), optimizer+activations. "
+        "Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or pcie_rate.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

@@ -106,7 +106,8 @@ void plan_columns_csv(struct table *table)
                    {"bubble", "s"},
                    {"closed form", "s"},
                    {"simulated", NULL},
-                   {"out of memory", "%"}};
+                   {"out of memory", "%"},
+                   {"offload", NULL}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
 }
@@ -137,6 +138,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
     table_cell(table, "%.12g", 100 * memory_record_share(use));
+    table_cell(table, "%s", offload_words[l->offload]);
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -194,7 +196,7 @@ static const char *overlap_text(feature_set features, char *buffer, size_t size)
     return used > 0 ? buffer : "-";
 }
 
-static void plan_columns(struct table *table, bool experts)
+static void plan_columns(struct table *table, bool experts, bool offloading)
 {
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
@@ -205,6 +207,8 @@ static void plan_columns(struct table *table, bool experts)
         if (experts || strcmp(numbers[i], "ep") != 0)
             table_column(table, numbers[i], NULL, ALIGN_RIGHT);
     table_column(table, "recompute", NULL, ALIGN_LEFT);
+    if (offloading)
+        table_column(table, "offload", NULL, ALIGN_LEFT);
     table_column(table, "schedule", NULL, ALIGN_LEFT);
     table_column(table, "overlap", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
@@ -215,6 +219,15 @@ static void plan_columns(struct table *table, bool experts)
 static bool is_uneven(const struct layout *layout, const struct setting *setting)
 {
     return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
+}
+
+/* Does one of the plans shown? */
+static bool any_offloads(const struct plan_outcome *outcome)
+{
+    for (int i = 0; i < outcome->n_shown; i++)
+        if (outcome->found.plans[i].plan.layout.offload)
+            return true;
+    return false;
 }
 
 static void plan_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
@@ -231,6 +244,8 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
         if (setting->model->moe.experts > 0 || i != 4)
             table_cell(table, "%d%s", numbers[i], i == 2 && is_uneven(l, setting) ? "~" : "");
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
+    if (any_offloads(outcome))
+        table_cell(table, "%s", offload_words[l->offload]);
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
@@ -254,7 +269,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     struct table table = {0};
     bool across = false, uneven = false;
     int n_simulated = 0;
-    plan_columns(&table, outcome->setting->model->moe.experts > 0);
+    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_offloads(outcome));
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;

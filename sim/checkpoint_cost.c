@@ -32,8 +32,10 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
     const struct cluster *cluster = setting->cluster;
     struct parameter_count count;
     struct footprint memory;
+    struct layout on_gpu = *layout; /* what is saved is the same wherever it is */
+    on_gpu.offload = OFFLOAD_NONE;
     transformer_parameters(setting->model, &count);
-    footprint_peak(layout, setting, &memory, NULL);
+    footprint_peak(&on_gpu, setting, &memory, NULL);
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
     double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
     double node_gpus = fmin(cluster->gpus_per_node, setting->gpus);
@@ -41,7 +43,8 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
         .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
         .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
-    cost->snapshot_s = cost->rank_bytes / host_memory_rate(&cluster->gpu);
+    double there = layout_offloads(layout, OFFLOAD_OPTIMIZER) ? memory.optimizer : 0; /* already in the host's memory */
+    cost->snapshot_s = (cost->rank_bytes - there) / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);
     cost->load_all_s = cost->rank_bytes * setting->gpus / storage + cost->snapshot_s;

@@ -89,6 +89,8 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
     char text[RECOMPUTE_TEXT];
     if (dimension == SPACE_SCHEDULE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
+    else if (dimension == SPACE_OFFLOAD)
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_words[l->offload]);
     else if (dimension == SPACE_RECOMPUTE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_format(l->recompute, text, sizeof text));
     else
@@ -112,6 +114,25 @@ static void try_without_restrictions(struct remedy_list *list, const struct sett
     struct space_limits none = {0};
     if (n_restricted > 1)
         try_remedy(list, setting, &none, "a layout without restrictions", "");
+}
+
+/* The least that suffices: optimizer states, then activations, then both. */
+static void try_offloading(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
+{
+    const struct space_limit *limit = &limits->dimensions[SPACE_OFFLOAD];
+    for (int i = OFFLOAD_NONE + 1; i < N_OFFLOADS && limit->n == 0; i++) {
+        struct space_limits offloading = *limits;
+        offloading.dimensions[SPACE_OFFLOAD].n = 1;
+        offloading.dimensions[SPACE_OFFLOAD].ranges[0].low = offloading.dimensions[SPACE_OFFLOAD].ranges[0].high = i;
+        char what[64], option[64];
+        int before = list->n;
+        snprintf(what, sizeof what, "offload=%s", offload_words[i]);
+        snprintf(option, sizeof option, "--space offload=%s", offload_words[i]);
+        if (try_remedy(list, setting, &offloading, what, option))
+            return;
+        if (i + 1 < N_OFFLOADS)
+            list->n = before; /* not enough: the next one says it better */
+    }
 }
 
 static void try_software(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
@@ -166,6 +187,7 @@ int remedies_find(const struct setting *setting, const struct space_limits *limi
     struct remedy_list list = {.items = remedies, .threads = threads, .closest_bytes = closest_bytes};
     try_without_restrictions(&list, setting, limits);
     try_without_margin(&list, setting, limits);
+    try_offloading(&list, setting, limits);
     try_software(&list, setting, limits);
     try_more_gpus(&list, setting, limits);
     return list.n;

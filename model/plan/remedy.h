@@ -20,8 +20,9 @@ struct remedy {
     bool fits;
 };
 
-/* What would help, in the order tried: restrictions first, then the margin of memory, software, then more GPUs (the smallest
- * multiple that fits). Only remedies that suffice, or lower the need by 2 % and more, are kept; their number is returned. */
+/* What would help, in the order tried: restrictions first, then the margin of memory, offloading, software, then more GPUs (the
+ * smallest multiple that fits). Only remedies that suffice, or lower the need by 2 % and more, are kept; their number is
+ * returned. */
 int remedies_find(const struct setting *setting, const struct space_limits *limits, int threads, double closest_bytes,
                   struct remedy remedies[REMEDIES_MAX]);
 

@@ -10,6 +10,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/footprint.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/work.h"
 #include "model/plan/shortlist.h"
 
@@ -74,6 +75,8 @@ int plan_compare(const struct plan *a, const struct plan *b)
 {
     if (a->estimate.step_s < b->estimate.step_s || a->estimate.step_s > b->estimate.step_s)
         return a->estimate.step_s < b->estimate.step_s ? -1 : 1;
+    if (a->layout.offload != b->layout.offload) /* copies that passes hide cost nothing here */
+        return a->layout.offload < b->layout.offload ? -1 : 1;
     if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
         return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
@@ -137,6 +140,18 @@ static void estimate(struct worker *worker, const struct layout *layout, uint64_
     offer(worker, &plan);
 }
 
+/* What a layout needs of a GPU's memory, or, where it needs more of the host's than there is, so much more of this than it may.
+ */
+static double needed_bytes(struct worker *worker, const struct layout *layout)
+{
+    double bytes = closed_form_memory(worker->form, layout);
+    if (!layout->offload)
+        return bytes;
+    double host = closed_form_host_memory(worker->form, layout);
+    double capacity = host_capacity(space_setting(worker->hunt->space)->cluster, layout);
+    return capacity > 0 && host > capacity ? fmax(bytes, worker->hunt->limit_bytes * host / capacity) : bytes;
+}
+
 /* Layouts `index` and following, which differ in the overlaps that they use of those the job allows: no question but the last
  * depends on them. The most elaborate one is asked first, as it is mostly the fastest. Those that are `beaten` are counted, and
  * not estimated. Whether they fit. */
@@ -153,7 +168,7 @@ static bool examine(struct worker *worker, const struct space_family *family, st
         return false;
     }
     counts->legal += n;
-    double bytes = closed_form_memory(worker->form, layout);
+    double bytes = needed_bytes(worker, layout);
     note_memory(worker, layout, index, bytes);
     if (bytes > hunt->limit_bytes) {
         counts->over_memory[overflow_class_of(bytes, hunt->limit_bytes)] += n;
@@ -176,12 +191,13 @@ static bool condemns_family(enum layout_reason reason)
            reason == LAYOUT_VOCAB;
 }
 
-/* The layouts of one schedule and recomputation, from `index` on; plain[] says of which sharding those fit that recompute
- * nothing. They beat others, which only add work, so where one plan of a family is enough the others are not estimated. */
+/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which sharding those fit that
+ * recompute and offload nothing. They beat others, which only add work, so where one plan of a family is enough the others are
+ * not estimated. */
 static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
                                  bool plain[4][2])
 {
-    bool is_plain = layout->recompute == RECOMPUTE_NONE, one_is_enough = !worker->hunt->options->variants;
+    bool is_plain = layout->recompute == RECOMPUTE_NONE && !layout->offload, one_is_enough = !worker->hunt->options->variants;
     for (int zero = 0; zero < family->n_zeros; zero++) {
         layout->zero = family->zeros[zero];
         for (int sp = 0; sp < family->n_sps; sp++) {
@@ -194,18 +210,28 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
     return index;
 }
 
+/* The layouts of one schedule, from `index` on. */
+static uint64_t examine_schedule(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
+{
+    bool plain[4][2] = {{false}};
+    for (int offload = 0; offload < family->n_offloads; offload++) {
+        layout->offload = (enum offload)family->offloads[offload];
+        for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
+            layout->recompute = (enum recompute)family->recomputes[recompute];
+            index = examine_sharding(worker, family, layout, index, plain);
+        }
+    }
+    return index;
+}
+
 static void examine_members(struct worker *worker, const struct space_family *family)
 {
     struct layout layout;
     memcpy(&layout, &family->base, sizeof layout);
     uint64_t index = family->first;
     for (int schedule = 0; schedule < family->n_schedules; schedule++) {
-        bool plain[4][2] = {{false}};
         layout.schedule = (enum schedule)family->schedules[schedule];
-        for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
-            layout.recompute = (enum recompute)family->recomputes[recompute];
-            index = examine_sharding(worker, family, &layout, index, plain);
-        }
+        index = examine_schedule(worker, family, &layout, index);
     }
 }
 

@@ -8,10 +8,10 @@
  *            large
  *   fast?    closed_form_estimate; the best `keep` are remembered
  *
- * "Best" is a total order: the shorter step, then the smaller memory, then the lower index, which is the plainer layout. Layouts
- * of one family (space.h) are near-duplicates, so ordinarily each family sends only its best one. Everything a search returns
- * depends on the space alone, to the last bit, not on the number of threads nor on how the space was divided: counts are sums,
- * the plans and the smallest layout are minima of total orders.
+ * "Best" is a total order: the shorter step, then less of it in the host's memory, then the smaller memory, then the lower index,
+ * which is the plainer layout. Layouts of one family (space.h) are near-duplicates, so ordinarily each family sends only its best
+ * one. Everything a search returns depends on the space alone, to the last bit, not on the number of threads nor on how the space
+ * was divided: counts are sums, the plans and the smallest layout are minima of total orders.
  *
  * A family whose tp divides neither heads nor widths is ruled out as a whole, by one check of its first layout: those layouts are
  * counted under their reason and in `ruled_out`, not in `examined`. Every other layout is examined on its own.

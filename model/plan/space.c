@@ -46,7 +46,7 @@ struct space {
     struct int_list micro_batches; /* the lists of all dp, one after the other */
     struct micro_batch_list *lists;
     size_t n_lists, lists_capacity;
-    struct digit schedules[N_PIPELINE_CLASSES], recomputes, zeros[2], sps[2];
+    struct digit schedules[N_PIPELINE_CLASSES], offloads, recomputes, zeros[2], sps[2];
     struct feature_digit features[N_TOGGLE_CLASSES];
     uint64_t n_layouts;
     uint32_t n_families;
@@ -106,6 +106,9 @@ static void build_digits(struct space *space)
     for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
     build_recomputes(space);
+    for (int i = 0; i < N_OFFLOADS; i++)
+        if (limits[SPACE_OFFLOAD].n > 0 || i == OFFLOAD_NONE)
+            digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], i);
     space->zeros[false] = (struct digit){.n = 1}; /* one replica: nothing to shard */
     for (int i = 0; i <= 3; i++)
         digit_add_allowed(&space->zeros[true], &limits[SPACE_ZERO], i);
@@ -170,8 +173,9 @@ static const struct feature_digit *block_features(const struct space *space, con
 
 static uint64_t family_size(const struct space *space, const struct block *block)
 {
-    return (uint64_t)block_schedules(space, block)->n * (uint64_t)space->recomputes.n * (uint64_t)block_zeros(space, block)->n *
-           (uint64_t)block_sps(space, block)->n * (uint64_t)block_features(space, block)->n;
+    return (uint64_t)block_schedules(space, block)->n * (uint64_t)space->offloads.n * (uint64_t)space->recomputes.n *
+           (uint64_t)block_zeros(space, block)->n * (uint64_t)block_sps(space, block)->n *
+           (uint64_t)block_features(space, block)->n;
 }
 
 /* --- building --- */
@@ -349,6 +353,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     memset(out, 0, sizeof *out);
     out->first = block->first + micro_batch * family_size(space, block);
     out->schedules = schedules->values, out->n_schedules = schedules->n;
+    out->offloads = space->offloads.values, out->n_offloads = space->offloads.n;
     out->recomputes = space->recomputes.values, out->n_recomputes = space->recomputes.n;
     out->zeros = zeros->values, out->n_zeros = zeros->n;
     out->sps = sps->values, out->n_sps = sps->n;
@@ -358,6 +363,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep, base->etp = block->etp;
     base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
     base->schedule = (enum schedule)out->schedules[0];
+    base->offload = (enum offload)out->offloads[0];
     base->recompute = (enum recompute)out->recomputes[0];
     base->zero = out->zeros[0];
     base->sequence_parallel = out->sps[0] != 0;
@@ -390,6 +396,7 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
     layout->sequence_parallel = family.sps[take_digit(&number, family.n_sps)] != 0;
     layout->zero = family.zeros[take_digit(&number, family.n_zeros)];
     layout->recompute = (enum recompute)family.recomputes[take_digit(&number, family.n_recomputes)];
+    layout->offload = (enum offload)family.offloads[take_digit(&number, family.n_offloads)];
     layout->schedule = (enum schedule)family.schedules[take_digit(&number, family.n_schedules)];
 }
 
@@ -447,11 +454,13 @@ bool space_find(const struct space *space, const struct layout *layout, uint64_t
     struct space_family family;
     fill_family(space, block, (uint32_t)micro_batch, &family);
     const int digits[] = {position_of(family.schedules, family.n_schedules, (int)layout->schedule),
+                          position_of(family.offloads, family.n_offloads, (int)layout->offload),
                           position_of(family.recomputes, family.n_recomputes, (int)layout->recompute),
                           position_of(family.zeros, family.n_zeros, layout->zero),
                           position_of(family.sps, family.n_sps, layout->sequence_parallel),
                           position_of_features(&family, layout->features)};
-    const int radices[] = {family.n_schedules, family.n_recomputes, family.n_zeros, family.n_sps, family.n_features};
+    const int radices[] = {family.n_schedules, family.n_offloads, family.n_recomputes,
+                           family.n_zeros,     family.n_sps,      family.n_features};
     uint64_t number = 0;
     for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
         if (digits[i] < 0)

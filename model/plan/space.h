@@ -5,7 +5,7 @@
  *
  *   block     (tp, cp, pp, ep, etp, vpp), dp following as gpus / (tp cp pp)
  *   family    a block with a micro-batch size: what people call "a layout"
- *   layout    a family with schedule, recomputation, ZeRO stage, sequence parallelism and overlap features
+ *   layout    a family with schedule, offloading, recomputation, ZeRO stage, sequence parallelism and overlap features
  *
  * A dimension that has no meaning in a layout has one value there, the plainest: sequence parallelism and TP overlap without
  * tensor parallelism, schedule and PP overlap without a pipeline, ZeRO and DP overlap on one replica. So no two layouts of a
@@ -26,6 +26,7 @@
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe
  *                dualpipe-v, with two, only where a restriction names them
+ *   offload      none, unless a restriction names others; auto is all
  *   recompute    none, one or two levels between, full. Selective, where it saves anything: scores of attention are in memory, or
  *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
  *                norms, activations and latent attention's up-projections, all that the model has of them
@@ -39,10 +40,10 @@
  * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep, etp or an overlap does not reach
  * layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
  *
- * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, etp, vpp, micro-batch, schedule, recompute,
- * zero, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a space is
- * divided among threads, processes or machines by ranges of families. A space is never changed after it is built; threads may
- * share it.
+ * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, etp, vpp, micro-batch, schedule, offload,
+ * recompute, zero, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a
+ * space is divided among threads, processes or machines by ranges of families. A space is never changed after it is built;
+ * threads may share it.
  */
 #ifndef MSIM_MODEL_PLAN_SPACE_H
 #define MSIM_MODEL_PLAN_SPACE_H
@@ -62,6 +63,7 @@
     X(ETP, "etp", SPACE_NUMBERS)                                                                                                 \
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
     X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
+    X(OFFLOAD, "offload", "none, optimizer, activations, optimizer+activations, or auto for any of them")                        \
     X(RECOMPUTE, "recompute", "none, selective, full, modules as layernorm+moe_act")                                             \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
     X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \
@@ -124,19 +126,20 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
 bool space_find(const struct space *space, const struct layout *layout, uint64_t *index);
 
 /* One family, for loops that go through all its layouts without a division: layout number first + i is that with
- * i = (((schedule * n_recomputes + recompute) * n_zeros + zero) * n_sps + sp) * n_features + features. */
+ * i = ((((schedule * n_offloads + offload) * n_recomputes + recompute) * n_zeros + zero) * n_sps + sp) * n_features + features.
+ */
 struct space_family {
     struct layout base; /* first layout of the family */
     uint64_t first;     /* its index */
-    const int *schedules, *recomputes, *zeros, *sps;
+    const int *schedules, *offloads, *recomputes, *zeros, *sps;
     const feature_set *features;
-    int n_schedules, n_recomputes, n_zeros, n_sps, n_features;
+    int n_schedules, n_offloads, n_recomputes, n_zeros, n_sps, n_features;
 };
 void space_family(const struct space *space, uint32_t family, struct space_family *out);
 static inline uint64_t space_family_size(const struct space_family *family)
 {
-    return (uint64_t)family->n_schedules * (uint64_t)family->n_recomputes * (uint64_t)family->n_zeros * (uint64_t)family->n_sps *
-           (uint64_t)family->n_features;
+    return (uint64_t)family->n_schedules * (uint64_t)family->n_offloads * (uint64_t)family->n_recomputes *
+           (uint64_t)family->n_zeros * (uint64_t)family->n_sps * (uint64_t)family->n_features;
 }
 
 #endif

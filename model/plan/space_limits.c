@@ -71,8 +71,8 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
     char text[32], hint[96];
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
     diag_error(diags, at, "no dimension of a layout is called '%s'; %s", text,
-               name_hint(text, names, N_SPACE_DIMENSIONS, "there are tp cp pp vpp dp ep etp mb schedule recompute zero sp", hint,
-                         sizeof hint));
+               name_hint(text, names, N_SPACE_DIMENSIONS,
+                         "there are tp cp pp vpp dp ep etp mb schedule offload recompute zero sp", hint, sizeof hint));
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */
@@ -81,6 +81,7 @@ static int named_value(enum space_dimension dimension, const char *text)
     switch (dimension) {
     case SPACE_SCHEDULE: return schedule_parse(text);
     case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
+    case SPACE_OFFLOAD: return offload_parse(text);
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:
@@ -98,6 +99,7 @@ static bool value_in_bounds(enum space_dimension dimension, long value)
 {
     switch (dimension) {
     case SPACE_SCHEDULE:
+    case SPACE_OFFLOAD:
     case SPACE_RECOMPUTE: return false; /* by name only */
     case SPACE_ZERO: return value >= 0 && value <= 3;
     case SPACE_SEQUENCE_PARALLEL:
@@ -136,6 +138,11 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
     memcpy(text, item.start, item.length);
     text[item.length] = '\0';
     const char *end;
+    if (dimension == SPACE_OFFLOAD && strcmp(text, "auto") == 0) {
+        *low = OFFLOAD_NONE;
+        *high = N_OFFLOADS - 1;
+        return true;
+    }
     if (!parse_value(dimension, text, low, &end))
         return false;
     *high = *low;

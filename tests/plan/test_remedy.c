@@ -51,6 +51,30 @@ START_TEST(more_gpus_are_found)
 }
 END_TEST
 
+/* Optimizer states in the host's memory are enough for 175 billion parameters on 32 GPUs, and that is what is named; not where
+ * the host's memory is too small, nor where somebody says what is offloaded. */
+START_TEST(offloading_is_found)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 32, 64);
+    struct space_limits limits = limits_of("tp=8"), told = limits_of("tp=8,offload=none");
+    struct remedy remedies[REMEDIES_MAX];
+    c.cluster.host_memory = 2e12;
+    int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    const struct remedy *there = remedy_about(remedies, n, "offload=optimizer");
+    ck_assert(there && there->fits && there->layout.offload == OFFLOAD_OPTIMIZER);
+    ck_assert_str_eq(there->option, "--space offload=optimizer");
+    c.cluster.host_memory = 1e11;
+    n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    there = remedy_about(remedies, n, "offload=optimizer");
+    ck_assert(!there || !there->fits);
+    c.cluster.host_memory = 2e12;
+    n = remedies_find(&c.setting, &told, 1, 1e15, remedies); /* then lifting that is a remedy */
+    there = remedy_about(remedies, n, "offload=");
+    ck_assert(!there || there->option[0] == 0);
+}
+END_TEST
+
 /* The restriction is what keeps it out; lifting it is the remedy, and the other restriction is kept. */
 START_TEST(a_lifted_restriction_is_found)
 {
@@ -134,6 +158,7 @@ int main(void)
     TCase *cases = tcase_create("remedies");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, more_gpus_are_found);
+    tcase_add_test(cases, offloading_is_found);
     tcase_add_test(cases, a_lifted_restriction_is_found);
     tcase_add_test(cases, a_margin_that_leaves_too_little_is_named);
     tcase_add_test(cases, the_report_says_how_far_off);

@@ -145,6 +145,66 @@ START_TEST(a_search_finds_what_a_loop_finds_when_memory_is_short)
 }
 END_TEST
 
+/* With what the host keeps searched too, and where the host's memory is unknown. */
+START_TEST(a_search_finds_what_a_loop_finds_with_offloading)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 64, 64);
+    c.cluster.host_memory = 0;
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", true, 10);
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", false, 10);
+}
+END_TEST
+
+/* Copies that passes hide cost nothing by the model, and yet what fits without, and is as fast, is not offloaded. */
+START_TEST(what_fits_stays)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 64, 64);
+    struct space *space = space_of(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto");
+    struct search_result result = search(space, (struct search_options){.keep = 20, .threads = 1});
+    int offloaded = 0;
+    for (int i = 0; i < result.n_plans; i++) {
+        struct layout plain = result.plans[i].layout;
+        struct footprint memory;
+        plain.offload = OFFLOAD_NONE;
+        offloaded += result.plans[i].layout.offload != OFFLOAD_NONE;
+        footprint_peak(&plain, &c.setting, &memory, NULL);
+        struct closed_form *form = closed_form_create(&c.setting);
+        struct estimate estimate;
+        closed_form_estimate(form, &plain, &estimate);
+        closed_form_destroy(form);
+        ck_assert(!result.plans[i].layout.offload || memory.total > result.limit_bytes ||
+                  estimate.step_s > result.plans[i].estimate.step_s);
+    }
+    ck_assert_int_gt(offloaded, 0);
+    ck_assert_int_lt(offloaded, result.n_plans);
+    search_result_free(&result);
+    space_destroy(space);
+}
+END_TEST
+
+/* A host with room for half of what the least layout needs there. */
+START_TEST(the_memory_of_the_host_is_a_limit)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 64, 64);
+    c.cluster.host_memory = 0;
+    struct space *space = space_of(&c.setting, "tp=8,pp=4,8,mb=1,offload=optimizer");
+    struct search_result all = search(space, (struct search_options){.keep = 10, .threads = 1});
+    ck_assert_int_gt(all.n_plans, 0);
+    struct footprint memory;
+    footprint_peak(&all.least, &c.setting, &memory, NULL);
+    c.cluster.host_memory = 8 * memory.host / 2;
+    struct search_result none = search(space, (struct search_options){.keep = 10, .threads = 1});
+    ck_assert_uint_eq(none.counts.fit, 0);
+    ck_assert_uint_eq(none.counts.legal, all.counts.legal);
+    search_result_free(&all);
+    search_result_free(&none);
+    space_destroy(space);
+}
+END_TEST
+
 START_TEST(a_margin_of_memory_stays_free)
 {
     struct job_case c;
@@ -407,6 +467,9 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
+    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_offloading);
+    tcase_add_test(cases, what_fits_stays);
+    tcase_add_test(cases, the_memory_of_the_host_is_a_limit);
     tcase_add_test(cases, a_margin_of_memory_stays_free);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);
     tcase_add_test(cases, results_do_not_depend_on_threads);

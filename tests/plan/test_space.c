@@ -159,6 +159,33 @@ START_TEST(folded_schedules_where_asked_for)
 }
 END_TEST
 
+/* Each layout once with each of them, and as before where nobody asks. */
+START_TEST(offloading_where_asked_for)
+{
+    struct job_case c;
+    dense_case(&c, 4, 4, 16);
+    struct space *plain = space_of(&c.setting, NULL), *all = space_of(&c.setting, "offload=auto");
+    struct space *one = space_of(&c.setting, "offload=activations+optimizer");
+    struct layout layout;
+    int counts[N_OFFLOADS] = {0};
+    ck_assert_uint_eq(space_size(all), 4 * space_size(plain));
+    ck_assert_uint_eq(space_size(one), space_size(plain));
+    for (uint64_t i = 0; i < space_size(all); i++) {
+        uint64_t index;
+        space_layout(all, i, &layout);
+        counts[layout.offload]++;
+        ck_assert(space_find(all, &layout, &index) && index == i);
+        ck_assert_int_eq(space_find(plain, &layout, &index), !layout.offload);
+        ck_assert_int_eq(space_find(one, &layout, &index), layout.offload == (OFFLOAD_OPTIMIZER | OFFLOAD_ACTIVATIONS));
+    }
+    for (int i = 0; i < N_OFFLOADS; i++)
+        ck_assert_uint_eq((uint64_t)counts[i], space_size(plain));
+    space_destroy(plain);
+    space_destroy(all);
+    space_destroy(one);
+}
+END_TEST
+
 /* --- indices, families --- */
 
 static void check_bijection(const struct space *space)
@@ -519,6 +546,7 @@ int main(void)
     tcase_add_loop_test(cases, dense_spaces_are_complete, 0, 7);
     tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
     tcase_add_test(cases, folded_schedules_where_asked_for);
+    tcase_add_test(cases, offloading_where_asked_for);
     tcase_add_test(cases, indices_and_layouts_map_to_each_other);
     tcase_add_test(cases, what_is_not_in_the_space_is_not_found);
     tcase_add_test(cases, default_limits_are_those_documented);
