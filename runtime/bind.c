@@ -236,11 +236,24 @@ static enum status bind_op(struct binder *b, uint32_t i)
     return status;
 }
 
+/* Copies to the memory of the host and updates there have no steps. */
+static enum status supports_layout(const struct layout *layout, struct diags *diags)
+{
+    if (!layout->offload)
+        return STATUS_OK;
+    diag_error(diags, NOWHERE, "the runtime keeps everything on its devices: it does not execute offload=%s; set it to none",
+               offload_words[layout->offload]);
+    return STATUS_MISSING;
+}
+
 enum status binding_build(const struct program *program, int script, const struct setting *setting, struct binding *result,
                           struct diags *diags)
 {
     const struct layout *layout = &program->layout;
     struct binding binding = {.vpp = layout->vpp};
+    enum status status = supports_layout(layout, diags);
+    if (status != STATUS_OK)
+        return status;
     binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);
     binding.ops = memory_new(program->scripts[script].n_ops, sizeof *binding.ops);
     int last = layout_virtual_stages(layout) - 1;
@@ -259,7 +272,6 @@ enum status binding_build(const struct program *program, int script, const struc
                        .chunk = -1,
                        .micro_batch = -1};
     binding.slices = work_slices(&b.machine, &program->works);
-    enum status status = STATUS_OK;
     for (uint32_t i = 0; i < b.script->n_ops && status == STATUS_OK; i++)
         status = bind_op(&b, i);
     free(b.leaves.items);

@@ -14,7 +14,7 @@ static const struct place NOWHERE;
 static void open_streams(struct rank *rank)
 {
     const struct device_api *api = rank->device->api;
-    for (int s = 0; s < N_STREAMS && rank->status == STATUS_OK; s++)
+    for (int s = 0; s < N_RUNTIME_STREAMS && rank->status == STATUS_OK; s++)
         rank->status = api->stream_new(rank->device, s != STREAM_COMPUTE, &rank->streams[s], &rank->diags);
     uint32_t n = rank->program->scripts[rank->stage].n_ops;
     rank->begin = memory_new(n, sizeof *rank->begin);
@@ -283,7 +283,7 @@ static void clear(struct rank *rank)
 
 static void synchronise(struct rank *rank)
 {
-    for (int s = 0; s < N_STREAMS; s++) {
+    for (int s = 0; s < N_RUNTIME_STREAMS; s++) {
         enum status status = rank->device->api->stream_synchronise(rank->streams[s], &rank->diags);
         if (status != STATUS_OK) {
             rank->status = status;
@@ -291,7 +291,7 @@ static void synchronise(struct rank *rank)
         }
     }
     /* After a failure the other streams still have to come to rest. */
-    for (int s = 0; s < N_STREAMS && rank->status != STATUS_OK; s++) {
+    for (int s = 0; s < N_RUNTIME_STREAMS && rank->status != STATUS_OK; s++) {
         struct diags ignored = {0};
         if (rank->device->api->stream_synchronise(rank->streams[s], &ignored) != STATUS_OK)
             rank->status = STATUS_FAILED;

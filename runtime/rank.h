@@ -182,6 +182,9 @@ struct pipeline {
     struct piece_marks *marks; /* [n_ops] */
 };
 
+/* Streams a rank opens: nothing is copied to the memory of the host. */
+enum { N_RUNTIME_STREAMS = STREAM_DOWN };
+
 struct rank {
     const struct program *program;
     const struct setting *setting;
