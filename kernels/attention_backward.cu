@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
         __syncthreads(); /* before this stage is filled again */
     }
     copy_async_wait<0>();
-    __syncthreads();
+    __syncthreads(); /* without a step the kept tiles, which give room to gradients, are still on their way */
     if (WANT_K)
         put_gradient<DK>(call.dk, call.k_at, first_key + warp_row, call.keys, blockIdx.y, call.head_dim, t.kept[0], warp_row,
                          dk[0], plain_scale, add, vectors);
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
         __syncthreads();
     }
     copy_async_wait<0>();
-    __syncthreads();
+    __syncthreads(); /* without a step the kept tiles, which give room to gradients, are still on their way */
     put_gradient<DK>(call.dq, call.q_at, first_query + warp_row, call.queries, head, call.head_dim, t.kept[0], warp_row, dq[0],
                      plain_scale, call.accumulate, vectors);
 }

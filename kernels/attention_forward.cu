@@ -111,7 +111,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_kernel(st
         multiply_columns<DV, M_TILES, KEYS / 16>(out, weights, v_tile);
     }
     copy_async_wait<0>();
-    __syncthreads(); /* rows of the output lie across those of other warps' queries */
+    __syncthreads(); /* rows of the output lie across those of other warps' queries, which without a step are still on their way
+                      */
 #pragma unroll
     for (int m = 0; m < M_TILES; m++)
         finish_queries<DV>(call, first_query + warp_row + 16 * m, q_tile, warp_row + 16 * m, out[m], max[m], sum[m], scale,

@@ -277,7 +277,6 @@ __global__ void __launch_bounds__(THREADS) norm_backward_ahead_kernel(norm_backw
             store<VECTOR>((bf16 *)call.dx + row * h + at, dx);
         }
     }
-    copy_async_wait<0>();
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const int at = first + i * step;

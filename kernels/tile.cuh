@@ -108,14 +108,13 @@ template <int D> __device__ static inline void right_of_columns(uint32_t b[4], c
 /* --- results */
 
 /* 16 rows of an accumulator of D columns, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory
- * in 16-byte pieces (or, not in vectors, in elements) by way of `tile` rows that no other warp uses. Rows at and beyond `limit`,
- * columns at and beyond `columns` are not written. */
+ * in 16-byte pieces (or, not in vectors, in elements) by way of `tile` rows that no other warp uses and no lane still reads. Rows
+ * at and beyond `limit`, columns at and beyond `columns` are not written. */
 template <int D>
 __device__ static inline void store_rows(bf16 *to, int64_t stride, int64_t limit, int64_t columns, bf16 *tile, int row0,
                                          const float (*c)[4], const float factor[2], bool vectors = true)
 {
     const int lane = threadIdx.x % WARP, g = lane / 4, q = lane % 4;
-    warp_barrier(); /* the rows may still be read as an operand */
 #pragma unroll
     for (int n = 0; n < D / 8; n++)
 #pragma unroll

@@ -10,16 +10,16 @@
 
 namespace emulation
 {
-dim3 thread, block, block_size, grid_size;
+own_memory own;
 unsigned char *shared;
 
 enum { STACK_BYTES = 128 * 1024, NAMED = 16 };
 
 /* A warp, or the block: who is in it, who waits, how often it went on. */
 struct meeting {
+    int point; /* emulation_races.cuh */
     int members, waiting;
     unsigned generation;
-    unsigned char slots[2][LANES][SLOT_BYTES];
     bool any[3];
 };
 
@@ -55,7 +55,7 @@ static unsigned char *stacks;
 
 void fail(const char *what)
 {
-    fprintf(stderr, "emulation: block %u %u %u thread %u: %s\n", block.x, block.y, block.z, current, what);
+    fprintf(stderr, "emulation: block %u %u %u thread %u: %s\n", own.block.x, own.block.y, own.block.z, current, what);
     exit(EXIT_FAILURE);
 }
 
@@ -85,17 +85,23 @@ static void go_on_if_complete(meeting *m)
     if (m->waiting > 0 && m->waiting == m->members) {
         m->waiting = 0;
         m->generation++;
+        races_complete(m->point);
     }
 }
 
-static void wait_at(meeting *m)
+/* `ordering`: what the members did before comes before what they do after. */
+static void wait_at(meeting *m, bool ordering)
 {
     coroutine *self = &coroutines[current];
+    if (ordering)
+        races_arrive(m->point);
     self->at = m;
     self->generation = m->generation;
     m->waiting++;
     go_on_if_complete(m);
     to_scheduler(self);
+    if (ordering)
+        races_pass(m->point);
 }
 
 void wait_until(bool (*ready)(const void *), const void *what)
@@ -108,7 +114,7 @@ void wait_until(bool (*ready)(const void *), const void *what)
     to_scheduler(self);
 }
 
-void named_meet(int id, int threads, bool wait)
+void named_meet(int id, int threads, bool wait, site here)
 {
     if (id < 1 || id >= NAMED || threads % LANES)
         fail("a named barrier is one of 1 to 15, for whole warps");
@@ -116,38 +122,40 @@ void named_meet(int id, int threads, bool wait)
     if (m->waiting > 0 && m->members != threads)
         fail("a named barrier is for so many threads here, and for others there");
     m->members = threads;
+    const bool ordering = !left_out(here);
     if (wait) {
-        wait_at(m);
+        wait_at(m, ordering);
     } else {
+        if (ordering)
+            races_arrive(m->point);
         m->waiting++;
         go_on_if_complete(m);
     }
 }
 
-void block_wait(void)
+void block_wait(site here)
 {
-    wait_at(&whole);
+    wait_at(&whole, !left_out(here));
 }
 
-void warp_wait(void)
+void warp_wait(site here)
 {
-    wait_at(my_warp());
+    wait_at(my_warp(), !left_out(here));
 }
 
 const unsigned char *warp_exchange(const void *mine, size_t bytes)
 {
-    meeting *m = my_warp();
-    unsigned parity = coroutines[current].exchanges++ % 2;
-    memcpy(m->slots[parity][current % LANES], mine, bytes);
-    wait_at(m);
-    return m->slots[parity][0];
+    unsigned char(*slots)[SLOT_BYTES] = own.slots[current / LANES][coroutines[current].exchanges++ % 2];
+    memcpy(slots[current % LANES], mine, bytes);
+    wait_at(my_warp(), false);
+    return slots[0];
 }
 
-bool block_or(bool condition)
+bool block_or(bool condition, site here)
 {
     unsigned vote = coroutines[current].votes++ % 3;
     whole.any[vote] |= condition;
-    wait_at(&whole);
+    wait_at(&whole, !left_out(here));
     bool any = whole.any[vote];
     whole.any[(vote + 2) % 3] = false; /* the vote before: everybody has read it, or would not be here */
     return any;
@@ -155,18 +163,27 @@ bool block_or(bool condition)
 
 void copy_begin(void *to, const void *from)
 {
-    coroutines[current].copies.push_back({to, from, coroutines[current].group});
+    const int group = coroutines[current].group;
+    coroutines[current].copies.push_back({to, from, group});
+    races_begun(agent_copies(current), (uint32_t)group + 1, to, 16, true);
+    if (from)
+        races_begun(agent_copies(current), (uint32_t)group + 1, from, 16, false);
 }
 
-void copy_commit(void)
+void copy_commit(site here)
 {
-    coroutines[current].group++;
+    if (!left_out(here))
+        coroutines[current].group++;
 }
 
-void copy_wait(int pending)
+void copy_wait(int pending, site here)
 {
     coroutine *self = &coroutines[current];
     size_t left = 0;
+    if (left_out(here))
+        return;
+    if (self->group > pending)
+        races_done(agent_copies(current), (uint32_t)(self->group - pending));
     for (const pending_copy &copy : self->copies) {
         if (copy.group >= self->group - pending) {
             self->copies[left++] = copy;
@@ -196,9 +213,15 @@ static void start_block(unsigned threads)
 {
     coroutines.assign(threads, coroutine());
     warps.assign((threads + LANES - 1) / LANES, meeting());
-    for (meeting &m : named)
-        m = meeting();
+    for (size_t w = 0; w < warps.size(); w++)
+        warps[w].point = POINT_WARPS + (int)w;
+    for (int i = 0; i < NAMED; i++) {
+        named[i] = meeting();
+        named[i].point = POINT_NAMED + i;
+    }
     whole = meeting();
+    whole.point = POINT_BLOCK;
+    races_begin_block(threads);
     hopper_begin(threads);
     whole.members = (int)threads;
     memset(shared, 0xff, MOST_SHARED); /* NaN */
@@ -228,9 +251,11 @@ static void run_block(unsigned threads)
                 continue;
             next->at = NULL;
             next->ready = NULL;
-            thread = dim3(current, 0, 0);
+            own.thread = dim3(current, 0, 0);
             progress = true;
+            races_thread((int)current);
             go_on(next);
+            races_thread(NOBODY);
         }
         progress = progress || hopper_step();
     }
@@ -255,12 +280,13 @@ void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), v
         fail("no memory");
     body_now = body;
     argument_now = argument;
-    grid_size = grid;
-    block_size = block_dim;
+    own.grid_size = grid;
+    own.block_size = block_dim;
+    races_begin_launch(stacks, stack_bytes);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
-                block = dim3(x, y, z);
+                own.block = dim3(x, y, z);
                 run_block(block_dim.x);
             }
 }

@@ -5,7 +5,8 @@
  * Put before a .cu file with -include, it takes the place of primitives.cuh. Blocks run one after the other; the threads of a
  * block are coroutines that run until they wait for their warp or block. What it shows: indices, fragment layouts, masks, tails,
  * barriers that not all threads reach, asynchronous copies that are used before they are waited for (a copy happens when it is
- * waited for and no earlier). What it cannot show: data races that the order of coroutines hides, memory consistency, speed.
+ * waited for and no earlier), and where it is asked to watch, accesses that nothing orders (emulation_races.cuh). What it cannot
+ * show: memory consistency beyond that, speed.
  */
 #ifndef MSIM_TESTS_KERNELS_EMULATION_CUH
 #define MSIM_TESTS_KERNELS_EMULATION_CUH
@@ -17,9 +18,11 @@
 #include <string.h>
 #include <tuple>
 
+#include "tests/kernels/emulation_races.cuh"
+
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ static thread_local /* a range of memory that can be told from others: emulation_races.cu */
 #define __launch_bounds__(...)
 
 struct dim3 {
@@ -44,44 +47,49 @@ enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotSupported = 801, cudaMemc
 
 namespace emulation
 {
-extern dim3 thread, block, block_size, grid_size;
-extern unsigned char *shared;
 enum { MOST_SHARED = 256 * 1024, SHARED_START = 128 }; /* the block's begins there: aligned no better than it is declared */
+enum { SLOT_BYTES = 32, LANES = 32, WARPS = 32 };
+/* What is the emulation's own of what kernels' code reads. */
+struct own_memory {
+    dim3 thread, block, block_size, grid_size;
+    unsigned char slots[WARPS][2][LANES][SLOT_BYTES]; /* what lanes exchange */
+};
+extern own_memory own;
+extern unsigned char *shared;
 
 void run(dim3 grid, dim3 block, size_t shared_bytes, void (*body)(void *), void *argument);
-void block_wait(void);
-void warp_wait(void);
-/* Every lane brings `bytes`; the 32 lanes' in return, SLOT_BYTES apart, until the next exchange but one. */
-enum { SLOT_BYTES = 32, LANES = 32 };
+void block_wait(site here);
+void warp_wait(site here);
+/* Every lane brings `bytes`; the 32 lanes' in return, SLOT_BYTES apart, until the next exchange but one. Orders nothing. */
 const unsigned char *warp_exchange(const void *mine, size_t bytes);
-bool block_or(bool condition);
+bool block_or(bool condition, site here);
 void copy_begin(void *to, const void *from);
-void copy_commit(void);
-void copy_wait(int pending);
+void copy_commit(site here);
+void copy_wait(int pending, site here);
 void wait_until(bool (*ready)(const void *), const void *what);
 /* Barrier `id` of the block goes on when so many threads have come; those that wait do so there. */
-void named_meet(int id, int threads, bool wait);
+void named_meet(int id, int threads, bool wait, site here);
 [[noreturn]] void fail(const char *what);
 } // namespace emulation
 
-#define threadIdx emulation::thread
-#define blockIdx  emulation::block
-#define blockDim  emulation::block_size
-#define gridDim   emulation::grid_size
+#define threadIdx emulation::own.thread
+#define blockIdx  emulation::own.block
+#define blockDim  emulation::own.block_size
+#define gridDim   emulation::own.grid_size
 
-static inline void __syncthreads(void)
+static inline void __syncthreads(emulation::site here = emulation::site::here())
 {
-    emulation::block_wait();
+    emulation::block_wait(here);
 }
 
-static inline void warp_barrier(void)
+static inline void warp_barrier(emulation::site here = emulation::site::here())
 {
-    emulation::warp_wait();
+    emulation::warp_wait(here);
 }
 
-static inline bool any_thread(bool condition)
+static inline bool any_thread(bool condition, emulation::site here = emulation::site::here())
 {
-    return emulation::block_or(condition);
+    return emulation::block_or(condition, here);
 }
 
 static inline cudaError_t cudaGetLastError(void)
@@ -270,14 +278,14 @@ static inline void copy_async(void *to, const void *from, bool valid)
     emulation::copy_begin(to, valid ? from : NULL);
 }
 
-static inline void copy_async_commit(void)
+static inline void copy_async_commit(emulation::site here = emulation::site::here())
 {
-    emulation::copy_commit();
+    emulation::copy_commit(here);
 }
 
-template <int pending> static inline void copy_async_wait(void)
+template <int pending> static inline void copy_async_wait(emulation::site here = emulation::site::here())
 {
-    emulation::copy_wait(pending);
+    emulation::copy_wait(pending, here);
 }
 
 #include "tests/kernels/emulation_hopper.cuh"

@@ -20,6 +20,21 @@ static_assert(sizeof(barrier_state) == sizeof(uint64_t), "a barrier is 8 bytes")
 
 static bool unfenced; /* a barrier was made and copies do not know yet */
 
+/* The block's barriers, as emulation_races.cuh numbers them, and how many phases of each have ended. */
+struct known_barrier {
+    const uint64_t *at;
+    uint32_t phases;
+};
+static std::vector<known_barrier> known;
+
+static int number_of(const uint64_t *barrier)
+{
+    for (size_t i = 0; i < known.size(); i++)
+        if (known[i].at == barrier)
+            return (int)i;
+    fail("mbarrier: it was not made");
+}
+
 /* Byte addresses as instructions see them: the block's memory begins after what the system keeps. */
 uint32_t shared_offset(const void *at)
 {
@@ -45,6 +60,8 @@ static void put_barrier(uint64_t *barrier, barrier_state state)
     if (state.pending == 0 && state.bytes == 0) {
         state.phase ^= 1;
         state.pending = state.expected;
+        races_complete(POINT_BARRIERS + number_of(barrier));
+        known[(size_t)number_of(barrier)].phases++;
     }
     memcpy(barrier, &state, sizeof state);
 }
@@ -55,6 +72,10 @@ void barrier_set(uint64_t *barrier, int arrivals)
     if (shared_offset(barrier) % sizeof state)
         fail("mbarrier: not aligned to 8 bytes");
     state.expected = state.pending = (unsigned)arrivals;
+    if (known.size() == MOST_BARRIERS)
+        fail("mbarrier: a block has more than are emulated");
+    known.push_back({barrier, 0});
+    races_access(barrier, sizeof state, true);
     memcpy(barrier, &state, sizeof state);
     unfenced = true;
 }
@@ -64,9 +85,12 @@ void barrier_fence(void)
     unfenced = false;
 }
 
-void barrier_arrival(uint64_t *barrier, int bytes)
+void barrier_arrival(uint64_t *barrier, int bytes, bool ordering)
 {
     barrier_state state = barrier_at(barrier);
+    races_access(barrier, sizeof state, false); /* they are atomic: only how they were made has to come before */
+    if (ordering)
+        races_arrive(POINT_BARRIERS + number_of(barrier));
     state.bytes += bytes;
     state.pending--; /* above 0: the phase would have ended else */
     put_barrier(barrier, state);
@@ -90,12 +114,15 @@ static bool phase_ended(const void *what)
     return (int)barrier_at(p->barrier).phase != p->parity;
 }
 
-void barrier_pass(uint64_t *barrier, int parity)
+void barrier_pass(uint64_t *barrier, int parity, site here)
 {
     const phase p = {barrier, parity};
     if (parity != 0 && parity != 1)
         fail("mbarrier: a parity is 0 or 1");
+    races_access(barrier, sizeof(barrier_state), false);
     wait_until(phase_ended, &p);
+    if (!left_out(here))
+        races_pass(POINT_BARRIERS + number_of(barrier));
 }
 
 /* --- tensor copies */
@@ -117,6 +144,22 @@ static uint32_t swizzled(uint32_t address, enum swizzle swizzle)
     return address ^ (address >> 3 & swizzle_bits[swizzle]);
 }
 
+/* The number of the work that the barrier's phase waits for. */
+static uint32_t work_of(const uint64_t *barrier)
+{
+    return known[(size_t)number_of(barrier)].phases + 1;
+}
+
+/* The box is written from now on, until the phase ends. */
+static void begin_box(const box &b)
+{
+    enum { PIECE_BYTES = 16 };
+    const uint32_t to = shared_offset(b.to);
+    for (int i = 0; i < b.map.box[0] * b.map.box[1] * 2; i += PIECE_BYTES)
+        races_begun(agent_boxes(number_of(b.barrier)), work_of(b.barrier),
+                    shared + swizzled(to + (uint32_t)i, b.map.swizzle) - WINDOW, PIECE_BYTES, true);
+}
+
 static void carry_out(const box &b)
 {
     const tensor_map &map = b.map;
@@ -130,6 +173,7 @@ static void carry_out(const box &b)
             const uint16_t value = inside ? map.base[(b.plane * map.sizes[1] + row) * map.sizes[0] + column] : (uint16_t)0;
             memcpy(shared + at - WINDOW, &value, sizeof value);
         }
+    races_report(POINT_BARRIERS + number_of(b.barrier), agent_boxes(number_of(b.barrier)), work_of(b.barrier));
     barrier_bytes(b.barrier, map.box[0] * map.box[1] * 2);
 }
 
@@ -151,6 +195,7 @@ void box_copy(void *to, const tensor_map *map, int column, int row, int plane, u
         fail("tensor copy: not aligned to 128 bytes");
     (void)barrier_at(barrier);
     boxes.push_back({*map, column, row, plane, (unsigned char *)to, barrier});
+    begin_box(boxes.back());
     if (copies_eager)
         copy_step();
 }
@@ -177,6 +222,7 @@ static std::vector<rendezvous> waits;
 void hopper_begin(unsigned threads)
 {
     boxes.clear();
+    known.clear();
     unfenced = false;
     products.assign(threads, thread_products());
     waits.assign(threads / WARPGROUP, rendezvous());
@@ -193,20 +239,12 @@ void hopper_end(void)
 
 void product_fence(void)
 {
-    products[thread.x].fenced = true;
-}
-
-void product_issue(const product &p)
-{
-    thread_products &mine = products[thread.x];
-    if (!mine.fenced)
-        fail("wgmma: no fence since the last group");
-    mine.issued.push_back(p);
+    products[own.thread.x].fenced = true;
 }
 
 void product_commit(void)
 {
-    thread_products &mine = products[thread.x];
+    thread_products &mine = products[own.thread.x];
     mine.groups.push_back(mine.issued.size());
     mine.fenced = false;
 }
@@ -226,7 +264,8 @@ static uint32_t element_offset(enum swizzle swizzle, bool wide_contiguous, uint3
     return wide % 8 * bytes + wide / 8 * stride + along;
 }
 
-static float element_of(uint64_t descriptor, bool wide_contiguous, uint32_t wide, uint32_t k)
+/* Where an element of an operand lies. */
+static const unsigned char *element_at(uint64_t descriptor, bool wide_contiguous, uint32_t wide, uint32_t k)
 {
     const enum swizzle swizzle = (enum swizzle)(descriptor >> 62);
     const int exchanged = layouts_differ ? 16 : 0;
@@ -240,9 +279,39 @@ static float element_of(uint64_t descriptor, bool wide_contiguous, uint32_t wide
     const uint32_t at = swizzled(start + element_offset(swizzle, wide_contiguous, leading, stride, wide, k), swizzle);
     if (at >= 1u << ADDRESS_BITS || at < WINDOW || at - WINDOW + 2 > MOST_SHARED)
         fail("wgmma: a descriptor leads outside of shared memory");
+    return shared + at - WINDOW;
+}
+
+static float element_of(uint64_t descriptor, bool wide_contiguous, uint32_t wide, uint32_t k)
+{
     uint16_t bits;
-    memcpy(&bits, shared + at - WINDOW, sizeof bits);
+    memcpy(&bits, element_at(descriptor, wide_contiguous, wide, k), sizeof bits);
     return float_from_bits((uint32_t)bits << 16);
+}
+
+/* The running thread's warp reads its share of a product's tiles from now on, until it is waited for. Eight elements that follow
+ * each other lie together in every layout. */
+static void begin_reads(const product &p, uint32_t number)
+{
+    const uint32_t warp = own.thread.x / LANES, first_row = warp % (WARPGROUP / LANES) * K;
+    const bool columns = p.a_registers != NULL;
+    enum { EIGHT = 8, PIECE_BYTES = 16 };
+    for (uint32_t row = 0; row < K && !columns; row++)
+        for (uint32_t k = 0; k < K; k += EIGHT)
+            races_begun(agent_products(warp), number, element_at(p.a, false, first_row + row, k), PIECE_BYTES, false);
+    for (uint32_t column = 0; column < (uint32_t)p.columns; column += columns ? (uint32_t)EIGHT : 1u)
+        for (uint32_t k = 0; k < K; k += columns ? 1u : (uint32_t)EIGHT)
+            races_begun(agent_products(warp), number, element_at(p.b, columns, column, k), PIECE_BYTES, false);
+}
+
+void product_issue(const product &p)
+{
+    thread_products &mine = products[own.thread.x];
+    if (!mine.fenced)
+        fail("wgmma: no fence since the last group");
+    if (watching && own.thread.x % LANES == 0)
+        begin_reads(p, (uint32_t)mine.groups.size() + 1);
+    mine.issued.push_back(p);
 }
 
 /* Fragments as in primitives.cuh: row of d, and of a, that register `half` of a thread belongs to. */
@@ -336,15 +405,20 @@ static bool went_on(const void *what)
     return waits[t->warpgroup].times != t->times;
 }
 
-void product_wait(int pending)
+void product_wait(int pending, site here)
 {
-    const unsigned warpgroup = thread.x / WARPGROUP;
+    if (left_out(here))
+        return;
+    const unsigned warpgroup = own.thread.x / WARPGROUP;
     if (warpgroup >= waits.size())
         fail("wgmma: not all of a warpgroup");
     const turn t = {warpgroup, waits[warpgroup].times};
-    products[thread.x].pending = pending;
+    products[own.thread.x].pending = pending;
     waits[warpgroup].waiting++;
     wait_until(went_on, &t);
+    const thread_products &mine = products[own.thread.x];
+    if (mine.groups.size() > (size_t)pending)
+        races_done(agent_products(own.thread.x / LANES), (uint32_t)(mine.groups.size() - (size_t)pending));
 }
 
 /* Products first: one whose tiles were not waited for reads what was there before. */

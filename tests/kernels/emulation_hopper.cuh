@@ -46,13 +46,14 @@ void hopper_end(void);
 uint32_t shared_offset(const void *at);
 void barrier_set(uint64_t *barrier, int arrivals);
 void barrier_fence(void);
-void barrier_arrival(uint64_t *barrier, int bytes);
-void barrier_pass(uint64_t *barrier, int parity);
+/* `ordering`: what the thread did before comes before what those do that wait. */
+void barrier_arrival(uint64_t *barrier, int bytes, bool ordering);
+void barrier_pass(uint64_t *barrier, int parity, site here);
 void box_copy(void *to, const tensor_map *map, int column, int row, int plane, uint64_t *barrier);
 void product_issue(const product &p);
 void product_fence(void);
 void product_commit(void);
-void product_wait(int pending);
+void product_wait(int pending, site here);
 } // namespace emulation
 
 cudaError_t tensor_map_make(tensor_map *map, const void *base, int64_t columns, int64_t rows, int64_t planes, int box_columns,
@@ -85,14 +86,14 @@ template <int registers> static inline void registers_grow(void)
     static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256, "setmaxnreg");
 }
 
-static inline void named_wait(int id, int threads)
+static inline void named_wait(int id, int threads, emulation::site here = emulation::site::here())
 {
-    emulation::named_meet(id, threads, true);
+    emulation::named_meet(id, threads, true, here);
 }
 
-static inline void named_arrive(int id, int threads)
+static inline void named_arrive(int id, int threads, emulation::site here = emulation::site::here())
 {
-    emulation::named_meet(id, threads, false);
+    emulation::named_meet(id, threads, false, here);
 }
 
 static inline void barrier_init(uint64_t *barrier, int arrivals)
@@ -105,19 +106,19 @@ static inline void barrier_init_fence(void)
     emulation::barrier_fence();
 }
 
-static inline void barrier_arrive(uint64_t *barrier)
+static inline void barrier_arrive(uint64_t *barrier, emulation::site here = emulation::site::here())
 {
-    emulation::barrier_arrival(barrier, 0);
+    emulation::barrier_arrival(barrier, 0, !emulation::left_out(here));
 }
 
 static inline void barrier_expect(uint64_t *barrier, int bytes)
 {
-    emulation::barrier_arrival(barrier, bytes);
+    emulation::barrier_arrival(barrier, bytes, true);
 }
 
-static inline void barrier_wait(uint64_t *barrier, int parity)
+static inline void barrier_wait(uint64_t *barrier, int parity, emulation::site here = emulation::site::here())
 {
-    emulation::barrier_pass(barrier, parity);
+    emulation::barrier_pass(barrier, parity, here);
 }
 
 static inline void copy_box(void *to, const tensor_map *map, int column, int row, int plane, uint64_t *barrier)
@@ -135,9 +136,9 @@ static inline void wgmma_commit(void)
     emulation::product_commit();
 }
 
-template <int pending> static inline void wgmma_wait(void)
+template <int pending> static inline void wgmma_wait(emulation::site here = emulation::site::here())
 {
-    emulation::product_wait(pending);
+    emulation::product_wait(pending, here);
 }
 
 template <int N> static inline void in_order(float (*)[4])

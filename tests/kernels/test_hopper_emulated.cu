@@ -8,8 +8,7 @@
 
 extern "C" {
 #include "kernels/cuda_operations.h"
-#include "tests/kernels/kernel_case.h"
-#include "tests/kernels/kernel_device.h"
+#include "tests/kernels/emulated_run.h"
 }
 #include "kernels/hopper_tile.cuh"
 
@@ -253,24 +252,6 @@ static void run_attention(struct kernel_case *c, struct kernel_run *result, bool
     kernel_run_fetch(result);
 }
 
-/* A case of few heads, long or short: the emulation takes its time. */
-static void draw_attention_case(struct kernel_case *c, enum kernel kernel, int seed)
-{
-    const bool is_long = seed % 2;
-    for (uint64_t i = (uint64_t)seed;; i += 100) {
-        struct random_stream random = random_stream_named(i, 52, 0), again = random;
-        kernel_case_draw(c, KERNEL_ATTENTION_FORWARD, &random,
-                         is_long ? 350 : 100); /* sizes are drawn first, whatever the kernel */
-        const int64_t heads = c->call.attention.batch * c->call.attention.heads, seq_len = c->call.attention.seq_len;
-        const bool fits = c->call.attention.head_dim == 64 || c->call.attention.head_dim == 128;
-        kernel_case_free(c);
-        if (fits && heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
-            kernel_case_draw(c, kernel, &again, is_long ? 350 : 100);
-            return;
-        }
-    }
-}
-
 /* Sequences of up to 700: every buffer is filled three times. Late copies and early ones give the same bits; the kernel of other
  * architectures gives the same numbers. */
 static void check_attention(enum kernel kernel, int seed)
@@ -278,7 +259,7 @@ static void check_attention(enum kernel kernel, int seed)
     struct kernel_case c;
     struct kernel_run late, early, portable;
     char why[200] = "";
-    draw_attention_case(&c, kernel, seed);
+    emulated_draw_attention(&c, kernel, seed);
     run_attention(&c, &late, false);
     emulation::copies_eager = true;
     run_attention(&c, &early, false);

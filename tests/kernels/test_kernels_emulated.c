@@ -8,43 +8,14 @@
 
 #include "kernels/cuda_launch.h"
 #include "kernels/gemm_library.h"
-#include "tests/kernels/kernel_case.h"
-#include "tests/kernels/kernel_device.h"
-#include "tests/kernels/kernel_draw.h"
-
-/* What the dispatcher would call for matrix products: cuBLASLt is not emulated. */
-enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
-{
-    (void)launch, (void)kernel, (void)call, (void)diags;
-    return STATUS_MISSING;
-}
-
-static void run_once(struct kernel_case *c, struct kernel_run *result)
-{
-    static char workspace[1 << 20] __attribute__((aligned(256)));
-    memset(workspace, 0xff, sizeof workspace);
-    struct cuda_launch launch = {.workspace = workspace, .workspace_bytes = sizeof workspace, .multiprocessors = 2};
-    struct diags diags = {0};
-    kernel_run_prepare(result, c, &kernel_device_host);
-    ck_assert_msg(kernel_cuda_launch(&launch, &result->call, &diags) == STATUS_OK, "%s %s: %s", kernel_name(c->call.kernel),
-                  c->text, diags.n_items ? diags.items[0].text : "failed");
-    kernel_run_fetch(result);
-}
+#include "tests/kernels/emulated_run.h"
 
 /* Frees the case. */
 static void check_drawn(struct kernel_case *c)
 {
-    const char *name = kernel_name(c->call.kernel);
-    struct kernel_run first, second;
-    run_once(c, &first);
-    run_once(c, &second);
-    kernel_case_reference(c);
+    const enum kernel kernel = c->call.kernel;
     char why[200] = "";
-    ck_assert_msg(kernel_run_check(&first, why, sizeof why), "%s %s: %s", name, c->text, why);
-    ck_assert_msg(kernel_run_equal(&first, &second), "%s %s: differs between two runs", name, c->text);
-    kernel_run_free(&first);
-    kernel_run_free(&second);
-    kernel_case_free(c);
+    ck_assert_msg(emulated_agrees(c, true, why, sizeof why), "%s %s: %s", kernel_name(kernel), c->text, why);
 }
 
 static void check_case(enum kernel kernel, uint64_t seed, int64_t size)
@@ -90,43 +61,10 @@ END_TEST
 /* Linear layers of bytes: what is transposed and put in order for cuBLASLt is right. With one scale, and in blocks. */
 static void check_narrow(enum kernel kernel, bool in_blocks, uint64_t seed)
 {
-    static const float scaled;
-    struct random_stream random = random_stream_named(seed, 17, (uint64_t)kernel);
-    struct kernel_case c = {.call.kernel = kernel};
-    struct draw draw = {.c = &c, .random = &random, .size = 6}, *d = &draw;
-    struct linear_call *call = &c.call.linear;
-    struct kernel_run ran;
-    bool forward = kernel == KERNEL_LINEAR_FORWARD, weight = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
-    *call = (struct linear_call){.t = 32 * draw_between(d, 1, 6),
-                                 .in = 32 * draw_between(d, 1, 6),
-                                 .out = 32 * draw_between(d, 1, 6),
-                                 .accumulate = draw_coin(d)};
-    draw_text(d, "t %lld in %lld out %lld", (long long)call->t, (long long)call->in, (long long)call->out);
-    struct narrow_operand how = {.format = NARROW_E4M3, .scale = in_blocks ? NULL : &scaled, .down = weight}, turned = how;
-    turned.down = !forward;
-    if (!weight)
-        draw_narrow(d, "w", SLOT(linear.w), SLOT(linear.w_as), call->out, call->in, turned);
-    if (forward || weight)
-        draw_narrow(d, "x", SLOT(linear.x), SLOT(linear.x_as), call->t, call->in, how);
-    how.format = NARROW_E5M2;
-    if (!forward)
-        draw_narrow(d, "dy", SLOT(linear.dy), SLOT(linear.dy_as), call->t, call->out, how);
-    if (forward)
-        draw_numbers(d, "y", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.y), call->t * call->out, -1, 1);
-    else if (weight)
-        FLOATS("dw", ROLE_IN_OUT, linear.dw, call->in * call->out);
-    else
-        draw_numbers(d, "dx", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.dx), call->t * call->in, -1, 1);
-    if (forward && draw_coin(d))
-        IN("bias", linear.bias, call->out);
-    size_t scratch = linear_reference_scratch(&c.call), device = linear_narrow_scratch(kernel, call);
-    draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(linear.scratch), (int64_t)(scratch > device ? scratch : device));
-    run_once(&c, &ran);
-    kernel_case_reference(&c);
+    struct kernel_case c;
     char why[200] = "";
-    ck_assert_msg(kernel_run_check(&ran, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
-    kernel_run_free(&ran);
-    kernel_case_free(&c);
+    emulated_draw_bytes(&c, kernel, in_blocks, seed);
+    ck_assert_msg(emulated_agrees(&c, false, why, sizeof why), "%s %s: %s", kernel_name(kernel), c.text, why);
 }
 
 START_TEST(linear_of_bytes)
@@ -145,22 +83,10 @@ START_TEST(emulated_stretches)
 }
 END_TEST
 
-/* One head, with this place, window and head sizes. */
 static void check_stretch(enum kernel kernel, uint64_t seed, struct stretch_call stretch)
 {
-    struct random_stream random = random_stream_named(seed, 18, 0);
-    struct kernel_case c = {.call.kernel = kernel};
-    struct draw draw = {.c = &c, .random = &random, .size = stretch.keys};
-    const int64_t d = stretch.head_dim, v = stretch.value_dim;
-    stretch.batch = stretch.heads = stretch.kv_heads = 1;
-    stretch.q_at = (struct strided){d, stretch.queries * d};
-    stretch.k_at = (struct strided){d, stretch.keys * d};
-    stretch.v_at = (struct strided){v, stretch.keys * v};
-    stretch.out_at = (struct strided){v, stretch.queries * v};
-    c.call.stretch = stretch;
-    draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)stretch.first, (long long)stretch.window, (long long)d,
-              (long long)v);
-    draw_stretch_operands(&draw, kernel);
+    struct kernel_case c;
+    emulated_draw_stretch(&c, kernel, seed, stretch);
     check_drawn(&c);
 }
 

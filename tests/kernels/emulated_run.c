@@ -1,0 +1,111 @@
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/cuda_launch.h"
+#include "kernels/gemm_library.h"
+#include "tests/kernels/emulated_run.h"
+#include "tests/kernels/kernel_draw.h"
+
+/* What the dispatcher would call for matrix products: cuBLASLt is not emulated. */
+enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
+{
+    (void)launch, (void)kernel, (void)call, (void)diags;
+    return STATUS_MISSING;
+}
+
+void emulated_run(struct kernel_case *c, struct kernel_run *result)
+{
+    static char workspace[1 << 20] __attribute__((aligned(256)));
+    memset(workspace, 0xff, sizeof workspace);
+    struct cuda_launch launch = {.workspace = workspace, .workspace_bytes = sizeof workspace, .multiprocessors = 2};
+    struct diags diags = {0};
+    kernel_run_prepare(result, c, &kernel_device_host);
+    ck_assert_msg(kernel_cuda_launch(&launch, &result->call, &diags) == STATUS_OK, "%s %s: %s", kernel_name(c->call.kernel),
+                  c->text, diags.n_items ? diags.items[0].text : "failed");
+    kernel_run_fetch(result);
+}
+
+bool emulated_agrees(struct kernel_case *c, bool twice, char *why, size_t size)
+{
+    struct kernel_run runs[2];
+    for (int i = 0; i <= twice; i++)
+        emulated_run(c, &runs[i]);
+    kernel_case_reference(c);
+    bool agrees = kernel_run_check(&runs[0], why, size);
+    if (agrees && twice && !kernel_run_equal(&runs[0], &runs[1])) {
+        snprintf(why, size, "differs between two runs");
+        agrees = false;
+    }
+    for (int i = 0; i <= twice; i++)
+        kernel_run_free(&runs[i]);
+    kernel_case_free(c);
+    return agrees;
+}
+
+void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_blocks, uint64_t seed)
+{
+    static const float scaled;
+    struct random_stream random = random_stream_named(seed, 17, (uint64_t)kernel);
+    struct draw draw = {.c = c, .random = &random, .size = 6}, *d = &draw;
+    struct linear_call *call = &c->call.linear;
+    bool forward = kernel == KERNEL_LINEAR_FORWARD, weight = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
+    *c = (struct kernel_case){.call.kernel = kernel};
+    *call = (struct linear_call){.t = 32 * draw_between(d, 1, 6),
+                                 .in = 32 * draw_between(d, 1, 6),
+                                 .out = 32 * draw_between(d, 1, 6),
+                                 .accumulate = draw_coin(d)};
+    draw_text(d, "t %lld in %lld out %lld", (long long)call->t, (long long)call->in, (long long)call->out);
+    struct narrow_operand how = {.format = NARROW_E4M3, .scale = in_blocks ? NULL : &scaled, .down = weight}, turned = how;
+    turned.down = !forward;
+    if (!weight)
+        draw_narrow(d, "w", SLOT(linear.w), SLOT(linear.w_as), call->out, call->in, turned);
+    if (forward || weight)
+        draw_narrow(d, "x", SLOT(linear.x), SLOT(linear.x_as), call->t, call->in, how);
+    how.format = NARROW_E5M2;
+    if (!forward)
+        draw_narrow(d, "dy", SLOT(linear.dy), SLOT(linear.dy_as), call->t, call->out, how);
+    if (forward)
+        draw_numbers(d, "y", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.y), call->t * call->out, -1, 1);
+    else if (weight)
+        FLOATS("dw", ROLE_IN_OUT, linear.dw, call->in * call->out);
+    else
+        draw_numbers(d, "dx", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.dx), call->t * call->in, -1, 1);
+    if (forward && draw_coin(d))
+        IN("bias", linear.bias, call->out);
+    size_t scratch = linear_reference_scratch(&c->call), device = linear_narrow_scratch(kernel, call);
+    draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(linear.scratch), (int64_t)(scratch > device ? scratch : device));
+}
+
+void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch)
+{
+    struct random_stream random = random_stream_named(seed, 18, 0);
+    struct draw draw = {.c = c, .random = &random, .size = stretch.keys};
+    const int64_t d = stretch.head_dim, v = stretch.value_dim;
+    stretch.batch = stretch.heads = stretch.kv_heads = 1;
+    stretch.q_at = (struct strided){d, stretch.queries * d};
+    stretch.k_at = (struct strided){d, stretch.keys * d};
+    stretch.v_at = (struct strided){v, stretch.keys * v};
+    stretch.out_at = (struct strided){v, stretch.queries * v};
+    *c = (struct kernel_case){.call = {.kernel = kernel, .stretch = stretch}};
+    draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)stretch.first, (long long)stretch.window, (long long)d,
+              (long long)v);
+    draw_stretch_operands(&draw, kernel);
+}
+
+void emulated_draw_attention(struct kernel_case *c, enum kernel kernel, int seed)
+{
+    const bool is_long = seed % 2;
+    for (uint64_t i = (uint64_t)seed;; i += 100) {
+        struct random_stream random = random_stream_named(i, 52, 0), again = random;
+        kernel_case_draw(c, KERNEL_ATTENTION_FORWARD, &random,
+                         is_long ? 350 : 100); /* sizes are drawn first, whatever the kernel */
+        const int64_t heads = c->call.attention.batch * c->call.attention.heads, seq_len = c->call.attention.seq_len;
+        const bool fits = c->call.attention.head_dim == 64 || c->call.attention.head_dim == 128;
+        kernel_case_free(c);
+        if (fits && heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
+            kernel_case_draw(c, kernel, &again, is_long ? 350 : 100);
+            return;
+        }
+    }
+}
