@@ -118,6 +118,67 @@ START_TEST(heads_at_the_edges_of_tiles)
 }
 END_TEST
 
+/* Queries behind the last key, among others of their block that see some: they have seen nothing, and what lies in a tile beyond
+ * the last key is no key to them. */
+START_TEST(queries_behind_their_keys)
+{
+    enum { QUERIES = 100, KEYS = 70, WINDOWS = 6 };
+    for (int64_t window = 2; window <= WINDOWS; window++) /* of one key alone the gradient is nought */
+        check_stretch(
+            _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, (uint64_t)window,
+            (struct stretch_call){
+                .queries = QUERIES, .keys = KEYS, .first = KEYS - 8, .window = window, .head_dim = 64, .value_dim = 64});
+}
+END_TEST
+
+/* Keys against their queries: every score is some hundreds below zero, so weights relative to zero vanish. `rows` of each,
+ * `row` apart. */
+static void oppose(float *q, float *k, int64_t rows, int64_t row, int64_t q_width, int64_t k_width)
+{
+    for (int64_t i = 0; i < rows; i++, q += row, k += row) {
+        for (int64_t j = 0; j < q_width; j++)
+            q[j] = 6;
+        for (int64_t j = 0; j < k_width; j++)
+            k[j] = float_of_bf16(bf16_of_float(k[j] / 8 - 6));
+    }
+}
+
+START_TEST(scores_far_below_zero)
+{
+    enum { ROWS = 90, DIM = 64 };
+    struct kernel_case c;
+    if (_i == 0) {
+        emulated_draw_stretch(&c, KERNEL_STRETCH_FORWARD, 1,
+                              (struct stretch_call){.queries = ROWS, .keys = ROWS, .head_dim = DIM, .value_dim = DIM});
+        oppose((float *)c.call.stretch.q, (float *)c.call.stretch.k, ROWS, DIM, DIM, DIM);
+    } else {
+        emulated_draw_attention(&c, KERNEL_ATTENTION_FORWARD, 0);
+        const struct attention_call *call = &c.call.attention;
+        const int64_t q = call->heads * (int64_t)call->head_dim, k = call->kv_heads * (int64_t)call->head_dim;
+        oppose((float *)call->qkv, (float *)call->qkv + q, call->batch * call->seq_len, q + 2 * k, q, k);
+    }
+    check_drawn(&c);
+}
+END_TEST
+
+/* A tile has no room for them. */
+START_TEST(heads_that_are_too_wide)
+{
+    static const int sizes[][2] = {{264, 64}, {64, 264}, {257, 257}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct kernel_case c;
+        struct diags diags = {0};
+        struct cuda_launch launch = {.multiprocessors = 2};
+        emulated_draw_stretch(&c, _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, i,
+                              (struct stretch_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
+        ck_assert_int_ne(kernel_cuda_launch(&launch, &c.call, &diags), STATUS_OK);
+        ck_assert_int_gt(diags.n_items, 0);
+        diags_free(&diags);
+        kernel_case_free(&c);
+    }
+}
+END_TEST
+
 /* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
 START_TEST(norm_of_very_wide_rows)
 {
@@ -204,6 +265,9 @@ int main(void)
     tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
     tcase_add_loop_test(stretches, stretches_at_the_edges_of_steps, 0, 2);
     tcase_add_loop_test(stretches, heads_at_the_edges_of_tiles, 0, 2);
+    tcase_add_loop_test(stretches, heads_that_are_too_wide, 0, 2);
+    tcase_add_loop_test(stretches, queries_behind_their_keys, 0, 2);
+    tcase_add_loop_test(stretches, scores_far_below_zero, 0, 2);
     suite_add_tcase(suite, stretches);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
