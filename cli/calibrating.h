@@ -15,7 +15,7 @@
 #include "traces/kernel_table.h"
 #include "traces/measurement.h"
 
-enum { CALIBRATED_MAX = 64 }; /* parameters of one call */
+enum { CALIBRATED_MAX = 96 }; /* parameters of one call */
 
 /* A table is of kernels or of runs; the other one is empty. */
 struct calibrated_table {

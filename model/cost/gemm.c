@@ -7,12 +7,11 @@
 enum { MANY_WAVES = 16 }; /* there splitting k has nothing left to gain */
 enum { K_STEP = 64 };     /* elements of k a main loop consumes at a time; shorter remainders cost a whole step */
 
-#define DROOP_SECONDS                                                                                                            \
-    500e-6 /* arithmetic time at which half of the droop has set in: power control reacts in under a millisecond */
+enum { WHOLE_TILE = 256 * 128 };
 
 struct tile {
     int m, n;
-    int halvings; /* below 256 x 128 */
+    int halvings; /* below WHOLE_TILE */
 };
 static const struct tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {256, 64, 1}, {128, 128, 1},
                                     {64, 256, 1},  {128, 64, 2},  {64, 128, 2}, {64, 64, 3}};
@@ -48,11 +47,12 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
         const struct tile *tile = &tiles[t];
         double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
         double sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, tile->halvings);
+        double overhead = p->tile_overhead_s * tile->m * tile->n / WHOLE_TILE;
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             int split = splits[s];
             double depth = ceil_div((double)g->k, (double)split * K_STEP) * K_STEP;
             double waves = waves_of(n_tiles * split / gpu->sms, p->quantisation);
-            double seconds = waves * (2.0 * tile->m * tile->n * depth / sm_rate + p->tile_overhead_s);
+            double seconds = waves * (2.0 * tile->m * tile->n * depth / sm_rate + overhead);
             if (split > 1) /* fp32 partial sums written and read again, half of it in cache */
                 seconds += p->split_s + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
             if (seconds < best)
@@ -61,7 +61,14 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
                 break;
         }
     }
-    return best * (1 + p->droop * ideal / (ideal + DROOP_SECONDS));
+    return best * (1 + p->droop * ideal / (ideal + p->droop_s));
+}
+
+/* The p-norm of two times that hide each other in part, p = 1 / (1 - overlap): their sum at 0, the longer one at 1. */
+static double roofline(double a, double b, double overlap)
+{
+    double longer = fmax(a, b), ratio = fmin(a, b) / longer;
+    return longer * pow(1 + pow(ratio, 1 / (1 - overlap)), 1 - overlap);
 }
 
 /* Streams over which a framework spreads GEMMs that it launches apart (Transformer Engine's grouped linear layer): start-up is
@@ -100,6 +107,6 @@ struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
     double arithmetic = arithmetic_seconds(gpu, gemm, peak_of(gpu, gemm, precision));
     double bytes = gemm->count * ((m * k + k * n) * precision_bytes(precision) + m * n * gemm->output_bytes);
     double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
-    double both = cbrt(arithmetic * arithmetic * arithmetic + memory * memory * memory);
+    double both = roofline(arithmetic, memory, p->overlap);
     return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = arithmetic, .memory_s = both - arithmetic};
 }

@@ -6,15 +6,17 @@
  *
  *     waves      = max(1, q ceil(x) + (1 - q) x)
  *     arithmetic = min over tiles and splits of
- *                  waves (2 tm tn ceil(k / split) / (peak / SMs * f(tile)) + overhead) + reduction(split)
+ *                  waves (2 tm tn ceil(k / split) / (peak / SMs * f(tile)) + overhead tm tn / (256 * 128)) + reduction(split)
  *     reduction  = 0 for split 1, else split_s + 4 m n split / (HBM bandwidth * memory_fraction)
  *     memory     = ((mk + kn) element bytes + mn output bytes) / (HBM bandwidth * memory_fraction)
- *     time       = fixed + (arithmetic'^3 + memory^3)^(1/3)
+ *     time       = fixed + (arithmetic'^p + memory^p)^(1/p),  p = 1 / (1 - overlap)
  *
- * Tiles go from 256 x 128 and 128 x 256 down to 64 x 64, splits are 1, 2, 3, 4, 6, 8, 12, 16. A split divides k among SMs when m
- * n is too small to fill them; split_s is its second kernel or barrier, and large where a library does not split at all (narrow
- * formats on Blackwell). arithmetic' is slowed by up to `droop` as a kernel gets long (clocks fall under power). The cubic mean
- * rounds the roofline's corner, where neither limit is perfectly hidden behind the other.
+ * Tiles go from 256 x 128 and 128 x 256 down to 64 x 64, splits are 1, 2, 3, 4, 6, 8, 12, 16. A tile's overhead is mostly its
+ * epilogue, which converts and stores C: it follows the area. A split divides k among SMs when m n is too small to fill them;
+ * split_s is its second kernel or barrier, and large where a library does not split at all (narrow formats on Blackwell).
+ * arithmetic' is slowed by up to `droop` as a kernel gets long (clocks fall under power), by half of it at droop_time. The p-norm
+ * rounds the roofline's corner, where neither limit is perfectly hidden behind the other: the sum of both at overlap 0, the
+ * longer one at 1.
  *
  * An entry with one SM is of a device that msim probe measured as a whole, a CPU's cores among them: it has a rate and no tiles.
  *

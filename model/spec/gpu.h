@@ -35,14 +35,16 @@ enum architecture {
 /* Matrix multiplication in one precision; see model/cost/gemm.h. */
 struct gemm_parameters {
     double peak_fraction;          /* of the dense peak that a long main loop on 256 x 128 tiles sustains, all SMs busy */
-    double tile_overhead_s;        /* prologue and epilogue of one wave of tiles */
+    double tile_overhead_s;        /* prologue and epilogue of a 256 x 128 tile; of others in proportion to their area */
     double small_tile_fraction;    /* throughput of a 128 x 128 tile relative to 256 x 128 */
     double smallest_tile_fraction; /* of 128 x 64 relative to 128 x 128, and of 64 x 64 relative to 128 x 64 */
     double quantisation;           /* 1: whole waves of tiles only; 0: the tail wave is shared out perfectly */
     double fixed_s;                /* start-up and drain of one kernel */
     double split_s;                /* what dividing k among SMs costs beside the traffic of the partial sums */
     double memory_fraction;        /* of HBM bandwidth when the operands' traffic limits */
+    double overlap;                /* 0: arithmetic and operands' traffic follow each other, 1: the shorter one is hidden */
     double droop;                  /* relative slow-down of long kernels: clocks fall under sustained tensor-core load */
+    double droop_s;                /* arithmetic time at which half of the droop has set in */
 };
 
 /* Fused attention in one precision of its operands; see model/cost/attention.h. */

@@ -16,14 +16,16 @@ static const struct schema peak_schema = SCHEMA("peak", peak_rows);
 #define GEMM(k, member, dim, lo, hi, def, what) QUANTITY(k, struct gemm_parameters, member, dim, lo, hi, def, what)
 static const struct field gemm_precision_rows[] = {
     GEMM("peak_fraction", peak_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "of the dense peak that a long main loop sustains"),
-    GEMM("tile_overhead", tile_overhead_s, DIM_TIME, 0, 1e-3, "1us", "prologue and epilogue of one wave of tiles"),
+    GEMM("tile_overhead", tile_overhead_s, DIM_TIME, 0, 1e-3, "1us", "prologue and epilogue of a 256 x 128 tile"),
     GEMM("small_tile_fraction", small_tile_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of a 128 x 128 tile against 256 x 128"),
     GEMM("smallest_tile_fraction", smallest_tile_fraction, DIM_FRACTION, 0.01, 1, "0.75", "each further halving of the tile"),
     GEMM("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.7", "1 whole waves of tiles only, 0 the tail wave is shared out"),
     GEMM("fixed", fixed_s, DIM_TIME, 0, 1e-3, "3us", "start-up and drain of one kernel"),
     GEMM("split", split_s, DIM_TIME, 0, 1e-3, "1us", "what dividing k among SMs costs beside its partial sums"),
     GEMM("memory_fraction", memory_fraction, DIM_FRACTION, 0.01, 1, "0.85", "of HBM bandwidth when operand traffic limits"),
+    GEMM("overlap", overlap, DIM_FRACTION, 0, 0.9, "0.667", "of arithmetic and traffic: 0 their sum, 1 the longer one"),
     GEMM("droop", droop, DIM_FRACTION, 0, 1, "0", "slow-down of long kernels as clocks fall"),
+    GEMM("droop_time", droop_s, DIM_TIME, 1e-5, 0.1, "500us", "arithmetic at which half of the droop has set in"),
 };
 static const struct schema gemm_precision_schema = SCHEMA("gemm in one precision", gemm_precision_rows);
 

@@ -14,8 +14,12 @@ static struct gpu plain_gpu(void)
     struct gpu gpu = shape.cluster.gpu;
     gpu.launch_s = 0;
     gpu.sustained_clock = 1;
-    gpu.gemm[PRECISION_BF16] = (struct gemm_parameters){
-        .peak_fraction = 1, .small_tile_fraction = 1, .smallest_tile_fraction = 1, .quantisation = 1, .memory_fraction = 1};
+    gpu.gemm[PRECISION_BF16] = (struct gemm_parameters){.peak_fraction = 1,
+                                                        .small_tile_fraction = 1,
+                                                        .smallest_tile_fraction = 1,
+                                                        .quantisation = 1,
+                                                        .memory_fraction = 1,
+                                                        .overlap = 0.75};
     return gpu;
 }
 
@@ -83,6 +87,53 @@ START_TEST(thin_gemm_is_limited_by_memory)
     double seconds = cost_seconds(gemm(&gpu, 64, 16384, 16384));
     ck_assert_double_ge(seconds, bytes / gpu.hbm_rate);
     ck_assert_double_le(seconds, 1.25 * bytes / gpu.hbm_rate);
+}
+END_TEST
+
+/* One product whose operands take as long to read as it takes to compute: twice that one after the other, 2^(1/4) times with
+ * three quarters overlapped, by the p-norm with p = 4; what little traffic there is beside a large product is hidden. */
+START_TEST(arithmetic_and_traffic_overlap)
+{
+    struct gpu gpu = plain_gpu();
+    struct gemm_parameters *p = &gpu.gemm[PRECISION_BF16];
+    double bytes = 2.0 * (3 * 8192.0 * 8192.0), arithmetic = gemm(&gpu, 8192, 8192, 8192).compute_s;
+    gpu.hbm_rate = bytes / arithmetic;
+    p->split_s = 1; /* whose partial sums would be traffic, too */
+    ck_assert_double_eq_tol(cost_seconds(gemm(&gpu, 8192, 8192, 8192)), pow(2, 0.25) * arithmetic, arithmetic * 1e-9);
+    p->overlap = 0;
+    ck_assert_double_eq_tol(cost_seconds(gemm(&gpu, 8192, 8192, 8192)), 2 * arithmetic, arithmetic * 1e-9);
+    gpu.hbm_rate *= 1e6;
+    p->overlap = 0.75;
+    ck_assert_double_eq_tol(cost_seconds(gemm(&gpu, 8192, 8192, 8192)), arithmetic, arithmetic * 1e-9);
+}
+END_TEST
+
+/* Storing C: a tile of half the area has half the overhead. 108 tiles of either size are one wave of 108 SMs. */
+START_TEST(overhead_follows_the_area_of_a_tile)
+{
+    struct gpu gpu = plain_gpu();
+    struct gemm_parameters *p = &gpu.gemm[PRECISION_BF16];
+    p->split_s = 1;
+    double large = gemm(&gpu, 256, 128 * 108, 512).compute_s, small = gemm(&gpu, 128, 128 * 108, 512).compute_s;
+    p->tile_overhead_s = 1e-6;
+    ck_assert_double_eq_tol(gemm(&gpu, 256, 128 * 108, 512).compute_s - large, 1e-6, 1e-15);
+    ck_assert_double_eq_tol(gemm(&gpu, 128, 128 * 108, 512).compute_s - small, 0.5e-6, 1e-15);
+}
+END_TEST
+
+/* Half of the droop at droop_time, next to none far below, all far above. */
+START_TEST(long_gemms_droop)
+{
+    struct gpu gpu = plain_gpu();
+    struct gemm_parameters *p = &gpu.gemm[PRECISION_BF16];
+    double full = gemm(&gpu, 8192, 8192, 8192).compute_s, ideal = 2.0 * 8192 * 8192 * 8192 / gpu.peak_flops[PRECISION_BF16];
+    p->droop = 0.2;
+    p->droop_s = ideal;
+    ck_assert_double_eq_tol(gemm(&gpu, 8192, 8192, 8192).compute_s, 1.1 * full, full * 1e-9);
+    p->droop_s = ideal * 1e9;
+    ck_assert_double_eq_tol(gemm(&gpu, 8192, 8192, 8192).compute_s, full, full * 1e-6);
+    p->droop_s = 0;
+    ck_assert_double_eq_tol(gemm(&gpu, 8192, 8192, 8192).compute_s, 1.2 * full, full * 1e-9);
 }
 END_TEST
 
@@ -349,6 +400,9 @@ Suite *suite_kernels(void)
     tcase_add_test(all, slices_that_are_not_aligned_miss_the_tensor_cores);
     tcase_add_test(all, a_remembered_product_takes_what_it_took);
     tcase_add_test(all, thin_gemm_is_limited_by_memory);
+    tcase_add_test(all, arithmetic_and_traffic_overlap);
+    tcase_add_test(all, overhead_follows_the_area_of_a_tile);
+    tcase_add_test(all, long_gemms_droop);
     tcase_add_test(all, gemm_grows_with_every_dimension);
     tcase_add_test(all, a_gpu_without_bf16_takes_fp16);
     tcase_add_test(all, attention_counts_pairs_and_heads);
