@@ -236,12 +236,13 @@ static enum status bind_op(struct binder *b, uint32_t i)
     return status;
 }
 
-/* Copies to the memory of the host and updates there have no steps. */
+/* Updates by the cores of the host have no steps. */
 static enum status supports_layout(const struct layout *layout, struct diags *diags)
 {
-    if (!layout->offload)
+    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER))
         return STATUS_OK;
-    diag_error(diags, NOWHERE, "the runtime keeps everything on its devices: it does not execute offload=%s; set it to none",
+    diag_error(diags, NOWHERE,
+               "the runtime updates weights on its devices: it does not execute offload=%s; set it to none or activations",
                offload_words[layout->offload]);
     return STATUS_MISSING;
 }

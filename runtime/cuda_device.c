@@ -181,6 +181,25 @@ static void cuda_memory_free(struct device *device, void *memory, size_t bytes)
         (void)cudaGetLastError();
 }
 
+static enum status cuda_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
+{
+    CUDA_RETURN(device, cudaMallocHost(memory, bytes));
+    return STATUS_OK;
+}
+
+static void cuda_host_free(struct device *device, void *memory)
+{
+    (void)device;
+    if (memory && cudaFreeHost(memory) != cudaSuccess)
+        (void)cudaGetLastError();
+}
+
+static enum status cuda_copy_between(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
+{
+    CUDA_RETURN(stream->device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
+    return STATUS_OK;
+}
+
 static enum status staging_take(struct cuda_device *cuda, struct staging **result, struct diags *diags)
 {
     struct staging *staging = &cuda->staging[cuda->next_staging++ % STAGING_BUFFERS];
@@ -423,6 +442,9 @@ static const struct device_api cuda_api = {
     .memory_free = cuda_memory_free,
     .copy_in = cuda_copy_in,
     .copy_out = cuda_copy_out,
+    .host_new = cuda_host_new,
+    .host_free = cuda_host_free,
+    .copy_between = cuda_copy_between,
     .stream_new = cuda_stream_new,
     .stream_free = cuda_stream_free,
     .stream_synchronise = cuda_stream_synchronise,

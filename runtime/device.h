@@ -36,6 +36,11 @@ struct device_api {
     enum status (*copy_in)(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags);
     enum status (*copy_out)(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags);
 
+    /* Memory of the host that copies go to and come from directly, beside what runs on other streams. */
+    enum status (*host_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
+    void (*host_free)(struct device *device, void *memory);
+    enum status (*copy_between)(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags);
+
     enum status (*stream_new)(struct device *device, bool urgent, struct device_stream **stream, struct diags *diags);
     void (*stream_free)(struct device_stream *stream);
     /* Until everything enqueued has run or something failed. */

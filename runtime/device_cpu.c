@@ -114,6 +114,22 @@ static void cpu_memory_free(struct device *device, void *memory, size_t bytes)
     free(memory);
 }
 
+/* Beside what counts as the device's. */
+static enum status cpu_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
+{
+    *memory = malloc(bytes);
+    if (*memory)
+        return STATUS_OK;
+    diag_error(diags, NOWHERE, "rank %d: the host has no %zu bytes left", device->rank, bytes);
+    return STATUS_FAILED;
+}
+
+static void cpu_host_free(struct device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
 /* --- streams
  *
  * One thread enqueues, one executes. Who found the queue full goes on when half of it has been done, so that the two do not wake
@@ -391,6 +407,9 @@ static const struct device_api cpu_api = {
     .memory_free = cpu_memory_free,
     .copy_in = cpu_copy,
     .copy_out = cpu_copy,
+    .host_new = cpu_host_new,
+    .host_free = cpu_host_free,
+    .copy_between = cpu_copy,
     .stream_new = cpu_stream_new,
     .stream_free = cpu_stream_free,
     .stream_synchronise = cpu_stream_synchronise,

@@ -11,10 +11,16 @@ static const struct place NOWHERE;
 
 /* --- opening */
 
+/* Those for copies to the host and back only where there are any. */
+static int count_streams(const struct rank *rank)
+{
+    return rank->host ? N_STREAMS : STREAM_DOWN;
+}
+
 static void open_streams(struct rank *rank)
 {
     const struct device_api *api = rank->device->api;
-    for (int s = 0; s < N_RUNTIME_STREAMS && rank->status == STATUS_OK; s++)
+    for (int s = 0; s < count_streams(rank) && rank->status == STATUS_OK; s++)
         rank->status = api->stream_new(rank->device, s != STREAM_COMPUTE, &rank->streams[s], &rank->diags);
     uint32_t n = rank->program->scripts[rank->stage].n_ops;
     rank->begin = memory_new(n, sizeof *rank->begin);
@@ -89,6 +95,7 @@ enum status rank_open(const struct rank_options *options, struct device *device,
         rank->status = narrow_check(rank);
     if (rank->status != STATUS_OK)
         return rank->status;
+    host_copies_open(rank);
     open_streams(rank);
     pipeline_open(rank);
     rank_open_communicators(rank);
@@ -123,6 +130,7 @@ void rank_close(struct rank *rank)
     for (int c = 0; rank->chunks && c < rank->layout->vpp; c++)
         chunk_close(rank, &rank->chunks[c]);
     tensors_free(rank);
+    host_copies_close(rank);
     api->memory_free(rank->device, rank->tokens, tokens_bytes(rank));
     api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
     api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
@@ -206,6 +214,7 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
     for (int d = 0; d < OP_DEPS; d++)
         if (op->deps[d] != NO_OP)
             rank_wait(rank, rank->end[op->deps[d]], stream);
+    host_copies_awaited(rank, op);
     bool whole = bound->pieces <= 1; /* pieces wait one by one */
     if (whole && bound->pairing == PAIRING_AFTER_PREVIOUS)
         rank_wait(rank, rank->end[i - 1], stream);
@@ -223,6 +232,8 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
         shards_exchange(rank, op, stream);
     else if (updates)
         update_weights(rank, stream);
+    else if (op->stream == STREAM_DOWN || op->stream == STREAM_UP)
+        host_copies_enqueue(rank, i, stream);
     rank_record(rank, rank->end[i], stream);
 }
 
@@ -283,7 +294,7 @@ static void clear(struct rank *rank)
 
 static void synchronise(struct rank *rank)
 {
-    for (int s = 0; s < N_RUNTIME_STREAMS; s++) {
+    for (int s = 0; s < count_streams(rank); s++) {
         enum status status = rank->device->api->stream_synchronise(rank->streams[s], &rank->diags);
         if (status != STATUS_OK) {
             rank->status = status;
@@ -291,7 +302,7 @@ static void synchronise(struct rank *rank)
         }
     }
     /* After a failure the other streams still have to come to rest. */
-    for (int s = 0; s < N_RUNTIME_STREAMS && rank->status != STATUS_OK; s++) {
+    for (int s = 0; s < count_streams(rank) && rank->status != STATUS_OK; s++) {
         struct diags ignored = {0};
         if (rank->device->api->stream_synchronise(rank->streams[s], &ignored) != STATUS_OK)
             rank->status = STATUS_FAILED;
@@ -413,6 +424,7 @@ enum status rank_run_step(const struct rank_options *options, struct rank *rank,
 {
     load_batch(options, rank);
     clear(rank);
+    host_copies_begin(rank);
     synchronise(rank);
     meet(rank, true);
     if (rank->status == STATUS_OK)

@@ -182,9 +182,6 @@ struct pipeline {
     struct piece_marks *marks; /* [n_ops] */
 };
 
-/* Streams a rank opens: nothing is copied to the memory of the host. */
-enum { N_RUNTIME_STREAMS = STREAM_DOWN };
-
 struct rank {
     const struct program *program;
     const struct setting *setting;
@@ -221,6 +218,7 @@ struct rank {
     int64_t n_update, n_norms;
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */
 
+    struct host_copies *host;                                            /* NULL: all that layers keep stays on the device */
     struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
     struct tensor **all;
     size_t n_all, capacity;
@@ -253,6 +251,15 @@ void rank_exchange(struct rank *rank, struct communicator *communicator, struct 
 void rank_wait(struct rank *rank, struct device_event *event, struct device_stream *stream);
 void rank_record(struct rank *rank, struct device_event *event, struct device_stream *stream);
 enum element rank_element(const struct rank *rank); /* of activations */
+
+/* --- host_copies.c: what layers keep, in the memory of the host. Nothing where nothing is offloaded. */
+void host_copies_open(struct rank *rank);
+void host_copies_close(struct rank *rank);
+void host_copies_begin(struct rank *rank); /* of a step */
+/* Operation i, a copy. */
+void host_copies_enqueue(struct rank *rank, uint32_t i, struct device_stream *stream);
+/* An operation's stream waits for all that it depends on: what the compute stream knows to be gone is given up. */
+void host_copies_awaited(struct rank *rank, const struct op *op);
 
 /* --- communicators.c, constants.c: parts of opening and closing */
 void rank_open_communicators(struct rank *rank);

@@ -184,6 +184,10 @@ static const struct rank_case {
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .head_dim = 24},
                       {.model = TOY_GPT, .layout = "pp=2,mb=1,schedule=zb-2p", .clip = 0.5},
                       /* operands of bytes: as tensor cores take them; experts', and sizes that they do not take */
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations"},
+                      {.model = TOY_GPT, .layout = "pp=2,mb=1,schedule=1f1b,offload=activations"},
+                      {.model = TOY_LLAMA, .layout = "dp=2,zero=3,mb=1,offload=activations"},
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations", .precision = PRECISION_FP8},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .precision = PRECISION_FP8},
                       {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=3,mb=1", .precision = PRECISION_FP8, .seq_len = 10}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };

@@ -31,6 +31,9 @@ static const struct {
     {TOY_MIXTURE, "dp=2,ep=2,pp=2,schedule=1f1b", PAIRS | PP | DP, PRECISION_BF16},
     {TOY_GPT, "tp=2,sp=1,dp=2,zero=1", TP | DP, PRECISION_FP8},
     {TOY_LLAMA, "tp=2,sp=1,cp=2,recompute=layernorm+mlp", TP, PRECISION_FP8},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved,offload=activations", PP, PRECISION_BF16},
+    {TOY_LLAMA, "tp=2,sp=1,dp=2,offload=activations", TP | DP, PRECISION_BF16},
+    {TOY_LLAMA, "dp=4,zero=3,offload=activations", DP, PRECISION_BF16},
 };
 
 /* --- streams that fall behind */
@@ -75,6 +78,12 @@ static enum status late_launch(struct device_stream *stream, const struct kernel
 {
     enum status status = fall_behind(stream, diags);
     return status == STATUS_OK ? late.own_device->launch(stream, call, diags) : status;
+}
+
+static enum status late_copy(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
+{
+    enum status status = fall_behind(stream, diags);
+    return status == STATUS_OK ? late.own_device->copy_between(stream, to, from, bytes, diags) : status;
 }
 
 static enum status late_exchange(struct communicator *c, struct device_stream *stream, const struct exchange_call *call,
@@ -127,6 +136,7 @@ static void put_in_front(struct hub *hub)
     late.device = *device->api;
     late.comm.enqueue = late_exchange;
     late.device.launch = late_launch;
+    late.device.copy_between = late_copy;
     late.device.stream_new = new_stream;
     world->api->close(world);
     device->api->close(device);

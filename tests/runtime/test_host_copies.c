@@ -1,0 +1,95 @@
+/* What layers keep in the memory of the host comes back as it went: no bit of a step changes, and the device needs less. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/runtime/equivalence.h"
+
+static const struct {
+    enum toy_model model;
+    const char *layout;
+    feature_set features;
+} cases[] = {
+    {TOY_GPT, "mb=1", 0},
+    {TOY_GPT, "mb=2,recompute=full", 0},
+    {TOY_LLAMA, "mb=1,recompute=selective", 0},
+    {TOY_LLAMA, "mb=1,recompute=layernorm+mlp", 0},
+    {TOY_LLAMA, "tp=2,sp=1", TP},
+    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b", PP},
+    {TOY_GPT, "pp=2,schedule=gpipe", 0},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP},
+    {TOY_GPT, "dp=2,zero=1", DP},
+    {TOY_LLAMA, "dp=2,zero=3", DP},
+    {TOY_LLAMA, "dp=2,zero=3,recompute=full", 0},
+    {TOY_LLAMA, "cp=2,mb=2", 0},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=1", DP},
+    {TOY_LATENT, "tp=2,sp=1", TP},
+    {TOY_PREDICTION, "mb=1", 0},
+    {TOY_ALIBI, "mb=2", PARALLEL},
+};
+
+static void laid_out(struct toy *toy, int i, enum offload offload)
+{
+    struct diags diags = {0};
+    toy_make(toy, cases[i].model);
+    toy->model.layers = 8;
+    ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
+    toy->layout.offload = offload;
+    toy->layout.features |= cases[i].features;
+    toy->job.features |= cases[i].features;
+    toy_complete(toy);
+    diags_free(&diags);
+}
+
+START_TEST(no_bit_changes)
+{
+    struct toy toy;
+    struct thread_run here, there;
+    const struct thread_run_options options = {.steps = 3, .seed = 1, .rate = 0.1f, .gradients = true};
+    char text[TOY_TEXT_MAX];
+    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+        laid_out(&toy, _i, OFFLOAD_NONE);
+        toy_run(&toy, (enum detail)detail, &options, &here, NULL);
+        laid_out(&toy, _i, OFFLOAD_ACTIVATIONS);
+        toy_run(&toy, (enum detail)detail, &options, &there, NULL);
+        toy_text(&toy, text, sizeof text);
+        for (int s = 0; s < 3; s++) {
+            ck_assert_msg(here.steps[s].loss == there.steps[s].loss, "%s: the loss of step %d", text, s);
+            ck_assert_msg(memcmp(&here.steps[s].gradient_norm, &there.steps[s].gradient_norm, sizeof(double)) == 0, "%s: norm",
+                          text);
+        }
+        ck_assert_int_eq(here.n_gradients, there.n_gradients);
+        ck_assert_msg(memcmp(here.gradients, there.gradients, (size_t)here.n_gradients * sizeof(float)) == 0, "%s", text);
+        ck_assert_msg(memcmp(here.weights, there.weights, (size_t)here.n_gradients * sizeof(float)) == 0, "%s", text);
+        thread_run_free(&here);
+        thread_run_free(&there);
+    }
+}
+END_TEST
+
+/* Sixteen layers of which four layers' worth stays (and tensors wait to be used again). */
+START_TEST(the_device_needs_less)
+{
+    struct thread_run run;
+    const struct thread_run_options options = {.steps = 2, .seed = 1, .rate = 0.1f};
+    size_t peak[2];
+    for (int offload = 0; offload < 2; offload++) {
+        struct toy toy;
+        toy_make(&toy, TOY_GPT);
+        toy.model.layers = 16;
+        toy.job.global_batch = toy.layout.micro_batch = 8;
+        toy.layout.offload = offload ? OFFLOAD_ACTIVATIONS : OFFLOAD_NONE;
+        toy_complete(&toy);
+        toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
+        peak[offload] = run.memory_peak[0];
+        thread_run_free(&run);
+    }
+    ck_assert_msg(peak[1] < 0.7 * (double)peak[0], "%zu bytes, with copies %zu", peak[0], peak[1]);
+}
+END_TEST
+
+int main(void)
+{
+    const struct toy_test tests[] = {{no_bit_changes, COUNT(cases)}, {the_device_needs_less, 1}};
+    return toy_suite("host copies", tests, COUNT(tests));
+}
