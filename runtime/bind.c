@@ -295,6 +295,14 @@ void binding_free(struct binding *binding)
 enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
     enum precision precision = setting->job->precision;
+    const struct transformer *m = setting->model;
+    if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {
+        diag_error(diags, NOWHERE,
+                   "the model has learned %lld positions, and the runtime no row for more: sequences of %lld are too long; set "
+                   "model.max_seq_len to as many",
+                   (long long)m->max_seq_len, (long long)setting->job->seq_len);
+        return STATUS_MISSING;
+    }
     if (!precision_is_narrow(precision) || precision == PRECISION_FP8 || precision == PRECISION_MXFP8)
         return STATUS_OK;
     diag_error(diags, NOWHERE,

@@ -214,6 +214,11 @@ START_TEST(what_it_cannot_execute_is_refused)
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert_uint_eq(diags.n_items, 1);
     diags_free(&diags);
+    toy_laid_out(&toy, TOY_GPT, "dp=2", 0);
+    toy.model.max_seq_len = toy.job.seq_len - 1; /* one row of learned positions too few */
+    ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
+    ck_assert(mentions(&diags, "positions"));
+    diags_free(&diags);
     for (int offload = OFFLOAD_OPTIMIZER; offload < N_OFFLOADS; offload += OFFLOAD_ACTIVATIONS) {
         toy_laid_out(&toy, TOY_LATENT, "dp=2", 0);
         toy.layout.offload = (enum offload)offload;
