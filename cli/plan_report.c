@@ -215,8 +215,7 @@ static void plan_columns(struct table *table, bool experts, bool offloading)
         table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
 }
 
-/* A split of the layers that frameworks want to be told. */
-static bool is_uneven(const struct layout *layout, const struct setting *setting)
+bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
 {
     return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
 }
@@ -242,7 +241,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (setting->model->moe.experts > 0 || i != 4)
-            table_cell(table, "%d%s", numbers[i], i == 2 && is_uneven(l, setting) ? "~" : "");
+            table_cell(table, "%d%s", numbers[i], i == 2 && plan_is_uneven(l, setting) ? "~" : "");
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     if (any_offloads(outcome))
         table_cell(table, "%s", offload_words[l->offload]);
@@ -273,7 +272,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
-        uneven |= is_uneven(&outcome->found.plans[i].plan.layout, outcome->setting);
+        uneven |= plan_is_uneven(&outcome->found.plans[i].plan.layout, outcome->setting);
         n_simulated += outcome->found.plans[i].simulated;
     }
     table_write(&table, call);
@@ -284,8 +283,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
         fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
                 outcome->setting->cluster->nvlink_domain);
     if (uneven)
-        fprintf(call->out, "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's "
-                           "--pipeline-model-parallel-layout)\n");
+        fputs(UNEVEN_NOTE, call->out);
 }
 
 /* How long runs of the first plan's kind took for such predictions. */

@@ -25,6 +25,10 @@ struct plan_outcome {
 
 /* Of the memory of a GPU, what a plan needs. */
 double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
+/* A split of the layers that frameworks want to be told. */
+bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
+#define UNEVEN_NOTE                                                                                                              \
+    "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's --pipeline-model-parallel-layout)\n"
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
 void plan_columns_csv(struct table *table);

@@ -9,6 +9,7 @@
 #include "cli/plan_report.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
 
 static const struct place nowhere;
@@ -18,7 +19,6 @@ struct point_flags {
     struct experiment_flags flags;
     const char **overrides;
     char texts[SWEEP_AXES * SWEEP_KEYS + 1][sizeof((struct sweep_key){0}).path + SWEEP_TEXT + 2];
-    int gpus_at; /* which of them says how many GPUs; -1 none */
 };
 
 static void set_key(struct point_flags *point, const struct sweep_key *key, const char *value)
@@ -39,8 +39,6 @@ static void set_key(struct point_flags *point, const struct sweep_key *key, cons
             text++;
         snprintf(point->texts[text], sizeof point->texts[text], "%s=%s", key->path, value);
         point->overrides[i] = point->texts[text];
-        if (strcmp(key->path, "cluster.gpus") == 0)
-            point->gpus_at = i;
     }
 }
 
@@ -48,7 +46,6 @@ static struct point_flags *point_flags_new(const struct invocation *call, const 
 {
     struct point_flags *p = memory_new(1, sizeof *p);
     p->flags = experiment_flags_of(call);
-    p->gpus_at = -1;
     p->overrides = memory_new((size_t)call->n_overrides + SWEEP_AXES * SWEEP_KEYS + 1, sizeof *p->overrides);
     for (int i = 0; i < call->n_overrides; i++)
         p->overrides[i] = call->overrides[i];
@@ -67,24 +64,34 @@ static void point_flags_free(struct point_flags *p)
     free(p);
 }
 
+/* Moves the overrides that say how many GPUs the job uses out of the flags. Returns what the last of them says; 0: none does, or
+ * not so that it can be read. */
+static double take_gpus(struct experiment_flags *flags, const char **others)
+{
+    static const char key[] = "cluster.gpus=";
+    char why[256];
+    double gpus = 0;
+    int n = 0;
+    for (int i = 0; i < flags->n_overrides; i++)
+        if (strncmp(flags->overrides[i], key, strlen(key)) != 0)
+            others[n++] = flags->overrides[i];
+        else if (quantity_parse(flags->overrides[i] + strlen(key), DIM_COUNT, &gpus, why, sizeof why) != STATUS_OK)
+            gpus = 0;
+    flags->overrides = others;
+    flags->n_overrides = n;
+    return gpus;
+}
+
 /* Where the cluster has fewer GPUs than the point wants: as many nodes as hold them. */
 static void grow_cluster(struct point_flags *p, struct sweep_point *point)
 {
     static const struct sweep_key nodes = {.path = "cluster.nodes"};
-    if (p->gpus_at < 0)
-        return;
-    const char *equals = strchr(p->overrides[p->gpus_at], '=');
-    double gpus = equals ? strtod(equals + 1, NULL) : 0;
     struct experiment_flags whole = p->flags;
     const char **others = memory_new((size_t)p->flags.n_overrides + 1, sizeof *others);
-    whole.n_overrides = 0;
-    for (int i = 0; i < p->flags.n_overrides; i++)
-        if (strncmp(p->overrides[i], "cluster.gpus=", strlen("cluster.gpus=")) != 0)
-            others[whole.n_overrides++] = p->overrides[i];
-    whole.overrides = others;
+    double gpus = take_gpus(&whole, others);
     struct experiment *experiment = memory_new(1, sizeof *experiment);
     struct diags unsaid = {0};
-    if (experiment_load(&whole, experiment, &unsaid) == STATUS_OK) {
+    if (gpus > 0 && experiment_load(&whole, experiment, &unsaid) == STATUS_OK) {
         const struct cluster *cluster = &experiment->cluster;
         point->grown = gpus > (double)cluster->nodes * cluster->gpus_per_node && gpus <= 10e6;
         char text[32];
@@ -100,6 +107,7 @@ static void grow_cluster(struct point_flags *p, struct sweep_point *point)
 static void take_best(const struct plans_found *found, const struct setting *setting, struct sweep_point *point)
 {
     point->best = found->plans[0];
+    point->uneven = plan_is_uneven(&point->best.plan.layout, setting);
     point->step_s = ranked_step_s(&point->best);
     point->mfu = ranked_mfu(&point->best, setting);
     point->tokens_per_s = (double)point->global_batch * (double)point->seq_len / point->step_s;
@@ -130,6 +138,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     point->gpus = experiment->gpus;
     point->global_batch = experiment->job.global_batch;
     point->seq_len = experiment->job.seq_len;
+    point->tokens = experiment->job.tokens;
 }
 
 static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
@@ -144,7 +153,6 @@ static enum status plan_point(struct invocation *call, struct plan_sweep *sweep,
     if (status == STATUS_OK) {
         struct setting setting = {&experiment->model, &experiment->cluster, &experiment->job, experiment->gpus};
         describe(experiment, point);
-        sweep->tokens = experiment->job.tokens;
         status = plan_limits(call, experiment, &limits, &call->diags);
         if (status == STATUS_OK)
             status = space_create(&setting, &limits, &space, &call->diags);
@@ -167,7 +175,7 @@ static void take_diags(struct invocation *call, struct sweep_point *point, const
         for (size_t k = 0; k < call->diags.n_items && !known; k++)
             known = strcmp(call->diags.items[k].text, item->text) == 0;
         if (item->severity == SEVERITY_ERROR && !point->why[0])
-            snprintf(point->why, sizeof point->why, "%s", item->text);
+            text_append(point->why, sizeof point->why, "%s", item->text);
         else if (item->severity == SEVERITY_WARNING && !known)
             diag_warning(&call->diags, (struct place){item->file, item->line, item->column}, "%s", item->text);
     }
@@ -175,7 +183,7 @@ static void take_diags(struct invocation *call, struct sweep_point *point, const
 
 static enum status check_deadline(struct invocation *call, const struct plan_sweep *sweep)
 {
-    if (!option_given(call, "within") || sweep->tokens > 0)
+    if (!option_given(call, "within") || sweep->budgeted)
         return STATUS_OK;
     diag_error(&call->diags, nowhere, "--within needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
@@ -196,6 +204,7 @@ static enum status plan_points(struct invocation *call, struct plan_sweep *sweep
         take_diags(call, &sweep->points[i], &inner.diags);
         call->seed = inner.seed;
         n_good += status == STATUS_OK;
+        sweep->budgeted |= sweep->points[i].tokens > 0;
         worst = worst == STATUS_OK ? status : worst;
         diags_free(&inner.diags);
     }
@@ -208,17 +217,17 @@ static enum status plan_points(struct invocation *call, struct plan_sweep *sweep
     return worst;
 }
 
-/* What the budget of tokens takes, and the point that takes fewest GPU-hours in time. */
+/* What the points' budgets of tokens take, and the point that takes fewest GPU-hours in time. */
 static void count_budget(struct invocation *call, struct plan_sweep *sweep)
 {
     double price = price_option(call);
     sweep->within_s = option_quantity(call, "within");
     sweep->cheapest = -1;
-    for (int i = 0; i < sweep->axes.n_points && sweep->tokens > 0; i++) {
+    for (int i = 0; i < sweep->axes.n_points; i++) {
         struct sweep_point *point = &sweep->points[i];
-        if (!point->fits)
+        if (!point->fits || point->tokens <= 0)
             continue;
-        double seconds = sweep->tokens / point->tokens_per_s;
+        double seconds = point->tokens / point->tokens_per_s;
         point->days = seconds / 86400;
         point->gpu_hours = seconds / 3600 * point->gpus;
         point->cost = price * point->gpu_hours;

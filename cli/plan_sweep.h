@@ -6,8 +6,8 @@
  *   gpus=256,512,1024     gpus=256..4096 (doubling)     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
  *
- * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for
- * gets more nodes of its kind.
+ * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for,
+ * on an axis or by --gpus, gets more nodes of its kind.
  */
 #ifndef MSIM_CLI_PLAN_SWEEP_H
 #define MSIM_CLI_PLAN_SWEEP_H
@@ -62,16 +62,18 @@ struct sweep_point {
     bool legal, fits;     /* some layout is, does; the rest only if it fits */
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct ranked_plan best;
+    bool uneven; /* its split of the layers is one to be told to frameworks */
     double step_s, mfu, use, tokens_per_s; /* use: of a GPU's memory */
     enum run_kind kind;
     json_t *json;                 /* the plan, as msim plan writes it */
-    double days, gpu_hours, cost; /* for the tokens asked for; 0: none were, or no price */
+    double tokens;                /* the budget; 0: none */
+    double days, gpu_hours, cost; /* for it; 0: no budget, or no price */
 };
 
 struct plan_sweep {
     struct plan_axes axes;
     struct sweep_point *points; /* axes.n_points */
-    double tokens;              /* 0: no budget */
+    bool budgeted;              /* some point has a budget of tokens */
     double within_s;            /* 0: no deadline */
     int cheapest;               /* fits, and is done in time, in fewest GPU-hours; -1: none, or no deadline */
 };

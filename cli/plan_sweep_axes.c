@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/experiment_options.h"
@@ -41,9 +42,20 @@ static bool find_path(struct sweep_key *key)
     return true;
 }
 
+/* Tables and JSON show what is printable, in UTF-8. */
+static bool is_printable(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (iscntrl((unsigned char)text[i]))
+            return false;
+    json_t *json = json_stringn(text, length);
+    json_decref(json);
+    return json != NULL;
+}
+
 static bool add_value(struct sweep_key *key, int *n, const char *text, size_t length)
 {
-    if (*n >= SWEEP_VALUES || length == 0 || length >= SWEEP_TEXT)
+    if (*n >= SWEEP_VALUES || length == 0 || length >= SWEEP_TEXT || !is_printable(text, length))
         return false;
     memcpy(key->values[*n], text, length);
     key->values[(*n)++][length] = '\0';
@@ -93,7 +105,7 @@ static int read_values(struct sweep_key *key, const char *text, size_t length, c
         const char *stop = value_end(p, end), *dots = NULL;
         for (const char *q = p; q + 1 < stop && !dots; q++)
             dots = q > p && q[0] == '.' && q[1] == '.' && q + 2 < stop && q[2] != '/' ? q : NULL;
-        snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d letters", key->word, SWEEP_VALUES,
+        snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d printable letters", key->word, SWEEP_VALUES,
                  SWEEP_TEXT - 1);
         if (dots ? !add_doubles(key, &n, p, dots, (size_t)(stop - p), why, size) : !add_value(key, &n, p, (size_t)(stop - p)))
             return 0;

@@ -67,7 +67,8 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
     json_object_set_new(json, "tokens_per_s", json_real(point->tokens_per_s));
     if (scaling(sweep, i) > 0)
         json_object_set_new(json, "scaling_pct", json_real(100 * scaling(sweep, i)));
-    if (sweep->tokens > 0) {
+    if (point->tokens > 0) {
+        json_object_set_new(json, "tokens", json_real(point->tokens));
         json_object_set_new(json, "days", json_real(point->days));
         json_object_set_new(json, "gpu_hours", json_real(point->gpu_hours));
     }
@@ -163,7 +164,7 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
     if (model)
         text_append(text, sizeof text, ", %s", first->model);
     if (gpus)
-        text_append(text, sizeof text, ", %s GPUs", grouped(first->gpus, number, sizeof number));
+        text_append(text, sizeof text, ", %s GPU%s", grouped(first->gpus, number, sizeof number), first->gpus == 1 ? "" : "s");
     if (cluster)
         text_append(text, sizeof text, ", %s (%s)", first->cluster, first->gpu);
     if (batch)
@@ -191,7 +192,7 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
     table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
     if (plan_axes_gpus(axes) >= 0)
         table_column(table, "scaling", "%", ALIGN_RIGHT);
-    if (sweep->tokens > 0) {
+    if (sweep->budgeted) {
         table_column(table, "days", NULL, ALIGN_RIGHT);
         table_column(table, "GPU-hours", NULL, ALIGN_RIGHT);
     }
@@ -212,7 +213,7 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%s", quantity_format(point->tokens_per_s, DIM_COUNT, number, sizeof number));
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
-    if (sweep->tokens > 0) {
+    if (sweep->budgeted) {
         table_cell(table, "%.1f", point->days);
         table_cell(table, "%s", grouped((int64_t)(point->gpu_hours + 0.5), number, sizeof number));
     }
@@ -224,16 +225,17 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
     const struct sweep_point *point = &sweep->points[i];
     char text[128], number[32];
     size_t before = table->n_cells;
+    bool no_gpus = plan_axes_gpus(axes) < 0;
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++) {
-            bool gpus = strcmp(key_at(axes, a, k)->path, "cluster.gpus") == 0;
+            bool gpus = strcmp(key_at(axes, a, k)->path, "cluster.gpus") == 0, starred = gpus || (no_gpus && a + k == 0);
             table_tint(table, i == sweep->cheapest ? TINT_GOOD : TINT_NONE);
             table_cell(table, "%s%s",
                        gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number) : value_of(axes, a, k, i),
-                       gpus && point->grown ? "*" : "");
+                       starred && point->grown ? "*" : "");
         }
     if (point->fits) {
-        table_cell(table, "%s", layout_brief(&point->best.plan.layout, text, sizeof text));
+        table_cell(table, "%s%s", layout_brief(&point->best.plan.layout, text, sizeof text), point->uneven ? " ~" : "");
         measure_cells(sweep, i, table);
         if (costs)
             table_cell(table, "%s", grouped((int64_t)(point->cost + 0.5), number, sizeof number));
@@ -276,6 +278,16 @@ static void write_expectation(const struct plan_sweep *sweep, FILE *out)
             record->low, record->high, record->runs, run_kind_text(first->kind));
 }
 
+/* What the column OOM means, where it has a number. */
+static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits) {
+            fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", out);
+            return;
+        }
+}
+
 /* Which point meets the deadline in the fewest GPU-hours; where none does, the one that comes closest. */
 static void write_choice(const struct plan_sweep *sweep, FILE *out)
 {
@@ -296,9 +308,10 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
 static void report_text(const struct plan_sweep *sweep, const struct invocation *call)
 {
     struct table table = {0};
-    bool grown = false, costs = false;
+    bool grown = false, uneven = false, costs = false;
     for (int i = 0; i < sweep->axes.n_points; i++) {
         grown |= sweep->points[i].grown;
+        uneven |= sweep->points[i].uneven;
         costs |= sweep->points[i].cost > 0;
     }
     write_heading(sweep, call->out);
@@ -311,11 +324,13 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     table_free(&table);
     if (grown)
         fputs("* more GPUs than the cluster has: with more nodes of its kind\n", call->out);
+    if (uneven)
+        fputs(UNEVEN_NOTE, call->out);
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
-    fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", call->out);
+    write_memory_note(sweep, call->out);
     write_choice(sweep, call->out);
-    if (sweep->tokens > 0)
+    if (sweep->budgeted)
         fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);
 }
 

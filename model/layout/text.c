@@ -212,6 +212,8 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
         text_append(buffer, size, " sel");
     else if (layout->recompute != RECOMPUTE_NONE)
         text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
+    if (layout->offload)
+        text_append(buffer, size, " offload=%s", offload_words[layout->offload]);
     return buffer;
 }
 

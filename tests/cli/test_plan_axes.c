@@ -71,6 +71,8 @@ static const struct {
     {"gpus=", "1 to 64 values"},
     {"gpus=1,,2", "1 to 64 values"},
     {"gpus=1,", "1 to 64 values"},
+    {"model=a,b\nc", "printable letters"},
+    {"model=a,\xff", "printable letters"},
     {"gpus=8..4", "doubling goes from"},
     {"gpus=0..4", "doubling goes from"},
     {"gpus=a..b", "not a"},
