@@ -62,7 +62,7 @@ struct sweep_point {
     bool legal, fits;     /* some layout is, does; the rest only if it fits */
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct ranked_plan best;
-    bool uneven; /* its split of the layers is one to be told to frameworks */
+    bool uneven;                           /* its split of the layers is one to be told to frameworks */
     double step_s, mfu, use, tokens_per_s; /* use: of a GPU's memory */
     enum run_kind kind;
     json_t *json;                 /* the plan, as msim plan writes it */

@@ -202,12 +202,12 @@ static void write_terminal(const struct figure_options *options, FILE *out)
     fputs("set datafile separator \"\\t\"\nset datafile commentschars ''\n", out);
 }
 
-/* What the figure is about: the title asked for, or the model of the experiment; '' when neither is known. */
+/* What the figure is about: the title asked for, or the one model of the experiment; '' when neither is known. */
 static void write_title(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out)
 {
     const json_t *experiment = json_object_get(inputs[0].result, "config");
     const char *model = json_string_value(json_object_get(json_object_get(experiment, "model"), "name"));
-    const char *title = options->title ? options->title : n_inputs == 1 ? model : NULL;
+    const char *title = options->title ? options->title : n_inputs == 1 && !figure_has_models(inputs[0].result) ? model : NULL;
     fputs("figure_title = ", out);
     write_quoted(out, title ? title : "");
     fputc('\n', out);

@@ -50,4 +50,7 @@ void figure_write_text(FILE *out, const char *text);
 /* A file's name without folders and endings. Returns buffer. */
 char *figure_short_name(const char *path, char *buffer, size_t size);
 
+/* Whether a result is of points of several models. */
+bool figure_has_models(const json_t *result);
+
 #endif

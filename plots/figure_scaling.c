@@ -19,11 +19,13 @@ static const char *value_of(const json_t *point, const char *word)
     return value ? value : "";
 }
 
+/* A count that an axis can have; gnuplot reads none that are larger. */
 static bool is_number(const char *text, double *value)
 {
+    static const double MOST = 1e15;
     char *end;
     *value = strtod(text, &end);
-    return end != text && !*end && *value > 0;
+    return end != text && !*end && *value > 0 && *value <= MOST;
 }
 
 static bool is_word(const json_t *points, size_t n, const char *word)
@@ -35,6 +37,19 @@ static bool is_word(const json_t *points, size_t n, const char *word)
     return false;
 }
 
+static bool is_drawn(const json_t *point)
+{
+    return json_is_true(json_object_get(point, "fits")) && figure_number(point, "tokens_per_s") > 0;
+}
+
+static bool any_drawn(const json_t *points)
+{
+    for (size_t i = 0; i < json_array_size(points); i++)
+        if (is_drawn(json_array_get(points, i)))
+            return true;
+    return false;
+}
+
 /* One line: x, tokens a second, what they were if each GPU did what it does at the first x, MFU, the series. */
 static void write_line(const json_t *points, size_t begin, size_t n, const char *word, bool words, FILE *out)
 {
@@ -42,7 +57,7 @@ static void write_line(const json_t *points, size_t begin, size_t n, const char 
     for (size_t i = 0; i < n; i++) {
         const json_t *point = json_array_get(points, begin + i);
         double rate = figure_number(point, "tokens_per_s"), per_gpu = rate / figure_number(point, "gpus");
-        if (!json_is_true(json_object_get(point, "fits")) || !(rate > 0))
+        if (!is_drawn(point))
             continue;
         if (first <= 0)
             first = per_gpu;
@@ -51,6 +66,20 @@ static void write_line(const json_t *points, size_t begin, size_t n, const char 
         fprintf(out, "%.10g\t%.6g\t%.6g\t%.6g\t%zu\n", value, rate, first * figure_number(point, "gpus"),
                 figure_number(json_object_get(point, "plan"), "mfu_pct"), begin / n);
     }
+}
+
+/* At an axis a percent sign begins the format of a number. */
+static void write_label(const char *text, FILE *out)
+{
+    char label[2 * 128];
+    size_t n = 0;
+    for (; *text && n + 2 < sizeof label; text++) {
+        if (*text == '%')
+            label[n++] = '%';
+        label[n++] = *text;
+    }
+    label[n] = '\0';
+    figure_write_text(out, label);
 }
 
 static void write_series(const json_t *axes, const json_t *points, size_t n, size_t n_series, FILE *out)
@@ -68,7 +97,7 @@ static void write_series(const json_t *axes, const json_t *points, size_t n, siz
     fputs("EOD\n$words << EOD\n", out);
     for (size_t i = 0; i < n; i++) {
         fprintf(out, "%zu\t", i);
-        figure_write_text(out, value_of(json_array_get(points, i), word_of(axes, 0)));
+        write_label(value_of(json_array_get(points, i), word_of(axes, 0)), out);
         fputc('\n', out);
     }
     fputs("EOD\n", out);
@@ -86,6 +115,10 @@ enum status figure_data_scaling(const struct figure_input *input, FILE *out, str
                    "json' writes");
         return STATUS_BAD_INPUT;
     }
+    if (!any_drawn(points)) {
+        diag_error(diags, (struct place){.file = input->name}, "no layout fits at any of these points: there is nothing to draw");
+        return STATUS_BAD_INPUT;
+    }
     const char *word = word_of(axes, 0);
     bool words = is_word(points, n, word);
     fputs("$points << EOD\n", out);
@@ -97,4 +130,18 @@ enum status figure_data_scaling(const struct figure_input *input, FILE *out, str
     figure_write_text(out, strcmp(word, "gpus") == 0 ? "GPUs" : word);
     fputs("\"\n", out);
     return STATUS_OK;
+}
+
+bool figure_has_models(const json_t *result)
+{
+    const json_t *axes = json_object_get(json_object_get(result, "scaling"), "axes");
+    for (size_t a = 0; a < json_array_size(axes); a++) {
+        const json_t *keys = json_object_get(json_array_get(axes, a), "keys");
+        for (size_t k = 0; k < json_array_size(keys); k++) {
+            const char *key = json_string_value(json_array_get(keys, k));
+            if (key && strcmp(key, "model") == 0)
+                return true;
+        }
+    }
+    return false;
 }

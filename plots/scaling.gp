@@ -2,13 +2,19 @@
 summary = sprintf('best plans against %s', key)
 array line_colour[n_series]
 array line_title[n_series]
-stats $series using (i = int($1) + 1, line_colour[i] = $2, line_title[i] = stringcolumn(3), $1) nooutput
+# What there is room for; a percent sign stands twice and is not cut in two.
+whole(name) = name[strlen(name):*] eq '%' ? whole(name[1:strlen(name) - 1]) : name
+cut(name, room) = strlen(name) > room ? whole(name[1:room]) : name
+short(name) = strlen(name) > 20 ? cut(name, 17).'...' : name
+stats $series using (i = int($1) + 1, line_colour[i] = $2, line_title[i] = short(stringcolumn(3)), $1) nooutput
 array value[n_values]
-stats $words using (value[int($1) + 1] = stringcolumn(2), $1) nooutput
+letters = 0
+stats $words using (value[int($1) + 1] = stringcolumn(2), letters = letters + strlen(stringcolumn(2)) + 2, $1) nooutput
+slanted = is_word && letters > 100 # they would run into each other
 set xtics ()
 if (is_word) {
     set xrange [-0.5:n_values - 0.5]
-    do for [i = 1:n_values] { set xtics add (value[i] i - 1) }
+    do for [i = 1:n_values] { set xtics add ((!slanted ? value[i] : is_text ? cut(value[i], 84 / n_values - 1) : '') i - 1) }
 } else {
     set logscale x 2
     stats $points using 1 nooutput
@@ -16,12 +22,13 @@ if (is_word) {
     do for [i = 1:n_values] { set xtics add (value[i] real(value[i])) }
 }
 set ylabel 'tokens a second'
-set format y (is_word ? '%.1s %c' : '%.0s %c')
+stats $points using 2 nooutput
+# Less than ten thousands, millions ... are divided into tenths.
+set format y (is_word && STATS_max < 10 * 1000**floor(log10(STATS_max) / 3) ? '%.1s %c' : '%.0s %c')
 if (is_word) {
     set yrange [0:*]
 } else {
     set logscale y
-    stats $points using 2 nooutput
     set yrange [STATS_min / 1.3:STATS_max * 1.3]
     if (STATS_max / STATS_min < 100) { # decades alone would leave an axis with one number
         do for [decade = floor(log10(STATS_min)) - 1:floor(log10(STATS_max)) + 1] for [digit in '2 5'] {
@@ -43,7 +50,7 @@ if (is_text) {
     }
 } else {
     set multiplot
-    set lmargin at screen 0.095
+    set lmargin at screen (is_word ? 0.11 : 0.095)
     set rmargin at screen 0.80
     set tmargin at screen 0.92
     set bmargin at screen 0.46
@@ -62,8 +69,12 @@ if (is_text) {
     set ylabel 'MFU [%]'
     set yrange [0:*]
     set tmargin at screen 0.40
-    set bmargin at screen 0.10
+    set bmargin at screen (slanted ? 0.20 : 0.10)
     unset key
+    if (slanted) {
+        set xtics rotate by -25
+        do for [i = 1:n_values] { set xtics add (short(value[i]) i - 1) }
+    }
     plot for [i = 1:bars] $points using ($5 == i - 1 ? at($1, i) : NaN):4 with boxes lc rgb line_colour[i] notitle, \
          for [i = 1:lines] $points using ($5 == i - 1 ? $1 : NaN):4 with linespoints pt marker[(i - 1) % 8 + 1] ps 1.1 lw 1.8 lc rgb line_colour[i] notitle
     unset multiplot

@@ -287,6 +287,20 @@ static const char words_json[] =
     "{\"values\": {\"cluster\": \"a\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 10, \"plan\": {\"mfu_pct\": 50}},"
     "{\"values\": {\"cluster\": \"b\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 20, \"plan\": {\"mfu_pct\": 40}}]}}";
 
+/* Names that gnuplot could take for formats of numbers, and too long for the axis; several models, none of which is the title. */
+static const char names_json[] =
+    "{\"config\": {\"model\": {\"name\": \"m\"}}, "
+    "\"scaling\": {\"axes\": [{\"keys\": [\"memory-margin\", \"model\"], \"values\": 2}], \"points\": ["
+    "{\"values\": {\"memory-margin\": \"10%\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 10, \"plan\": {\"mfu_pct\": 5}},"
+    "{\"values\": {\"memory-margin\": \"%s%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%\"}, \"gpus\": "
+    "8, "
+    "\"fits\": true, \"tokens_per_s\": 20, \"plan\": {\"mfu_pct\": 40}}]}}";
+/* A number larger than gnuplot reads is a name. */
+static const char huge_json[] =
+    "{\"scaling\": {\"axes\": [{\"keys\": [\"gpus\"], \"values\": 2}], \"points\": ["
+    "{\"values\": {\"gpus\": \"8\"}, \"gpus\": 8, \"fits\": true, \"tokens_per_s\": 10, \"plan\": {\"mfu_pct\": 5}},"
+    "{\"values\": {\"gpus\": \"1e300\"}, \"gpus\": 8, \"fits\": false}]}}";
+
 /* Times get the unit that suits the axis; shares are percent. */
 START_TEST(weeks)
 {
@@ -302,6 +316,9 @@ START_TEST(weeks)
                   FIGURE_SCALING},
                  {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
                  {words_json, "$words << EOD\n0\ta\n1\tb\nEOD\n", FIGURE_SCALING},
+                 {names_json, "$words << EOD\n0\t10%%\n1\t%%s%%%%", FIGURE_SCALING},
+                 {names_json, "figure_title = ''\n", FIGURE_SCALING},
+                 {huge_json, "is_word = 1\n", FIGURE_SCALING},
                  {faults_json, "$causes << EOD\n0\t2\t0.0166667\tGPU\n1\t1\t0\tunknown\nEOD\n", FIGURE_FAULTS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct diags diags = {0};
@@ -317,6 +334,36 @@ START_TEST(weeks)
         diags_free(&diags);
         figure_input_free(&input);
     }
+}
+END_TEST
+
+/* Where nothing fits there is nothing to draw, and names draw as numbers do. */
+START_TEST(points_of_a_sweep)
+{
+    static const struct {
+        const char *json;
+        enum status status;
+    } cases[] = {
+        {names_json, STATUS_OK},
+        {huge_json, STATUS_OK},
+        {"{\"scaling\": {\"axes\": [{\"keys\": [\"gpus\"], \"values\": 1}], \"points\": [{\"values\": {\"gpus\": \"8\"}, "
+         "\"gpus\": 8, \"fits\": false}]}}",
+         STATUS_BAD_INPUT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int terminal = TERMINAL_TEXT; terminal <= TERMINAL_PNG; terminal++) {
+            struct diags diags = {0};
+            struct figure_input input = input_of("x", cases[i].json);
+            struct figure_options options = {.kind = FIGURE_SCALING, .terminal = (enum figure_terminal)terminal};
+            char *picture = NULL;
+            size_t n;
+            enum status status = figure_draw(&options, &input, 1, &picture, &n, &diags);
+            diags_print(&diags, stdout, false);
+            ck_assert_msg(status == cases[i].status || status == STATUS_MISSING, "%zu: %d", i, (int)status);
+            if (status == STATUS_OK)
+                free(picture);
+            diags_free(&diags);
+            figure_input_free(&input);
+        }
 }
 END_TEST
 
@@ -417,6 +464,7 @@ int main(void)
     tcase_add_test(data, scatter);
     tcase_add_test(data, errors);
     tcase_add_test(data, weeks);
+    tcase_add_test(pictures, points_of_a_sweep);
     tcase_add_test(data, links);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, wrong_result);
