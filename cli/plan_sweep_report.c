@@ -49,6 +49,18 @@ static const struct sweep_point *first_real(const struct plan_sweep *sweep)
 
 /* --- JSON --- */
 
+/* A diagnostic, which may quote a name cut within a letter: such bytes become question marks. */
+static json_t *diagnostic_json(const char *text)
+{
+    char ascii[sizeof((struct sweep_point){0}.why)];
+    size_t n = 0;
+    json_t *json = json_string(text);
+    for (; text[n]; n++)
+        ascii[n] = (unsigned char)text[n] < 128 ? text[n] : '?';
+    ascii[n] = '\0';
+    return json ? json : json_string(ascii);
+}
+
 static json_t *point_json(const struct plan_sweep *sweep, int i)
 {
     const struct sweep_point *point = &sweep->points[i];
@@ -57,7 +69,7 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
         for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
             json_object_set_new(values, key_at(&sweep->axes, a, k)->word, json_string(value_of(&sweep->axes, a, k, i)));
     if (point->why[0])
-        return json_pack("{s:o, s:s, s:b}", "values", values, "why", point->why, "fits", 0);
+        return json_pack("{s:o, s:o, s:b}", "values", values, "why", diagnostic_json(point->why), "fits", 0);
     json_t *json =
         json_pack("{s:o, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "values", values, "model", point->model, "cluster",
                   point->cluster, "gpu", point->gpu, "gpus", point->gpus, "global_batch", (json_int_t)point->global_batch,
