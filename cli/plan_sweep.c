@@ -10,7 +10,9 @@
 #include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "model/base/append.h"
+#include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/spec/yaml.h"
 
 static const struct place nowhere;
 
@@ -42,10 +44,12 @@ static void set_key(struct point_flags *point, const struct sweep_key *key, cons
     }
 }
 
-static struct point_flags *point_flags_new(const struct invocation *call, const struct plan_axes *axes, int point)
+static struct point_flags *point_flags_new(const struct invocation *call, const struct plan_sweep *sweep, int point)
 {
+    const struct plan_axes *axes = &sweep->axes;
     struct point_flags *p = memory_new(1, sizeof *p);
     p->flags = experiment_flags_of(call);
+    p->flags.text = sweep->input;
     p->overrides = memory_new((size_t)call->n_overrides + SWEEP_AXES * SWEEP_KEYS + 1, sizeof *p->overrides);
     for (int i = 0; i < call->n_overrides; i++)
         p->overrides[i] = call->overrides[i];
@@ -116,11 +120,22 @@ static void take_best(const struct plans_found *found, const struct setting *set
     point->json = plan_json(&point->best, setting);
 }
 
+/* Where no layout is legal: what those break that come furthest through the checks. */
+static enum layout_reason last_reason(const struct search_counts *counts)
+{
+    int last = 0;
+    for (int reason = 1; reason < N_LAYOUT_REASONS; reason++)
+        if (counts->rejected[reason] > 0)
+            last = reason;
+    return (enum layout_reason)last;
+}
+
 static void search_point(const struct space *space, struct invocation *call, struct sweep_point *point)
 {
     struct plans_found found;
     plans_find(space, call, &found);
     point->legal = found.search.counts.legal > 0;
+    point->reason = last_reason(&found.search.counts);
     point->fits = found.plans != NULL;
     point->missing_bytes = found.search.least_bytes - found.search.limit_bytes;
     if (point->fits)
@@ -144,7 +159,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
 static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
 {
     struct sweep_point *point = &sweep->points[i];
-    struct point_flags *flags = point_flags_new(call, &sweep->axes, i);
+    struct point_flags *flags = point_flags_new(call, sweep, i);
     struct experiment *experiment = memory_new(1, sizeof *experiment);
     struct space_limits limits;
     struct space *space;
@@ -181,12 +196,15 @@ static void take_diags(struct invocation *call, struct sweep_point *point, const
     }
 }
 
-static enum status check_deadline(struct invocation *call, const struct plan_sweep *sweep)
+static enum status check_budget(struct invocation *call, const struct plan_sweep *sweep)
 {
-    if (!option_given(call, "within") || sweep->budgeted)
-        return STATUS_OK;
-    diag_error(&call->diags, nowhere, "--within needs to know how much is trained: --tokens, such as 300B");
-    return STATUS_USAGE;
+    static const char *const about_budgets[] = {"within", "gpu-price"};
+    for (size_t i = 0; i < sizeof about_budgets / sizeof about_budgets[0] && !sweep->budgeted; i++)
+        if (option_given(call, about_budgets[i])) {
+            diag_error(&call->diags, nowhere, "--%s needs to know how much is trained: --tokens, such as 300B", about_budgets[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
 }
 
 /* Each point by itself: one that cannot be says why, and leaves the others. */
@@ -210,7 +228,7 @@ static enum status plan_points(struct invocation *call, struct plan_sweep *sweep
     }
     progress_end(&progress);
     if (n_good > 0)
-        return check_deadline(call, sweep);
+        return check_budget(call, sweep);
     char text[512];
     for (int i = 0; i < sweep->axes.n_points; i++)
         diag_error(&call->diags, nowhere, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
@@ -249,12 +267,22 @@ static enum status check_options(struct invocation *call)
     return STATUS_OK;
 }
 
+/* Every point reads the experiment, and standard input can be read only once. */
+static enum status read_input(struct invocation *call, struct plan_sweep *sweep)
+{
+    const char *file = experiment_flags_of(call).file;
+    size_t n;
+    return file && strcmp(file, "-") == 0 ? file_read(file, YAML_BYTES_MAX, &sweep->input, &n, &call->diags) : STATUS_OK;
+}
+
 enum status plan_sweep(struct invocation *call)
 {
     struct plan_sweep *sweep = memory_new(1, sizeof *sweep);
     enum status status = check_options(call);
     if (status == STATUS_OK)
         status = plan_axes_read(call, &sweep->axes);
+    if (status == STATUS_OK)
+        status = read_input(call, sweep);
     if (status == STATUS_OK) {
         sweep->points = memory_new((size_t)sweep->axes.n_points, sizeof *sweep->points);
         status = plan_points(call, sweep);
@@ -268,6 +296,7 @@ enum status plan_sweep(struct invocation *call)
         json_decref(sweep->points[i].json);
     }
     free(sweep->points);
+    free(sweep->input);
     free(sweep);
     return status;
 }

@@ -52,8 +52,9 @@ char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size
 
 /* The best plan at one point. */
 struct sweep_point {
-    char why[256]; /* there is no such experiment; "": there is */
-    char *config;  /* as JSON */
+    char why[256];             /* there is no such experiment; "": there is */
+    enum layout_reason reason; /* where no layout is legal: what those break that come closest */
+    char *config;              /* as JSON */
     char model[64], cluster[64], gpu[64];
     const char *precision;
     int gpus;
@@ -72,6 +73,7 @@ struct sweep_point {
 
 struct plan_sweep {
     struct plan_axes axes;
+    char *input;                /* the experiment, when that is read from standard input */
     struct sweep_point *points; /* axes.n_points */
     bool budgeted;              /* some point has a budget of tokens */
     double within_s;            /* 0: no deadline */
@@ -80,6 +82,9 @@ struct plan_sweep {
 
 /* `msim plan --sweep`. */
 MUST_CHECK enum status plan_sweep(struct invocation *call);
+
+/* Why a point has no plan: there is no such experiment, or no layout is legal or fits. Returns buffer. */
+char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size);
 
 MUST_CHECK enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call);
 

@@ -176,7 +176,7 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
     for (axes->n_axes = 0; axes->n_axes < n; axes->n_axes++) {
         struct sweep_axis *axis = &axes->axes[axes->n_axes];
         if (axes->n_axes == SWEEP_AXES) {
-            diag_error(&call->diags, nowhere, "--sweep: at most %d", SWEEP_AXES);
+            diag_error(&call->diags, nowhere, "--sweep: at most %d of them; keys joined by + change together", SWEEP_AXES);
             return STATUS_USAGE;
         }
         if (sweep_axis_parse(texts[axes->n_axes], axis, why, sizeof why) != STATUS_OK) {

@@ -47,6 +47,17 @@ static const struct sweep_point *first_real(const struct plan_sweep *sweep)
     return point;
 }
 
+char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size)
+{
+    if (point->why[0])
+        snprintf(buffer, size, "%s", point->why);
+    else if (point->legal)
+        snprintf(buffer, size, "no layout fits: the smallest is %.1f GiB too large", point->missing_bytes / GIB);
+    else
+        snprintf(buffer, size, "no layout on %d GPUs is legal: %s", point->gpus, layout_reason_text(point->reason));
+    return buffer;
+}
+
 /* --- JSON --- */
 
 /* A diagnostic, which may quote a name cut within a letter: such bytes become question marks. */
@@ -64,6 +75,7 @@ static json_t *diagnostic_json(const char *text)
 static json_t *point_json(const struct plan_sweep *sweep, int i)
 {
     const struct sweep_point *point = &sweep->points[i];
+    char why[sizeof point->why];
     json_t *values = json_object();
     for (int a = 0; a < sweep->axes.n_axes; a++)
         for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
@@ -74,8 +86,10 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
         json_pack("{s:o, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "values", values, "model", point->model, "cluster",
                   point->cluster, "gpu", point->gpu, "gpus", point->gpus, "global_batch", (json_int_t)point->global_batch,
                   "seq_len", (json_int_t)point->seq_len, "precision", point->precision, "fits", point->fits);
-    if (!point->fits)
+    if (!point->fits) {
+        json_object_set_new(json, "why", diagnostic_json(sweep_point_why(point, why, sizeof why)));
         return json;
+    }
     json_object_set_new(json, "tokens_per_s", json_real(point->tokens_per_s));
     if (scaling(sweep, i) > 0)
         json_object_set_new(json, "scaling_pct", json_real(100 * scaling(sweep, i)));
@@ -267,10 +281,11 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
 /* Why points cannot be. */
 static void write_reasons(const struct plan_sweep *sweep, FILE *out)
 {
-    char text[512];
+    char text[512], why[sizeof sweep->points->why];
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].why[0])
-            fprintf(out, "%s: %s\n", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+        if (sweep->points[i].why[0] || !sweep->points[i].legal)
+            fprintf(out, "%s: %s\n", plan_axes_text(&sweep->axes, i, text, sizeof text),
+                    sweep_point_why(&sweep->points[i], why, sizeof why));
 }
 
 /* The range that predictions of these steps can be expected to keep, where it is the same for all. */
