@@ -304,7 +304,7 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
     if (outcome->n_shown == 0)
         return;
     const struct ranked_plan *first = &outcome->found.plans[0];
-    fputs("OOM: the share of runs so full that runs out of memory, by ", out);
+    fputs("OOM: the share of runs this full that run out of memory, by ", out);
     expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
     fputs(".\n", out);
     if (memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)

@@ -310,7 +310,7 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (sweep->points[i].fits) {
-            fputs("OOM: the share of runs so full that runs out of memory; --memory-margin leaves room.\n", out);
+            fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             return;
         }
 }

@@ -160,8 +160,8 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 256 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
-/* For a table's cell: the dimensions above one, micro-batch, ZeRO, recomputation and what is offloaded, "tp8 pp8 vpp6 mb1 z2". Returns
- * buffer. */
+/* For a table's cell: the dimensions above one, micro-batch, ZeRO, recomputation and what is offloaded, "tp8 pp8 vpp6 mb1 z2".
+ * Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
  * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
