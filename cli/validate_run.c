@@ -182,8 +182,9 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
-/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3. In fp32 on the CPU gradients
- * (make_executable) and activations have four bytes instead of the two counted, and there are no master weights. */
+/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3 and of context parallelism. In
+ * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
+ * weights. */
 static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
@@ -192,7 +193,9 @@ static double stage_memory(const struct validation *v, int stage)
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     double optimizer = f.optimizer * 8 / 12; /* two moments of three */
     bool cuda = v->devices.kind == DEVICE_CUDA;
-    double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, cuda ? 2 : sizeof(float));
+    const size_t element = cuda ? 2 : sizeof(float);
+    double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
+                      gathered_keys_bytes(&v->setup->layout, &v->setup->setting, element);
     if (cuda)
         return f.weights + f.gradients + f.optimizer + f.activations + gathered;
     double weights =
