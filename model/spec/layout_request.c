@@ -41,11 +41,17 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
 /* What is offloaded, or "auto": what a search finds best. */
 static void read_offload(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    bool word = value->kind == YAML_SCALAR, free = word && strcmp(value->text, AUTO) == 0;
-    int found = word && !free ? offload_parse(value->text) : OFFLOAD_NONE;
-    if (!word || found < 0)
-        diag_error(diags, value->at, "%s: %s; known are none, optimizer, activations, optimizer+activations and " AUTO, row->key,
-                   word ? value->text : yaml_kind_name(value->kind));
+    static const char known[] =
+        "known are none, optimizer, activations, optimizer+activations, and " AUTO " in a layout that is " AUTO;
+    char hint[sizeof known];
+    if (value->kind != YAML_SCALAR) {
+        diag_error(diags, value->at, "%s: %s where a word is wanted, such as optimizer", row->key, yaml_kind_name(value->kind));
+        return;
+    }
+    int found = strcmp(value->text, AUTO) == 0 ? OFFLOAD_NONE : offload_parse(value->text);
+    if (found < 0)
+        diag_error(diags, value->at, "%s: unknown '%.40s'; %s", row->key, value->text,
+                   name_hint(value->text, offload_words, N_OFFLOADS, known, hint, sizeof hint));
     else
         memcpy(at, &found, sizeof found);
 }
