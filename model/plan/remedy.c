@@ -116,7 +116,16 @@ static void try_without_restrictions(struct remedy_list *list, const struct sett
         try_remedy(list, setting, &none, "a layout without restrictions", "");
 }
 
-/* The least that suffices: optimizer states, then activations, then both. */
+static bool is_restricted(const struct space_limits *limits)
+{
+    for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
+        if (limits->dimensions[i].n > 0)
+            return true;
+    return false;
+}
+
+/* The least that suffices: optimizer states, then activations, then both. Said in a way that every command which searches takes,
+ * and that leaves what is asked of the layout already. */
 static void try_offloading(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
 {
     const struct space_limit *limit = &limits->dimensions[SPACE_OFFLOAD];
@@ -127,7 +136,8 @@ static void try_offloading(struct remedy_list *list, const struct setting *setti
         char what[64], option[64];
         int before = list->n;
         snprintf(what, sizeof what, "offload=%s", offload_words[i]);
-        snprintf(option, sizeof option, "--space offload=%s", offload_words[i]);
+        snprintf(option, sizeof option, "%s%s",
+                 is_restricted(limits) ? "--set layout.offload=" : "--layout auto,offload=", offload_words[i]);
         if (try_remedy(list, setting, &offloading, what, option))
             return;
         if (i + 1 < N_OFFLOADS)

@@ -63,7 +63,11 @@ START_TEST(offloading_is_found)
     int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
     const struct remedy *there = remedy_about(remedies, n, "offload=optimizer");
     ck_assert(there && there->fits && there->layout.offload == OFFLOAD_OPTIMIZER);
-    ck_assert_str_eq(there->option, "--space offload=optimizer");
+    ck_assert_str_eq(there->option, "--set layout.offload=optimizer");
+    struct space_limits none = {0};
+    n = remedies_find(&c.setting, &none, 1, 1e15, remedies);
+    there = remedy_about(remedies, n, "offload=");
+    ck_assert(there && strncmp(there->option, "--layout auto,offload=", 22) == 0);
     c.cluster.host_memory = 1e11;
     n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
     there = remedy_about(remedies, n, "offload=optimizer");
