@@ -8,7 +8,7 @@
 #include "plots/palette.h"
 
 /* What a box shows; its order is the legend's. */
-enum activity { FORWARD, BACKWARD, BACKWARD_WEIGHT, OPTIMIZER, GRADIENTS, EXCHANGE, OTHER, N_ACTIVITIES };
+enum activity { FORWARD, BACKWARD, BACKWARD_WEIGHT, OPTIMIZER, GRADIENTS, EXCHANGE, COPIES, OTHER, N_ACTIVITIES };
 static const struct {
     const char *title;
     uint32_t colour;
@@ -20,6 +20,7 @@ static const struct {
     [OPTIMIZER] = {"optimizer", COLOUR_PURPLE, 'O'},
     [GRADIENTS] = {"gradient and parameter exchange", COLOUR_ORANGE, 'd'},
     [EXCHANGE] = {"tensor-parallel exchange", COLOUR_SKY, 't'},
+    [COPIES] = {"host copies", COLOUR_YELLOW, 'h'},
     [OTHER] = {"other work", COLOUR_GREY, 'x'},
 };
 
@@ -56,6 +57,8 @@ static enum activity activity_of(const char *stream, const char *pass)
         return GRADIENTS;
     if (strcmp(stream, "tp") == 0)
         return EXCHANGE;
+    if (strcmp(stream, "down") == 0 || strcmp(stream, "up") == 0)
+        return COPIES;
     if (strcmp(pass, "forward") == 0)
         return FORWARD;
     if (strcmp(pass, "backward_weight") == 0)

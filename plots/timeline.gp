@@ -41,7 +41,7 @@ if (is_text) {
         set key maxrows 2
         set arrow 2 from measured_time, graph 0 to measured_time, graph 1 nohead dt 3 lc rgb muted back
     }
-    if (!both) { set bmargin 6.5 }
+    if (!both) { set bmargin 6.5 + (n_legend > 4 ? 1.4 * ceil((n_legend - 4) / 2.0) : 0) } # its legend has rows of two
     # A white edge tells neighbours apart while they are few.
     if (n_bars < 600) { set style fill solid 1.0 border rgb '#FFFFFF' } else { set style fill solid 1.0 noborder }
     set rmargin 3

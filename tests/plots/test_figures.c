@@ -96,6 +96,21 @@ START_TEST(timeline)
 }
 END_TEST
 
+/* Copies are told from other work beside compute. */
+START_TEST(timeline_of_copies)
+{
+    static const char text[] = "rank,stage,stream,kind,pass,chunk,micro_batch,start_s,end_s\n"
+                               "0,0,down,compute,host,0,0,0.0,0.1\n"
+                               "0,0,up,compute,host,0,0,0.1,0.2\n"
+                               "0,0,host,compute,optimizer,-1,-1,0.2,0.4\n";
+    static const char *const parts[] = {
+        "0.26\t0.42\t0.000000\t100.000000\t15787074\n0.26\t0.42\t100.000000\t200.000000\t15787074\n"
+        "0.26\t0.42\t200.000000\t400.000000\t13400487\n",
+        "13400487\toptimizer\tO\n15787074\thost copies\th\nEOD\n", NULL};
+    expect_script(&(struct figure_options){.kind = FIGURE_TIMELINE}, "t.csv", text, parts);
+}
+END_TEST
+
 START_TEST(timeline_window)
 {
     static const char *const parts[] = {"step_time = 800.000000\nstart_time = 200.000000\nend_time = 400.000000\nwindowed = 1\n",
@@ -455,6 +470,7 @@ int main(void)
     tcase_set_timeout(pictures, 60);
     tcase_add_test(data, timeline);
     tcase_add_test(data, timeline_window);
+    tcase_add_test(data, timeline_of_copies);
     tcase_add_test(data, timelines_of_two_sources);
     tcase_add_test(data, breakdown);
     tcase_add_test(data, breakdowns);
