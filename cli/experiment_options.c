@@ -1,6 +1,12 @@
 #include "cli/experiment_options.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli/world.h"
+#include "model/base/file.h"
+#include "model/base/memory.h"
+#include "model/spec/yaml.h"
 
 static enum status check_override(const char *text, char *why, size_t size)
 {
@@ -126,10 +132,36 @@ struct experiment_flags experiment_flags_of(const struct invocation *call)
     };
 }
 
+enum status experiment_input(struct invocation *call, struct experiment_flags *flags, char **text)
+{
+    *text = NULL;
+    if (!flags->file || strcmp(flags->file, "-") != 0 || flags->text)
+        return STATUS_OK;
+    size_t n = 0;
+    char *bytes = NULL;
+    bool has_read = world_rank() == 0 && file_read("-", YAML_BYTES_MAX, &bytes, &n, &call->diags) == STATUS_OK;
+    world_broadcast(&has_read, sizeof has_read);
+    if (!has_read)
+        return STATUS_BAD_INPUT;
+    world_broadcast(&n, sizeof n);
+    if (!bytes)
+        bytes = memory_new(n + 1, 1);
+    world_broadcast(bytes, n);
+    *text = bytes;
+    flags->text = bytes;
+    flags->n_text = n;
+    return STATUS_OK;
+}
+
 enum status experiment_read(struct invocation *call, const struct experiment_flags *flags, struct experiment *experiment)
 {
-    enum status status = experiment_load(flags, experiment, &call->diags);
+    struct experiment_flags whole = *flags;
+    char *text;
+    enum status status = experiment_input(call, &whole, &text);
+    if (status == STATUS_OK)
+        status = experiment_load(&whole, experiment, &call->diags);
     if (status == STATUS_OK)
         call->seed = experiment->seed;
+    free(text);
     return status;
 }

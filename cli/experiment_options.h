@@ -12,7 +12,10 @@ extern const struct option_row experiment_options[];
 /* The flags of this call: the experiment file (the first operand, when command->experiment), names, and every override. Points
  * into the call. */
 struct experiment_flags experiment_flags_of(const struct invocation *call);
-/* experiment_load; the call's seed is the experiment's from then on. */
+/* Where the experiment is read from standard input: reads it, for all ranks though only one has it, into flags->text, which the
+ * caller frees through *text. Nothing happens where it is a file, or flags->text is there already: *text is NULL. */
+MUST_CHECK enum status experiment_input(struct invocation *call, struct experiment_flags *flags, char **text);
+/* experiment_input and experiment_load; the call's seed is the experiment's from then on. */
 MUST_CHECK enum status experiment_read(struct invocation *call, const struct experiment_flags *flags,
                                        struct experiment *experiment);
 

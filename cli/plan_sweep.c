@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/experiment_options.h"
 #include "cli/plan_find.h"
 #include "cli/plan_report.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "model/base/append.h"
-#include "model/base/file.h"
 #include "model/base/memory.h"
-#include "model/spec/yaml.h"
 
 static const struct place nowhere;
 
@@ -48,8 +45,7 @@ static struct point_flags *point_flags_new(const struct invocation *call, const 
 {
     const struct plan_axes *axes = &sweep->axes;
     struct point_flags *p = memory_new(1, sizeof *p);
-    p->flags = experiment_flags_of(call);
-    p->flags.text = sweep->input;
+    p->flags = sweep->flags;
     p->overrides = memory_new((size_t)call->n_overrides + SWEEP_AXES * SWEEP_KEYS + 1, sizeof *p->overrides);
     for (int i = 0; i < call->n_overrides; i++)
         p->overrides[i] = call->overrides[i];
@@ -267,22 +263,15 @@ static enum status check_options(struct invocation *call)
     return STATUS_OK;
 }
 
-/* Every point reads the experiment, and standard input can be read only once. */
-static enum status read_input(struct invocation *call, struct plan_sweep *sweep)
-{
-    const char *file = experiment_flags_of(call).file;
-    size_t n;
-    return file && strcmp(file, "-") == 0 ? file_read(file, YAML_BYTES_MAX, &sweep->input, &n, &call->diags) : STATUS_OK;
-}
-
 enum status plan_sweep(struct invocation *call)
 {
     struct plan_sweep *sweep = memory_new(1, sizeof *sweep);
     enum status status = check_options(call);
     if (status == STATUS_OK)
         status = plan_axes_read(call, &sweep->axes);
+    sweep->flags = experiment_flags_of(call);
     if (status == STATUS_OK)
-        status = read_input(call, sweep);
+        status = experiment_input(call, &sweep->flags, &sweep->input);
     if (status == STATUS_OK) {
         sweep->points = memory_new((size_t)sweep->axes.n_points, sizeof *sweep->points);
         status = plan_points(call, sweep);

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
+#include "cli/experiment_options.h"
 #include "cli/plan_rank.h"
 #include "model/cost/track_record.h"
 
@@ -73,11 +74,12 @@ struct sweep_point {
 
 struct plan_sweep {
     struct plan_axes axes;
-    char *input;                /* the experiment, when that is read from standard input */
-    struct sweep_point *points; /* axes.n_points */
-    bool budgeted;              /* some point has a budget of tokens */
-    double within_s;            /* 0: no deadline */
-    int cheapest;               /* fits, and is done in time, in fewest GPU-hours; -1: none, or no deadline */
+    struct experiment_flags flags; /* the call's */
+    char *input;                   /* the experiment, when that is read from standard input, which is read once */
+    struct sweep_point *points;    /* axes.n_points */
+    bool budgeted;                 /* some point has a budget of tokens */
+    double within_s;               /* 0: no deadline */
+    int cheapest;                  /* fits, and is done in time, in fewest GPU-hours; -1: none, or no deadline */
 };
 
 /* `msim plan --sweep`. */

@@ -51,8 +51,9 @@ struct experiment {
 
 /* What the command line gives; NULL or 0 where it says nothing. */
 struct experiment_flags {
-    const char *file;                  /* experiment file */
-    const char *text;                  /* what is in it, where it can be read only once, as standard input can */
+    const char *file; /* experiment file */
+    const char *text; /* what is in it, where that has been read already, as of standard input; n_text bytes */
+    size_t n_text;
     const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; a single node of it when no cluster is given */
     const char *layout;
     const char *const *overrides; /* n_overrides texts "a.b=value" */

@@ -30,6 +30,13 @@ for ranks in 2 3; do
     "$mpirun" -n $ranks "$msim" plan $plans --threads 2 -o ranks.json
     untimed ranks.json | cmp one.txt -
 done
+# The experiment from standard input, which one rank has.
+printf 'model: llama3-8b\ncluster: dgx-h100\njob: {global_batch: 64}\n' >experiment.yaml
+for axis in --gpus=8 --sweep=gpus=8,16; do
+    "$msim" plan experiment.yaml $axis --format csv -o one.csv
+    "$mpirun" -n 2 "$msim" plan - $axis --format csv -o ranks.csv <experiment.yaml
+    cmp one.csv ranks.csv
+done
 # One rank's command fails: all end, with its status.
 if "$mpirun" -n 2 "$msim" run $weeks --replicas 4 --resume /dev/full 2>/dev/null; then exit 1; fi
 # Killed in the middle, gone on with by another number of ranks.
