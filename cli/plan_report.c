@@ -19,6 +19,14 @@ double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
     return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
 }
 
+/* What a rank keeps in the memory of the host. */
+static double host_bytes(const struct layout *layout, const struct setting *setting)
+{
+    struct footprint footprint;
+    footprint_peak(layout, setting, &footprint, NULL);
+    return footprint.host;
+}
+
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
 {
     const struct plan *plan = &ranked->plan;
@@ -32,6 +40,8 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
     json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
     json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
+    if (plan->layout.offload)
+        json_object_set_new(json, "host_memory_gib", json_real(host_bytes(&plan->layout, setting) / GIB));
     json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
     json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
     json_object_set_new(json, "exposed_comm_s", json_real(ranked_exposed_s(ranked)));

@@ -126,8 +126,9 @@ enum status figure_data_scaling(const struct figure_input *input, FILE *out, str
         write_line(points, begin, n, word, words, out);
     fputs("EOD\n", out);
     write_series(axes, points, n, all / n, out);
-    fprintf(out, "is_word = %d\nis_gpus = %d\nn_values = %zu\nkey = \"", words, strcmp(word, "gpus") == 0, n);
-    figure_write_text(out, strcmp(word, "gpus") == 0 ? "GPUs" : word);
+    bool gpus = strcmp(word, "gpus") == 0 || strcmp(word, "cluster.gpus") == 0;
+    fprintf(out, "is_word = %d\nis_gpus = %d\nn_values = %zu\nkey = \"", words, gpus, n);
+    figure_write_text(out, gpus ? "GPUs" : word);
     fputs("\"\n", out);
     return STATUS_OK;
 }
