@@ -60,7 +60,7 @@ if (is_text) {
     bars = is_word ? n_series : 0
     plot for [i = 1:bars] $points using ($5 == i - 1 ? at($1, i) : NaN):2 with boxes lc rgb line_colour[i] title line_title[i], \
          for [i = 1:lines] $points using ($5 == i - 1 ? $1 : NaN):2 with linespoints pt marker[(i - 1) % 8 + 1] ps 1.1 lw 1.8 lc rgb line_colour[i] title line_title[i], \
-         for [i = 1:(is_gpus ? lines : 0)] $points using ($5 == i - 1 ? $1 : NaN):3 with lines dt (12, 6) lw 1.2 lc rgb line_colour[i] title (i == 1 ? 'as the first GPUs' : '')
+         for [i = 1:(is_gpus ? lines : 0)] $points using ($5 == i - 1 ? $1 : NaN):3 with lines dt (12, 6) lw 1.2 lc rgb line_colour[i] title (i == 1 ? 'linear scaling' : '')
     unset label 1
     unset logscale y
     set ytics autofreq

@@ -15,10 +15,13 @@ trap 'rm -rf "$work"' EXIT
         --format json -o "$work/run.json"
     "$msim" run $job $features $layout -q --fault-model megascale --policy megascale --checkpoint two-stage --replicas 100 \
         --sweep gpus=1024:131072:8:log --format json -o "$work/sweep.json"
+    "$msim" plan --model llama3.1-405b --cluster llama3-h100 --global-batch 2048 --memory-margin 10% -q \
+        --sweep gpus=1024..16384 --sweep precision=bf16,fp8 --format json -o "$work/scaling.json"
 }
 "$msim" plot "$work/step.csv" -o "$to/timeline.png"
 "$msim" plot "$work/run.json" -o "$to/run.png"
 "$msim" plot "$work/sweep.json" -o "$to/sweep.png"
+"$msim" plot "$work/scaling.json" -o "$to/scaling.png"
 if [ -d ../shared/measured ]; then
     "$msim" compare ../shared/measured/*.csv -q --format json -o "$work/compare.json"
     "$msim" plot "$work/compare.json" --kind scatter -o "$to/scatter.png"
