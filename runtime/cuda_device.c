@@ -12,7 +12,7 @@
 
 static const struct place nowhere = {0};
 
-enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000, TRIAL_SECONDS = 20 };
+enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000 };
 
 /* How far a stream is enqueued ahead of what has run: MARKS * MARK_EVERY commands. When the driver's queue is full (a thousand
  * launches or so) it keeps its caller inside, where nobody watches for a rank that is gone; this wait comes before that. */
@@ -346,7 +346,7 @@ void cuda_device_set_watch(struct device *device, struct cuda_device_watch watch
 
 /* --- kernels */
 
-static struct cuda_launch launch_on(struct device_stream *stream)
+struct cuda_launch cuda_device_launch(struct device_stream *stream)
 {
     const struct cuda_device *cuda = cuda_of(stream->device);
     return (struct cuda_launch){.stream = stream_of(stream),
@@ -359,7 +359,7 @@ static struct cuda_launch launch_on(struct device_stream *stream)
 
 static enum status cuda_launch_kernel(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
 {
-    const struct cuda_launch launch = launch_on(stream);
+    const struct cuda_launch launch = cuda_device_launch(stream);
     enum status status = keep_pace(stream, diags);
     return status == STATUS_OK ? kernel_cuda_launch(&launch, call, diags) : status;
 }
@@ -520,63 +520,9 @@ failed:
     return status;
 }
 
-/* --- kernels made for one architecture, tried before they are trusted */
-
-static enum status give_up_trial(void *context, nanos waited, struct diags *diags)
+bool cuda_device_is_portable(const struct device *device)
 {
-    if (waited < TRIAL_SECONDS * NANOS_PER_SECOND)
-        return STATUS_OK;
-    diag_error(diags, nowhere, "rank %d: attention made for this GPU's architecture does not end",
-               ((struct device *)context)->rank);
-    return STATUS_FAILED;
-}
-
-/* One case; *difference is 0 where there is nothing to compare. */
-static enum status try_attention(struct cuda_device *cuda, struct device_stream *stream, int head_dim, bool windowed,
-                                 float *difference, struct diags *diags)
-{
-    const struct cuda_launch launch = launch_on(stream);
-    const float *result = NULL;
-    *difference = 0;
-    const cudaError_t error = (cudaError_t)attention_trial_cuda(&launch, head_dim, windowed, &result);
-    if (error == cudaErrorNotSupported)
-        return STATUS_OK;
-    if (error != cudaSuccess)
-        return report(&cuda->base, "attention", error, diags);
-    const enum status status = wait_for(cuda, stream_of(stream), NULL, diags);
-    return status == STATUS_OK ? cuda_copy_out(stream, difference, result, sizeof *difference, diags) : status;
-}
-
-enum status cuda_device_try_kernels(struct device *device, bool *portable, struct diags *diags)
-{
-    struct cuda_device *cuda = cuda_of(device);
-    struct device_stream *stream = NULL;
-    float worst = 0;
-    *portable = false;
-    if (cuda->portable)
-        return STATUS_OK;
-    enum status status = cuda_stream_new(device, false, &stream, diags);
-    if (status != STATUS_OK)
-        return status;
-    cuda->watch = (struct cuda_device_watch){.look = give_up_trial, .context = device};
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        float difference = 0;
-        status = try_attention(cuda, stream, 64 << i, i == 0, &difference, diags);
-        worst = difference > worst ? difference : worst;
-    }
-    cuda->watch = (struct cuda_device_watch){0};
-    if (status != STATUS_OK) { /* the stream stays: freeing it would wait for what may not end */
-        diag_note(diags, nowhere, "attention made for this GPU's architecture was tried; MSIM_PORTABLE_KERNELS=1 does without");
-        return status;
-    }
-    cuda_stream_free(stream);
-    *portable = worst > ATTENTION_TRIAL_TOLERANCE;
-    if (*portable)
-        diag_warning(diags, nowhere,
-                     "rank %d: attention made for this GPU's architecture is off by %.2g of the largest number; the portable "
-                     "kernels take its place",
-                     device->rank, (double)worst);
-    return STATUS_OK;
+    return cuda_of(device)->portable;
 }
 
 void cuda_device_use_portable(struct device *device)

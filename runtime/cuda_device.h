@@ -42,10 +42,14 @@ struct cuda_device_facts {
 };
 MUST_CHECK enum status cuda_device_facts(const struct device *device, struct cuda_device_facts *facts, struct diags *diags);
 
-/* --- for the communication backend */
+/* --- for the communication backend and the trial */
 
 struct CUstream_st;
 struct CUstream_st *cuda_device_stream(struct device_stream *stream);
+/* What kernels are launched with on a stream (kernels/cuda_launch.h). */
+struct cuda_launch;
+struct cuda_launch cuda_device_launch(struct device_stream *stream);
+bool cuda_device_is_portable(const struct device *device);
 /* Called with `context` while a wait lasts; anything but STATUS_OK ends the wait and stays the device's answer. */
 struct cuda_device_watch {
     enum status (*look)(void *context, nanos waited, struct diags *diags);
