@@ -76,7 +76,7 @@ static const struct option_row options[] = {
      .check = check_axis},
     {.name = "within",
      TIME_FIELDS,
-     .help = "with --sweep and --tokens: the point that is done in this time in the fewest GPU-hours",
+     .help = "with --sweep and --tokens: the point that is done in this time in the fewest GPU-hours; exit with 5 when none is",
      .group = "Scaling"},
     PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
     NETWORK_ROW("network", FABRIC_GROUP,

@@ -280,6 +280,8 @@ enum status plan_sweep(struct invocation *call)
         count_budget(call, sweep);
         status = plan_sweep_report(sweep, call);
     }
+    if (status == STATUS_OK && option_given(call, "within") && sweep->cheapest < 0)
+        status = STATUS_CHECK;
     for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {
         free(sweep->points[i].config);
         json_decref(sweep->points[i].json);
