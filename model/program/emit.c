@@ -12,6 +12,20 @@ void waits_add(struct waits *waits, uint32_t op)
         waits->ops[waits->n++] = op;
 }
 
+struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)
+{
+    return (struct op){
+        .kind = (uint8_t)kind,
+        .stream = (uint8_t)stream,
+        .pass = N_PASSES,
+        .class = (uint8_t) class,
+        .chunk = -1,
+        .micro_batch = -1,
+        .layer = -1,
+        .work = -1,
+    };
+}
+
 uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits)
 {
     struct build *build = stage->build;
@@ -274,8 +288,7 @@ static void emit_data(struct stage *stage)
         at_end = at_end || stage->chunks[c].whole.embedding || stage->chunks[c].whole.head;
     if (!at_end || stage_has(stage, FEATURE_BIT(ASYNC_DATA)))
         return;
-    struct op op = {.kind = OP_COMPUTE, .stream = STREAM_HOST, .pass = N_PASSES, .class = CLASS_HOST, .chunk = -1};
-    op.micro_batch = op.layer = -1;
+    struct op op = step_op(OP_COMPUTE, STREAM_HOST, CLASS_HOST);
     op.work = work_add_data(&build->program->works, build->layout, build->setting);
     waits_add(&stage->waits, stage_add(stage, op, &nothing));
 }

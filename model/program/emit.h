@@ -69,6 +69,8 @@ struct stage {
     uint32_t gathered; /* sharded weights: the all-gather of the next unit of layers, NO_OP when not yet issued */
 };
 
+/* An operation of the whole step: of no pass, chunk, micro-batch or layer, and without work. */
+struct op step_op(enum op_kind kind, enum stream stream, enum work_class class);
 /* Append an operation that waits for the set; its index. */
 uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits);
 /* All operations of the stage, from its slots. */

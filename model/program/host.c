@@ -30,16 +30,11 @@ static int32_t copy_work(struct build *build, const char *label, double bytes)
     return build->copies[build->n_copies++] = work_add_copy(&build->program->works, label, bytes);
 }
 
-static struct op host_op(enum stream stream, enum work_class class, int32_t work)
+static struct op compute_op(enum stream stream, enum work_class class, int32_t work)
 {
-    return (struct op){.kind = OP_COMPUTE,
-                       .stream = (uint8_t)stream,
-                       .pass = N_PASSES,
-                       .class = (uint8_t) class,
-                       .chunk = -1,
-                       .micro_batch = -1,
-                       .layer = -1,
-                       .work = work};
+    struct op op = step_op(OP_COMPUTE, stream, class);
+    op.work = work;
+    return op;
 }
 
 static const char COPY_DOWN[] = "copy_down", COPY_UP[] = "copy_up";
@@ -47,7 +42,7 @@ static const char COPY_DOWN[] = "copy_down", COPY_UP[] = "copy_up";
 static uint32_t add_copy(struct stage *stage, const struct slot *slot, int layer, enum stream stream, double bytes,
                          const struct waits *waits)
 {
-    struct op op = host_op(stream, CLASS_HOST, copy_work(stage->build, stream == STREAM_DOWN ? COPY_DOWN : COPY_UP, bytes));
+    struct op op = compute_op(stream, CLASS_HOST, copy_work(stage->build, stream == STREAM_DOWN ? COPY_DOWN : COPY_UP, bytes));
     op.chunk = slot ? slot->chunk : -1;
     op.micro_batch = slot ? slot->micro_batch : -1;
     op.layer = layer;
@@ -64,9 +59,7 @@ static void wait_for(struct stage *stage, uint32_t op)
         return;
     }
     struct waits alone = {.ops = {op}, .n = 1};
-    struct op join = host_op(STREAM_COMPUTE, CLASS_HOST, -1);
-    join.kind = OP_JOIN;
-    stage_add(stage, join, &alone);
+    stage_add(stage, step_op(OP_JOIN, STREAM_COMPUTE, CLASS_HOST), &alone);
 }
 
 /* The oldest falls out. */
@@ -207,7 +200,7 @@ static uint32_t add_on_device(struct stage *stage, double updated, double cast, 
 {
     struct build *build = stage->build;
     int32_t work = work_add_device_optimizer(&build->program->works, build->setting, updated, cast);
-    return stage_add(stage, host_op(STREAM_COMPUTE, CLASS_OPTIMIZER, work), waits);
+    return stage_add(stage, compute_op(STREAM_COMPUTE, CLASS_OPTIMIZER, work), waits);
 }
 
 /* One layer's parameters: down, updated, up. The last operation. */
@@ -224,7 +217,7 @@ static uint32_t update_segment(struct stage *stage, struct segment segment, uint
     else
         waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, own * gradient_bytes(stage), reduced));
     int32_t work = work_add_host_update(&build->program->works, build->setting, own);
-    struct waits updated = {.ops = {stage_add(stage, host_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
+    struct waits updated = {.ops = {stage_add(stage, compute_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
     return add_copy(stage, NULL, layer, STREAM_UP, own * OFFLOADED_WEIGHT_BYTES, &updated);
 }
 
@@ -240,8 +233,7 @@ void host_optimize(struct stage *stage, double updated, double cast, uint32_t ex
             last = update_segment(stage, segment_cut(whole, i, n), norm, &reduced);
     }
     struct waits waits = {.ops = {last}, .n = 1};
-    struct op join = host_op(STREAM_COMPUTE, CLASS_OPTIMIZER, -1);
-    join.kind = OP_JOIN;
+    const struct op join = step_op(OP_JOIN, STREAM_COMPUTE, CLASS_OPTIMIZER);
     bool casts = precision_is_narrow(stage->build->setting->job->precision);
     uint32_t done = casts ? add_on_device(stage, 0, cast, &waits) : stage_add(stage, join, &waits);
     stage->waits = (struct waits){.ops = {done}, .n = 1};

@@ -58,20 +58,6 @@ static struct stage_parameters parameters_of(const struct stage *stage, struct s
     return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
 }
 
-static struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)
-{
-    return (struct op){
-        .kind = (uint8_t)kind,
-        .stream = (uint8_t)stream,
-        .pass = N_PASSES,
-        .class = (uint8_t) class,
-        .chunk = -1,
-        .micro_batch = -1,
-        .layer = -1,
-        .work = -1,
-    };
-}
-
 static uint32_t emit_collective(struct stage *stage, enum collective collective, enum group_kind group, enum work_class class,
                                 double bytes, const struct waits *waits)
 {
