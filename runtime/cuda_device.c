@@ -68,10 +68,11 @@ struct CUstream_st *cuda_device_stream(struct device_stream *stream)
 
 /* --- errors: the sentence, and the sticky error cleared */
 
-static enum status report(const struct device *device, const char *what, cudaError_t error, struct diags *diags)
+enum status cuda_device_report(const struct device *device, const char *what, int error, struct diags *diags)
 {
     (void)cudaGetLastError();
-    diag_error(diags, nowhere, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString(error), (int)error);
+    diag_error(diags, nowhere, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString((cudaError_t)error),
+               error);
     return STATUS_FAILED;
 }
 
@@ -79,14 +80,14 @@ static enum status report(const struct device *device, const char *what, cudaErr
     do {                                                                                                                         \
         cudaError_t error_ = (call);                                                                                             \
         if (error_ != cudaSuccess)                                                                                               \
-            return report(device, #call, error_, diags);                                                                         \
+            return cuda_device_report(device, #call, error_, diags);                                                             \
     } while (0)
 
 #define CUDA_GOTO(device, call, label)                                                                                           \
     do {                                                                                                                         \
         cudaError_t error_ = (call);                                                                                             \
         if (error_ != cudaSuccess) {                                                                                             \
-            (void)report(device, #call, error_, diags);                                                                          \
+            (void)cuda_device_report(device, #call, error_, diags);                                                              \
             goto label;                                                                                                          \
         }                                                                                                                        \
     } while (0)
@@ -113,7 +114,7 @@ static enum status wait_for(struct cuda_device *cuda, cudaStream_t stream, cudaE
     }
     if (error != cudaSuccess && error != cudaErrorNotReady) {
         cuda->failed = STATUS_FAILED;
-        return report(&cuda->base, "a kernel or copy failed", error, diags);
+        return cuda_device_report(&cuda->base, "a kernel or copy failed", error, diags);
     }
     (void)cudaGetLastError(); /* "not ready" may stick */
     if (error == cudaSuccess && cuda->failed == STATUS_OK)
@@ -158,13 +159,13 @@ static enum status cuda_memory_new(struct device *device, size_t bytes, void **m
         return STATUS_FAILED;
     }
     if (error != cudaSuccess)
-        return report(device, "cudaMalloc", error, diags);
+        return cuda_device_report(device, "cudaMalloc", error, diags);
     error = cudaMemset(block, 0, bytes);
     if (error == cudaSuccess) /* it is on the default stream, which ours do not wait for */
         error = cudaStreamSynchronize(NULL);
     if (error != cudaSuccess) {
         cudaFree(block);
-        return report(device, "cudaMemset", error, diags);
+        return cuda_device_report(device, "cudaMemset", error, diags);
     }
     device->in_use += bytes;
     device->peak = device->in_use > device->peak ? device->in_use : device->peak;

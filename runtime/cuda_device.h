@@ -50,6 +50,8 @@ struct CUstream_st *cuda_device_stream(struct device_stream *stream);
 struct cuda_launch;
 struct cuda_launch cuda_device_launch(struct device_stream *stream);
 bool cuda_device_is_portable(const struct device *device);
+/* The sentence of a CUDA error, which is cleared; STATUS_FAILED. */
+enum status cuda_device_report(const struct device *device, const char *what, int error, struct diags *diags);
 /* Called with `context` while a wait lasts; anything but STATUS_OK ends the wait and stays the device's answer. */
 struct cuda_device_watch {
     enum status (*look)(void *context, nanos waited, struct diags *diags);

@@ -26,14 +26,11 @@ static enum status try_attention(struct device_stream *stream, int head_dim, boo
     const struct cuda_launch launch = cuda_device_launch(stream);
     const float *result = NULL;
     *difference = 0;
-    const cudaError_t error = (cudaError_t)attention_trial_cuda(&launch, head_dim, windowed, &result);
+    const int error = attention_trial_cuda(&launch, head_dim, windowed, &result);
     if (error == cudaErrorNotSupported)
         return STATUS_OK;
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* it would stick */
-        diag_error(diags, nowhere, "rank %d: attention: %s (CUDA error %d)", device->rank, cudaGetErrorString(error), (int)error);
-        return STATUS_FAILED;
-    }
+    if (error != cudaSuccess)
+        return cuda_device_report(device, "attention", error, diags);
     const enum status status = device->api->stream_synchronise(stream, diags);
     return status == STATUS_OK ? device->api->copy_out(stream, difference, result, sizeof *difference, diags) : status;
 }
