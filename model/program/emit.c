@@ -4,12 +4,24 @@
 
 #include "model/base/memory.h"
 #include "model/cost/data_loading.h"
+#include "model/cost/precision_bytes.h"
 #include "model/program/host.h"
 
 void waits_add(struct waits *waits, uint32_t op)
 {
     if (op != NO_OP && waits->n < WAITS_MAX)
         waits->ops[waits->n++] = op;
+}
+
+struct stage_parameters stage_parameters_of(const struct stage *stage, struct segment segment)
+{
+    const struct build *build = stage->build;
+    return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
+}
+
+double stage_gradient_bytes(const struct stage *stage)
+{
+    return precision_bytes(stage->build->setting->job->gradient_precision);
 }
 
 struct op step_op(enum op_kind kind, enum stream stream, enum work_class class)

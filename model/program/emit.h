@@ -69,6 +69,9 @@ struct stage {
     uint32_t gathered; /* sharded weights: the all-gather of the next unit of layers, NO_OP when not yet issued */
 };
 
+/* What a segment of the stage's layers has, of all ranks that share it; bytes of a parameter's gradient as ranks reduce it. */
+struct stage_parameters stage_parameters_of(const struct stage *stage, struct segment segment);
+double stage_gradient_bytes(const struct stage *stage);
 /* An operation of the whole step: of no pass, chunk, micro-batch or layer, and without work. */
 struct op step_op(enum op_kind kind, enum stream stream, enum work_class class);
 /* Append an operation that waits for the set; its index. */

@@ -12,11 +12,6 @@ static bool keeps(const struct stage *stage, enum offload what)
     return layout_offloads(stage->build->layout, what);
 }
 
-static double gradient_bytes(const struct stage *stage)
-{
-    return precision_bytes(stage->build->setting->job->gradient_precision);
-}
-
 /* A copy of so many bytes; equal ones share their work. */
 static int32_t copy_work(struct build *build, const char *label, double bytes)
 {
@@ -168,7 +163,7 @@ static uint32_t *sent_at(const struct stage *stage, const struct slot *slot, int
 
 static double bucket_bytes(const struct stage *stage, struct stage_parameters parameters)
 {
-    return work_own_parameters(stage->build->layout, parameters) * gradient_bytes(stage);
+    return work_own_parameters(stage->build->layout, parameters) * stage_gradient_bytes(stage);
 }
 
 void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters)
@@ -207,15 +202,13 @@ static uint32_t add_on_device(struct stage *stage, double updated, double cast, 
 static uint32_t update_segment(struct stage *stage, struct segment segment, uint32_t norm, const struct waits *reduced)
 {
     struct build *build = stage->build;
-    struct stage_parameters all =
-        work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
-    double own = work_own_parameters(build->layout, all);
+    double own = work_own_parameters(build->layout, stage_parameters_of(stage, segment));
     struct waits waits = {.ops = {norm}, .n = 1};
     int layer = segment.range.count ? segment.range.first : -1;
     if (layout_offloads_gradients(build->layout))
         waits_add(&waits, stage->host.buckets[OFFLOADED_GRADIENT_BUCKETS - 1]);
     else
-        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, own * gradient_bytes(stage), reduced));
+        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, own * stage_gradient_bytes(stage), reduced));
     int32_t work = work_add_host_update(&build->program->works, build->setting, own);
     struct waits updated = {.ops = {stage_add(stage, compute_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
     return add_copy(stage, NULL, layer, STREAM_UP, own * OFFLOADED_WEIGHT_BYTES, &updated);

@@ -20,7 +20,6 @@
  * gradient after the exchange among replicas is added up between the two, and each updates its copy.
  */
 #include "model/base/memory.h"
-#include "model/cost/precision_bytes.h"
 #include "model/program/host.h"
 
 /* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
@@ -45,17 +44,6 @@ static bool overlaps(const struct stage *stage)
 {
     const struct build *build = stage->build;
     return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && (build->replicas || build->expert_replicas || build->mirrored);
-}
-
-static double gradient_bytes(const struct stage *stage)
-{
-    return precision_bytes(stage->build->setting->job->gradient_precision);
-}
-
-static struct stage_parameters parameters_of(const struct stage *stage, struct segment segment)
-{
-    const struct build *build = stage->build;
-    return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
 }
 
 static uint32_t emit_collective(struct stage *stage, enum collective collective, enum group_kind group, enum work_class class,
@@ -100,12 +88,12 @@ static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment 
 {
     const struct layout *layout = stage->build->layout;
     enum collective collective = layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-    uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, gradient_bytes(stage), &stage->waits);
+    uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, stage_gradient_bytes(stage), &stage->waits);
     if (!stage->build->mirrored)
         return last;
     struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
     op.role = GROUP_MIRROR;
-    op.bytes = work_own_parameters(layout, parameters) * gradient_bytes(stage);
+    op.bytes = work_own_parameters(layout, parameters) * stage_gradient_bytes(stage);
     return stage_add(stage, op, &stage->waits);
 }
 
@@ -123,7 +111,7 @@ static int count_buckets(const struct stage *stage, const struct chunk_plan *chu
     int layers = chunk->whole.range.count;
     if (layers <= 1)
         return 1;
-    struct stage_parameters parameters = parameters_of(stage, chunk->whole);
+    struct stage_parameters parameters = stage_parameters_of(stage, chunk->whole);
     double bucket = BUCKET_PARAMETERS_PER_REPLICA * layout->dp * layout->cp;
     bucket = bucket > BUCKET_PARAMETERS ? bucket : BUCKET_PARAMETERS;
     double wanted = (parameters.dense + parameters.experts) / bucket;
@@ -151,7 +139,8 @@ void replicas_begin(struct stage *stage)
         for (int i = 0; i < chunk->n_segments; i++) {
             struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
             bool gathers = overlaps(stage) && (layout->zero == 1 || layout->zero == 2);
-            chunk->gathered[i] = gathers ? gather_parameters(stage, c, segment, parameters_of(stage, segment), &nothing) : NO_OP;
+            chunk->gathered[i] =
+                gathers ? gather_parameters(stage, c, segment, stage_parameters_of(stage, segment), &nothing) : NO_OP;
         }
     }
 }
@@ -177,10 +166,10 @@ static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i,
     bool recomputes = slot->pass != PASS_FORWARD && work_gathers_to_recompute(stage->build->layout);
     uint32_t ends = NO_OP, layer;
     if (slot->pass == PASS_FORWARD && i == 0)
-        ends = gather_parameters(stage, slot->chunk, ENDS, parameters_of(stage, ENDS), waits);
+        ends = gather_parameters(stage, slot->chunk, ENDS, stage_parameters_of(stage, ENDS), waits);
     if (recomputes)
-        gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
-    layer = gather_parameters(stage, slot->chunk, unit, parameters_of(stage, unit), waits);
+        gather_parameters(stage, slot->chunk, unit, stage_parameters_of(stage, unit), waits);
+    layer = gather_parameters(stage, slot->chunk, unit, stage_parameters_of(stage, unit), waits);
     return layer != NO_OP ? layer : ends;
 }
 
@@ -216,9 +205,9 @@ static uint32_t sharded_after(struct stage *stage, const struct slot *slot, int 
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
-    uint32_t layer = reduce_gradients(stage, slot->chunk, unit, parameters_of(stage, unit)), ends = NO_OP;
+    uint32_t layer = reduce_gradients(stage, slot->chunk, unit, stage_parameters_of(stage, unit)), ends = NO_OP;
     if (i == 0)
-        ends = reduce_gradients(stage, slot->chunk, ENDS, parameters_of(stage, ENDS));
+        ends = reduce_gradients(stage, slot->chunk, ENDS, stage_parameters_of(stage, ENDS));
     uint32_t last = ends != NO_OP ? ends : layer;
     if (!overlaps(stage))
         waits_add(&stage->waits, last);
@@ -233,9 +222,9 @@ static struct stage_parameters reduced_parameters(const struct stage *stage, con
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
     if (!is_sharded(stage))
-        return parameters_of(stage, segment);
+        return stage_parameters_of(stage, segment);
     segment.embedding = segment.head = false;
-    struct stage_parameters sum = parameters_of(stage, segment), ends = parameters_of(stage, ENDS);
+    struct stage_parameters sum = stage_parameters_of(stage, segment), ends = stage_parameters_of(stage, ENDS);
     return i == 0 ? (struct stage_parameters){sum.dense + ends.dense, sum.experts + ends.experts} : sum;
 }
 
@@ -247,7 +236,7 @@ static uint32_t unsharded_after(struct stage *stage, size_t slot, int i)
     if (!gives_gradients(stage, at) && !(overlaps(stage) && slot == chunk->last_gradient))
         return NO_OP;
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, parameters_of(stage, segment));
+    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_parameters_of(stage, segment));
     if (!overlaps(stage))
         waits_add(&stage->waits, reduced);
     return reduced;
@@ -280,7 +269,7 @@ static uint32_t reduce_all(struct stage *stage)
     uint32_t last = NO_OP;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         struct segment whole = stage->chunks[c].whole;
-        uint32_t reduced = reduce_gradients(stage, c, whole, parameters_of(stage, whole));
+        uint32_t reduced = reduce_gradients(stage, c, whole, stage_parameters_of(stage, whole));
         last = reduced != NO_OP ? reduced : last;
     }
     return last;
@@ -290,7 +279,7 @@ static void gather_all(struct stage *stage)
 {
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         struct segment whole = stage->chunks[c].whole;
-        gather_parameters(stage, c, whole, parameters_of(stage, whole), &stage->waits);
+        gather_parameters(stage, c, whole, stage_parameters_of(stage, whole), &stage->waits);
     }
 }
 
@@ -303,7 +292,7 @@ static void reduce_embedding(struct stage *stage)
     if (!at_end || !work_shares_table(layout, model))
         return;
     double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
-    emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * gradient_bytes(stage),
+    emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * stage_gradient_bytes(stage),
                     &stage->waits);
 }
 
@@ -324,7 +313,7 @@ static double updated_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++)
-        sum += work_own_parameters(stage->build->layout, parameters_of(stage, stage->chunks[c].whole));
+        sum += work_own_parameters(stage->build->layout, stage_parameters_of(stage, stage->chunks[c].whole));
     return sum;
 }
 
@@ -332,7 +321,7 @@ static double cast_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
-        struct stage_parameters layers = parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
+        struct stage_parameters layers = stage_parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
         sum += work_cast_parameters(stage->build->layout, layers);
     }
     return sum;
