@@ -46,6 +46,11 @@ static bool report_host_fits(const struct step_report *report)
     return capacity <= 0 || report->result->memory.host <= capacity;
 }
 
+static bool report_runs(const struct step_report *report)
+{
+    return report_fits(report) && report_host_fits(report);
+}
+
 /* Days and GPU-hours for the job's token budget; 0 when it has none. */
 static double report_days(const struct step_report *report)
 {
@@ -371,7 +376,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
-    json_object_set_new(result, "fits", json_boolean(report_fits(report) && report_host_fits(report)));
+    json_object_set_new(result, "fits", json_boolean(report_runs(report)));
     if (report->setup->layout.offload) {
         json_object_set_new(result, "host_memory_gib", json_real(report->result->memory.host / GIB));
         json_object_set_new(result, "host_memory_capacity_gib", json_real(report_host_capacity(report) / GIB));
@@ -421,7 +426,7 @@ static void write_csv(const struct step_report *report, const struct invocation 
     table_cell(&table, "%.6f", r->hfu_causal * 100);
     table_cell(&table, "%.3f", r->tokens_per_s);
     table_cell(&table, "%.6f", r->memory.total / GIB);
-    table_cell(&table, "%d", report_fits(report) && report_host_fits(report));
+    table_cell(&table, "%d", report_runs(report));
     for (int c = 0; c < N_WORK_CLASSES; c++)
         table_cell(&table, "%.12f", r->breakdown.s[c]);
     table_write_csv(&table, call->out);
