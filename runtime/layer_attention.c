@@ -332,14 +332,6 @@ static void reduce_gradients(const struct layer_context *c, struct tensor *d_kv)
     layer_drop(c, &all);
 }
 
-/* Until the reduction: all keys and values, their gradients, these in the order of ranks; and the rank's own. */
-double gathered_keys_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes)
-{
-    const struct shape shape = shape_of(layout, setting, 0);
-    const double own = (double)shape.tokens * (double)kv_width(&shape) * (double)element_bytes;
-    return layout->cp > 1 ? (3 * layout->cp + 1) * own : 0;
-}
-
 /* --- the core */
 
 static bool is_packed(const struct layer_context *c)

@@ -180,8 +180,6 @@ void stage_units_free(struct stage_units *units);
 /* Bytes of the tensors in which a rank gathers weights and computes gradients under ZeRO-3, with elements of so many bytes;
  * otherwise 0. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
-/* Of the tensors in which it gathers keys and values of context parallelism, most in the backward pass; without it 0. */
-double gathered_keys_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
 
 /* --- the whole model as one list of numbers */
 

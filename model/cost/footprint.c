@@ -112,18 +112,30 @@ static double latent_bytes(const struct latent_attention *l)
     return 2 * (2.0 * l->q_lora_rank + 2.0 * l->kv_lora_rank + l->qk_rope_dim);
 }
 
-static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute modules)
+/* Elements of a token's query, and of its key and value, over all tensor-parallel ranks. */
+struct token_width {
+    double query, value, key_value; /* value: what attention gives */
+};
+
+static struct token_width token_width_of(const struct layout *layout, const struct transformer *m)
 {
-    const struct transformer *m = setting->model;
     bool latent = m->attention == ATTENTION_LATENT;
     double qk = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
     double v = latent ? m->latent.v_dim : m->head_dim;
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
-    struct kept k = {.split = 2 * m->heads * v, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
+    return (struct token_width){m->heads * qk, m->heads * v, kv_heads * (qk + v)};
+}
+
+static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute modules)
+{
+    const struct transformer *m = setting->model;
+    struct token_width width = token_width_of(layout, m);
+    bool latent = m->attention == ATTENTION_LATENT;
+    struct kept k = {.split = 2 * width.value, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
     if (!(modules & RECOMPUTE_MLA_UP_PROJ))
-        k.split += 2 * (m->heads * qk + kv_heads * (qk + v)); /* q; k, v */
+        k.split += 2 * (width.query + width.key_value); /* q; k, v */
     if (keeps_casts(layout, setting))
-        k.split += m->heads * v * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
+        k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
     if (!(modules & RECOMPUTE_CORE_ATTN) &&
         !has(layout,
              FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
@@ -283,6 +295,12 @@ static double layer_bytes_repeated(const struct layout *layout, const struct set
     return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, mixture) : all;
 }
 
+double footprint_gathered_keys_bytes(const struct layout *layout, const struct setting *setting, double element_bytes)
+{
+    double own = tokens_per_micro_batch(layout, setting) * token_width_of(layout, setting->model).key_value / layout->tp;
+    return layout->cp > 1 ? (3 * layout->cp + 1) * own * element_bytes : 0;
+}
+
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
  * buffers. */
 static double buffer_bytes(const struct layout *layout, const struct setting *setting)
@@ -300,7 +318,7 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
     }
     if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
         bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
-    return bytes;
+    return bytes + footprint_gathered_keys_bytes(layout, setting, 2);
 }
 
 /* What is the same on all stages. */

@@ -18,6 +18,15 @@ struct footprint {
 /* Bytes that a layer keeps of a micro-batch from its forward to its backward pass. */
 double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture);
 
+/*
+ * Bytes of what a rank has of all keys and values while context parallelism's attention runs, with elements of so many bytes; 0
+ * without it. As the program executes it (work_attention.c: keys and values are gathered, their gradients reduced to whom they
+ * belong), most in a layer's backward pass, until the reduction: all keys and values of the micro-batch; their gradients; these
+ * in the order of ranks; the rank's own. (A ring that passes blocks on has two of them and of their gradients at a time: four
+ * ranks' worth in place of 3 cp + 1.)
+ */
+double footprint_gathered_keys_bytes(const struct layout *layout, const struct setting *setting, double element_bytes);
+
 /* Peak of the pipeline stage that needs most (`host`: of the one that needs most of that), or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);

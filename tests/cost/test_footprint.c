@@ -95,6 +95,30 @@ START_TEST(gathered_experts_are_whole)
 }
 END_TEST
 
+/* Sixteen heads of 96 (grouped) of a rank's tokens, key and value: those of four ranks, their gradients twice, and its own. */
+START_TEST(context_parallelism_gathers_keys)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.cp = 4, s.layout.dp /= 4, s.layout.sequence_parallel = false;
+    s.model.kv_heads = 16;
+    struct footprint many, few;
+    double own = (double)s.layout.micro_batch * (double)s.job.seq_len / 4 * 2 * 16 / 8 * 96;
+    footprint_of_stage(&s.layout, &s.setting, 0, &many);
+    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 2), 13 * own * 2, 1e-6);
+    s.model.kv_heads = 8;
+    footprint_of_stage(&s.layout, &s.setting, 0, &few);
+    ck_assert_double_eq_tol(many.buffers - few.buffers, 13 * own, 1e-3);
+    ck_assert_double_eq_tol(many.total - few.total - (many.activations - few.activations) - (many.weights - few.weights) -
+                                (many.gradients - few.gradients) - (many.optimizer - few.optimizer),
+                            13 * own, 1);
+    s.model.kv_heads = 2; /* fewer than ranks: each has one */
+    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 4), 13 * own / 2 * 4, 1e-6);
+    s.layout.cp = 1;
+    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 4), 0, 1e-9);
+}
+END_TEST
+
 /* PyTorch's policy: the input, attention's output and log-sum-exp, and every second product of those that the program counts. */
 START_TEST(every_second_product_is_kept)
 {
@@ -259,6 +283,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, states_cost_18_bytes_a_parameter);
     tcase_add_test(all, prediction_layers_are_kept_like_layers);
     tcase_add_test(all, gathered_experts_are_whole);
+    tcase_add_test(all, context_parallelism_gathers_keys);
     tcase_add_test(all, every_second_product_is_kept);
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, narrow_operands_are_kept_narrow);
