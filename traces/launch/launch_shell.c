@@ -1,0 +1,543 @@
+#include "traces/launch/launch_shell.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/megatron_arguments.h"
+#include "traces/launch/shell_state.h"
+
+/* Whether commands are run. */
+enum certainty { SKIPPED, UNSURE, RUNS };
+
+enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP };
+enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096 };
+
+struct block {
+    enum block_kind kind;
+    enum certainty now, around;
+    bool taken, perhaps;       /* a branch that runs, or may run, was met */
+    struct launch_field value; /* of a case */
+};
+
+struct raw_word {
+    const char *start;
+    size_t n;
+    struct place at;
+};
+
+struct runner {
+    struct shell_lexer lexer;
+    struct shell_state state;
+    struct block blocks[BLOCKS_MAX];
+    int n_blocks;
+    bool in_condition;
+    int condition;        /* 1 true, 0 false, -1 cannot be told */
+    enum certainty chain; /* what a && or || before this command leaves */
+    struct raw_word *command;
+    size_t n_command, capacity;
+    struct shell_fields loose; /* lines that begin with a flag */
+    struct launch_words best;  /* items only */
+    size_t best_count, rivals;
+    struct place best_at;
+};
+
+static enum certainty certainty_of(const struct runner *r)
+{
+    enum certainty now = r->n_blocks ? r->blocks[r->n_blocks - 1].now : RUNS;
+    return now < r->chain ? now : r->chain;
+}
+
+/* --- a launch --- */
+
+/* A text such as sh -c's is a command line itself. */
+static void add_split(struct runner *r, struct shell_fields *fields, const struct launch_field *field)
+{
+    static const char blanks[] = " \t\r\n";
+    bool is_line = strstr(field->text, " --") || (strncmp(field->text, "--", 2) == 0 && strpbrk(field->text, blanks));
+    if (!is_line) {
+        shell_fields_add(fields, field);
+        return;
+    }
+    for (const char *p = field->text; *(p += strspn(p, blanks));) {
+        size_t n = strcspn(p, blanks);
+        struct launch_field part = shell_slice(&r->state, field, (size_t)(p - field->text), n);
+        shell_fields_add(fields, &part);
+        p += n;
+    }
+}
+
+static void try_launch(struct runner *r, const struct shell_fields *given, struct place at)
+{
+    struct shell_fields fields = {0};
+    for (size_t i = 0; i < given->n; i++)
+        add_split(r, &fields, &given->items[i]);
+    struct launch_words trial = {.arena = r->state.words->arena};
+    launch_words_of_fields(&trial, fields.items, fields.n);
+    shell_fields_free(&fields);
+    size_t count = megatron_count(&trial);
+    r->state.words->arena = trial.arena;
+    r->rivals += count > 2;
+    if (count > r->best_count) {
+        free(r->best.items);
+        r->best = trial;
+        r->best_count = count;
+        r->best_at = at;
+    } else {
+        free(trial.items);
+    }
+}
+
+/* --- assignments --- */
+
+/* The length of NAME in NAME=... or NAME+=...; 0 when it is no assignment. */
+static size_t assigned_name(const struct raw_word *word, bool *appends)
+{
+    size_t n = 0;
+    while (n < word->n && (isalnum((unsigned char)word->start[n]) || word->start[n] == '_'))
+        n++;
+    *appends = n + 1 < word->n && word->start[n] == '+' && word->start[n + 1] == '=';
+    bool assigns = n > 0 && n < word->n && !isdigit((unsigned char)word->start[0]) && (word->start[n] == '=' || *appends);
+    return assigns ? n : 0;
+}
+
+static void mark_unsure(struct runner *r, struct launch_field *items, size_t n, int line)
+{
+    char why[96];
+    snprintf(why, sizeof why, "line %d sets it under a condition that cannot be told", line);
+    const char *text = launch_text(r->state.words, why, strlen(why));
+    for (size_t i = 0; i < n; i++)
+        items[i] = shell_doubt(&r->state, &items[i], text);
+}
+
+/* What was there and what comes, together: items of an array, or one text. */
+static struct launch_field *joined(struct runner *r, const struct shell_variable *old, bool is_array,
+                                   const struct shell_fields *more, size_t *n)
+{
+    size_t n_old = old ? old->n : 0;
+    struct launch_field *items = arena_new(&r->state.words->arena, n_old + more->n + 1, sizeof *items);
+    if (n_old)
+        memcpy(items, old->items, n_old * sizeof *items);
+    if (n_old && more->n && !is_array) {
+        items[0] = shell_join(&r->state, &items[0], &more->items[0]);
+        *n = n_old;
+        return items;
+    }
+    if (more->n)
+        memcpy(items + n_old, more->items, more->n * sizeof *items);
+    *n = n_old + more->n;
+    return items;
+}
+
+static void assign(struct runner *r, const struct raw_word *word, size_t n_name, bool appends)
+{
+    size_t front = n_name + 1 + appends, n_value = word->n - front, n;
+    const char *value = word->start + front;
+    struct shell_fields fields = {0};
+    bool is_array = n_value >= 2 && value[0] == '(' && value[n_value - 1] == ')';
+    if (is_array) {
+        shell_expand_all(&r->state, value + 1, n_value - 2, &fields);
+    } else {
+        struct launch_field one = shell_expand_one(&r->state, value, n_value);
+        shell_fields_add(&fields, &one);
+    }
+    const struct shell_variable *old = appends ? shell_find(&r->state, word->start, n_name) : NULL;
+    is_array = is_array || (old && old->is_array);
+    struct launch_field *items = joined(r, old, is_array, &fields, &n);
+    if (certainty_of(r) == UNSURE)
+        mark_unsure(r, items, n, word->at.line);
+    shell_set(&r->state, word->start, n_name, items, n, is_array);
+    shell_fields_free(&fields);
+}
+
+/* --- tests --- */
+
+static int compare_numbers(const char *sign, const char *a, const char *b)
+{
+    char *end_a, *end_b;
+    long long x = strtoll(a, &end_a, 10), y = strtoll(b, &end_b, 10);
+    if (*end_a || *end_b || end_a == a || end_b == b)
+        return -1;
+    static const char *const signs[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
+    const bool results[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
+    for (int i = 0; i < 6; i++)
+        if (strcmp(sign, signs[i]) == 0)
+            return results[i];
+    return -1;
+}
+
+static bool is_word(const struct raw_word *word, const char *text)
+{
+    return word->n == strlen(text) && memcmp(word->start, text, word->n) == 0;
+}
+
+/* [ A op B ], [[ ... ]], test ...: 1, 0, or -1 where it cannot be told. A variable that nobody sets is empty to -z and -n. */
+static int test_value(struct runner *r, const struct raw_word *words, size_t n)
+{
+    struct launch_field f[3];
+    bool invert = n > 1 && is_word(&words[0], "!");
+    words += invert;
+    n -= invert;
+    bool bracket = n && (is_word(&words[0], "[") || is_word(&words[0], "[["));
+    if (!n || (!bracket && !is_word(&words[0], "test")) ||
+        (bracket && !is_word(&words[n - 1], "]") && !is_word(&words[n - 1], "]]")))
+        return -1;
+    words++;
+    n -= bracket ? 2 : 1;
+    if (n && is_word(&words[0], "!")) {
+        invert = !invert;
+        words++;
+        n--;
+    }
+    if (n < 1 || n > 3)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        f[i] = shell_expand_one(&r->state, words[i].start, words[i].n);
+    int value = -1;
+    bool known = !f[n - 1].unknown && !f[0].unknown;
+    if (n == 1 && known)
+        value = f[0].text[0] != '\0';
+    else if (n == 2 && (strcmp(f[0].text, "-z") == 0 || strcmp(f[0].text, "-n") == 0))
+        value = (f[1].text[0] == '\0' || strcmp(f[1].text, UNKNOWN_TEXT) == 0) == (f[0].text[1] == 'z');
+    else if (n == 3 && known && (strcmp(f[1].text, "=") == 0 || strcmp(f[1].text, "==") == 0))
+        value = fnmatch(f[2].text, f[0].text, 0) == 0;
+    else if (n == 3 && known && strcmp(f[1].text, "!=") == 0)
+        value = fnmatch(f[2].text, f[0].text, 0) != 0;
+    else if (n == 3 && known)
+        value = compare_numbers(f[1].text, f[0].text, f[2].text);
+    return value < 0 ? value : value != invert;
+}
+
+/* --- commands --- */
+
+static bool starts_assignments(const struct raw_word *word)
+{
+    static const char *const words[] = {"export", "declare", "local", "readonly", "typeset"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (is_word(word, words[i]))
+            return true;
+    return false;
+}
+
+static void run_fields(struct runner *r, size_t from)
+{
+    struct shell_fields fields = {0};
+    for (size_t i = from; i < r->n_command; i++)
+        shell_expand(&r->state, r->command[i].start, r->command[i].n, &fields);
+    if (fields.n && strncmp(fields.items[0].text, "--", 2) == 0) {
+        for (size_t i = 0; i < fields.n; i++)
+            add_split(r, &r->loose, &fields.items[i]);
+    } else if (fields.n) {
+        try_launch(r, &fields, r->command[from].at);
+    }
+    shell_fields_free(&fields);
+}
+
+/* A simple command: assignments, then perhaps something to run. What it gives as a test. */
+static int run_command(struct runner *r)
+{
+    size_t i = 0;
+    bool appends, declares = r->n_command && starts_assignments(&r->command[0]);
+    if (declares)
+        for (i = 1; i < r->n_command && r->command[i].start[0] == '-';)
+            i++;
+    for (; i < r->n_command; i++) {
+        size_t n = assigned_name(&r->command[i], &appends);
+        if (n)
+            assign(r, &r->command[i], n, appends);
+        else if (!declares)
+            break;
+    }
+    if (i == r->n_command)
+        return 1;
+    bool is_test = r->command[i].start[0] == '[' || is_word(&r->command[i], "test") || is_word(&r->command[i], "!");
+    if (is_test)
+        return test_value(r, r->command + i, r->n_command - i);
+    run_fields(r, i);
+    return -1;
+}
+
+/* --- blocks --- */
+
+static void begin_block(struct runner *r, enum block_kind kind, enum certainty now)
+{
+    enum certainty around = certainty_of(r);
+    if (r->n_blocks == BLOCKS_MAX) {
+        diag_error(r->state.diags, r->lexer.place, "blocks are nested deeper than %d", BLOCKS_MAX);
+        r->lexer.bad = true;
+        return;
+    }
+    r->blocks[r->n_blocks++] = (struct block){.kind = kind, .around = around, .now = now < around ? now : around};
+}
+
+static void end_block(struct runner *r, enum block_kind kind)
+{
+    if (r->n_blocks && r->blocks[r->n_blocks - 1].kind == kind)
+        r->n_blocks--;
+}
+
+/* A branch whose condition is true (1), false (0) or unknown (-1). */
+static void begin_branch(struct runner *r, int condition)
+{
+    if (!r->n_blocks)
+        return;
+    struct block *b = &r->blocks[r->n_blocks - 1];
+    enum certainty now = b->taken || condition == 0 ? SKIPPED : condition < 0 || b->perhaps ? UNSURE : RUNS;
+    b->perhaps |= condition < 0;
+    b->taken |= condition == 1;
+    b->now = now < b->around ? now : b->around;
+}
+
+/* The next pattern of a case, and whether it is met. */
+static void begin_pattern(struct runner *r)
+{
+    struct shell_lexer *l = &r->lexer;
+    if (!r->n_blocks || r->blocks[r->n_blocks - 1].kind != BLOCK_CASE || !shell_pattern(l))
+        return;
+    struct block *b = &r->blocks[r->n_blocks - 1];
+    int met = b->value.unknown ? -1 : 0;
+    for (const char *p = l->start, *end = p + l->length; p < end && met >= 0 && !met; p++) {
+        size_t n = 0;
+        while (p + n < end && p[n] != '|')
+            n++;
+        struct launch_field f = shell_expand_one(&r->state, p, n);
+        char pattern[128];
+        const char *text = f.text + strspn(f.text, " (");
+        snprintf(pattern, sizeof pattern, "%.*s", (int)strcspn(text, " "), text);
+        met = f.unknown ? -1 : fnmatch(pattern, b->value.text, 0) == 0;
+        p += n;
+    }
+    begin_branch(r, met);
+}
+
+static void begin_case(struct runner *r)
+{
+    struct shell_lexer *l = &r->lexer;
+    shell_next(l, r->state.diags);
+    if (l->kind != SHELL_WORD)
+        return;
+    struct launch_field value = shell_expand_one(&r->state, l->start, l->length);
+    shell_next(l, r->state.diags); /* in */
+    begin_block(r, BLOCK_CASE, SKIPPED);
+    if (r->n_blocks)
+        r->blocks[r->n_blocks - 1].value = value;
+    begin_pattern(r);
+}
+
+/* for NAME in ...: what NAME is changes. */
+static void begin_loop(struct runner *r, bool counts)
+{
+    if (counts) {
+        shell_next(&r->lexer, r->state.diags);
+        if (r->lexer.kind == SHELL_WORD) {
+            struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
+            *item = shell_field_of(&r->state, UNKNOWN_TEXT, "a loop sets it");
+            shell_set(&r->state, r->lexer.start, r->lexer.length, item, 1, false);
+        }
+    }
+    begin_block(r, BLOCK_LOOP, UNSURE);
+}
+
+/* A word that a shell keeps for itself, at the beginning of a command; false when it is none. */
+static bool keyword(struct runner *r, const struct raw_word *word)
+{
+    static const char *const passed[] = {"{", "}", "do", "time", "exec", "nohup", "function", "eval", "then"};
+    if (is_word(word, "if")) {
+        begin_block(r, BLOCK_IF, certainty_of(r));
+        r->in_condition = true;
+        r->condition = -1;
+    } else if (is_word(word, "then") && r->in_condition) {
+        r->in_condition = false;
+        begin_branch(r, r->condition);
+    } else if (is_word(word, "elif")) {
+        if (r->n_blocks)
+            r->blocks[r->n_blocks - 1].now = r->blocks[r->n_blocks - 1].around;
+        r->in_condition = true;
+        r->condition = -1;
+    } else if (is_word(word, "else")) {
+        begin_branch(r, 1);
+    } else if (is_word(word, "fi")) {
+        end_block(r, BLOCK_IF);
+    } else if (is_word(word, "for") || is_word(word, "select") || is_word(word, "while") || is_word(word, "until")) {
+        begin_loop(r, word->start[0] == 'f' || word->start[0] == 's');
+    } else if (is_word(word, "done")) {
+        end_block(r, BLOCK_LOOP);
+    } else if (is_word(word, "case")) {
+        begin_case(r);
+    } else if (is_word(word, "esac")) {
+        end_block(r, BLOCK_CASE);
+    } else {
+        for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+            if (is_word(word, passed[i]))
+                return true;
+        return false;
+    }
+    return true;
+}
+
+/* What the operator behind a command makes of the next one. */
+static void follow(struct runner *r, int value)
+{
+    const char *op = r->lexer.kind == SHELL_OPERATOR ? r->lexer.sign : "\n";
+    if (r->n_command)
+        r->condition = r->condition >= -1 && r->in_condition ? value : -1;
+    enum certainty before = r->chain;
+    r->chain = RUNS;
+    if (strcmp(op, "&&") == 0)
+        r->chain = value == 0 ? SKIPPED : value < 0 && r->n_command && r->command[0].start[0] == '[' ? UNSURE : before;
+    else if (strcmp(op, "||") == 0)
+        r->chain = value == 0 ? before : r->n_command && r->command[0].start[0] == '[' && value < 0 ? UNSURE : SKIPPED;
+    if (strcmp(op, ";;") == 0)
+        begin_pattern(r);
+}
+
+static void run_script(struct runner *r)
+{
+    struct shell_lexer *l = &r->lexer;
+    do {
+        shell_next(l, r->state.diags);
+        struct raw_word word = {l->start, l->length, l->place};
+        if (l->kind == SHELL_WORD) {
+            if ((r->n_command == 0 && keyword(r, &word)) || r->n_command == COMMAND_WORDS_MAX)
+                continue;
+            r->command = memory_grow(r->command, &r->capacity, r->n_command + 1, sizeof *r->command);
+            r->command[r->n_command++] = word;
+            continue;
+        }
+        int value = certainty_of(r) == SKIPPED || !r->n_command ? -1 : run_command(r);
+        follow(r, value);
+        r->n_command = 0;
+    } while (l->kind != SHELL_END);
+}
+
+/* --- what surrounds the commands --- */
+
+static void set_text(struct runner *r, const char *name, size_t n, const char *value)
+{
+    struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
+    *item = shell_field_of(&r->state, value, NULL);
+    shell_set(&r->state, name, n, item, 1, false);
+}
+
+static void set_environment(struct runner *r, const struct launch_environment *environment)
+{
+    for (int i = 0; environment && i < environment->n; i++) {
+        const char *setting = environment->settings[i], *equals = strchr(setting, '=');
+        if (equals)
+            set_text(r, setting, (size_t)(equals - setting), equals + 1);
+    }
+}
+
+/* What Slurm tells a script of its own directives. */
+static void set_slurm(struct runner *r, const char *name, const char *value)
+{
+    static const struct {
+        const char *flag, *variable;
+    } told[] = {{"nodes", "SLURM_NNODES"},
+                {"nodes", "SLURM_JOB_NUM_NODES"},
+                {"ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+                {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
+                {"gpus-per-node", "SLURM_GPUS_ON_NODE"},
+                {"ntasks", "SLURM_NTASKS"}};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (strcmp(name, told[i].flag) == 0 && !shell_find(&r->state, told[i].variable, strlen(told[i].variable)))
+            set_text(r, told[i].variable, strlen(told[i].variable), value);
+}
+
+/* #SBATCH --nodes=64, -N 64, --gres=gpu:8. Tasks before GPUs, which tell more. */
+static void read_directives(struct runner *r, struct launch_words *words)
+{
+    const char *end = r->lexer.end;
+    int line = 0;
+    for (const char *p = r->lexer.text; p < end; line++) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop : end;
+        struct launch_field fields[2] = {{.text = ""}, {.text = ""}};
+        if (stop - p > 9 && strncmp(p, "#SBATCH", 7) == 0) {
+            char text[160], name[48] = "", value[48] = "";
+            snprintf(text, sizeof text, "%.*s", (int)(stop - p - 7), p + 7);
+            if (sscanf(text, " --%40[a-z-]%*[= ]%40[^ \t\r#]", name, value) < 2 &&
+                sscanf(text, " -%1[NnG]%*[= ]%40[0-9]", name, value) == 2)
+                snprintf(name, sizeof name, "%s", name[0] == 'N' ? "nodes" : "ntasks");
+            const char *colon = strrchr(value, ':');
+            if (strcmp(name, "gres") == 0 && strncmp(value, "gpu", 3) == 0 && colon) {
+                snprintf(name, sizeof name, "gpus-per-node");
+                memmove(value, colon + 1, strlen(colon));
+            }
+            char flag[52];
+            snprintf(flag, sizeof flag, "--%s", name);
+            fields[0] = (struct launch_field){.text = launch_text(words, flag, strlen(flag)), .at = {r->lexer.name, line + 1, 1}};
+            fields[1] =
+                (struct launch_field){.text = launch_text(words, value, strlen(value)), .at = {r->lexer.name, line + 1, 1}};
+        }
+        int row = fields[0].text[0] ? megatron_find(fields[0].text + 2, false) : -1;
+        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS) {
+            launch_words_of_fields(words, fields, 2);
+            set_slurm(r, fields[0].text + 2, fields[1].text);
+        }
+        p = stop < end ? stop + 1 : end;
+    }
+}
+
+static void order_directives(struct launch_words *words)
+{
+    for (size_t i = 1; i < words->n; i++)
+        if (strcmp(words->items[i].name, "ntasks-per-node") == 0) {
+            struct launch_word tasks = words->items[i];
+            memmove(words->items + 1, words->items, i * sizeof *words->items);
+            words->items[0] = tasks;
+        }
+}
+
+static void run(struct runner *r, const struct launch_environment *environment, struct launch_words *words)
+{
+    set_environment(r, environment);
+    read_directives(r, words);
+    order_directives(words);
+    run_script(r);
+    if (r->loose.n)
+        try_launch(r, &r->loose, r->loose.items[0].at);
+    for (size_t i = 0; i < r->best.n; i++)
+        launch_words_add(words, r->best.items[i]);
+}
+
+enum status launch_shell_parse(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
+                               struct launch_words *words, struct diags *diags)
+{
+    struct runner *r = memory_new(1, sizeof *r);
+    size_t before = diags->n_errors;
+    *r = (struct runner){
+        .lexer = {.name = name, .text = bytes, .at = bytes, .end = bytes + n, .line = 1, .line_start = bytes},
+        .state = {.words = words, .name = name, .script = bytes, .script_end = bytes + n, .diags = diags},
+        .chain = RUNS,
+    };
+    run(r, environment, words);
+    if (diags->n_errors == before && r->best_count == 0)
+        diag_error(diags, (struct place){.file = name}, "no command here has Megatron-LM's arguments, such as --num-layers");
+    else if (r->rivals > 1)
+        diag_warning(diags, r->best_at, "of %zu commands with such arguments this one is taken, which has the most", r->rivals);
+    free(r->state.variables);
+    free(r->state.lines);
+    free(r->command);
+    free(r->best.items);
+    shell_fields_free(&r->loose);
+    free(r);
+    return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+enum status launch_shell_words(const char *name, const char *text, struct launch_words *words, struct diags *diags)
+{
+    struct shell_state state = {.words = words, .name = name, .diags = diags};
+    struct shell_fields fields = {0};
+    struct shell_lexer l = {.name = name, .text = text, .at = text, .end = text + strlen(text), .line = 0, .line_start = text};
+    size_t before = diags->n_errors;
+    for (shell_next(&l, diags); l.kind != SHELL_END; shell_next(&l, diags))
+        if (l.kind == SHELL_WORD)
+            shell_expand(&state, l.start, l.length, &fields);
+    launch_words_of_fields(words, fields.items, fields.n);
+    shell_fields_free(&fields);
+    free(state.variables);
+    return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
+}

@@ -1,0 +1,74 @@
+#include "traces/launch/launch_words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void launch_words_add(struct launch_words *words, struct launch_word word)
+{
+    words->items = memory_grow(words->items, &words->capacity, words->n + 1, sizeof *words->items);
+    words->items[words->n++] = word;
+}
+
+void launch_words_free(struct launch_words *words)
+{
+    free(words->items);
+    arena_free(&words->arena);
+    *words = (struct launch_words){0};
+}
+
+char *launch_text(struct launch_words *words, const char *bytes, size_t n)
+{
+    char *text = arena_new(&words->arena, n + 1, 1);
+    memcpy(text, bytes, n);
+    return text;
+}
+
+static bool is_flag(const struct launch_field *field)
+{
+    return field->text[0] == '-' && field->text[1] == '-' && isalpha((unsigned char)field->text[2]);
+}
+
+/* What follows a flag, as one text. */
+static void take_values(struct launch_words *words, struct launch_word *word, const struct launch_field *fields, size_t n)
+{
+    size_t length = 0, used = 0;
+    while (n > 1 && fields[n - 1].unknown &&
+           strcmp(fields[n - 1].text, UNKNOWN_TEXT) == 0) /* more arguments from outside, such as $@ */
+        n--;
+    for (size_t i = 0; i < n; i++)
+        length += strlen(fields[i].text) + 1;
+    char *value = arena_new(&words->arena, length + 1, 1);
+    for (size_t i = 0; i < n; i++) {
+        size_t part = strlen(fields[i].text);
+        if (used)
+            value[used++] = ' ';
+        memcpy(value + used, fields[i].text, part);
+        used += part;
+        if (fields[i].unknown && !word->unknown)
+            word->unknown = fields[i].unknown;
+    }
+    word->value = value;
+}
+
+void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!is_flag(&fields[i]))
+            continue;
+        const char *name = fields[i].text + 2, *equals = strchr(name, '=');
+        struct launch_word word = {.name = name, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
+        size_t values = 0;
+        if (equals) {
+            word.name = launch_text(words, name, (size_t)(equals - name));
+            word.value = equals + 1;
+        } else {
+            while (i + 1 + values < n && !is_flag(&fields[i + 1 + values]))
+                values++;
+            if (values)
+                take_values(words, &word, &fields[i + 1], values);
+        }
+        launch_words_add(words, word);
+        i += values;
+    }
+}

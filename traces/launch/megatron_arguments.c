@@ -1,0 +1,426 @@
+#include "traces/launch/megatron_arguments.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/append.h"
+
+const char *const megatron_positions[] = {[POSITION_LEARNED] = "learned_absolute",
+                                          [POSITION_ROTARY] = "rope",
+                                          [POSITION_ALIBI] = "alibi",
+                                          [POSITION_NONE] = "none",
+                                          NULL};
+const char *const megatron_norms[] = {[NORM_LAYER] = "LayerNorm", [NORM_RMS] = "RMSNorm", NULL};
+const char *const megatron_optimizers[] = {[OPTIMIZER_ADAM] = "adam", [OPTIMIZER_LAMB] = "lamb", [OPTIMIZER_SGD] = "sgd", NULL};
+
+#define MEMBER(m)        .offset = offsetof(struct launch_job, m), .size = sizeof(((struct launch_job *)0)->m)
+#define NUMBER(m)        .key = #m, .map = MAP_NUMBER, MEMBER(m)
+#define BOOL(m)          .key = #m, .map = MAP_BOOL, MEMBER(m)
+#define NOT(m)           .key = #m, .map = MAP_NOT, MEMBER(m)
+#define CHOICE(m, words) .key = #m, .map = MAP_CHOICE, .choices = words, MEMBER(m)
+#define X(id, name, kind, initial, ...)                                                                                          \
+    [ARGUMENT_##id] = {.flag = name, .type = ARGUMENT_##kind, .fallback = initial, __VA_ARGS__},
+const struct argument_row megatron_rows[N_ARGUMENTS] = {MEGATRON_ARGUMENTS(X)};
+#undef X
+
+/* Other spellings: of launchers, of older versions. */
+static const struct {
+    const char *name, *flag;
+} aliases[] = {
+    {"num-nodes", "nnodes"},
+    {"nodes", "nnodes"},
+    {"num-gpus", "nproc-per-node"},
+    {"gpus-per-node", "nproc-per-node"},
+    {"ntasks-per-node", "nproc-per-node"},
+    {"model-parallel-size", "tensor-model-parallel-size"},
+    {"batch-size", "micro-batch-size"},
+    {"fp8-recipe-type", "fp8-recipe"},
+    {"fp8", "fp8-format"},
+    {"moe-shared-expert-size", "moe-shared-expert-intermediate-size"},
+    {"decoder-seq-length", "seq-length"},
+    {"use-flash-attn-v2", "use-flash-attn"},
+    {"use-flash-attn-triton", "use-flash-attn"},
+    {"deepspeed-activation-checkpointing", "checkpoint-activations"},
+};
+
+/* What says nothing of time and memory, or is what msim takes anyhow. A name that ends in '*' stands for all that begin so. */
+static const char *const silent[] = {
+    "lr",
+    "lr-*",
+    "min-lr",
+    "override-opt*",
+    "use-checkpoint-*",
+    "weight-decay*",
+    "start-weight-decay",
+    "end-weight-decay",
+    "adam-*",
+    "sgd-*",
+    "clip-grad",
+    "init-method*",
+    "seed",
+    "split",
+    "data-*",
+    "train-data*",
+    "valid-data*",
+    "test-data*",
+    "per-split-data*",
+    "vocab-file",
+    "merge-file",
+    "tokenizer-*",
+    "null-tokenizer*",
+    "tiktoken-*",
+    "save",
+    "save-*",
+    "load",
+    "load-*",
+    "no-load-*",
+    "no-save-*",
+    "ckpt-*",
+    "async-save",
+    "use-dist-ckpt*",
+    "auto-detect-ckpt*",
+    "dist-ckpt-*",
+    "use-mcore-models",
+    "use-legacy-models",
+    "eval-*",
+    "log-*",
+    "tensorboard-*",
+    "wandb-*",
+    "timing-*",
+    "exit-*",
+    "distributed-backend",
+    "distributed-timeout-*",
+    "no-log-*",
+    "norm-epsilon",
+    "layernorm-epsilon",
+    "apply-layernorm-1p",
+    "attention-dropout",
+    "attention-softmax-in-fp32",
+    "apply-query-key-layer-scaling",
+    "no-query-key-layer-scaling",
+    "rotary-*",
+    "rope-*",
+    "use-rope-scaling",
+    "no-rope-*",
+    "mscale*",
+    "original-max-position-embeddings",
+    "beta-fast",
+    "beta-slow",
+    "mmap-*",
+    "no-mmap-*",
+    "dataloader-type",
+    "no-create-attention-*",
+    "reset-*",
+    "eod-mask-loss",
+    "mock-data",
+    "finetune",
+    "moe-router-load-balancing-type",
+    "moe-aux-loss-coeff",
+    "moe-z-loss-coeff",
+    "moe-router-score-function",
+    "moe-router-enable-expert-bias",
+    "moe-router-bias-update-rate",
+    "moe-router-topk-scaling-factor",
+    "moe-router-dtype",
+    "moe-router-pre-softmax",
+    "moe-router-fusion",
+    "moe-permute-fusion",
+    "moe-per-layer-logging",
+    "moe-pad-expert-input-to-capacity",
+    "moe-token-drop-policy",
+    "mtp-loss-scaling-factor",
+    "fp8-amax-*",
+    "fp8-margin",
+    "fp8-interval",
+    "no-fp8-wgrad",
+    "loss-scale",
+    "initial-loss-scale",
+    "min-loss-scale",
+    "loss-scale-window",
+    "hysteresis",
+    "no-async-*",
+    "nccl-*",
+    "manual-gc*",
+    "no-check-for-nan*",
+    "check-for-*",
+    "calculate-per-token-loss",
+    "use-cpu-initialization",
+    "profile*",
+    "enable-one-logger",
+    "no-one-logger",
+    "one-logger-*",
+    "node-rank",
+    "node_rank",
+    "master-addr",
+    "master-port",
+    "rdzv-*",
+    "max-restarts",
+    "role",
+    "tee",
+    "log_dir",
+    "local-rank",
+    "local-addr",
+    "start-method",
+    "redirects",
+    "monitor-interval",
+    "standalone",
+    "module",
+    "no-python",
+    "hostfile",
+    "include",
+    "exclude",
+    "launcher*",
+    "deepspeed",
+    "deepspeed-config",
+    "no-pipeline-parallel",
+    "job-name",
+    "container-*",
+    "no-container-*",
+    "time",
+    "partition",
+    "account",
+    "exclusive",
+    "output",
+    "error",
+    "label",
+    "kill-on-*",
+    "mpi",
+    "cpus-per-task",
+    "cpu-bind",
+    "mem",
+    "gres",
+    "export",
+    "no-bias-*",
+    "attention-backend",
+    "moe-token-*",
+    "moe-input-jitter*",
+    "high-priority-stream-groups",
+    "ddp-*",
+    "fim-*",
+    "sft*",
+    "legacy-*",
+    "swiglu",
+    "squared-relu",
+    "openai-gelu",
+    "onnx-safe",
+    "no-persist-layer-norm",
+    "no-rope-fusion",
+    "apply-residual-*",
+    "inference-*",
+    "inprocess-*",
+    "disable-*",
+    "te-rng-tracker",
+    "reuse-*",
+    "tp-comm-bootstrap-backend",
+    "ntasks",
+    "task-*",
+    "mem-*",
+    "signal",
+    "dependency",
+    "chdir",
+    "nodelist",
+    "no-requeue",
+    "consumed-*",
+    "params-dtype",
+    "rank",
+    "use-pytorch-profiler",
+    "iter*",
+    "enable-gloo-*",
+    "disable-gloo-*",
+    "bind-to",
+    "map-by",
+};
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+            return false;
+    return *a == *b;
+}
+
+static bool is_silent(const char *name)
+{
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        size_t n = strlen(silent[i]);
+        bool family = silent[i][n - 1] == '*';
+        char front[64];
+        if (family && strlen(name) >= n - 1) {
+            snprintf(front, sizeof front, "%.*s", (int)(n - 1), name);
+            char family_name[64];
+            snprintf(family_name, sizeof family_name, "%.*s", (int)(n - 1), silent[i]);
+            if (same_name(front, family_name))
+                return true;
+        } else if (same_name(name, silent[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int megatron_find(const char *name, bool by_dest)
+{
+    for (size_t i = 0; !by_dest && i < sizeof aliases / sizeof aliases[0]; i++)
+        if (same_name(name, aliases[i].name)) {
+            name = aliases[i].flag;
+            break;
+        }
+    for (int i = 0; i < N_ARGUMENTS; i++) {
+        const struct argument_row *row = &megatron_rows[i];
+        if (same_name(name, by_dest && row->dest ? row->dest : row->flag))
+            return i;
+    }
+    return -1;
+}
+
+size_t megatron_count(const struct launch_words *words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < words->n; i++) {
+        int row = megatron_find(words->items[i].name, words->items[i].by_dest);
+        const char *key = row >= 0 ? megatron_rows[row].key : NULL;
+        n += key && strncmp(key, "cluster.", 8) != 0;
+    }
+    return n;
+}
+
+/* --- from words to values --- */
+
+static bool is_truth(const char *text, bool *truth)
+{
+    static const char *const words[] = {"false", "False", "0", "no", "true", "True", "1", "yes"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *truth = i >= 4;
+            return true;
+        }
+    return false;
+}
+
+/* What a word says of a row: flags have no value in a script, a truth in a log; None is nothing. */
+static const char *value_of(const struct argument_row *row, const struct launch_word *word)
+{
+    bool truth, is_flag = row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
+    if (!word->value && !word->unknown)
+        return is_flag ? row->type == ARGUMENT_TRUE ? "true" : "false" : NULL;
+    if (word->by_dest && (!word->value || strcmp(word->value, "None") == 0))
+        return NULL;
+    if (!is_flag)
+        return word->value ? word->value : "";
+    if (!word->by_dest)
+        return row->type == ARGUMENT_TRUE ? "true" : "false";
+    return is_truth(word->value, &truth) && truth ? "true" : "false";
+}
+
+/* The first word only of what takes one: positional arguments may stand behind. */
+static const char *first_of(struct launch_words *words, const char *text)
+{
+    size_t n = strcspn(text, " ");
+    return text[n] ? launch_text(words, text, n) : text;
+}
+
+static void tell(const struct argument_row *row, const struct megatron_value *value, struct diags *diags)
+{
+    if (!row->told || !value->text)
+        return;
+    double number, usual;
+    char *end = NULL, *usual_end = NULL;
+    number = strtod(value->text, &end);
+    usual = row->fallback ? strtod(row->fallback, &usual_end) : 0;
+    bool numbers = row->fallback && end != value->text && !*end && usual_end != row->fallback;
+    bool same = row->fallback && (numbers ? !(number < usual) && !(number > usual) : strcmp(value->text, row->fallback) == 0);
+    if (!same)
+        diag_warning(diags, value->at, "not modelled: %s (%s)", value->said, row->told);
+}
+
+static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
+{
+    if (n && (all || n <= 3))
+        diag_note(diags, at, "unknown to msim, left out:%s", list);
+    else if (n)
+        diag_note(diags, at, "%zu arguments are unknown to msim and left out; -v lists them", n);
+}
+
+void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
+{
+    char unknown[4096] = "";
+    size_t n_unknown = 0;
+    struct place first = {0};
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *word = &words->items[i];
+        int found = megatron_find(word->name, word->by_dest);
+        if (found < 0) {
+            if (!word->by_dest && !is_silent(word->name)) {
+                text_append(unknown, sizeof unknown, " --%.60s", word->name);
+                first = n_unknown++ ? first : word->at;
+            }
+            continue;
+        }
+        const struct argument_row *row = &megatron_rows[found];
+        const char *text = value_of(row, word);
+        bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
+        if (text && one && !word->by_dest)
+            text = first_of(words, text);
+        bool is_flag = row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
+        arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
+        if (!word->said)
+            arguments->of[found].said = word->by_dest ? word->name : row->flag;
+        arguments->logged |= word->by_dest;
+    }
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        tell(&megatron_rows[i], &arguments->of[i], diags);
+    list_unknown(unknown, n_unknown, all, first, diags);
+}
+
+/* --- values --- */
+
+bool megatron_given(const struct megatron_arguments *arguments, enum argument argument)
+{
+    return arguments->of[argument].text != NULL;
+}
+
+const char *megatron_text(const struct megatron_arguments *arguments, enum argument argument)
+{
+    const char *text = arguments->of[argument].text;
+    return text ? text : megatron_rows[argument].fallback;
+}
+
+bool megatron_true(const struct megatron_arguments *arguments, enum argument argument)
+{
+    const char *text = megatron_text(arguments, argument);
+    return text && strcmp(text, "true") == 0;
+}
+
+/* As Python reads numbers: 1_000_000 is one. */
+static bool parse_number(const char *text, double *number)
+{
+    char digits[48], *end;
+    size_t n = 0;
+    for (const char *p = text; *p && n + 1 < sizeof digits; p++)
+        if (*p != '_' || p == text)
+            digits[n++] = *p;
+    digits[n] = '\0';
+    *number = strtod(digits, &end);
+    return end != digits && !*end && isfinite(*number);
+}
+
+bool megatron_number(const struct megatron_value *value, const struct argument_row *row, double low, double high, double *number,
+                     struct diags *diags)
+{
+    const char *text = value->text ? value->text : row->fallback;
+    bool whole = row->type == ARGUMENT_INT;
+    double parsed = 0;
+    if (!text || !parse_number(text, &parsed) || (whole && parsed > floor(parsed))) {
+        diag_error(diags, value->at, "--%s: '%.40s' is not a %snumber", row->flag, text ? text : "", whole ? "whole " : "");
+        return false;
+    }
+    if (parsed < low || parsed > high) {
+        diag_error(diags, value->at, "--%s: %s is not between %.15g and %.15g", row->flag, text, low, high);
+        return false;
+    }
+    *number = parsed;
+    return true;
+}

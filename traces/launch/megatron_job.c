@@ -1,0 +1,229 @@
+/* What Megatron-LM's arguments mean for precision, features, recomputation and offloading. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/megatron_reading.h"
+
+/* --- precision --- */
+
+static enum precision eight_bits(struct meaning *m)
+{
+    if (meaning_is(m, ARGUMENT_FP8_RECIPE, "mxfp8"))
+        return PRECISION_MXFP8;
+    if (meaning_is(m, ARGUMENT_FP8_RECIPE, "blockwise"))
+        meaning_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale for each block; one for each tensor is taken");
+    return PRECISION_FP8;
+}
+
+static void read_precision(struct meaning *m)
+{
+    static const enum argument eights[] = {ARGUMENT_FP8, ARGUMENT_FP8_HYBRID, ARGUMENT_FP8_E4M3};
+    struct job *job = &m->description->job.job;
+    enum argument by = meaning_true(m, ARGUMENT_FP16) ? ARGUMENT_FP16 : ARGUMENT_BF16;
+    bool sixteen = meaning_true(m, by);
+    job->precision = !sixteen ? PRECISION_FP32 : by == ARGUMENT_FP16 ? PRECISION_FP16 : PRECISION_BF16;
+    for (size_t i = 0; i < sizeof eights / sizeof eights[0]; i++)
+        if (eights[i] == ARGUMENT_FP8 ? meaning_has(m, eights[i]) : meaning_true(m, eights[i])) {
+            by = eights[i];
+            job->precision = eight_bits(m);
+        }
+    if (meaning_has(m, ARGUMENT_FP4)) {
+        by = ARGUMENT_FP4;
+        job->precision = PRECISION_NVFP4;
+    }
+    meaning_from(m, "job.precision", by);
+}
+
+/* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. */
+static void read_gradients(struct meaning *m)
+{
+    struct job *job = &m->description->job.job;
+    bool fp16 = meaning_true(m, ARGUMENT_FP16);
+    enum argument by = fp16 ? ARGUMENT_GRADIENTS_FP32 : ARGUMENT_GRADIENTS_BF16;
+    job->gradient_precision = PRECISION_FP32;
+    if (fp16 && !meaning_true(m, ARGUMENT_GRADIENTS_FP32))
+        job->gradient_precision = PRECISION_FP16;
+    else if (!fp16 && meaning_true(m, ARGUMENT_GRADIENTS_BF16))
+        job->gradient_precision = PRECISION_BF16;
+    meaning_from(m, "job.gradient_precision", by);
+}
+
+/* --- features --- */
+
+/* Transformer Engine's attention is one kernel by default; local modules hold the scores unless --use-flash-attn. */
+static bool is_flash(struct meaning *m)
+{
+    bool old = m->arguments->logged && !megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION);
+    if (meaning_true(m, ARGUMENT_FLASH))
+        return true;
+    if (old || meaning_is(m, ARGUMENT_IMPLEMENTATION, "local"))
+        return false;
+    return !meaning_is(m, ARGUMENT_ATTENTION, "unfused") && !meaning_is(m, ARGUMENT_ATTENTION, "local") &&
+           !meaning_is(m, ARGUMENT_ATTENTION, "AttnBackend.unfused") && !meaning_is(m, ARGUMENT_ATTENTION, "AttnBackend.local");
+}
+
+static bool is_fused(struct meaning *m)
+{
+    enum argument activation = m->description->job.model.gated_mlp ? ARGUMENT_NO_SWIGLU_FUSION : ARGUMENT_NO_GELU_FUSION;
+    return meaning_usual(m, activation) || meaning_usual(m, ARGUMENT_NO_DROPOUT_FUSION);
+}
+
+static bool overlaps_replicas(struct meaning *m)
+{
+    const struct layout *l = &m->description->job.layout;
+    bool gradients = meaning_true(m, ARGUMENT_GRADIENT_OVERLAP) || l->zero == 3;
+    bool parameters = meaning_true(m, ARGUMENT_PARAMETER_OVERLAP) || l->zero == 3 || l->zero == 0;
+    if (gradients && !parameters && l->dp > 1)
+        meaning_not_modelled(m, ARGUMENT_PARAMETER_OVERLAP,
+                             "not there: parameters are gathered after the step; their gathering is taken as hidden, too");
+    return gradients;
+}
+
+static bool uses_graphs(struct meaning *m)
+{
+    bool named = megatron_given(m->arguments, ARGUMENT_GRAPHS) && !meaning_is(m, ARGUMENT_GRAPHS, "none");
+    return named || meaning_true(m, ARGUMENT_GRAPHS_LOCAL) || meaning_true(m, ARGUMENT_GRAPHS_OUTSIDE);
+}
+
+static void read_features(struct meaning *m)
+{
+    const struct layout *l = &m->description->job.layout;
+    bool chunked = l->pp > 1 && l->vpp > 1 && l->schedule == SCHEDULE_INTERLEAVED;
+    bool cut = l->tp > 1 && l->pp > 1;
+    const struct {
+        bool on;
+        feature_set bit;
+    } features[] = {
+        {is_flash(m), FEATURE_BIT(FLASH_ATTENTION2)},
+        {is_fused(m), FEATURE_BIT(FUSED_OPS)},
+        {l->tp > 1 && meaning_true(m, ARGUMENT_TP_OVERLAP), FEATURE_BIT(TP_OVERLAP)},
+        {chunked && meaning_usual(m, ARGUMENT_NO_PP_OVERLAP) &&
+             (!m->arguments->logged || megatron_given(m->arguments, ARGUMENT_NO_PP_OVERLAP)),
+         FEATURE_BIT(PP_OVERLAP)},
+        {overlaps_replicas(m), FEATURE_BIT(DP_OVERLAP)},
+        {cut && meaning_usual(m, ARGUMENT_NO_SCATTER_GATHER), FEATURE_BIT(SCATTER_GATHER_P2P)},
+        {meaning_int(m, ARGUMENT_WORKERS, 0, 2) > 0, FEATURE_BIT(ASYNC_DATA)},
+        {uses_graphs(m), FEATURE_BIT(CUDA_GRAPHS)},
+        {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
+        {m->description->job.model.window > 0, FEATURE_BIT(SLIDING_WINDOW)},
+    };
+    feature_set set = 0;
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
+        set |= features[i].on ? features[i].bit : 0;
+    m->description->job.job.features = m->description->job.layout.features = set;
+    launch_originate(m->description, "job.features", "fusions, overlaps, %s",
+                     megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION) ? "--transformer-impl"
+                                                                           : "Transformer Engine's attention unless told");
+}
+
+static void read_budget(struct meaning *m)
+{
+    struct job *job = &m->description->job.job;
+    enum argument by = meaning_has(m, ARGUMENT_TRAIN_SAMPLES) ? ARGUMENT_TRAIN_SAMPLES : ARGUMENT_TRAIN_ITERS;
+    double samples;
+    if (!meaning_has(m, by) || !megatron_number(&m->arguments->of[by], &megatron_rows[by], 0, 1e15, &samples, m->diags))
+        return;
+    samples *= by == ARGUMENT_TRAIN_ITERS ? (double)job->global_batch : 1;
+    job->tokens = samples * (double)job->seq_len;
+    if (job->tokens > 0 && job->tokens <= 1e18)
+        meaning_from(m, "job.tokens", by);
+    else
+        job->tokens = 0;
+}
+
+void meaning_job(struct meaning *m)
+{
+    read_precision(m);
+    read_gradients(m);
+    read_features(m);
+    read_budget(m);
+}
+
+/* --- recomputation --- */
+
+/* Whole layers: all of them, or of a stage's only the first so many (block). */
+static enum recompute whole_layers(struct meaning *m)
+{
+    const struct launch_job *job = &m->description->job;
+    const struct layout *l = &job->layout;
+    int64_t n = meaning_int(m, ARGUMENT_RECOMPUTE_LAYERS, 0, 1), stages = (int64_t)l->pp * l->vpp;
+    int64_t each = (job->model.layers + stages - 1) / stages;
+    if (meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n == 0)
+        return RECOMPUTE_NONE;
+    if (meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n < each)
+        meaning_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld of the %lld layers of a chunk; all are taken", (long long)n,
+                             (long long)each);
+    else if (!meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n > 1)
+        meaning_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld layers at once; each by itself is taken", (long long)n);
+    return RECOMPUTE_FULL;
+}
+
+/* Names between blanks, or as a log has them: ['core_attn', 'mlp']. */
+static enum recompute modules_of(struct meaning *m)
+{
+    const char *text = meaning_text(m, ARGUMENT_RECOMPUTE_MODULES);
+    int set = 0;
+    for (const char *p = text ? text : ""; *(p += strspn(p, " ,'\"[]"));) {
+        char name[40], why[RECOMPUTE_WHY];
+        size_t n = strcspn(p, " ,'\"[]");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        int module = recompute_parse(name, why, sizeof why);
+        if (module >= N_RECOMPUTES)
+            set |= module;
+        else
+            meaning_not_modelled(m, ARGUMENT_RECOMPUTE_MODULES, "%s", why);
+        p += n;
+    }
+    set &= ~0u & (unsigned)layout_modules_of(&m->description->job.model);
+    return set ? (enum recompute)set : RECOMPUTE_SELECTIVE;
+}
+
+static void read_recompute(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    enum argument by = ARGUMENT_RECOMPUTE;
+    l->recompute = RECOMPUTE_NONE;
+    if (meaning_is(m, ARGUMENT_RECOMPUTE, "full")) {
+        l->recompute = whole_layers(m);
+    } else if (meaning_is(m, ARGUMENT_RECOMPUTE, "selective")) {
+        l->recompute = modules_of(m);
+        by = megatron_given(m->arguments, ARGUMENT_RECOMPUTE_MODULES) ? ARGUMENT_RECOMPUTE_MODULES : by;
+    } else if (meaning_true(m, by = ARGUMENT_RECOMPUTE_SELECTIVE)) {
+        l->recompute = modules_of(m);
+    } else if (meaning_true(m, by = ARGUMENT_CHECKPOINT_ACTIVATIONS) || meaning_has(m, by = ARGUMENT_CHECKPOINT_METHOD)) {
+        l->recompute = RECOMPUTE_FULL;
+    } else {
+        by = ARGUMENT_RECOMPUTE;
+    }
+    meaning_from(m, "layout.recompute", by);
+}
+
+/* --- offloading --- */
+
+static void read_offload(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    int64_t layers = meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
+    int set = 0;
+    const char *share = meaning_text(m, ARGUMENT_OFFLOAD_FRACTION);
+    if (meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER) || meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER_OLD)) {
+        set |= OFFLOAD_OPTIMIZER;
+        meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_OPTIMIZER);
+        if (share && strtod(share, NULL) < 1)
+            meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "a part of the optimizer's states; all are taken");
+    }
+    if (meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) || layers > 0) {
+        set |= OFFLOAD_ACTIVATIONS;
+        meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);
+        if (layers + 1 < m->description->job.model.layers)
+            meaning_not_modelled(m, ARGUMENT_OFFLOAD_LAYERS, "activations of %lld layers; those of all are taken",
+                                 (long long)layers);
+    }
+    l->offload = (enum offload)set;
+}
+
+void meaning_memory(struct meaning *m)
+{
+    read_recompute(m);
+    read_offload(m);
+}

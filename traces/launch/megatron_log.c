@@ -1,0 +1,318 @@
+#include "traces/launch/megatron_log.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/order.h"
+
+struct line {
+    const char *start, *end;
+    int number;
+};
+
+struct iteration {
+    double seconds;
+    double batch; /* 0: not said */
+};
+
+struct log_reader {
+    const char *name;
+    struct launch_words *words;
+    struct launch_log *log;
+    struct diags *diags;
+    struct iteration *iterations;
+    size_t capacity;
+    bool in_block, in_second, ended;
+    size_t n_first; /* words of the first block */
+    size_t second;  /* words of the second one that agree */
+};
+
+static const char *find_in(const char *start, const char *end, const char *what)
+{
+    return memmem(start, (size_t)(end - start), what, strlen(what));
+}
+
+static bool begins_block(const struct line *line)
+{
+    return find_in(line->start, line->end, "--- arguments ---") != NULL;
+}
+
+static bool ends_block(const struct line *line)
+{
+    return find_in(line->start, line->end, "--- end of arguments ---") != NULL;
+}
+
+/* --- arguments --- */
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* "  name ........ value", behind whatever; where the name leaves no room for dots it is a long one. */
+static bool argument_of(const struct line *line, const char **name, size_t *n_name, const char **value, size_t *n_value)
+{
+    enum { LONG_NAME = 46 };
+    const char *p = find_in(line->start, line->end, " .");
+    for (; p; p = find_in(p + 1, line->end, " .")) {
+        const char *q = p + 1;
+        while (q < line->end && *q == '.')
+            q++;
+        if (q == line->end || *q == ' ')
+            break;
+    }
+    const char *name_end = p, *rest = p ? p + 1 + strspn(p + 1, ".") : NULL;
+    if (!p) {
+        const char *q = line->end;
+        while (q > line->start && q[-1] != ' ')
+            q--;
+        rest = q;
+        while (q > line->start && q[-1] == ' ')
+            q--;
+        name_end = q;
+    }
+    const char *start = name_end;
+    while (start > line->start && is_name(start[-1]))
+        start--;
+    const char *end = line->end;
+    while (rest < end && *rest == ' ')
+        rest++;
+    while (end > rest && isspace((unsigned char)end[-1]))
+        end--;
+    *name = start;
+    *n_name = (size_t)(name_end - start);
+    *value = rest;
+    *n_value = (size_t)(end - rest);
+    return *n_name > 0 && !isdigit((unsigned char)*start) && (p || *n_name >= LONG_NAME);
+}
+
+static const struct launch_word *find_word(const struct launch_words *words, size_t from, const char *name, size_t n)
+{
+    for (size_t i = from; i < words->n; i++)
+        if (words->items[i].by_dest && strlen(words->items[i].name) == n && memcmp(words->items[i].name, name, n) == 0)
+            return &words->items[i];
+    return NULL;
+}
+
+static bool is_layout_word(const char *name, size_t n)
+{
+    static const char *const telling[] = {"tensor_model_parallel_size",
+                                          "pipeline_model_parallel_size",
+                                          "micro_batch_size",
+                                          "global_batch_size",
+                                          "num_layers",
+                                          "hidden_size",
+                                          "world_size",
+                                          "seq_length"};
+    for (size_t i = 0; i < sizeof telling / sizeof telling[0]; i++)
+        if (strlen(telling[i]) == n && memcmp(telling[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+static void read_argument(struct log_reader *r, const struct line *line)
+{
+    const char *name, *value;
+    size_t n_name, n_value;
+    if (!argument_of(line, &name, &n_name, &value, &n_value))
+        return;
+    struct place at = {r->name, line->number, (int)(name - line->start) + 1};
+    if (!r->in_second) {
+        launch_words_add(r->words, (struct launch_word){.name = launch_text(r->words, name, n_name),
+                                                        .value = launch_text(r->words, value, n_value),
+                                                        .at = at,
+                                                        .by_dest = true});
+        return;
+    }
+    const struct launch_word *before = find_word(r->words, 0, name, n_name);
+    bool differs = before && (strlen(before->value) != n_value || memcmp(before->value, value, n_value) != 0);
+    if (!differs || !is_layout_word(name, n_name) || r->ended)
+        return;
+    diag_warning(r->diags, at, "another job begins here (%s is no longer %.40s); what follows is not read", before->name,
+                 before->value);
+    r->ended = true;
+}
+
+/* --- iterations --- */
+
+/* A number, perhaps with K, M, B or T behind it as nanotron writes them; -1: none. */
+static double number_at(const char *p, const char *end)
+{
+    char text[40];
+    size_t n = 0;
+    while (p < end && (*p == ' ' || *p == '='))
+        p++;
+    while (p < end && n + 1 < sizeof text && strchr("0123456789.eE+-", *p))
+        text[n++] = *p++;
+    text[n] = '\0';
+    char *stop;
+    double value = strtod(text, &stop);
+    if (n == 0 || *stop || !isfinite(value) || value < 0)
+        return -1;
+    static const char letters[] = "KMBT";
+    const char *letter = p < end && *p ? strchr(letters, *p) : NULL;
+    return letter ? value * pow(1000, (double)(letter - letters + 1)) : value;
+}
+
+static double number_after(const struct line *line, const char *key)
+{
+    const char *p = find_in(line->start, line->end, key);
+    return p ? number_at(p + strlen(key), line->end) : -1;
+}
+
+static void read_iteration(struct log_reader *r, const struct line *line)
+{
+    static const struct {
+        const char *key;
+        double seconds;
+    } keys[] = {
+        {"elapsed time per iteration (ms):", 1e-3},
+        {"elapsed time per iteration (s):", 1},
+        {"elapsed_time_per_iteration_ms:", 1e-3},
+        {"train_step_timing in s:", 1},
+        {"train_step_timing in s=", 1},
+    };
+    double seconds = -1, batch;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && seconds <= 0; i++)
+        seconds = number_after(line, keys[i].key) * keys[i].seconds;
+    if (!(seconds > 0))
+        return;
+    batch = number_after(line, "global batch size:");
+    if (batch < 0)
+        batch = number_after(line, "global_batch_size:");
+    struct launch_log *log = r->log;
+    r->iterations = memory_grow(r->iterations, &r->capacity, log->n_iterations + 1, sizeof *r->iterations);
+    r->iterations[log->n_iterations++] = (struct iteration){seconds, batch > 0 ? batch : 0};
+    log->after_failure++;
+}
+
+/* --- failures --- */
+
+static void read_failure(struct log_reader *r, const struct line *line)
+{
+    static const struct {
+        const char *words;
+        bool oom;
+    } failures[] = {
+        {"OutOfMemoryError", true},
+        {"CUDA out of memory", true},
+        {"CUDA error: out of memory", true},
+        {"HIP out of memory", true},
+        {"ChildFailedError", false},
+        {"Traceback (most recent call last)", false},
+        {"Segmentation fault", false},
+        {"CUDA error:", false},
+        {"NCCL error", false},
+        {"Watchdog caught collective", false},
+        {"DUE TO TIME LIMIT", false},
+        {"CANCELLED AT", false},
+    };
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        if (!find_in(line->start, line->end, failures[i].words))
+            continue;
+        bool first = !r->log->failed || r->log->after_failure > 0 || (failures[i].oom && !r->log->oom);
+        if (first) {
+            r->log->failed = failures[i].words;
+            r->log->failed_at = (struct place){r->name, line->number, 0};
+            r->log->oom = failures[i].oom;
+            r->log->after_failure = 0;
+        }
+        return;
+    }
+}
+
+/* --- all lines --- */
+
+static void read_line(struct log_reader *r, const struct line *line)
+{
+    if (begins_block(line)) {
+        r->in_second = r->log->has_arguments;
+        r->in_block = r->log->has_arguments = true;
+    } else if (ends_block(line)) {
+        r->in_block = false;
+    } else if (r->in_block) {
+        read_argument(r, line);
+    } else if (!r->ended) {
+        read_iteration(r, line);
+        read_failure(r, line);
+    }
+}
+
+static bool next_line(const char **at, const char *end, struct line *line)
+{
+    if (*at >= end)
+        return false;
+    const char *stop = *at;
+    while (stop < end && *stop != '\n' && *stop != '\r') /* progress bars end lines with a return */
+        stop++;
+    *line = (struct line){*at, stop, line->number + 1};
+    *at = stop < end ? stop + 1 : stop;
+    if (stop + 1 < end && stop[0] == '\r' && stop[1] == '\n')
+        (*at)++;
+    return true;
+}
+
+bool launch_is_log(const char *bytes, size_t n)
+{
+    static const char *const signs[] = {"--- arguments ---", "elapsed time per iteration", "elapsed_time_per_iteration_ms",
+                                        "train_step_timing in s"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (find_in(bytes, bytes + n, signs[i]))
+            return true;
+    return false;
+}
+
+static double quantile(const double *sorted, size_t n, double share)
+{
+    double at = share * (double)(n - 1);
+    size_t below = (size_t)at;
+    return below + 1 < n ? sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]) : sorted[n - 1];
+}
+
+static void take_median(struct log_reader *r, int warm_up)
+{
+    struct launch_log *log = r->log;
+    size_t n = log->n_iterations, kept = 0;
+    if (n == 0)
+        return;
+    double last = r->iterations[n - 1].batch, *times = memory_new(n, sizeof *times);
+    for (size_t i = 0; i < n; i++)
+        if (!(r->iterations[i].batch < last) && !(r->iterations[i].batch > last))
+            times[kept++] = r->iterations[i].seconds;
+    log->n_ramp_up = n - kept;
+    size_t usual = kept / 5 < 10 ? kept / 5 : 10, wanted = warm_up < 0 ? usual + (usual == 0) : (size_t)warm_up;
+    log->n_warm_up = wanted < kept ? wanted : kept - 1;
+    log->n_taken = kept - log->n_warm_up;
+    double *counted = times + log->n_warm_up;
+    qsort(counted, log->n_taken, sizeof *counted, double_compare);
+    log->step_s = quantile(counted, log->n_taken, 0.5);
+    log->low_s = quantile(counted, log->n_taken, 0.25);
+    log->high_s = quantile(counted, log->n_taken, 0.75);
+    free(times);
+}
+
+/* A job that went on after a failure did not end with it. */
+static void settle_failure(struct launch_log *log)
+{
+    if (log->failed && log->after_failure > 0) {
+        log->failed = NULL;
+        log->failed_at = (struct place){0};
+        log->oom = false;
+    }
+}
+
+void megatron_log_parse(const char *name, const char *bytes, size_t n, int warm_up, struct launch_words *words,
+                        struct launch_log *log, struct diags *diags)
+{
+    *log = (struct launch_log){0};
+    struct log_reader r = {.name = name, .words = words, .log = log, .diags = diags};
+    struct line line = {0};
+    const char *at = bytes;
+    while (next_line(&at, bytes + n, &line) && !r.ended)
+        read_line(&r, &line);
+    take_median(&r, warm_up);
+    settle_failure(log);
+    free(r.iterations);
+}

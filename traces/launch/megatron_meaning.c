@@ -1,0 +1,434 @@
+#include "traces/launch/megatron_meaning.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/megatron_reading.h"
+
+static const double LARGEST = 1e9;
+
+/* --- values --- */
+
+bool meaning_has(struct meaning *m, enum argument argument)
+{
+    const struct megatron_value *value = &m->arguments->of[argument];
+    return value->text && !value->unknown;
+}
+
+const char *meaning_text(struct meaning *m, enum argument argument)
+{
+    if (meaning_has(m, argument))
+        return m->arguments->of[argument].text;
+    return m->arguments->of[argument].unknown ? NULL : megatron_rows[argument].fallback;
+}
+
+bool meaning_is(struct meaning *m, enum argument argument, const char *text)
+{
+    const char *given = meaning_text(m, argument);
+    return given && strcmp(given, text) == 0;
+}
+
+bool meaning_true(struct meaning *m, enum argument argument)
+{
+    if (m->arguments->logged && !m->arguments->of[argument].text)
+        return false;
+    return megatron_true(m->arguments, argument);
+}
+
+bool meaning_usual(struct meaning *m, enum argument argument)
+{
+    return megatron_true(m->arguments, argument);
+}
+
+int64_t meaning_int(struct meaning *m, enum argument argument, int64_t low, int64_t otherwise)
+{
+    const struct megatron_value *value = &m->arguments->of[argument];
+    double number;
+    if (value->unknown || (!value->text && !megatron_rows[argument].fallback))
+        return otherwise;
+    return megatron_number(value, &megatron_rows[argument], (double)low, LARGEST, &number, m->diags) ? (int64_t)number
+                                                                                                     : otherwise;
+}
+
+/* --- where from --- */
+
+static void place_text(struct place at, char *text, size_t size)
+{
+    const char *slash = at.file ? strrchr(at.file, '/') : NULL;
+    text[0] = '\0';
+    if (at.file && at.line)
+        snprintf(text, size, ", %.60s:%d", slash ? slash + 1 : at.file, at.line);
+    else if (at.file)
+        snprintf(text, size, ", %.60s", slash ? slash + 1 : at.file);
+}
+
+void meaning_from(struct meaning *m, const char *key, enum argument argument)
+{
+    const struct megatron_value *value = &m->arguments->of[argument];
+    char place[80];
+    place_text(value->at, place, sizeof place);
+    if (!value->text)
+        launch_originate(m->description, key, "what --%s is when left out", megatron_rows[argument].flag);
+    else if (value->said == megatron_rows[argument].flag)
+        launch_originate(m->description, key, "--%s%s", value->said, place);
+    else
+        launch_originate(m->description, key, "%.60s%s", value->said, place);
+}
+
+void meaning_missing(struct meaning *m, const char *what)
+{
+    if (m->description->n_missing < LAUNCH_MISSING)
+        m->description->missing[m->description->n_missing++] = what;
+}
+
+void meaning_not_modelled(struct meaning *m, enum argument argument, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const struct megatron_value *value = &m->arguments->of[argument];
+    diag_warning(m->diags, value->at, "not modelled: %s (%s)", value->said ? value->said : megatron_rows[argument].flag, text);
+}
+
+/* --- arguments that mean one thing --- */
+
+static int choice_of(const struct argument_row *row, const char *text)
+{
+    for (int i = 0; row->choices[i]; i++)
+        if (*row->choices[i] && strcmp(row->choices[i], text) == 0)
+            return i;
+    return -1;
+}
+
+static void store_choice(struct meaning *m, enum argument argument, const char *text, void *member)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    int value = choice_of(row, text);
+    if (value < 0)
+        diag_warning(m->diags, m->arguments->of[argument].at, "not modelled: --%s %.40s; %s is taken", row->flag, text,
+                     row->choices[0]);
+    value = value < 0 ? 0 : value;
+    memcpy(member, &value, sizeof value);
+}
+
+static void store_number(struct meaning *m, enum argument argument, void *member)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    double number;
+    if (!megatron_number(&m->arguments->of[argument], row, 0, LARGEST, &number, m->diags))
+        return;
+    int whole = (int)number;
+    int64_t wide = (int64_t)number;
+    if (row->type == ARGUMENT_REAL)
+        memcpy(member, &number, sizeof number);
+    else if (row->size == sizeof whole)
+        memcpy(member, &whole, sizeof whole);
+    else
+        memcpy(member, &wide, sizeof wide);
+}
+
+static void read_row(struct meaning *m, enum argument argument)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    const char *text = meaning_text(m, argument);
+    void *member = (char *)&m->description->job + row->offset;
+    if (!text)
+        return;
+    bool truth = meaning_usual(m, argument) != (row->map == MAP_NOT);
+    switch (row->map) {
+    case MAP_APART: return;
+    case MAP_BOOL:
+    case MAP_NOT: memcpy(member, &truth, sizeof truth); break;
+    case MAP_CHOICE: store_choice(m, argument, text, member); break;
+    case MAP_NUMBER: store_number(m, argument, member); break;
+    }
+    meaning_from(m, row->key, argument);
+}
+
+static bool applies(struct meaning *m, enum argument_when when)
+{
+    if (when == WHEN_MIXTURE)
+        return meaning_int(m, ARGUMENT_EXPERTS, 0, 0) > 0;
+    return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT);
+}
+
+static void read_rows(struct meaning *m)
+{
+    bool active[3];
+    for (int when = 0; when < 3; when++)
+        active[when] = applies(m, (enum argument_when)when);
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        if (active[megatron_rows[i].when])
+            read_row(m, (enum argument)i);
+}
+
+/* What cannot be told is one mistake each, wherever it would be asked for. */
+static void report_unknown(struct meaning *m)
+{
+    for (int i = 0; i < N_ARGUMENTS; i++) {
+        const struct argument_row *row = &megatron_rows[i];
+        const struct megatron_value *value = &m->arguments->of[i];
+        bool shadowed = (row->key && strncmp(row->key, "cluster.", 8) == 0 && m->known->gpus) || i == ARGUMENT_TRAIN_ITERS ||
+                        i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_WORKERS;
+        if (value->unknown && row->key && !shadowed)
+            diag_error(m->diags, value->at, "--%s: %s", row->flag, value->unknown);
+    }
+}
+
+/* --- chunks --- */
+
+/* Layers that stages share evenly: all, the two ends where they count as one each, without those of named stages. */
+static int64_t shared_layers(struct meaning *m, int *stages)
+{
+    int64_t layers = m->description->job.model.layers;
+    int64_t first = meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0), last = meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0);
+    layers += meaning_true(m, ARGUMENT_EMBEDDING_COUNTS) + meaning_true(m, ARGUMENT_LOSS_COUNTS);
+    *stages = m->description->job.layout.pp - (first > 0) - (last > 0);
+    return layers - first - last;
+}
+
+static int chunks_by_layers(struct meaning *m)
+{
+    int stages;
+    int64_t each = meaning_int(m, ARGUMENT_CHUNK_LAYERS, 1, 1), layers = shared_layers(m, &stages);
+    if (stages > 0 && layers > 0 && layers % (stages * each) == 0)
+        return (int)(layers / stages / each);
+    if (m->description->job.model.layers > 0)
+        diag_error(m->diags, m->arguments->of[ARGUMENT_CHUNK_LAYERS].at,
+                   "--num-layers-per-virtual-pipeline-stage: %lld layers are not %d stages of chunks of %lld", (long long)layers,
+                   stages, (long long)each);
+    return 1;
+}
+
+static int chunks_of_layout(struct meaning *m)
+{
+    int *layers = memory_new(PIECES_MAX, sizeof *layers), pp = m->description->job.layout.pp;
+    int stages = megatron_stage_layout(m->arguments->of[ARGUMENT_STAGE_LAYOUT].text, layers);
+    free(layers);
+    if (stages > 0 && pp > 0 && stages % pp == 0)
+        return stages / pp;
+    diag_error(m->diags, m->arguments->of[ARGUMENT_STAGE_LAYOUT].at,
+               "--pipeline-model-parallel-layout: %d stages are not so many chunks on each of %d ranks", stages, pp);
+    return 1;
+}
+
+static void read_chunks(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    enum argument by = ARGUMENT_CHUNKS_LOGGED;
+    l->vpp = 1;
+    if (meaning_has(m, ARGUMENT_CHUNKS_LOGGED))
+        l->vpp = (int)meaning_int(m, by, 1, 1);
+    else if (meaning_has(m, by = ARGUMENT_CHUNKS))
+        l->vpp = (int)meaning_int(m, by, 1, 1);
+    else if (l->pp > 1 && meaning_has(m, by = ARGUMENT_CHUNK_LAYERS))
+        l->vpp = chunks_by_layers(m);
+    else if (l->pp > 1 && meaning_has(m, by = ARGUMENT_STAGE_LAYOUT))
+        l->vpp = chunks_of_layout(m);
+    else
+        return;
+    if (l->pp == 1)
+        l->vpp = 1;
+    meaning_from(m, "layout.vpp", by);
+}
+
+static void read_schedule(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    if (l->pp > 1 && meaning_true(m, ARGUMENT_ZERO_BUBBLE_V)) {
+        l->schedule = SCHEDULE_ZBV;
+        l->vpp = 2;
+        meaning_from(m, "layout.schedule", ARGUMENT_ZERO_BUBBLE_V);
+    } else if (l->pp > 1 && meaning_true(m, ARGUMENT_ZERO_BUBBLE)) {
+        l->schedule = meaning_has(m, ARGUMENT_ZERO_BUBBLE_PENDING) ? SCHEDULE_ZB2P : SCHEDULE_ZB1P;
+        l->vpp = 1;
+        meaning_from(m, "layout.schedule", ARGUMENT_ZERO_BUBBLE);
+    } else {
+        launch_originate(m->description, "layout.schedule", "what Megatron-LM does with pp = %d and vpp = %d", l->pp, l->vpp);
+    }
+}
+
+/* Which virtual stages have which layers is msim's own rule; where the job says otherwise that is told. */
+static void compare_stages(struct meaning *m, const int *layers, enum argument said)
+{
+    const struct launch_job *job = &m->description->job;
+    for (int v = 0; v < layout_virtual_stages(&job->layout); v++) {
+        int ours = layout_layers(&job->layout, &job->model, v).count;
+        if (ours != layers[v]) {
+            meaning_not_modelled(m, said, "layers of virtual stage %d: %d are said, %d are taken", v, layers[v], ours);
+            return;
+        }
+    }
+}
+
+static void check_stages(struct meaning *m)
+{
+    const struct launch_job *job = &m->description->job;
+    int stages = layout_virtual_stages(&job->layout), n = stages;
+    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1)
+        return;
+    int *layers = memory_new(PIECES_MAX, sizeof *layers), sharing;
+    enum argument said = ARGUMENT_PP;
+    if (meaning_has(m, ARGUMENT_STAGE_LAYOUT)) {
+        said = ARGUMENT_STAGE_LAYOUT;
+        n = megatron_stage_layout(m->arguments->of[said].text, layers);
+    } else {
+        bool first = meaning_has(m, ARGUMENT_FIRST_LAYERS), last = meaning_has(m, ARGUMENT_LAST_LAYERS);
+        int64_t shared = shared_layers(m, &sharing);
+        int vpp = job->layout.schedule == SCHEDULE_DUALPIPE ? 1 : job->layout.vpp;
+        int each = sharing > 0 ? (int)(shared / sharing / vpp) : 0;
+        for (int v = 0; v < n; v++)
+            layers[v] = each;
+        for (int c = 0; c < vpp && first; c++)
+            layers[c * job->layout.pp] = (int)(meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0) / vpp);
+        for (int c = 0; c < vpp && last; c++)
+            layers[(c + 1) * job->layout.pp - 1] = (int)(meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0) / vpp);
+        layers[0] -= meaning_true(m, ARGUMENT_EMBEDDING_COUNTS);
+        layers[n - 1] -= meaning_true(m, ARGUMENT_LOSS_COUNTS);
+        said = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
+    }
+    if (n == stages)
+        compare_stages(m, layers, said);
+    free(layers);
+}
+
+/* --- the layout --- */
+
+/* An expert is split over tp unless told otherwise; etp 0 is what msim takes unasked: 1 with expert parallelism, tp without. */
+static void read_expert_split(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    if (!m->description->job.model.moe.experts || l->tp == 1)
+        return;
+    int etp = (int)meaning_int(m, ARGUMENT_ETP, 1, l->tp), unasked = l->ep == 1 ? l->tp : 1;
+    if (etp == unasked)
+        return;
+    l->etp = etp;
+    if (meaning_has(m, ARGUMENT_ETP))
+        meaning_from(m, "layout.etp", ARGUMENT_ETP);
+    else
+        launch_originate(m->description, "layout.etp", "tp, as --expert-tensor-parallel-size is when left out");
+}
+
+static void read_zero(struct meaning *m)
+{
+    static const char *const strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
+    struct layout *l = &m->description->job.layout;
+    enum argument by = ARGUMENT_DISTRIBUTED_OPTIMIZER;
+    bool fsdp = meaning_true(m, ARGUMENT_MEGATRON_FSDP) || meaning_true(m, ARGUMENT_CUSTOM_FSDP);
+    if (meaning_has(m, ARGUMENT_ZERO_STAGE) && meaning_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0) {
+        by = ARGUMENT_ZERO_STAGE;
+        l->zero = (int)meaning_int(m, by, 0, 0);
+    } else if (meaning_true(m, ARGUMENT_FSDP2)) {
+        by = ARGUMENT_FSDP2;
+        l->zero = meaning_usual(m, ARGUMENT_FSDP2_KEEPS) ? 3 : 2;
+    } else if (fsdp) {
+        by = ARGUMENT_SHARDING;
+        for (int i = 0; i < 4; i++)
+            l->zero = meaning_is(m, by, strategies[i]) ? i : l->zero;
+    } else {
+        l->zero = meaning_true(m, by);
+    }
+    meaning_from(m, "layout.zero", by);
+}
+
+/* --- how many GPUs --- */
+
+static int64_t gpus_said(struct meaning *m)
+{
+    struct launch_job *job = &m->description->job;
+    int64_t per_node = meaning_int(m, ARGUMENT_NODE_GPUS, 1, 0), nodes = meaning_int(m, ARGUMENT_NODES, 1, 0);
+    int64_t inner = (int64_t)job->layout.tp * job->layout.pp * job->layout.cp;
+    job->gpus_per_node = (int)per_node;
+    if (per_node)
+        meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODE_GPUS);
+    if (m->known->gpus) {
+        launch_originate(m->description, "cluster.gpus", "--gpus");
+        return m->known->gpus;
+    }
+    if (meaning_has(m, ARGUMENT_WORLD)) {
+        meaning_from(m, "cluster.gpus", ARGUMENT_WORLD);
+        return meaning_int(m, ARGUMENT_WORLD, 1, 0);
+    }
+    if (per_node && meaning_has(m, ARGUMENT_NODES)) {
+        launch_originate(m->description, "cluster.gpus", "%lld nodes of %lld", (long long)nodes, (long long)per_node);
+        return nodes * per_node;
+    }
+    if (meaning_has(m, ARGUMENT_TASKS)) {
+        meaning_from(m, "cluster.gpus", ARGUMENT_TASKS);
+        return meaning_int(m, ARGUMENT_TASKS, 1, 0);
+    }
+    if (meaning_has(m, ARGUMENT_DP_LOGGED)) {
+        meaning_from(m, "cluster.gpus", ARGUMENT_DP_LOGGED);
+        return inner * meaning_int(m, ARGUMENT_DP_LOGGED, 1, 0);
+    }
+    return 0;
+}
+
+static void read_gpus(struct meaning *m)
+{
+    enum { GPUS_MAX = 16000000 };
+    struct launch_job *job = &m->description->job;
+    struct layout *l = &job->layout;
+    size_t before = m->diags->n_errors;
+    int64_t gpus = gpus_said(m), inner = (int64_t)l->tp * l->pp * l->cp;
+    if (m->diags->n_errors > before)
+        return;
+    bool reported = m->arguments->of[ARGUMENT_NODES].unknown || m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
+    if (gpus == 0 && reported)
+        return;
+    if (gpus == 0) {
+        meaning_missing(m, "how many GPUs (--gpus)");
+        return;
+    }
+    if (gpus > GPUS_MAX || gpus % inner != 0) {
+        diag_error(m->diags, m->arguments->of[ARGUMENT_TP].at, "%lld GPUs are not a multiple of tp %d x pp %d x cp %d",
+                   (long long)gpus, l->tp, l->pp, l->cp);
+        return;
+    }
+    job->gpus = (int)gpus;
+    l->dp = (int)(gpus / inner);
+    launch_originate(m->description, "layout.dp", "%lld GPUs / (tp pp cp)", (long long)gpus);
+}
+
+static void read_layout(struct meaning *m)
+{
+    struct launch_job *job = &m->description->job;
+    struct layout *l = &job->layout;
+    int *const dimensions[] = {&l->tp, &l->pp, &l->cp, &l->ep};
+    for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++)
+        *dimensions[i] = *dimensions[i] < 1 ? 1 : *dimensions[i];
+    read_chunks(m);
+    read_schedule(m);
+    read_expert_split(m);
+    read_zero(m);
+    if (l->tp == 1 && l->sequence_parallel) {
+        l->sequence_parallel = false;
+        launch_originate(m->description, "layout.sequence_parallel", "nothing to divide with tp 1");
+    }
+    read_gpus(m);
+    if (!l->micro_batch && !m->arguments->of[ARGUMENT_MICRO_BATCH].unknown)
+        meaning_missing(m, "the micro-batch (--micro-batch-size)");
+    if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {
+        job->job.global_batch = (int64_t)l->micro_batch * l->dp;
+        launch_originate(m->description, "job.global_batch", "micro-batch x dp, as --global-batch-size is when left out");
+    }
+}
+
+void megatron_mean(const struct megatron_arguments *arguments, const struct launch_known *known,
+                   struct launch_description *description, struct diags *diags)
+{
+    struct meaning m = {arguments, known, description, diags};
+    report_unknown(&m);
+    read_rows(&m);
+    meaning_model(&m);
+    read_layout(&m);
+    meaning_job(&m);
+    meaning_memory(&m);
+    check_stages(&m);
+}

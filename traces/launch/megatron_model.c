@@ -1,0 +1,222 @@
+/* What Megatron-LM's arguments mean for the model where several mean something together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/spec/catalog.h"
+#include "traces/launch/megatron_reading.h"
+
+/* --- vocabulary --- */
+
+/* Words of tokenizers that have always the same number. */
+static int64_t vocabulary_of(const char *tokenizer)
+{
+    static const struct {
+        const char *name;
+        int64_t words;
+    } known[] = {
+        {"GPT2BPETokenizer", 50257},       {"Llama2Tokenizer", 32000},   {"Llama3Tokenizer", 128256},
+        {"BertWordPieceLowerCase", 30522}, {"BertWordPieceCase", 28996},
+    };
+    for (size_t i = 0; tokenizer && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(tokenizer, known[i].name) == 0)
+            return known[i].words;
+    return 0;
+}
+
+/* The tokenizer's words: as said, as everybody's tokenizer of that name has, or as the model has whose tokenizer it is. */
+static int64_t unpadded_vocabulary(struct meaning *m, enum argument *by)
+{
+    const char *tokenizer = meaning_text(m, *by = ARGUMENT_TOKENIZER);
+    bool null = tokenizer && strcmp(tokenizer, "NullTokenizer") == 0; /* adds a word that ends a document */
+    if (meaning_has(m, ARGUMENT_VOCAB)) {
+        *by = ARGUMENT_VOCAB;
+        return meaning_int(m, *by, 1, 0) + null;
+    }
+    int64_t words = vocabulary_of(tokenizer);
+    const char *owner = meaning_text(m, ARGUMENT_TOKENIZER_MODEL);
+    if (words || !owner || strlen(owner) >= NAME_SIZE || owner[0] == '/' || owner[0] == '.')
+        return words;
+    struct transformer model;
+    struct diags quiet = {0};
+    *by = ARGUMENT_TOKENIZER_MODEL;
+    words = catalog_model(owner, &model, &quiet) == STATUS_OK ? model.vocab : 0;
+    diags_free(&quiet);
+    return words;
+}
+
+static void read_vocabulary(struct meaning *m)
+{
+    struct launch_job *job = &m->description->job;
+    enum argument by = ARGUMENT_PADDED_VOCAB;
+    job->model.vocab = meaning_int(m, by, 1, 0);
+    if (!job->model.vocab) {
+        int64_t words = unpadded_vocabulary(m, &by), divisor = meaning_int(m, ARGUMENT_VOCAB_DIVISOR, 1, 1);
+        int64_t unit = divisor * (job->layout.tp > 1 ? job->layout.tp : 1);
+        job->model.vocab = divisor == 1 ? words : (words + unit - 1) / unit * unit;
+    }
+    if (job->model.vocab)
+        meaning_from(m, "model.vocab", by);
+    else if (!m->arguments->of[ARGUMENT_VOCAB].unknown)
+        meaning_missing(m, "the vocabulary (--with \"--vocab-size N\")");
+}
+
+/* --- mixture of experts --- */
+
+static void read_pattern(struct meaning *m, const char *text)
+{
+    struct transformer *model = &m->description->job.model;
+    int *pattern = memory_new(PIECES_MAX, sizeof *pattern), n = megatron_list(text, pattern), first = 0;
+    if (n == 0 || n != model->layers) {
+        diag_error(m->diags, m->arguments->of[ARGUMENT_MIXTURE_FREQ].at,
+                   "--moe-layer-freq: '%.40s' is neither a number nor a list of %d layers, such as ([0]*3+[1]*%d)", text,
+                   model->layers, model->layers > 3 ? model->layers - 3 : 1);
+        free(pattern);
+        return;
+    }
+    while (first < n && !pattern[first])
+        first++;
+    int second = first + 1;
+    while (second < n && !pattern[second])
+        second++;
+    model->moe.every = second < n ? second - first : 1;
+    model->moe.first_dense_layers = first - model->moe.every + 1 > 0 ? first - model->moe.every + 1 : 0;
+    for (int i = 0; i < n; i++)
+        if (layer_is_mixture(model, i) != (pattern[i] != 0)) {
+            meaning_not_modelled(m, ARGUMENT_MIXTURE_FREQ, "layer %d: after %d dense ones one layer in %d is taken as a mixture",
+                                 i, model->moe.first_dense_layers, model->moe.every);
+            break;
+        }
+    free(pattern);
+}
+
+static void read_frequency(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    const char *text = meaning_text(m, ARGUMENT_MIXTURE_FREQ);
+    model->moe.every = 1;
+    if (text && strchr(text, '['))
+        read_pattern(m, text);
+    else if (text)
+        model->moe.every = (int)meaning_int(m, ARGUMENT_MIXTURE_FREQ, 1, 1);
+    if (!megatron_given(m->arguments, ARGUMENT_MIXTURE_FREQ))
+        return;
+    meaning_from(m, "model.moe.every", ARGUMENT_MIXTURE_FREQ);
+    meaning_from(m, "model.moe.first_dense_layers", ARGUMENT_MIXTURE_FREQ);
+}
+
+/* The width of all shared experts, as so many of a routed one's where it is a multiple. */
+static void divide_shared(struct mixture *moe)
+{
+    if (!moe->shared_ffn || !moe->expert_ffn)
+        return;
+    bool whole = moe->shared_ffn % moe->expert_ffn == 0;
+    moe->shared_experts = whole ? (int)(moe->shared_ffn / moe->expert_ffn) : 1;
+    moe->shared_ffn = whole ? 0 : moe->shared_ffn;
+}
+
+static void read_mixture(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    model->moe.experts = (int)meaning_int(m, ARGUMENT_EXPERTS, 0, 0);
+    if (!model->moe.experts) {
+        model->moe.every = 1;
+        return;
+    }
+    meaning_from(m, "model.moe.experts", ARGUMENT_EXPERTS);
+    if (!model->moe.expert_ffn) {
+        model->moe.expert_ffn = model->ffn_hidden;
+        launch_originate(m->description, "model.moe.expert_ffn",
+                         "as wide as a dense layer, --moe-ffn-hidden-size being left out");
+    }
+    divide_shared(&model->moe);
+    if (megatron_given(m->arguments, ARGUMENT_SHARED_FFN))
+        meaning_from(m, "model.moe.shared_experts", ARGUMENT_SHARED_FFN);
+    read_frequency(m);
+    if (!meaning_true(m, ARGUMENT_GROUPED_GEMM))
+        meaning_not_modelled(m, ARGUMENT_GROUPED_GEMM, "not there: experts one after the other; they are taken as grouped");
+    if (meaning_is(m, ARGUMENT_DISPATCHER, "allgather") && m->description->job.layout.ep > 1)
+        meaning_not_modelled(m, ARGUMENT_DISPATCHER, "all-gather; all-to-all is taken");
+}
+
+/* --- attention --- */
+
+static void read_heads(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    model->kv_heads = model->heads;
+    if (meaning_true(m, ARGUMENT_LATENT)) {
+        model->attention = ATTENTION_LATENT;
+        model->head_dim = model->latent.v_dim;
+        model->qk_norm = false; /* latent attention's norms are of what it compresses: it has them anyhow */
+        meaning_from(m, "model.attention", ARGUMENT_LATENT);
+        return;
+    }
+    if (meaning_true(m, ARGUMENT_GROUPED_QUERIES)) {
+        model->kv_heads = (int)meaning_int(m, ARGUMENT_QUERY_GROUPS, 1, 1);
+        meaning_from(m, "model.kv_heads", ARGUMENT_QUERY_GROUPS);
+    }
+    if (!model->head_dim && model->heads && model->hidden % model->heads == 0)
+        model->head_dim = (int)(model->hidden / model->heads);
+}
+
+/* "1024,0" or "(1024, 0)": tokens before the own one. */
+static void read_window(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    const char *text = meaning_text(m, ARGUMENT_WINDOW);
+    if (!text)
+        return;
+    model->window = strtol(text + strspn(text, "( "), NULL, 10);
+    if (model->window < 0 || model->window > model->max_seq_len)
+        model->window = 0;
+    model->window_every = (int)meaning_int(m, ARGUMENT_WINDOW_EVERY, 1, 0);
+    meaning_from(m, "model.window", ARGUMENT_WINDOW);
+}
+
+static void read_positions(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    struct job *job = &m->description->job.job;
+    if (meaning_true(m, ARGUMENT_ROTARY)) {
+        model->position = POSITION_ROTARY;
+        meaning_from(m, "model.position", ARGUMENT_ROTARY);
+    } else if (model->position == POSITION_LEARNED && !meaning_usual(m, ARGUMENT_NO_POSITION)) {
+        model->position = POSITION_NONE;
+        meaning_from(m, "model.position", ARGUMENT_NO_POSITION);
+    }
+    if (!job->seq_len && (job->seq_len = meaning_int(m, ARGUMENT_ENCODER_SEQ_LEN, 1, 0)) > 0)
+        meaning_from(m, "job.seq_len", ARGUMENT_ENCODER_SEQ_LEN);
+    if (!job->seq_len && !m->arguments->of[ARGUMENT_SEQ_LEN].unknown)
+        meaning_missing(m, "the sequence length (--seq-length)");
+    if (!model->max_seq_len)
+        model->max_seq_len = job->seq_len;
+}
+
+/* 4 h; with SwiGLU two thirds of it, down to a multiple of 64. */
+static void read_ffn(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    if (model->ffn_hidden || !model->hidden)
+        return;
+    model->ffn_hidden = model->gated_mlp ? model->hidden * 8 / 3 / 64 * 64 : 4 * model->hidden;
+    launch_originate(m->description, "model.ffn_hidden", "what --ffn-hidden-size is when left out");
+}
+
+void meaning_model(struct meaning *m)
+{
+    const struct {
+        enum argument argument;
+        const char *what;
+    } needed[] = {{ARGUMENT_LAYERS, "the number of layers (--num-layers)"},
+                  {ARGUMENT_HIDDEN, "the hidden width (--hidden-size)"},
+                  {ARGUMENT_HEADS, "the attention heads (--num-attention-heads)"}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!m->arguments->of[needed[i].argument].text)
+            meaning_missing(m, needed[i].what);
+    read_ffn(m);
+    read_mixture(m);
+    read_heads(m);
+    read_positions(m);
+    read_window(m);
+    read_vocabulary(m);
+}

@@ -1,0 +1,38 @@
+/*
+ * megatron_reading.h - one pass from arguments to a job, shared by the files megatron_meaning.c, megatron_model.c and
+ * megatron_job.c. Private to them.
+ */
+#ifndef MSIM_TRACES_MEGATRON_READING_H
+#define MSIM_TRACES_MEGATRON_READING_H
+
+#include "traces/launch/megatron_meaning.h"
+
+struct meaning {
+    const struct megatron_arguments *arguments;
+    const struct launch_known *known;
+    struct launch_description *description;
+    struct diags *diags;
+};
+
+/* Whether an argument is said and can be told. */
+bool meaning_has(struct meaning *m, enum argument argument);
+/* Its text or fallback; NULL where there is none or it cannot be told. */
+const char *meaning_text(struct meaning *m, enum argument argument);
+bool meaning_is(struct meaning *m, enum argument argument, const char *text);
+/* A flag's truth; of a log that does not name it: false. */
+bool meaning_true(struct meaning *m, enum argument argument);
+/* The same, but a log that does not name it is of a version in which it was what it is when left out. */
+bool meaning_usual(struct meaning *m, enum argument argument);
+/* Its whole number, from the text or the fallback; `otherwise` when there is none or it is wrong. At least `low`. */
+int64_t meaning_int(struct meaning *m, enum argument argument, int64_t low, int64_t otherwise);
+/* The key came from this argument, or from its fallback. */
+void meaning_from(struct meaning *m, const char *key, enum argument argument);
+void meaning_missing(struct meaning *m, const char *what);
+void meaning_not_modelled(struct meaning *m, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* The parts: what arguments mean for the model, for how the work is divided, for the job. */
+void meaning_model(struct meaning *m);
+void meaning_job(struct meaning *m);
+void meaning_memory(struct meaning *m); /* recomputation, offloading */
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * megatron_table.h - the rows of Megatron-LM's arguments: X(id, flag, type, fallback, further fields of struct argument_row).
+ * Their order is that of an export. NUMBER, BOOL, NOT and CHOICE name the member of struct launch_job that an argument is.
+ */
+#ifndef MSIM_TRACES_MEGATRON_TABLE_H
+#define MSIM_TRACES_MEGATRON_TABLE_H
+
+#define MEGATRON_ARGUMENTS(X)                                                                                                    \
+    /* --- how the work is divided --- */                                                                                        \
+    X(TP, "tensor-model-parallel-size", INT, "1", NUMBER(layout.tp), .since = "2020")                                            \
+    X(PP, "pipeline-model-parallel-size", INT, "1", NUMBER(layout.pp), .since = "2021")                                          \
+    X(CHUNK_LAYERS, "num-layers-per-virtual-pipeline-stage", INT, NULL, .key = "layout.vpp", .since = "2021")                    \
+    X(CHUNKS, "num-virtual-stages-per-pipeline-rank", INT, NULL, .key = "layout.vpp", .since = "0.11")                           \
+    X(CHUNKS_LOGGED, "virtual-pipeline-model-parallel-size", INT, NULL, .key = "layout.vpp", .since = "2021")                    \
+    X(STAGE_LAYOUT, "pipeline-model-parallel-layout", TEXT, NULL, .key = "layout.vpp", .since = "0.13")                          \
+    X(EMBEDDING_COUNTS, "account-for-embedding-in-pipeline-split", TRUE, "false", .since = "0.11")                               \
+    X(LOSS_COUNTS, "account-for-loss-in-pipeline-split", TRUE, "false", .since = "0.11")                                         \
+    X(FIRST_LAYERS, "decoder-first-pipeline-num-layers", INT, NULL, .since = "0.9")                                              \
+    X(LAST_LAYERS, "decoder-last-pipeline-num-layers", INT, NULL, .since = "0.9")                                                \
+    X(CP, "context-parallel-size", INT, "1", NUMBER(layout.cp), .since = "0.5")                                                  \
+    X(EP, "expert-model-parallel-size", INT, "1", NUMBER(layout.ep), .since = "0.5")                                             \
+    X(ETP, "expert-tensor-parallel-size", INT, NULL, .key = "layout.etp", .when = WHEN_MIXTURE, .since = "0.9")                  \
+    X(SP, "sequence-parallel", TRUE, "false", BOOL(layout.sequence_parallel), .since = "2022")                                   \
+    X(DISTRIBUTED_OPTIMIZER, "use-distributed-optimizer", TRUE, "false", .key = "layout.zero", .since = "2022")                  \
+    X(FSDP2, "use-torch-fsdp2", TRUE, "false", .key = "layout.zero", .since = "0.10")                                            \
+    X(FSDP2_KEEPS, "torch-fsdp2-no-reshard-after-forward", FALSE, "true", .dest = "torch_fsdp2_reshard_after_forward",           \
+      .key = "layout.zero", .since = "0.12")                                                                                     \
+    X(MEGATRON_FSDP, "use-megatron-fsdp", TRUE, "false", .key = "layout.zero", .since = "0.14")                                  \
+    X(CUSTOM_FSDP, "use-custom-fsdp", TRUE, "false", .key = "layout.zero", .since = "0.11")                                      \
+    X(SHARDING, "data-parallel-sharding-strategy", TEXT, "no_shard", .key = "layout.zero", .since = "0.11")                      \
+    X(ZERO_STAGE, "zero-stage", INT, "0", .key = "layout.zero", .since = "Megatron-DeepSpeed")                                   \
+    X(ZERO_BUBBLE, "enable-zero-bubble", TRUE, "false", .key = "layout.schedule", .since = "zero-bubble fork")                   \
+    X(ZERO_BUBBLE_V, "zero-bubble-v-schedule", TRUE, "false", .key = "layout.schedule", .since = "zero-bubble fork")             \
+    X(ZERO_BUBBLE_PENDING, "zero-bubble-max-pending-backward", TEXT, NULL, .key = "layout.schedule",                             \
+      .since = "zero-bubble fork")                                                                                               \
+    X(MICRO_BATCH, "micro-batch-size", INT, NULL, NUMBER(layout.micro_batch), .since = "2020")                                   \
+    X(GLOBAL_BATCH, "global-batch-size", INT, NULL, NUMBER(job.global_batch), .since = "2020")                                   \
+    X(SEQ_LEN, "seq-length", INT, NULL, NUMBER(job.seq_len), .since = "2019")                                                    \
+    X(ENCODER_SEQ_LEN, "encoder-seq-length", INT, NULL, .key = "job.seq_len", .since = "2021")                                   \
+    X(TRAIN_SAMPLES, "train-samples", INT, NULL, .key = "job.tokens", .since = "2020")                                           \
+    X(TRAIN_ITERS, "train-iters", INT, NULL, .key = "job.tokens", .since = "2019")                                               \
+    /* --- what is trained --- */                                                                                                \
+    X(LAYERS, "num-layers", INT, NULL, NUMBER(model.layers), .since = "2019")                                                    \
+    X(HIDDEN, "hidden-size", INT, NULL, NUMBER(model.hidden), .since = "2019")                                                   \
+    X(FFN_HIDDEN, "ffn-hidden-size", INT, NULL, NUMBER(model.ffn_hidden), .since = "2020")                                       \
+    X(HEADS, "num-attention-heads", INT, NULL, NUMBER(model.heads), .since = "2019")                                             \
+    X(GROUPED_QUERIES, "group-query-attention", TRUE, "false", .key = "model.kv_heads", .since = "0.3")                          \
+    X(QUERY_GROUPS, "num-query-groups", INT, "1", .key = "model.kv_heads", .since = "0.3")                                       \
+    X(HEAD_DIM, "kv-channels", INT, NULL, NUMBER(model.head_dim), .since = "2020")                                               \
+    X(VOCAB, "vocab-size", INT, NULL, .key = "model.vocab", .since = "2022")                                                     \
+    X(VOCAB_DIVISOR, "make-vocab-size-divisible-by", INT, "128", .key = "model.vocab", .since = "2019")                          \
+    X(PADDED_VOCAB, "padded-vocab-size", INT, NULL, .key = "model.vocab", .since = "2020")                                       \
+    X(TOKENIZER, "tokenizer-type", TEXT, NULL, .key = "model.vocab", .since = "2019")                                            \
+    X(TOKENIZER_MODEL, "tokenizer-model", TEXT, NULL, .key = "model.vocab", .since = "2022")                                     \
+    X(MAX_POSITIONS, "max-position-embeddings", INT, NULL, NUMBER(model.max_seq_len), .since = "2019")                           \
+    X(POSITION, "position-embedding-type", TEXT, "learned_absolute", CHOICE(model.position, megatron_positions), .since = "0.3") \
+    X(ROTARY, "use-rotary-position-embeddings", TRUE, "false", .key = "model.position", .since = "0.2")                          \
+    X(NO_POSITION, "no-position-embedding", FALSE, "true", .dest = "add_position_embedding", .key = "model.position",            \
+      .since = "0.2")                                                                                                            \
+    X(NORM, "normalization", TEXT, "LayerNorm", CHOICE(model.norm, megatron_norms), .since = "0.4")                              \
+    X(GATED, "swiglu", TRUE, "false", BOOL(model.gated_mlp), .since = "0.2")                                                     \
+    X(NO_BIAS, "disable-bias-linear", FALSE, "true", .dest = "add_bias_linear", BOOL(model.linear_bias), .since = "0.2")         \
+    X(QKV_BIAS, "add-qkv-bias", TRUE, "false", BOOL(model.qkv_bias), .since = "0.5")                                             \
+    X(QK_NORM, "qk-layernorm", TRUE, "false", BOOL(model.qk_norm), .since = "0.5")                                               \
+    X(UNTIE, "untie-embeddings-and-output-weights", TRUE, "false", NOT(model.tied_embeddings), .since = "0.2")                   \
+    X(LATENT, "multi-latent-attention", TRUE, "false", .key = "model.attention", .since = "0.10")                                \
+    X(Q_RANK, "q-lora-rank", INT, NULL, NUMBER(model.latent.q_lora_rank), .when = WHEN_LATENT, .since = "0.10")                  \
+    X(KV_RANK, "kv-lora-rank", INT, "32", NUMBER(model.latent.kv_lora_rank), .when = WHEN_LATENT, .since = "0.10")               \
+    X(QK_NOPE, "qk-head-dim", INT, "128", NUMBER(model.latent.qk_nope_dim), .when = WHEN_LATENT, .since = "0.10")                \
+    X(QK_ROPE, "qk-pos-emb-head-dim", INT, "64", NUMBER(model.latent.qk_rope_dim), .when = WHEN_LATENT, .since = "0.10")         \
+    X(V_DIM, "v-head-dim", INT, "128", NUMBER(model.latent.v_dim), .when = WHEN_LATENT, .since = "0.10")                         \
+    X(WINDOW, "window-size", TEXT, NULL, .key = "model.window", .since = "0.6")                                                  \
+    X(WINDOW_EVERY, "window-attn-skip-freq", INT, NULL, .key = "model.window_every", .since = "0.13")                            \
+    X(EXPERTS, "num-experts", INT, NULL, .key = "model.moe.experts", .since = "0.3")                                             \
+    X(TOP_K, "moe-router-topk", INT, "2", NUMBER(model.moe.top_k), .when = WHEN_MIXTURE, .since = "0.5")                         \
+    X(EXPERT_GROUPS, "moe-router-num-groups", INT, NULL, NUMBER(model.moe.groups), .when = WHEN_MIXTURE, .since = "0.11")        \
+    X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .when = WHEN_MIXTURE,                 \
+      .since = "0.11")                                                                                                           \
+    X(EXPERT_FFN, "moe-ffn-hidden-size", INT, NULL, NUMBER(model.moe.expert_ffn), .when = WHEN_MIXTURE, .since = "0.9")          \
+    X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .when = WHEN_MIXTURE,          \
+      .since = "0.9")                                                                                                            \
+    X(MIXTURE_FREQ, "moe-layer-freq", TEXT, "1", .key = "model.moe.every", .when = WHEN_MIXTURE, .since = "0.9")                 \
+    X(MTP, "mtp-num-layers", INT, NULL, NUMBER(model.mtp_layers), .since = "0.11")                                               \
+    /* --- how it is computed --- */                                                                                             \
+    X(BF16, "bf16", TRUE, "false", .key = "job.precision", .since = "2021")                                                      \
+    X(FP16, "fp16", TRUE, "false", .key = "job.precision", .since = "2019")                                                      \
+    X(FP8, "fp8-format", TEXT, NULL, .dest = "fp8", .key = "job.precision", .since = "0.4")                                      \
+    X(FP8_HYBRID, "fp8-hybrid", TRUE, "false", .key = "job.precision", .since = "2022")                                          \
+    X(FP8_E4M3, "fp8-e4m3", TRUE, "false", .key = "job.precision", .since = "2022")                                              \
+    X(FP8_RECIPE, "fp8-recipe", TEXT, "delayed", .key = "job.precision", .since = "0.11")                                        \
+    X(FP4, "fp4-format", TEXT, NULL, .dest = "fp4", .key = "job.precision", .since = "0.14")                                     \
+    X(GRADIENTS_FP32, "accumulate-allreduce-grads-in-fp32", TRUE, "false", .key = "job.gradient_precision", .since = "2021")     \
+    X(GRADIENTS_BF16, "grad-reduce-in-bf16", TRUE, "false", .key = "job.gradient_precision", .since = "0.11")                    \
+    X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
+    X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .since = "2019")                                              \
+    X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
+    X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
+    X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
+    X(NO_GELU_FUSION, "no-bias-gelu-fusion", FALSE, "true", .dest = "bias_gelu_fusion", .key = "job.features", .since = "2020")  \
+    X(NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", FALSE, "true", .dest = "bias_swiglu_fusion", .key = "job.features",             \
+      .since = "0.5")                                                                                                            \
+    X(NO_DROPOUT_FUSION, "no-bias-dropout-fusion", FALSE, "true", .dest = "bias_dropout_fusion", .key = "job.features",          \
+      .since = "2020")                                                                                                           \
+    X(NO_SOFTMAX_FUSION, "no-masked-softmax-fusion", FALSE, "true", .dest = "masked_softmax_fusion", .key = "job.features",      \
+      .since = "2021")                                                                                                           \
+    X(TP_OVERLAP, "tp-comm-overlap", TRUE, "false", .key = "job.features", .since = "0.5")                                       \
+    X(GRADIENT_OVERLAP, "overlap-grad-reduce", TRUE, "false", .key = "job.features", .since = "0.3")                             \
+    X(PARAMETER_OVERLAP, "overlap-param-gather", TRUE, "false", .key = "job.features", .since = "0.4")                           \
+    X(NO_PP_OVERLAP, "no-overlap-p2p-communication", FALSE, "true", .dest = "overlap_p2p_comm", .key = "job.features",           \
+      .since = "0.3")                                                                                                            \
+    X(NO_SCATTER_GATHER, "no-scatter-gather-tensors-in-pipeline", FALSE, "true", .dest = "scatter_gather_tensors_in_pipeline",   \
+      .key = "job.features", .since = "2021")                                                                                    \
+    X(EP_OVERLAP, "overlap-moe-expert-parallel-comm", TRUE, "false", .key = "job.features", .since = "0.14")                     \
+    X(GRAPHS, "cuda-graph-impl", TEXT, "none", .key = "job.features", .since = "0.15")                                           \
+    X(GRAPHS_LOCAL, "enable-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.10")                                  \
+    X(GRAPHS_OUTSIDE, "external-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.12")                              \
+    X(WORKERS, "num-workers", INT, "2", .key = "job.features", .since = "2019")                                                  \
+    X(RECOMPUTE, "recompute-granularity", TEXT, NULL, .key = "layout.recompute", .since = "2022")                                \
+    X(RECOMPUTE_METHOD, "recompute-method", TEXT, NULL, .key = "layout.recompute", .since = "2022")                              \
+    X(RECOMPUTE_LAYERS, "recompute-num-layers", INT, NULL, .key = "layout.recompute", .since = "2022")                           \
+    X(RECOMPUTE_MODULES, "recompute-modules", LIST, NULL, .key = "layout.recompute", .since = "0.12")                            \
+    X(RECOMPUTE_SELECTIVE, "recompute-activations", TRUE, "false", .key = "layout.recompute", .since = "2022")                   \
+    X(CHECKPOINT_ACTIVATIONS, "checkpoint-activations", TRUE, "false", .key = "layout.recompute", .since = "2019")               \
+    X(CHECKPOINT_METHOD, "activations-checkpoint-method", TEXT, NULL, .key = "layout.recompute", .since = "2021")                \
+    X(OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", TRUE, "false", .key = "layout.offload", .since = "0.12")                       \
+    X(OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1", .key = "layout.offload", .since = "0.12")                       \
+    X(OFFLOAD_OPTIMIZER_OLD, "cpu-optimizer", TRUE, "false", .key = "layout.offload", .since = "Megatron-DeepSpeed")             \
+    X(OFFLOAD_ACTIVATIONS, "cpu-offloading", TRUE, "false", .key = "layout.offload", .since = "0.5")                             \
+    X(OFFLOAD_LAYERS, "cpu-offloading-num-layers", INT, "0", .key = "layout.offload", .since = "0.5")                            \
+    X(GROUPED_GEMM, "moe-grouped-gemm", TRUE, "false", .when = WHEN_MIXTURE, .since = "0.5")                                     \
+    X(DISPATCHER, "moe-token-dispatcher-type", TEXT, "allgather", .when = WHEN_MIXTURE, .since = "0.5")                          \
+    /* --- what it runs on: launchers', and what logs say --- */                                                                 \
+    X(WORLD, "world-size", INT, NULL, .key = "cluster.gpus", .since = "2019")                                                    \
+    X(NODE_GPUS, "nproc-per-node", INT, NULL, .key = "cluster.gpus_per_node", .since = "torchrun")                               \
+    X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
+    X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
+    X(DP_LOGGED, "data-parallel-size", INT, NULL, .key = "layout.dp", .since = "2020")                                           \
+    /* --- not modelled, and told --- */                                                                                         \
+    X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
+    X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
+    X(TOLD_CP_TYPE, "cp-comm-type", LIST, "p2p", .told = "context parallelism exchanges other than around a ring")               \
+    X(TOLD_CP_LEVELS, "hierarchical-context-parallel-sizes", LIST, NULL, .told = "context parallelism of several levels")        \
+    X(TOLD_ULYSSES, "ds-sequence-parallel-size", INT, "1", .told = "DeepSpeed's sequence parallelism")                           \
+    X(TOLD_CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .when = WHEN_MIXTURE,                                             \
+      .told = "tokens beyond an expert's capacity are dropped")                                                                  \
+    X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
+      .told = "shared experts run beside the dispatch")                                                                          \
+    X(TOLD_DEEPEP, "moe-enable-deepep", TRUE, "false", .when = WHEN_MIXTURE,                                                     \
+      .told = "dispatch sends a token once per node (DeepEP)")                                                                   \
+    X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .told = "tokens travel in 8 bits")             \
+    X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .told = "parameters are gathered in 8 bits")                       \
+    X(TOLD_PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .told = "optimizer states of fewer bits")          \
+    X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
+      .told = "weights' gradients are summed by kernels of their own")                                                           \
+    X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \
+    X(TOLD_OPTIMIZERS, "num-distributed-optimizer-instances", INT, "1",                                                          \
+      .told = "optimizer states are sharded over a part of the replicas")                                                        \
+    X(TOLD_DISTRIBUTED_ACTIVATIONS, "distribute-saved-activations", TRUE, "false",                                               \
+      .told = "kept activations are shared out over tp")                                                                         \
+    X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
+      .told = "activations of some modules are kept by the host")                                                                \
+    X(TOLD_CROSS_ENTROPY, "cross-entropy-loss-fusion", TRUE, "false", .told = "the loss in fewer passes")                        \
+    X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")                  \
+    X(TOLD_OFFLOAD_PARAMETERS, "offload-param", TEXT, "none", .told = "weights are kept by the host")
+
+#endif

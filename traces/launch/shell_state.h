@@ -1,0 +1,90 @@
+/*
+ * shell_state.h - a script being read: its variables, and how words expand. Private to the files launch_shell.c, shell_lexer.c,
+ * shell_expand.c and shell_arithmetic.c.
+ */
+#ifndef MSIM_TRACES_SHELL_STATE_H
+#define MSIM_TRACES_SHELL_STATE_H
+
+#include <stdint.h>
+
+#include "traces/launch/launch_shell.h"
+
+/* --- the text --- */
+
+enum shell_token { SHELL_END, SHELL_WORD, SHELL_OPERATOR /* newline ; & | && || ;; ( ) */ };
+
+struct shell_lexer {
+    const char *name, *text, *end, *at;
+    int line;
+    const char *line_start;
+    /* the token */
+    enum shell_token kind;
+    const char *start; /* of a word, raw */
+    size_t length;
+    char sign[3];
+    struct place place;
+    /* here-documents that begin behind this line: their ends */
+    char heredocs[4][64];
+    int n_heredocs;
+    bool bad; /* reported: the rest cannot be read */
+};
+
+/* The next token; an array's parentheses belong to its word: A=( a b ). */
+void shell_next(struct shell_lexer *lexer, struct diags *diags);
+/* What stands before an unquoted ')' of a case's pattern, which is passed; false at the end of the text. */
+bool shell_pattern(struct shell_lexer *lexer);
+/* One word of the text between start and end, raw; NULL when there is none. *next is behind it. */
+const char *shell_word_end(const char *start, const char *end);
+
+/* --- variables --- */
+
+struct shell_variable {
+    const char *name;
+    struct launch_field *items; /* one of a plain variable */
+    size_t n;
+    bool is_array;
+};
+
+struct shell_state {
+    struct launch_words *words; /* whose arena has the texts */
+    const char *name, *script, *script_end;
+    const char **lines; /* where each begins */
+    size_t n_lines;
+    struct shell_variable *variables;
+    size_t n, capacity;
+    size_t expanded; /* bytes so far */
+    struct diags *diags;
+};
+
+struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
+void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
+
+/* --- expansion --- */
+
+struct shell_fields {
+    struct launch_field *items;
+    size_t n, capacity;
+};
+
+/* A raw word into fields: quotes gone, variables in their place, split where they stand unquoted. */
+void shell_expand(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
+/* The same into one field, unsplit: what an assignment takes. */
+struct launch_field shell_expand_one(struct shell_state *state, const char *raw, size_t n);
+/* All words of a text, as those between an array's parentheses. */
+void shell_expand_all(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
+void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
+void shell_fields_free(struct shell_fields *fields);
+
+/* A text that is in no file. */
+struct launch_field shell_field_of(struct shell_state *state, const char *text, const char *unknown);
+/* n characters of a field from one of them on. */
+struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n);
+/* Two fields as one. */
+struct launch_field shell_join(struct shell_state *state, const struct launch_field *a, const struct launch_field *b);
+/* The same field, nothing of which is known. */
+struct launch_field shell_doubt(struct shell_state *state, const struct launch_field *field, const char *why);
+
+/* An expression of whole numbers, + - * / % and parentheses, variables with or without $; false when it is none. */
+bool shell_arithmetic(struct shell_state *state, const char *text, size_t n, int64_t *value);
+
+#endif
