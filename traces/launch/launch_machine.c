@@ -20,7 +20,8 @@ static enum status find_by_gpu(const char *gpu, int gpus, int per_node, struct l
     if (status != STATUS_OK)
         return status;
     machine->by_gpu = true;
-    status = cluster_of_kind(&kind, nodes_of(gpus, kind.like.gpus_per_node), &machine->cluster, diags);
+    int usual = kind.like.gpus_per_node ? kind.like.gpus_per_node : kind.like.gpu.gpus_per_node;
+    status = cluster_of_kind(&kind, nodes_of(gpus, usual), &machine->cluster, diags);
     if (kind.named) {
         snprintf(machine->base, sizeof machine->base, "%s", kind.like.name);
         machine->resized = machine->cluster.nodes != kind.like.nodes;

@@ -322,20 +322,6 @@ static const char *first_of(struct launch_words *words, const char *text)
     return text[n] ? launch_text(words, text, n) : text;
 }
 
-static void tell(const struct argument_row *row, const struct megatron_value *value, struct diags *diags)
-{
-    if (!row->told || !value->text)
-        return;
-    double number, usual;
-    char *end = NULL, *usual_end = NULL;
-    number = strtod(value->text, &end);
-    usual = row->fallback ? strtod(row->fallback, &usual_end) : 0;
-    bool numbers = row->fallback && end != value->text && !*end && usual_end != row->fallback;
-    bool same = row->fallback && (numbers ? !(number < usual) && !(number > usual) : strcmp(value->text, row->fallback) == 0);
-    if (!same)
-        diag_warning(diags, value->at, "not modelled: %s (%s)", value->said, row->told);
-}
-
 static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
 {
     if (n && (all || n <= 3))
@@ -370,8 +356,6 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
             arguments->of[found].said = word->by_dest ? word->name : row->flag;
         arguments->logged |= word->by_dest;
     }
-    for (int i = 0; i < N_ARGUMENTS; i++)
-        tell(&megatron_rows[i], &arguments->of[i], diags);
     list_unknown(unknown, n_unknown, all, first, diags);
 }
 

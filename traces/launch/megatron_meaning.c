@@ -149,21 +149,46 @@ static void read_row(struct meaning *m, enum argument argument)
     meaning_from(m, row->key, argument);
 }
 
+/* Is a text, perhaps a list of one as a log has it (['p2p']), what an argument is when left out? */
+static bool is_usual(const char *text, const char *usual)
+{
+    char *end, *usual_end, word[64];
+    double number = strtod(text, &end), usual_number = usual ? strtod(usual, &usual_end) : 0;
+    if (!usual)
+        return strcmp(text, "[]") == 0;
+    if (end != text && !*end && usual_end != usual)
+        return !(number < usual_number) && !(number > usual_number);
+    size_t n = strcspn(text + strspn(text, "['\""), "]'\"");
+    snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), text + strspn(text, "['\""));
+    return strcmp(word, usual) == 0;
+}
+
+static void tell(struct meaning *m, enum argument argument)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    if (row->told && meaning_has(m, argument) && !is_usual(m->arguments->of[argument].text, row->fallback))
+        meaning_not_modelled(m, argument, "%s", row->told);
+}
+
 static bool applies(struct meaning *m, enum argument_when when)
 {
     if (when == WHEN_MIXTURE)
         return meaning_int(m, ARGUMENT_EXPERTS, 0, 0) > 0;
+    if (when == WHEN_CONTEXT)
+        return meaning_int(m, ARGUMENT_CP, 1, 1) > 1;
     return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT);
 }
 
 static void read_rows(struct meaning *m)
 {
-    bool active[3];
-    for (int when = 0; when < 3; when++)
+    bool active[N_WHENS];
+    for (int when = 0; when < N_WHENS; when++)
         active[when] = applies(m, (enum argument_when)when);
     for (int i = 0; i < N_ARGUMENTS; i++)
-        if (active[megatron_rows[i].when])
+        if (active[megatron_rows[i].when]) {
             read_row(m, (enum argument)i);
+            tell(m, (enum argument)i);
+        }
 }
 
 /* What cannot be told is one mistake each, wherever it would be asked for. */

@@ -138,8 +138,10 @@
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
-    X(TOLD_CP_TYPE, "cp-comm-type", LIST, "p2p", .told = "context parallelism exchanges other than around a ring")               \
-    X(TOLD_CP_LEVELS, "hierarchical-context-parallel-sizes", LIST, NULL, .told = "context parallelism of several levels")        \
+    X(TOLD_CP_TYPE, "cp-comm-type", LIST, "p2p", .when = WHEN_CONTEXT,                                                           \
+      .told = "context parallelism exchanges other than around a ring")                                                          \
+    X(TOLD_CP_LEVELS, "hierarchical-context-parallel-sizes", LIST, NULL, .when = WHEN_CONTEXT,                                   \
+      .told = "context parallelism of several levels")                                                                           \
     X(TOLD_ULYSSES, "ds-sequence-parallel-size", INT, "1", .told = "DeepSpeed's sequence parallelism")                           \
     X(TOLD_CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .when = WHEN_MIXTURE,                                             \
       .told = "tokens beyond an expert's capacity are dropped")                                                                  \
