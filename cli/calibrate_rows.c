@@ -72,6 +72,7 @@ static uint64_t run_case(const struct measurement *run)
                                l->dp,
                                l->ep,
                                l->zero,
+                               l->shard,
                                l->micro_batch,
                                l->recompute,
                                l->schedule,

@@ -299,6 +299,9 @@ const struct command command_step = {
         "(whole layers), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are "
         "repeated in the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
         "mlp, shared_experts, moe.\n\n"
+        "Its shard=N says that ZeRO shards over N neighbours of the dp * cp replicas instead of all (hybrid sharding: HSDP, "
+        "MiCS, "
+        "several instances of the distributed optimizer); those who hold the same shard add up its gradients once a step.\n\n"
         "Its offload is none, or what is in the memory of the host: optimizer (states and master weights, updated by the host's "
         "cores), activations (what layers keep for the backward pass, down and up beside the passes), optimizer+activations. "
         "Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or pcie_rate.",

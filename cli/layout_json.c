@@ -10,6 +10,8 @@ json_t *layout_json(const struct layout *layout)
                   schedule_name(layout->schedule), "sequence_parallel", layout->sequence_parallel);
     if (layout->etp)
         json_object_set_new(json, "etp", json_integer(layout->etp));
+    if (layout->shard)
+        json_object_set_new(json, "shard", json_integer(layout->shard));
     if (layout->offload)
         json_object_set_new(json, "offload", json_string(offload_words[layout->offload]));
     return json;

@@ -134,6 +134,16 @@ static void write_group(const struct layout *layout, const struct setting *setti
         fprintf(out, "%d such groups share a NIC\n", span.sharing);
 }
 
+static bool has_groups(const struct transformer *model, const struct layout *layout, enum group_kind kind)
+{
+    switch (kind) {
+    case GROUP_EP:
+    case GROUP_EXPERT_DP: return model->moe.experts > 0;
+    case GROUP_REPLICA: return layout->shard > 0;
+    default: return true;
+    }
+}
+
 static void write_facts(const struct explanation *x, const struct setting *setting, FILE *out)
 {
     const struct layout *layout = &x->plan.plan.layout;
@@ -143,9 +153,9 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
             (double)setting->model->layers / chunks);
-    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP};
+    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP, GROUP_REPLICA};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if ((kinds[i] != GROUP_EP && kinds[i] != GROUP_EXPERT_DP) || setting->model->moe.experts > 0)
+        if (has_groups(setting->model, layout, kinds[i]))
             write_group(layout, setting, kinds[i], out);
     fprintf(out, "        step %.4g s, MFU %.1f %% (%s); closed form %.4g s (%+.1f %%)\n\n", step_s,
             100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", x->plan.plan.estimate.step_s,

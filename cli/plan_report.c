@@ -117,7 +117,8 @@ void plan_columns_csv(struct table *table)
                    {"closed form", "s"},
                    {"simulated", NULL},
                    {"out of memory", "%"},
-                   {"offload", NULL}};
+                   {"offload", NULL},
+                   {"shard", NULL}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
 }
@@ -149,6 +150,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     table_cell(table, "%d", ranked->simulated);
     table_cell(table, "%.12g", 100 * memory_record_share(use));
     table_cell(table, "%s", offload_words[l->offload]);
+    table_cell(table, "%d", l->shard);
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -239,6 +241,15 @@ static bool any_offloads(const struct plan_outcome *outcome)
     return false;
 }
 
+/* The ZeRO stage, and behind it among how many of the replicas: "3", "3/8". */
+static void sharding_cell(struct table *table, const struct layout *l)
+{
+    if (l->shard)
+        table_cell(table, "%d/%d", l->zero, l->shard);
+    else
+        table_cell(table, "%d", l->zero);
+}
+
 static void plan_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
 {
     const struct layout *l = &ranked->plan.layout;
@@ -248,10 +259,12 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     char overlap[48], recompute[RECOMPUTE_TEXT];
     table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
-    const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch, l->zero, l->sequence_parallel};
+    const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (setting->model->moe.experts > 0 || i != 4)
             table_cell(table, "%d%s", numbers[i], i == 2 && plan_is_uneven(l, setting) ? "~" : "");
+    sharding_cell(table, l);
+    table_cell(table, "%d", l->sequence_parallel);
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     if (any_offloads(outcome))
         table_cell(table, "%s", offload_words[l->offload]);

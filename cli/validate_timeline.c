@@ -65,9 +65,9 @@ static void write_title(const struct validation *v, char *title, size_t size)
     const struct {
         const char *name;
         int n, usual;
-    } parts[] = {{"tp", l->tp, 1},   {"cp", l->cp, 1},          {"pp", l->pp, 1},
-                 {"vpp", l->vpp, 1}, {"dp", l->dp, 1},          {"ep", l->ep, 1},
-                 {"etp", l->etp, 0}, {"zero", (int)l->zero, 1}, {"mb", (int)l->micro_batch, 1}};
+    } parts[] = {
+        {"tp", l->tp, 1}, {"cp", l->cp, 1},   {"pp", l->pp, 1},          {"vpp", l->vpp, 1},     {"dp", l->dp, 1},
+        {"ep", l->ep, 1}, {"etp", l->etp, 0}, {"zero", (int)l->zero, 1}, {"shard", l->shard, 0}, {"mb", (int)l->micro_batch, 1}};
     const char *separator = ", ";
     size_t at = (size_t)snprintf(title, size, "%s", v->setup->experiment.model.name);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && at < size; i++) {

@@ -88,7 +88,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .tp_rank = at.tp,
         .cp = layout->cp,
         .cp_rank = at.cp,
-        .copies = {.n = layout->dp * layout->cp, .index = at.dp * layout->cp + at.cp},
+        .copies = copies_in(layout, GROUP_DP, rank),
         .sequence_parallel = layout->sequence_parallel && tp > 1,
         .parallel_block = layout->features & FEATURE_BIT(PARALLEL_BLOCK),
         .rms = m->norm == NORM_RMS,

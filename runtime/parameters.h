@@ -2,10 +2,9 @@
  * parameters.h - which weights a rank holds, where they lie in its memory, and which part of the whole model each one is.
  *
  * Weights are kept in units: the embedding table, the position table, each layer, a layer's routed experts, the final norm, the
- * output matrix. A unit is one flat buffer, padded so that the ranks that hold copies of it (dp * cp of them; of experts the
- * expert-data-parallel group) can divide it into equal slices: ZeRO shards are slices of units, gradients are reduced and
- * parameters gathered unit by unit. The embedding table is a unit of its own because two stages may hold it and must divide it
- * alike.
+ * output matrix. A unit is one flat buffer, padded so that the ranks that divide it (dp * cp of them, or `shard`; of experts the
+ * expert-data-parallel group) have equal slices: ZeRO shards are slices of units, gradients are reduced and parameters gathered
+ * unit by unit. The embedding table is a unit of its own because two stages may hold it and must divide it alike.
  *
  * A tensor-parallel rank holds rows of a matrix (column-parallel layers, the vocabulary) or columns (row-parallel layers). Rows
  * may come from several places of the whole matrix: queries, keys and values; gate and up. Each parameter says so in `pieces`,
@@ -103,7 +102,7 @@ struct latent_shape {
 /* What one rank of a layout computes with: widths of its matrices, its part of the sequence and of the vocabulary. */
 struct shape {
     int tp, tp_rank, cp, cp_rank;
-    struct copies copies; /* of dense weights: dp * cp ranks */
+    struct copies copies; /* of dense weights, among those that divide them: dp * cp ranks, or `shard` */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
     float mlp_limit;                      /* of what a gated activation reads; 0: any */

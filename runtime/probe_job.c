@@ -199,25 +199,29 @@ static void add_layer_exchanges(const struct job_probe *j)
     work_table_free(&table);
 }
 
-static void add_replica_exchange(const struct job_probe *j, enum exchange exchange, double times, int64_t elements)
+static void add_replica_exchange(const struct job_probe *j, enum exchange exchange, double times, int ranks, int64_t elements)
 {
-    struct probe_case *c = probe_add_exchange(j->cases, exchange, times, members_here(j, j->s.copies.n), elements);
+    struct probe_case *c = probe_add_exchange(j->cases, exchange, times, members_here(j, ranks), elements);
     c->of_weights = true;
     c->travels = j->layout->zero == 3;
 }
 
-/* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass. */
+/* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass. What hybrid sharding leaves of the
+ * gradients: once a step. */
 static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
 {
     double passes = j->layers, steps = passes / (double)layout_micro_batches(j->layout, j->setting->job);
-    if (j->s.copies.n < 2)
+    int shards = j->s.copies.n, replicas = layout_group_size(j->layout, GROUP_REPLICA);
+    if (shards < 2)
         return;
     if (!j->layout->zero) {
-        add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, elements);
+        add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, shards, elements);
         return;
     }
-    add_replica_exchange(j, EXCHANGE_REDUCE_SCATTER, j->layout->zero == 3 ? passes : steps, elements);
-    add_replica_exchange(j, EXCHANGE_ALL_GATHER, j->layout->zero == 3 ? 2 * passes : steps, elements);
+    add_replica_exchange(j, EXCHANGE_REDUCE_SCATTER, j->layout->zero == 3 ? passes : steps, shards, elements);
+    add_replica_exchange(j, EXCHANGE_ALL_GATHER, j->layout->zero == 3 ? 2 * passes : steps, shards, elements);
+    if (replicas > 1)
+        add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, replicas, elements / shards);
 }
 
 /* Messages between stages, as an all-gather that brings each rank as many bytes: both are a copy out and a copy in. */

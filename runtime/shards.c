@@ -116,16 +116,22 @@ static void gather_unit(struct rank *rank, struct unit_state *u, struct device_s
     rank_exchange(rank, rank->groups[group_of(u)], stream, &call);
 }
 
-/* DualPipe: the other rank that holds these weights divides them alike. */
-static void add_mirrored(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+/* Those who hold the same part of these weights: other replicas under hybrid sharding, DualPipe's other stage, which divides them
+ * alike. */
+static bool adds_own(const struct op *op)
+{
+    return op->role == GROUP_REPLICA || op->role == GROUP_MIRROR;
+}
+
+static void add_own(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
 {
     struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
                                  .element = ELEMENT_FP32,
                                  .in = u->owned_gradients,
                                  .out = u->owned_gradients,
                                  .count = u->owned,
-                                 .what = "gradients of mirrored weights"};
-    rank_exchange(rank, rank->groups[GROUP_MIRROR], stream, &call);
+                                 .what = op->role == GROUP_MIRROR ? "gradients of mirrored weights" : "gradients of shards"};
+    rank_exchange(rank, rank->groups[op->role], stream, &call);
 }
 
 static void exchange_run(struct rank *rank, const struct op *op, struct device_stream *stream)
@@ -135,10 +141,10 @@ static void exchange_run(struct rank *rank, const struct op *op, struct device_s
     bool gathers = op->collective == COLLECTIVE_ALL_GATHER;
     for (int i = 0; i < chunk->units.n_items && rank->status == STATUS_OK; i++) {
         struct unit_state *u = &chunk->states[i];
-        if (!run_has(chunk, &run, i) || (op->role != GROUP_MIRROR && op->role != group_of(u)))
+        if (!run_has(chunk, &run, i) || (!adds_own(op) && op->role != group_of(u)))
             continue;
-        if (op->role == GROUP_MIRROR)
-            add_mirrored(rank, u, stream);
+        if (adds_own(op))
+            add_own(rank, op, u, stream);
         else if (gathers)
             gather_unit(rank, u, stream);
         else if (unit_is_sharded(rank, u))

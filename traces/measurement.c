@@ -120,6 +120,7 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
         .vpp = dimension(reading, COLUMN_VPP),
         .ep = dimension(reading, COLUMN_EP),
         .zero = zero,
+        .shard = (int)reading_whole(reading, COLUMN_SHARD, 0, MAX_GPUS, 0),
         .sequence_parallel = reading_whole(reading, COLUMN_SEQUENCE_PARALLEL, 0, 1, 0) == 1,
         .micro_batch = (int)reading_whole(reading, COLUMN_MICRO_BATCH, 1, MAX_BATCH, 1),
         .recompute = read_recompute(reading),
@@ -127,6 +128,8 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     };
     layout->schedule = read_schedule(reading, layout->pp, layout->vpp);
     read_world(reading, layout, gpus);
+    if (layout->shard == layout->dp * layout->cp)
+        layout->shard = 0;
 }
 
 /* Without the column features are the usual ones of the row's GPU. */

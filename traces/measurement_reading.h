@@ -32,6 +32,7 @@ enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
     X(DP, "dp", true)                                                                                                            \
     X(EP, "ep", false)                                                                                                           \
     X(ZERO, "zero", false)                                                                                                       \
+    X(SHARD, "shard", false)                                                                                                     \
     X(SEQUENCE_PARALLEL, "sequence_parallel", false)                                                                             \
     X(MICRO_BATCH, "micro_batch", true)                                                                                          \
     X(GLOBAL_BATCH, "global_batch", true)                                                                                        \

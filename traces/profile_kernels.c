@@ -79,13 +79,16 @@ static enum profile_kind kind_of_size(int ranks, const struct layout *layout)
     const struct {
         enum profile_kind kind;
         int ranks;
-    } groups[] = {
-        {PROFILE_TP, layout->tp}, {PROFILE_CP, layout->cp}, {PROFILE_EP, layout->ep}, {PROFILE_DP, layout->dp * layout->cp}};
+    } groups[] = {{PROFILE_TP, layout->tp},
+                  {PROFILE_CP, layout->cp},
+                  {PROFILE_EP, layout->ep},
+                  {PROFILE_DP, layout_shard_ranks(layout)},
+                  {PROFILE_DP, layout->dp * layout->cp / layout_shard_ranks(layout)}};
     enum profile_kind found = PROFILE_EXCHANGE;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         if (groups[i].ranks < 2 || (ranks > 0 && groups[i].ranks != ranks))
             continue;
-        if (found != PROFILE_EXCHANGE)
+        if (found != PROFILE_EXCHANGE && found != groups[i].kind)
             return PROFILE_EXCHANGE;
         found = groups[i].kind;
     }

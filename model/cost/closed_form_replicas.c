@@ -40,14 +40,40 @@ static double mirror_seconds(const struct setting *setting, const struct layout 
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
+/* Hybrid sharding: the gradients that a rank is left with, among those who hold the same. */
+static void add_replicas(const struct setting *setting, const struct layout *l, struct stage_parameters p, struct exchange *e)
+{
+    if (!l->shard)
+        return;
+    double bytes = work_own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
+    struct group_span span = replica_span(l, setting->cluster, GROUP_REPLICA);
+    e->replicas_s = cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
+    if (l->pp == 1)
+        e->replicas_crowding_s = crowding_seconds(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes, e->replicas_s);
+}
+
 /* Of what a rank holds: experts have fewer replicas and groups of their own. The two follow one another. */
 static struct exchange dp_exchange(const struct setting *setting, const struct layout *l, struct stage_parameters p)
 {
     struct exchange dense = exchange_over(setting, l, GROUP_DP, p.dense);
     struct exchange experts = exchange_over(setting, l, GROUP_EXPERT_DP, p.experts);
-    return (struct exchange){dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p), dense.gather_s + experts.gather_s,
-                             dense.reduce_crowding_s + experts.reduce_crowding_s,
-                             dense.gather_crowding_s + experts.gather_crowding_s};
+    struct exchange e = {
+        .reduce_s = dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p),
+        .gather_s = dense.gather_s + experts.gather_s,
+        .reduce_crowding_s = dense.reduce_crowding_s + experts.reduce_crowding_s,
+        .gather_crowding_s = dense.gather_crowding_s + experts.gather_crowding_s,
+    };
+    add_replicas(setting, l, p, &e);
+    return e;
+}
+
+/* Once they are complete, gradients are exchanged in both ways. */
+static struct exchange completing(const struct exchange *e)
+{
+    struct exchange both = *e;
+    both.reduce_s += e->replicas_s;
+    both.reduce_crowding_s += e->replicas_crowding_s;
+    return both;
 }
 
 /* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
@@ -62,17 +88,21 @@ static double exposed_sharded(const struct setting *setting, const struct layout
                               const struct exchange *e, double m)
 {
     int layers = setting->model->layers;
+    double completions = layout_offloads_gradients(l) ? m : 1;
     double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false);
     double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
         double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
         double waited = beyond(forward, e->gather_s, e->gather_crowding_s) +
                         beyond(backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
-        return m * (layers * waited + e->gather_s);
+        return m * (layers * waited + e->gather_s) + completions * layers * e->replicas_s;
     }
-    double longer = beyond(forward, e->gather_s, e->gather_crowding_s) +
-                    beyond(backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
-    return m * (layers * longer + e->gather_s) + e->reduce_s;
+    struct exchange last = completing(e);
+    double longer = beyond(forward, e->gather_s, e->gather_crowding_s);
+    double scattered = beyond(backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
+    double completed = beyond(backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
+    return m * (layers * longer + e->gather_s) + layers * ((m - completions) * scattered + completions * completed) +
+           last.reduce_s;
 }
 
 /* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
@@ -86,14 +116,14 @@ static double buckets_of(const struct layout *l, double parameters)
  * and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
 static double exposed_dp(const struct layout *l, const struct replica_costs *costs, const struct stage_times *stages)
 {
-    const struct exchange *e = &costs->exchange;
+    const struct exchange e = completing(&costs->exchange);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
-        return e->reduce_s + e->gather_s;
+        return e.reduce_s + e.gather_s;
     double pieces = costs->pieces, passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
     double hidden = (pieces - 1) / pieces;
-    return (e->reduce_s + e->gather_s) / pieces +
-           (beyond(passes * stages->inner.s[PASS_BACKWARD], e->reduce_s, e->reduce_crowding_s) +
-            beyond(passes * stages->inner.s[PASS_FORWARD], e->gather_s, e->gather_crowding_s)) *
+    return (e.reduce_s + e.gather_s) / pieces +
+           (beyond(passes * stages->inner.s[PASS_BACKWARD], e.reduce_s, e.reduce_crowding_s) +
+            beyond(passes * stages->inner.s[PASS_FORWARD], e.gather_s, e.gather_crowding_s)) *
                hidden;
 }
 
@@ -105,13 +135,13 @@ static double exposed_dp(const struct layout *l, const struct replica_costs *cos
 static double exposed_gradients(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
                                 const struct stage_times *stages, const struct transformer *model, double m)
 {
-    const struct exchange *e = &costs->exchange;
+    const struct exchange e = completing(&costs->exchange);
     double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false), waited = 0;
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP);
     if (l->zero < 3) {
-        double reduced = overlaps ? beyond(backward, e->reduce_s, e->reduce_crowding_s) : e->reduce_s;
-        double gathered = model->layers * e->gather_s, forward = stages->inner.s[PASS_FORWARD];
-        waited = m * model->layers * reduced + (overlaps ? e->reduce_s + e->gather_s + fmax(0, gathered - forward) : gathered);
+        double reduced = overlaps ? beyond(backward, e.reduce_s, e.reduce_crowding_s) : e.reduce_s;
+        double gathered = model->layers * e.gather_s, forward = stages->inner.s[PASS_FORWARD];
+        waited = m * model->layers * reduced + (overlaps ? e.reduce_s + e.gather_s + fmax(0, gathered - forward) : gathered);
     }
     double with = fmax(backward, c->copy_s), up = c->copy_s + costs->copy_s * (m - 1) / m;
     double longer = fmax(with, fmax(up, costs->copy_s)) - with;
@@ -184,6 +214,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .dp = l->dp,
         .ep = l->ep,
         .expert_tp = layout_expert_tp(l),
+        .shard = l->shard,
         .arrangement = schedule_arrangement(l->schedule),
         .layers = n,
         .offload = l->offload,
@@ -199,7 +230,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
 static bool holds_for(const struct replica_costs *costs, const struct layout *l, int layers)
 {
     return costs->tp == l->tp && costs->cp == l->cp && costs->pp == l->pp && costs->vpp == l->vpp && costs->dp == l->dp &&
-           costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) &&
+           costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) && costs->shard == l->shard &&
            costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers && costs->offload == l->offload;
 }
 

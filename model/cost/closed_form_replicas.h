@@ -8,7 +8,8 @@
 
 struct exchange {
     double reduce_s, gather_s;
-    double reduce_crowding_s, gather_crowding_s; /* that they take from computations beside them */
+    double replicas_s; /* of hybrid sharding: what each gets is added up with those who hold the same; once a step */
+    double reduce_crowding_s, gather_crowding_s, replicas_crowding_s; /* that they take from computations beside them */
 };
 
 /*
@@ -16,7 +17,7 @@ struct exchange {
  * not change what they exchange.
  */
 struct replica_costs {
-    int tp, cp, pp, vpp, dp, ep, expert_tp; /* whose: the memo's key; tp 0: none */
+    int tp, cp, pp, vpp, dp, ep, expert_tp, shard; /* whose: the memo's key; tp 0: none */
     enum arrangement arrangement;
     enum offload offload;
     int layers;               /* of the fullest stage */

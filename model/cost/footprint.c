@@ -306,8 +306,8 @@ double footprint_gathered_keys_bytes(const struct layout *layout, const struct s
 static double buffer_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
-    double communicators =
-        (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->pp > 1) * 2 + (layout->ep > 1) * 2 + (layout->cp > 1);
+    double communicators = (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->shard > 0) + (layout->pp > 1) * 2 +
+                           (layout->ep > 1) * 2 + (layout->cp > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
         double dense = transformer_layer_parameters(m, m->layers - 1, false);
@@ -418,8 +418,7 @@ static double bucket_bytes(const struct layout *layout, const struct setting *se
 static void state_bytes(const struct layout *layout, const struct setting *setting, struct stage_parameters p,
                         struct footprint *out)
 {
-    double replicas = (double)layout->dp * layout->cp;
-    double expert_replicas = fmax(1, replicas * layout->tp / layout_expert_tp(layout) / layout->ep);
+    double replicas = layout_group_size(layout, GROUP_DP), expert_replicas = layout_group_size(layout, GROUP_EXPERT_DP);
     double whole = p.dense + p.experts;
     double share = p.dense / replicas + p.experts / expert_replicas;
     enum precision precision = setting->job->precision;

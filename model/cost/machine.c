@@ -63,6 +63,7 @@ struct machine machine_of(const struct layout *layout, const struct setting *set
         machine.spans[kind] = layout_span(layout, setting->cluster, (enum group_kind)kind);
     machine.spans[GROUP_DP] = replica_span(layout, setting->cluster, GROUP_DP);
     machine.spans[GROUP_EXPERT_DP] = replica_span(layout, setting->cluster, GROUP_EXPERT_DP);
+    machine.spans[GROUP_REPLICA] = replica_span(layout, setting->cluster, GROUP_REPLICA);
     machine.hosts = layout->tp * layout->cp * layout->pp;
     machine_set_pace(&machine, setting, machine.hosts * layout->dp);
     return machine;

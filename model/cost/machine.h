@@ -20,10 +20,10 @@ struct machine {
     int hosts; /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);
-/* The span over which replicas (GROUP_DP; of experts GROUP_EXPERT_DP) exchange gradients and weights. ZeRO-3 without dp_overlap
- * sends each matrix as it is needed, from the rank that owns it: through one NIC, not through all of a domain at once.
- * (Megatron-LM's SC'21 table 2: both of its models exchange at 21 to 23 GB/s a GPU on a NIC of 25 GB/s, from 640 to 2,240 GPUs
- * alike.) */
+/* The span over which replicas (GROUP_DP; of experts GROUP_EXPERT_DP; of shards GROUP_REPLICA) exchange gradients and weights.
+ * ZeRO-3 without dp_overlap sends each matrix as it is needed, from the rank that owns it: through one NIC, not through all of a
+ * domain at once. (Megatron-LM's SC'21 table 2: both of its models exchange at 21 to 23 GB/s a GPU on a NIC of 25 GB/s, from 640
+ * to 2,240 GPUs alike.) */
 struct group_span replica_span(const struct layout *layout, const struct cluster *cluster, enum group_kind group);
 /* What machine_of does last; the spans of groups inside a layer must be there. */
 void machine_set_pace(struct machine *machine, const struct setting *setting, int gpus);

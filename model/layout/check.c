@@ -18,7 +18,7 @@ struct reply {
 
 static bool in_range(const struct layout *l)
 {
-    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 &&
+    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
            l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
            (unsigned)l->offload < N_OFFLOADS && (unsigned)l->schedule < N_SCHEDULES;
 }
@@ -38,8 +38,8 @@ static bool check_range(const struct layout *l, struct reply why)
             return false;
         }
     }
-    if (l->etp < 0)
-        SAY(why, "etp=%d is below 0", l->etp);
+    if (l->etp < 0 || l->shard < 0)
+        SAY(why, "%s=%d is below 0", l->etp < 0 ? "etp" : "shard", l->etp < 0 ? l->etp : l->shard);
     else if (l->zero < 0 || l->zero > 3)
         SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
     else
@@ -224,6 +224,24 @@ static bool check_zero(const struct layout *l, struct reply why)
     return false;
 }
 
+/* All experts are among the ranks that hold a stage between them, or an expert's copies could not be divided alike. */
+static bool check_shard(const struct layout *l, struct reply why)
+{
+    int replicas = l->dp * l->cp, experts = l->ep * layout_expert_tp(l);
+    if (!l->shard)
+        return true;
+    if (l->zero == 0)
+        SAY(why, "shard=%d, but zero=0 shards nothing", l->shard);
+    else if (l->shard == 1 || l->shard >= replicas || replicas % l->shard)
+        SAY(why, "shard=%d is not a part of the dp * cp = %d replicas that divides them", l->shard, replicas);
+    else if ((int64_t)l->tp * l->shard % experts)
+        SAY(why, "the ep * etp = %d ranks of the experts do not divide the tp * shard = %d that hold a stage between them",
+            experts, l->tp * l->shard);
+    else
+        return true;
+    return false;
+}
+
 static bool check_recompute(const struct layout *l, const struct setting *s, struct reply why)
 {
     if ((int)l->recompute < N_RECOMPUTES)
@@ -308,6 +326,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_EXPERTS;
     if (!check_zero(layout, reply))
         return LAYOUT_ZERO;
+    if (!check_shard(layout, reply))
+        return LAYOUT_SHARD;
     if (!check_recompute(layout, setting, reply))
         return LAYOUT_RECOMPUTE;
     if (!check_offload(layout, reply))

@@ -4,6 +4,11 @@
  * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Micro-batches per
  * replica m = global_batch / (dp * micro_batch).
  *
+ * ZeRO divides states among all dp * cp ranks, or among `shard` neighbours of them (hybrid sharding: PyTorch's HSDP, MiCS,
+ * Megatron-LM's several instances of the distributed optimizer): what is gathered and scattered stays near, dp * cp / shard ranks
+ * hold each shard and add up its gradients once a step, and each keeps more. The copies of an expert's weights are divided
+ * likewise; all experts have to be among the neighbours (etp ep divides tp shard).
+ *
  * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage, expert tensor parallelism etp splits
  * each of them: over 1 rank or over tp. With etp = 1 the ep ranks are neighbours anywhere in the stage (ep divides tp * cp * dp;
  * Megatron's parallel folding), an expert is whole on its rank and replicated tp * cp * dp / ep times: what recipes for many
@@ -53,8 +58,9 @@ int schedule_parse(const char *name);                     /* -1: unknown */
 
 struct layout {
     int tp, cp, pp, vpp, dp, ep;
-    int etp;  /* 0: what the comment above says; read it through layout_expert_tp */
-    int zero; /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
+    int etp;   /* 0: what the comment above says; read it through layout_expert_tp */
+    int zero;  /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
+    int shard; /* over so many neighbours of them; 0: all */
     bool sequence_parallel;
     int micro_batch;
     enum recompute recompute; /* a word, or a set of modules */
@@ -79,6 +85,7 @@ struct layout {
     X(INTERLEAVE, "too few micro-batches for the schedule, or an odd number")                                                    \
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
+    X(SHARD, "shard does not divide the replicas, or there is no ZeRO to shard by")                                              \
     X(RECOMPUTE, "a module is recomputed that the model does not have")                                                          \
     X(OFFLOAD, "this schedule does not work with activations in the host's memory")                                              \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
@@ -155,7 +162,8 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 }
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
- * Behind it stands ",offload=optimizer" where something is offloaded. Parsing accepts any subset over what *layout already holds;
+ * Behind zero stands ",shard=8" where ZeRO shards among some of the replicas, at the end ",offload=optimizer" where something is
+ * offloaded. Parsing accepts any subset over what *layout already holds;
  * unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 256 }; /* room for it */
@@ -164,6 +172,7 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size);
  * Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
+ * a shard over all replicas becomes 0, which says the same;
  * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
 void layout_complete(struct layout *layout, const struct setting *setting);
 
@@ -192,6 +201,8 @@ int layout_stage_of(const struct layout *layout, int virtual_stage);
 int layout_chunk_of(const struct layout *layout, int virtual_stage);
 /* Ranks over which one expert is split: 1 or tp. */
 int layout_expert_tp(const struct layout *layout);
+/* Ranks that ZeRO divides the dense weights' states among: `shard`, or dp * cp. */
+int layout_shard_ranks(const struct layout *layout);
 
 /* Where a rank stands. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so that
  * TP stays inside a node and data-parallel groups stay near each other. */
@@ -205,12 +216,13 @@ int layout_rank(const struct layout *layout, struct coordinates at);
 enum group_kind {
     GROUP_TP,
     GROUP_CP,
-    GROUP_DP,        /* dp * cp ranks of one (tp, pp): gradients and ZeRO shards of the dense weights */
+    GROUP_DP,        /* dp * cp ranks of one (tp, pp), or `shard` of them: gradients and ZeRO shards of the dense weights */
     GROUP_EP,        /* ep ranks: expert dispatch and combine */
-    GROUP_EXPERT_DP, /* tp * cp * dp / (ep * expert tp) ranks: gradients of expert weights */
+    GROUP_EXPERT_DP, /* tp * cp * dp / (ep * expert tp) ranks, or tp * shard / (...) of them: gradients of expert weights */
     GROUP_PP,        /* pp ranks of one (tp, cp, dp) */
     GROUP_EMBEDDING, /* first and last stage of one (tp, cp, dp): tied embedding gradients */
     GROUP_MODEL,     /* tp * pp ranks: gradient norm */
+    GROUP_REPLICA,   /* dp * cp / shard ranks that hold the same shards: their gradients */
     GROUP_MIRROR,    /* DualPipe: the two ranks, in stages i and pp - 1 - i, that hold copies of the same weights */
     N_GROUP_KINDS
 };

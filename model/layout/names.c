@@ -24,6 +24,7 @@ static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
     [GROUP_PP] = "pp",
     [GROUP_EMBEDDING] = "embedding",
     [GROUP_MODEL] = "model",
+    [GROUP_REPLICA] = "replica",
     [GROUP_MIRROR] = "mirror",
 };
 
@@ -69,6 +70,7 @@ const char *layout_reason_key(enum layout_reason reason)
         [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",   [LAYOUT_INTERLEAVE] = "interleave",
         [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",           [LAYOUT_FEATURE] = "feature",
         [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute", [LAYOUT_OFFLOAD] = "offload",
+        [LAYOUT_SHARD] = "shard",
     };
     return keys[reason];
 }

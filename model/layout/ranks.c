@@ -25,6 +25,11 @@ int layout_expert_tp(const struct layout *layout)
     return layout->ep == 1 ? layout->tp : 1;
 }
 
+int layout_shard_ranks(const struct layout *layout)
+{
+    return layout->shard ? layout->shard : layout->dp * layout->cp;
+}
+
 /* Groups of n ranks, `stride` apart, that tile the world. */
 static struct group_shape tiling(const struct layout *layout, int stride, int n)
 {
@@ -38,12 +43,14 @@ struct group_shape group_shape_of(const struct layout *layout, enum group_kind k
     const int tp = layout->tp, pp = layout->pp, stage = stage_ranks(layout);
     /* Neighbours in an expert-parallel group have the same tp index when experts are split over tp. */
     const int expert_tp = layout_expert_tp(layout), experts = expert_tp * layout->ep;
+    const int sharded = tp * layout_shard_ranks(layout); /* neighbours that hold a stage between them */
 
     switch (kind) {
     case GROUP_CP: return tiling(layout, tp, layout->cp);
-    case GROUP_DP: return tiling(layout, tp, layout->dp * layout->cp);
+    case GROUP_DP: return tiling(layout, tp, layout_shard_ranks(layout));
     case GROUP_EP: return tiling(layout, expert_tp, layout->ep);
-    case GROUP_EXPERT_DP: return tiling(layout, experts, stage / experts);
+    case GROUP_EXPERT_DP: return tiling(layout, experts, sharded / experts);
+    case GROUP_REPLICA: return tiling(layout, sharded, stage / sharded);
     case GROUP_PP: return tiling(layout, stage, pp);
     case GROUP_EMBEDDING:
         return (struct group_shape){.stride = stage * (pp > 1 ? pp - 1 : 1),

@@ -28,19 +28,20 @@ static const struct number_key {
     {"mb", "micro_batch", offsetof(struct layout, micro_batch), 1},
     {"zero", "zero_stage", offsetof(struct layout, zero), 0},
     {"etp", "expert_tensor_parallel", offsetof(struct layout, etp), 1},
+    {"shard", "hybrid_shard", offsetof(struct layout, shard), 0},
 };
 enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
 
 static void report_unknown_key(const char *key, struct diags *diags)
 {
     static const char *const known[] = {
-        "tp",        "cp",       "pp",      "vpp", "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
-        "recompute", "schedule", "offload",
+        "tp",        "cp",       "pp",      "vpp",   "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
+        "recompute", "schedule", "offload", "shard",
     };
     char hint[96];
     diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key,
                name_hint(key, known, sizeof known / sizeof known[0],
-                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, sp, recompute, schedule, offload", hint,
+                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, shard, sp, recompute, schedule, offload", hint,
                          sizeof hint));
 }
 
@@ -182,13 +183,15 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "", recompute[RECOMPUTE_TEXT], offload[40] = "";
+    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[40] = "";
     if (layout->etp)
         snprintf(split, sizeof split, ",etp=%d", layout->etp);
+    if (layout->shard)
+        snprintf(shard, sizeof shard, ",shard=%d", layout->shard);
     if (layout->offload)
         snprintf(offload, sizeof offload, ",offload=%s", offload_words[layout->offload]);
-    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d,sp=%d,recompute=%s,schedule=%s%s", layout->tp,
-             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero,
+    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s%s", layout->tp,
+             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
              layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
              schedule_name(layout->schedule), offload);
     return buffer;
@@ -208,6 +211,8 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
         if (parts[i].value > 1)
             text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
     text_append(buffer, size, "mb%d%s", layout->micro_batch, shards[layout->zero]);
+    if (layout->shard)
+        text_append(buffer, size, "/%d", layout->shard);
     if (layout->recompute == RECOMPUTE_SELECTIVE)
         text_append(buffer, size, " sel");
     else if (layout->recompute != RECOMPUTE_NONE)
@@ -234,6 +239,8 @@ void layout_complete(struct layout *layout, const struct setting *setting)
     int64_t others = (int64_t)layout->tp * layout->cp * layout->pp;
     if (layout->dp == 0)
         layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
+    if (layout->shard == layout->dp * layout->cp)
+        layout->shard = 0;
     if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
         layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     if (layout->tp == 1)

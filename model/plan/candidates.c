@@ -181,6 +181,15 @@ void candidates_etp(struct int_list *out, const struct space_limit *limit, const
     int_list_sort_unique(out);
 }
 
+void candidates_shard(struct int_list *out, const struct space_limit *limit, int gpus)
+{
+    if (limit->n == 0)
+        int_list_add(out, 0);
+    else
+        add_limit_divisors(out, limit, gpus);
+    int_list_sort_unique(out);
+}
+
 void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp)
 {
     int64_t share = quotient(job->global_batch, dp);

@@ -84,6 +84,7 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
                                              [SPACE_ETP] = layout_expert_tp(l),
                                              [SPACE_MICRO_BATCH] = l->micro_batch,
                                              [SPACE_ZERO] = l->zero,
+                                             [SPACE_SHARD] = l->shard,
                                              [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
     const char *name = space_dimension_name(dimension);
     char text[RECOMPUTE_TEXT];

@@ -191,19 +191,20 @@ static bool condemns_family(enum layout_reason reason)
            reason == LAYOUT_VOCAB;
 }
 
-/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which sharding those fit that
+/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which shardings those fit that
  * recompute and offload nothing. They beat others, which only add work, so where one plan of a family is enough the others are
  * not estimated. */
 static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
-                                 bool plain[4][2])
+                                 bool plain[SPACE_SHARDINGS][2])
 {
     bool is_plain = layout->recompute == RECOMPUTE_NONE && !layout->offload, one_is_enough = !worker->hunt->options->variants;
-    for (int zero = 0; zero < family->n_zeros; zero++) {
-        layout->zero = family->zeros[zero];
+    for (int i = 0; i < family->n_shardings; i++) {
+        layout->zero = family->shardings[i].zero;
+        layout->shard = family->shardings[i].shard;
         for (int sp = 0; sp < family->n_sps; sp++) {
             layout->sequence_parallel = family->sps[sp] != 0;
-            bool fits = examine(worker, family, layout, index, one_is_enough && plain[zero][sp]);
-            plain[zero][sp] = plain[zero][sp] || (is_plain && fits);
+            bool fits = examine(worker, family, layout, index, one_is_enough && plain[i][sp]);
+            plain[i][sp] = plain[i][sp] || (is_plain && fits);
             index += (uint64_t)family->n_features;
         }
     }
@@ -213,7 +214,8 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
 /* The layouts of one schedule, from `index` on. */
 static uint64_t examine_schedule(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
 {
-    bool plain[4][2] = {{false}};
+    bool plain[SPACE_SHARDINGS][2];
+    memset(plain, 0, (size_t)family->n_shardings * sizeof plain[0]);
     for (int offload = 0; offload < family->n_offloads; offload++) {
         layout->offload = (enum offload)family->offloads[offload];
         for (int recompute = 0; recompute < family->n_recomputes; recompute++) {

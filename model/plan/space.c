@@ -19,6 +19,11 @@ struct digit {
     int n;
 };
 
+struct sharding_digit {
+    struct sharding values[SPACE_SHARDINGS];
+    int n;
+};
+
 struct feature_digit {
     feature_set sets[MAX_FEATURE_SETS];
     int n;
@@ -46,7 +51,8 @@ struct space {
     struct int_list micro_batches; /* the lists of all dp, one after the other */
     struct micro_batch_list *lists;
     size_t n_lists, lists_capacity;
-    struct digit schedules[N_PIPELINE_CLASSES], offloads, recomputes, zeros[2], sps[2];
+    struct digit schedules[N_PIPELINE_CLASSES], offloads, recomputes, sps[2];
+    struct sharding_digit shardings[2];
     struct feature_digit features[N_TOGGLE_CLASSES];
     uint64_t n_layouts;
     uint32_t n_families;
@@ -95,6 +101,23 @@ static void build_recomputes(struct space *space)
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
 }
 
+/* One replica has nothing to shard, and without ZeRO there is nothing to shard by. */
+static void build_shardings(struct space *space)
+{
+    const struct space_limit *limits = space->limits.dimensions;
+    struct sharding_digit *one = &space->shardings[false], *several = &space->shardings[true];
+    struct int_list shards = {0};
+    candidates_shard(&shards, &limits[SPACE_SHARD], space->setting->gpus);
+    one->n = 1;
+    for (int zero = 0; zero <= 3; zero++) {
+        if (!space_limit_allows(&limits[SPACE_ZERO], zero))
+            continue;
+        for (size_t i = 0; i < (zero ? shards.n : 1) && several->n < SPACE_SHARDINGS; i++)
+            several->values[several->n++] = (struct sharding){zero, zero ? shards.items[i] : 0};
+    }
+    int_list_free(&shards);
+}
+
 static void build_digits(struct space *space)
 {
     const struct space_limit *limits = space->limits.dimensions;
@@ -109,9 +132,7 @@ static void build_digits(struct space *space)
     for (int i = 0; i < N_OFFLOADS; i++)
         if (limits[SPACE_OFFLOAD].n > 0 || i == OFFLOAD_NONE)
             digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], i);
-    space->zeros[false] = (struct digit){.n = 1}; /* one replica: nothing to shard */
-    for (int i = 0; i <= 3; i++)
-        digit_add_allowed(&space->zeros[true], &limits[SPACE_ZERO], i);
+    build_shardings(space);
     space->sps[false] = (struct digit){.n = 1};
     for (int i = 0; i <= 1; i++)
         digit_add_allowed(&space->sps[true], &limits[SPACE_SEQUENCE_PARALLEL], i);
@@ -156,9 +177,9 @@ static const struct digit *block_schedules(const struct space *space, const stru
     return &space->schedules[block->pp == 1 ? PIPELINE_NONE : chunks];
 }
 
-static const struct digit *block_zeros(const struct space *space, const struct block *block)
+static const struct sharding_digit *block_shardings(const struct space *space, const struct block *block)
 {
-    return &space->zeros[block->dp > 1 || block->cp > 1];
+    return &space->shardings[block->dp > 1 || block->cp > 1];
 }
 
 static const struct digit *block_sps(const struct space *space, const struct block *block)
@@ -174,7 +195,7 @@ static const struct feature_digit *block_features(const struct space *space, con
 static uint64_t family_size(const struct space *space, const struct block *block)
 {
     return (uint64_t)block_schedules(space, block)->n * (uint64_t)space->offloads.n * (uint64_t)space->recomputes.n *
-           (uint64_t)block_zeros(space, block)->n * (uint64_t)block_sps(space, block)->n *
+           (uint64_t)block_shardings(space, block)->n * (uint64_t)block_sps(space, block)->n *
            (uint64_t)block_features(space, block)->n;
 }
 
@@ -347,15 +368,15 @@ static uint64_t first_family_of(const struct block *block)
 
 static void fill_family(const struct space *space, const struct block *block, uint32_t micro_batch, struct space_family *out)
 {
-    const struct digit *schedules = block_schedules(space, block), *zeros = block_zeros(space, block);
-    const struct digit *sps = block_sps(space, block);
+    const struct digit *schedules = block_schedules(space, block), *sps = block_sps(space, block);
+    const struct sharding_digit *shardings = block_shardings(space, block);
     const struct feature_digit *features = block_features(space, block);
     memset(out, 0, sizeof *out);
     out->first = block->first + micro_batch * family_size(space, block);
     out->schedules = schedules->values, out->n_schedules = schedules->n;
     out->offloads = space->offloads.values, out->n_offloads = space->offloads.n;
     out->recomputes = space->recomputes.values, out->n_recomputes = space->recomputes.n;
-    out->zeros = zeros->values, out->n_zeros = zeros->n;
+    out->shardings = shardings->values, out->n_shardings = shardings->n;
     out->sps = sps->values, out->n_sps = sps->n;
     out->features = features->sets, out->n_features = features->n;
     struct layout *base = &out->base;
@@ -365,7 +386,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     base->schedule = (enum schedule)out->schedules[0];
     base->offload = (enum offload)out->offloads[0];
     base->recompute = (enum recompute)out->recomputes[0];
-    base->zero = out->zeros[0];
+    base->zero = out->shardings[0].zero, base->shard = out->shardings[0].shard;
     base->sequence_parallel = out->sps[0] != 0;
     base->features = out->features[0];
 }
@@ -394,7 +415,9 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
     memcpy(layout, &family.base, sizeof *layout);
     layout->features = family.features[take_digit(&number, family.n_features)];
     layout->sequence_parallel = family.sps[take_digit(&number, family.n_sps)] != 0;
-    layout->zero = family.zeros[take_digit(&number, family.n_zeros)];
+    struct sharding sharding = family.shardings[take_digit(&number, family.n_shardings)];
+    layout->zero = sharding.zero;
+    layout->shard = sharding.shard;
     layout->recompute = (enum recompute)family.recomputes[take_digit(&number, family.n_recomputes)];
     layout->offload = (enum offload)family.offloads[take_digit(&number, family.n_offloads)];
     layout->schedule = (enum schedule)family.schedules[take_digit(&number, family.n_schedules)];
@@ -434,6 +457,14 @@ static int position_of(const int *values, int n, int value)
     return -1;
 }
 
+static int position_of_sharding(const struct space_family *family, const struct layout *layout)
+{
+    for (int i = 0; i < family->n_shardings; i++)
+        if (family->shardings[i].zero == layout->zero && family->shardings[i].shard == layout->shard)
+            return i;
+    return -1;
+}
+
 static int position_of_features(const struct space_family *family, feature_set features)
 {
     for (int i = 0; i < family->n_features; i++)
@@ -456,11 +487,11 @@ bool space_find(const struct space *space, const struct layout *layout, uint64_t
     const int digits[] = {position_of(family.schedules, family.n_schedules, (int)layout->schedule),
                           position_of(family.offloads, family.n_offloads, (int)layout->offload),
                           position_of(family.recomputes, family.n_recomputes, (int)layout->recompute),
-                          position_of(family.zeros, family.n_zeros, layout->zero),
+                          position_of_sharding(&family, layout),
                           position_of(family.sps, family.n_sps, layout->sequence_parallel),
                           position_of_features(&family, layout->features)};
     const int radices[] = {family.n_schedules, family.n_offloads, family.n_recomputes,
-                           family.n_zeros,     family.n_sps,      family.n_features};
+                           family.n_shardings, family.n_sps,      family.n_features};
     uint64_t number = 0;
     for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
         if (digits[i] < 0)

@@ -1,11 +1,12 @@
 /*
  * space.h - every way to divide one job among its GPUs, in one fixed order.
  *
- * A layout has fourteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
+ * A layout has fifteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
  *
  *   block     (tp, cp, pp, ep, etp, vpp), dp following as gpus / (tp cp pp)
  *   family    a block with a micro-batch size: what people call "a layout"
- *   layout    a family with schedule, offloading, recomputation, ZeRO stage, sequence parallelism and overlap features
+ *   layout    a family with schedule, offloading, recomputation, sharding (ZeRO stage, and among how many replicas), sequence
+ *             parallelism and overlap features
  *
  * A dimension that has no meaning in a layout has one value there, the plainest: sequence parallelism and TP overlap without
  * tensor parallelism, schedule and PP overlap without a pipeline, ZeRO and DP overlap on one replica. So no two layouts of a
@@ -31,18 +32,20 @@
  *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
  *                norms, activations and latent attention's up-projections, all that the model has of them
  *   zero         0 1 2 3
+ *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them
  *   sequence parallelism  off, on
  *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
  *                chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the
  *                model (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
- * divisors within it, without the limits above (cp=1..2048). A restriction of zero, sp, ep, etp or an overlap does not reach
- * layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a pipeline.
+ * divisors within it, without the limits above (cp=1..2048). A restriction of zero, shard, sp, ep, etp or an overlap does not
+ * reach layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a
+ * pipeline.
  *
  * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, etp, vpp, micro-batch, schedule, offload,
- * recompute, zero, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so a
- * space is divided among threads, processes or machines by ranges of families. A space is never changed after it is built;
+ * recompute, zero, shard, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so
+ * a space is divided among threads, processes or machines by ranges of families. A space is never changed after it is built;
  * threads may share it.
  */
 #ifndef MSIM_MODEL_PLAN_SPACE_H
@@ -66,6 +69,7 @@
     X(OFFLOAD, "offload", "none, optimizer, activations, optimizer+activations, or auto for any of them")                        \
     X(RECOMPUTE, "recompute", "none, selective, full, modules as layernorm+moe_act")                                             \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
+    X(SHARD, "shard", "0 for all replicas, numbers and ranges such as 8..64")                                                    \
     X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \
     X(TP_OVERLAP, "tp_overlap", "0 or 1")                                                                                        \
     X(PP_OVERLAP, "pp_overlap", "0 or 1")                                                                                        \
@@ -126,20 +130,26 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
 bool space_find(const struct space *space, const struct layout *layout, uint64_t *index);
 
 /* One family, for loops that go through all its layouts without a division: layout number first + i is that with
- * i = ((((schedule * n_offloads + offload) * n_recomputes + recompute) * n_zeros + zero) * n_sps + sp) * n_features + features.
+ * i = ((((schedule * n_offloads + offload) * n_recomputes + recompute) * n_shardings + sharding) * n_sps + sp) * n_features
+ *     + features.
  */
+struct sharding {
+    int zero, shard;
+};
+enum { SPACE_SHARDINGS = 512 }; /* at most: no number of GPUs up to 2^20 has more than 170 divisors */
 struct space_family {
     struct layout base; /* first layout of the family */
     uint64_t first;     /* its index */
-    const int *schedules, *offloads, *recomputes, *zeros, *sps;
+    const int *schedules, *offloads, *recomputes, *sps;
+    const struct sharding *shardings;
     const feature_set *features;
-    int n_schedules, n_offloads, n_recomputes, n_zeros, n_sps, n_features;
+    int n_schedules, n_offloads, n_recomputes, n_shardings, n_sps, n_features;
 };
 void space_family(const struct space *space, uint32_t family, struct space_family *out);
 static inline uint64_t space_family_size(const struct space_family *family)
 {
     return (uint64_t)family->n_schedules * (uint64_t)family->n_offloads * (uint64_t)family->n_recomputes *
-           (uint64_t)family->n_zeros * (uint64_t)family->n_sps * (uint64_t)family->n_features;
+           (uint64_t)family->n_shardings * (uint64_t)family->n_sps * (uint64_t)family->n_features;
 }
 
 #endif

@@ -49,11 +49,17 @@ static int dimension_of(struct slice key)
     static const struct {
         const char *name;
         enum space_dimension dimension;
-    } long_names[] = {{"tensor_parallel", SPACE_TP},         {"context_parallel", SPACE_CP},
-                      {"pipeline_parallel", SPACE_PP},       {"virtual_pipeline", SPACE_VPP},
-                      {"data_parallel", SPACE_DP},           {"expert_parallel", SPACE_EP},
-                      {"expert_tensor_parallel", SPACE_ETP}, {"zero_stage", SPACE_ZERO},
-                      {"micro_batch", SPACE_MICRO_BATCH},    {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
+    } long_names[] = {{"tensor_parallel", SPACE_TP},
+                      {"context_parallel", SPACE_CP},
+                      {"pipeline_parallel", SPACE_PP},
+                      {"virtual_pipeline", SPACE_VPP},
+                      {"data_parallel", SPACE_DP},
+                      {"expert_parallel", SPACE_EP},
+                      {"expert_tensor_parallel", SPACE_ETP},
+                      {"zero_stage", SPACE_ZERO},
+                      {"hybrid_shard", SPACE_SHARD},
+                      {"micro_batch", SPACE_MICRO_BATCH},
+                      {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
     for (size_t i = 0; i < sizeof long_names / sizeof long_names[0]; i++)
         if (slice_is(key, long_names[i].name))
             return (int)long_names[i].dimension;
@@ -72,7 +78,7 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
     diag_error(diags, at, "no dimension of a layout is called '%s'; %s", text,
                name_hint(text, names, N_SPACE_DIMENSIONS,
-                         "there are tp cp pp vpp dp ep etp mb schedule offload recompute zero sp", hint, sizeof hint));
+                         "there are tp cp pp vpp dp ep etp mb schedule offload recompute zero shard sp", hint, sizeof hint));
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */
@@ -102,6 +108,7 @@ static bool value_in_bounds(enum space_dimension dimension, long value)
     case SPACE_OFFLOAD:
     case SPACE_RECOMPUTE: return false; /* by name only */
     case SPACE_ZERO: return value >= 0 && value <= 3;
+    case SPACE_SHARD: return value >= 0 && value <= INT_MAX;
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:

@@ -51,6 +51,7 @@ struct build {
     double message_bytes;
     struct passes passes;
     bool replicas, expert_replicas; /* gradients of dense, of expert weights are exchanged */
+    bool hybrid;                    /* other replicas hold the same shards */
     bool mirrored;                  /* DualPipe: another stage holds copies of the same weights */
     int32_t *copies, n_copies;      /* works of copies to and from the host */
     size_t copies_capacity;

@@ -69,6 +69,7 @@ enum status program_build(const struct layout *layout, const struct setting *set
         .passes = {.layout = layout, .setting = setting, .detail = detail_of_passes(layout, detail), .works = &built.works},
         .replicas = layout_group_size(layout, GROUP_DP) > 1,
         .expert_replicas = setting->model->moe.experts > 0 && layout_group_size(layout, GROUP_EXPERT_DP) > 1,
+        .hybrid = layout_group_size(layout, GROUP_REPLICA) > 1,
         .mirrored = layout_group_size(layout, GROUP_MIRROR) > 1,
     };
     status = build_scripts(&build, diags);

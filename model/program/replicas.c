@@ -14,6 +14,10 @@
  * for a layer's backward pass also serve its recomputation, and reductions run beside the passes; without (DeepSpeed's hooks
  * around modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
  *
+ * Hybrid sharding: gradients are scattered among the ranks that hold a stage between them, after every backward pass as ZeRO-3
+ * does it, and what each gets is added up once a step with the others that hold the same share (FSDP2's
+ * set_requires_all_reduce; Megatron-LM's instances of the distributed optimizer).
+ *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
  * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer,
  * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
@@ -43,7 +47,8 @@ static bool gives_gradients(const struct stage *stage, const struct slot *slot)
 static bool overlaps(const struct stage *stage)
 {
     const struct build *build = stage->build;
-    return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && (build->replicas || build->expert_replicas || build->mirrored);
+    bool exchanges = build->replicas || build->expert_replicas || build->hybrid || build->mirrored;
+    return stage_has(stage, FEATURE_BIT(DP_OVERLAP)) && exchanges;
 }
 
 static uint32_t emit_collective(struct stage *stage, enum collective collective, enum group_kind group, enum work_class class,
@@ -84,17 +89,28 @@ static uint32_t emit_exchange(struct stage *stage, enum collective collective, i
     return last;
 }
 
-static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters)
+/* What is left of gradients after they were scattered, added up with those who hold the same. */
+static uint32_t add_up_own(struct stage *stage, enum group_kind group, int chunk, struct segment segment,
+                           struct stage_parameters parameters)
 {
-    const struct layout *layout = stage->build->layout;
-    enum collective collective = layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-    uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, stage_gradient_bytes(stage), &stage->waits);
-    if (!stage->build->mirrored)
-        return last;
     struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
-    op.role = GROUP_MIRROR;
-    op.bytes = work_own_parameters(layout, parameters) * stage_gradient_bytes(stage);
+    op.role = (uint8_t)group;
+    op.bytes = work_own_parameters(stage->build->layout, parameters) * stage_gradient_bytes(stage);
     return stage_add(stage, op, &stage->waits);
+}
+
+/* `complete`: no later pass adds to them. The last operation, NO_OP when there is none. */
+static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters,
+                                 bool complete)
+{
+    const struct build *build = stage->build;
+    enum collective collective = build->layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, stage_gradient_bytes(stage), &stage->waits);
+    if (build->hybrid && complete)
+        last = add_up_own(stage, GROUP_REPLICA, chunk, segment, parameters);
+    if (build->mirrored && complete)
+        last = add_up_own(stage, GROUP_MIRROR, chunk, segment, parameters);
+    return last;
 }
 
 static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment segment, struct stage_parameters parameters,
@@ -198,16 +214,18 @@ static void sharded_before(struct stage *stage, size_t slot, int i)
         stage->gathered = gather_unit(stage, &stage->slots.items[slot], i, &before);
 }
 
-static uint32_t sharded_after(struct stage *stage, const struct slot *slot, int i)
+static uint32_t sharded_after(struct stage *stage, size_t slot, int i)
 {
-    if (slot->pass == PASS_FORWARD)
+    const struct slot *at = &stage->slots.items[slot];
+    if (at->pass == PASS_FORWARD)
         return NO_OP;
-    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    const struct chunk_plan *chunk = &stage->chunks[at->chunk];
+    bool complete = slot == chunk->last_gradient || gives_gradients(stage, at);
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
-    uint32_t layer = reduce_gradients(stage, slot->chunk, unit, stage_parameters_of(stage, unit)), ends = NO_OP;
+    uint32_t layer = reduce_gradients(stage, at->chunk, unit, stage_parameters_of(stage, unit), complete), ends = NO_OP;
     if (i == 0)
-        ends = reduce_gradients(stage, slot->chunk, ENDS, stage_parameters_of(stage, ENDS));
+        ends = reduce_gradients(stage, at->chunk, ENDS, stage_parameters_of(stage, ENDS), complete);
     uint32_t last = ends != NO_OP ? ends : layer;
     if (!overlaps(stage))
         waits_add(&stage->waits, last);
@@ -236,7 +254,7 @@ static uint32_t unsharded_after(struct stage *stage, size_t slot, int i)
     if (!gives_gradients(stage, at) && !(overlaps(stage) && slot == chunk->last_gradient))
         return NO_OP;
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_parameters_of(stage, segment));
+    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_parameters_of(stage, segment), true);
     if (!overlaps(stage))
         waits_add(&stage->waits, reduced);
     return reduced;
@@ -257,7 +275,7 @@ void replicas_before(struct stage *stage, size_t slot, int i)
 void replicas_after(struct stage *stage, size_t slot, int i)
 {
     const struct slot *at = &stage->slots.items[slot];
-    uint32_t reduced = is_sharded(stage) ? sharded_after(stage, at, i) : unsharded_after(stage, slot, i);
+    uint32_t reduced = is_sharded(stage) ? sharded_after(stage, slot, i) : unsharded_after(stage, slot, i);
     if (gives_gradients(stage, at))
         host_after_gradients(stage, at, i, reduced_parameters(stage, at, i), reduced);
 }
@@ -269,7 +287,7 @@ static uint32_t reduce_all(struct stage *stage)
     uint32_t last = NO_OP;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         struct segment whole = stage->chunks[c].whole;
-        uint32_t reduced = reduce_gradients(stage, c, whole, stage_parameters_of(stage, whole));
+        uint32_t reduced = reduce_gradients(stage, c, whole, stage_parameters_of(stage, whole), true);
         last = reduced != NO_OP ? reduced : last;
     }
     return last;

@@ -15,7 +15,7 @@
 
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
-    int tp, cp, pp, vpp, dp, ep, etp, zero, micro_batch;
+    int tp, cp, pp, vpp, dp, ep, etp, zero, shard, micro_batch;
     int sequence_parallel, recompute, offload, schedule, search;
 };
 
@@ -65,6 +65,7 @@ static const struct field rows[] = {
     INTEGER("ep", struct layout_keys, ep, 1, 1e6, UNSET, "expert parallelism"),
     INTEGER("etp", struct layout_keys, etp, 1, 1e6, UNSET, "ranks that one expert is split over"),
     INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
+    INTEGER("shard", struct layout_keys, shard, 0, 1e7, UNSET, "ranks that ZeRO shards over (HSDP); 0: all replicas"),
     INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
     CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
@@ -79,7 +80,7 @@ static const struct {
 } synonyms[] = {
     {"mb", "micro_batch"},      {"sp", "sequence_parallel"},       {"zero_stage", "zero"},      {"tensor_parallel", "tp"},
     {"context_parallel", "cp"}, {"pipeline_parallel", "pp"},       {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},
-    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"},
+    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"}, {"hybrid_shard", "shard"},
 };
 
 const char *layout_request_key(const char *key)

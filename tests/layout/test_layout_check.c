@@ -195,6 +195,28 @@ START_TEST(experts_and_zero)
 }
 END_TEST
 
+/* dp * cp = 16 replicas. */
+START_TEST(hybrid_sharding)
+{
+    EXPECT_AFTER(dense, f.layout.shard = 8, LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.layout.shard = 2, LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.layout.shard = -2, LAYOUT_RANGE, "shard=-2 is below 0");
+    EXPECT_AFTER(dense, f.layout.shard = 3, LAYOUT_SHARD, "shard=3 is not a part of the dp * cp = 16 replicas");
+    EXPECT_AFTER(dense, f.layout.shard = 1, LAYOUT_SHARD, "shard=1 is not a part");
+    EXPECT_AFTER(dense, f.layout.shard = 16, LAYOUT_SHARD, "shard=16 is not a part");
+    EXPECT_AFTER(dense, (f.layout.shard = 8, f.layout.zero = 0), LAYOUT_SHARD, "zero=0 shards nothing");
+}
+END_TEST
+
+/* Neighbours that hold a stage between them hold all of its experts. */
+START_TEST(hybrid_sharding_with_experts)
+{
+    EXPECT_AFTER(mixture, (f.layout.zero = 1, f.layout.ep = 32, f.layout.shard = 16), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(mixture, (f.layout.zero = 1, f.layout.ep = 64, f.layout.shard = 16), LAYOUT_SHARD,
+                 "the ep * etp = 64 ranks of the experts do not divide the tp * shard = 32");
+}
+END_TEST
+
 START_TEST(capabilities)
 {
     EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
@@ -221,6 +243,8 @@ int main(void)
     tcase_add_test(tcase, depth_and_batch);
     tcase_add_test(tcase, schedules);
     tcase_add_test(tcase, experts_and_zero);
+    tcase_add_test(tcase, hybrid_sharding);
+    tcase_add_test(tcase, hybrid_sharding_with_experts);
     tcase_add_test(tcase, capabilities);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

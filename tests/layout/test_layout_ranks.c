@@ -263,6 +263,33 @@ START_TEST(groups_by_hand)
 }
 END_TEST
 
+/* Two stages of tp * dp * cp = 2 * 8 ranks; four neighbours of a tensor-parallel index divide the dense weights, and the ep = 4
+ * of the tp * shard = 8 ranks that hold a stage leave two to divide an expert's. */
+START_TEST(hybrid_groups_by_hand)
+{
+    struct layout layout = {.tp = 2, .cp = 2, .pp = 2, .vpp = 1, .dp = 4, .ep = 4, .zero = 1, .shard = 4};
+    static const struct {
+        enum group_kind kind;
+        int rank, n, members[4];
+    } cases[] = {
+        {GROUP_DP, 5, 4, {1, 3, 5, 7}},     {GROUP_DP, 29, 4, {25, 27, 29, 31}}, {GROUP_REPLICA, 5, 2, {5, 13}},
+        {GROUP_REPLICA, 26, 2, {18, 26}},   {GROUP_EP, 5, 4, {4, 5, 6, 7}},      {GROUP_EXPERT_DP, 5, 2, {1, 5}},
+        {GROUP_EXPERT_DP, 14, 2, {10, 14}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int members[4];
+        ck_assert_int_eq(layout_group_size(&layout, cases[i].kind), cases[i].n);
+        layout_group_members(&layout, cases[i].kind, cases[i].rank, members);
+        for (int j = 0; j < cases[i].n; j++)
+            ck_assert_int_eq(members[j], cases[i].members[j]);
+    }
+    struct layout all = layout;
+    all.shard = 0;
+    ck_assert_int_eq(layout_shard_ranks(&all), 8);
+    ck_assert_int_eq(layout_group_size(&all, GROUP_REPLICA), 1);
+}
+END_TEST
+
 /* A small generator of our own, so that the cases are the same everywhere. */
 static uint32_t next_random(uint64_t *state)
 {
@@ -294,6 +321,9 @@ static struct layout random_layout(uint64_t *state)
     do
         layout.ep = 1 + (int)(next_random(state) % (uint32_t)stage);
     while (stage % layout.ep);
+    int replicas = layout.dp * layout.cp, parts = 1 + (int)(next_random(state) % 6);
+    bool divides = replicas % parts == 0 && layout.tp * (replicas / parts) % layout.ep == 0;
+    layout.shard = divides ? replicas / parts : 0;
     return layout;
 }
 
@@ -453,6 +483,7 @@ int main(void)
     tcase_add_test(tcase, virtual_stages);
     tcase_add_test(tcase, rank_order);
     tcase_add_test(tcase, groups_by_hand);
+    tcase_add_test(tcase, hybrid_groups_by_hand);
     tcase_add_test(tcase, groups_partition);
     tcase_add_test(tcase, spans_against_brute_force);
     tcase_add_test(tcase, spans_by_hand);

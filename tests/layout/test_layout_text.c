@@ -32,6 +32,20 @@ START_TEST(format_and_back)
 }
 END_TEST
 
+START_TEST(hybrid_sharding)
+{
+    struct layout layout = MEGASCALE;
+    struct diags diags = {0};
+    char text[LAYOUT_TEXT];
+    ck_assert_int_eq(layout_parse("zero=1,shard=16", &layout, &diags), STATUS_OK);
+    ck_assert_str_eq(layout_format(&layout, text, sizeof text),
+                     "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=1,shard=16,sp=1,recompute=none,schedule=interleaved");
+    ck_assert_str_eq(layout_brief(&layout, text, sizeof text), "tp8 pp8 vpp6 mb1 z1/16");
+    ck_assert_int_eq(layout_parse("hybrid_shard=0", &layout, &diags), STATUS_OK);
+    ck_assert_int_eq(layout.shard, 0);
+}
+END_TEST
+
 START_TEST(subset_keeps_the_rest)
 {
     struct layout layout = MEGASCALE;
@@ -128,6 +142,7 @@ static const struct {
     {"tp=99999999999", 1, "not a whole number"},
     {"tp=", 1, "tp= is not"},
     {"zero=-1", 1, "at least 0"},
+    {"shard=-8", 1, "at least 0"},
     {"tp", 1, "not a key=value"},
     {"=8", 1, "not a key=value"},
     {"tp=8,,pp=2", 1, "not a key=value"},
@@ -192,6 +207,7 @@ int main(void)
     Suite *suite = suite_create("layout_text");
     TCase *tcase = tcase_create("text");
     tcase_add_test(tcase, format_and_back);
+    tcase_add_test(tcase, hybrid_sharding);
     tcase_add_test(tcase, subset_keeps_the_rest);
     tcase_add_test(tcase, every_word);
     tcase_add_test(tcase, every_recomputation);

@@ -212,14 +212,15 @@ static uint64_t check_family(const struct space *space, uint32_t number, uint64_
     uint64_t index = first;
     for (int a = 0; a < family.n_schedules; a++)
         for (int b = 0; b < family.n_recomputes; b++)
-            for (int c = 0; c < family.n_zeros; c++)
+            for (int c = 0; c < family.n_shardings; c++)
                 for (int d = 0; d < family.n_sps; d++)
                     for (int e = 0; e < family.n_features; e++) {
                         struct layout here, expected;
                         here = family.base;
                         here.schedule = (enum schedule)family.schedules[a];
                         here.recompute = (enum recompute)family.recomputes[b];
-                        here.zero = family.zeros[c];
+                        here.zero = family.shardings[c].zero;
+                        here.shard = family.shardings[c].shard;
                         here.sequence_parallel = family.sps[d] != 0;
                         here.features = family.features[e];
                         space_layout(space, index++, &expected);
@@ -374,6 +375,39 @@ START_TEST(prediction_layers_take_places)
 END_TEST
 
 /* --- restrictions --- */
+
+/* Parts of the replicas only where they are named, and only with ZeRO. Of the legal layouts, those of the default space and the
+ * same with each proper divisor of the replicas that was named. */
+START_TEST(hybrid_sharding_where_it_is_named)
+{
+    struct job_case c;
+    dense_case(&c, 8, 16, 16);
+    struct space *all = space_of(&c.setting, NULL), *some = space_of(&c.setting, "shard=0,2..8"),
+                 *named = space_of(&c.setting, "shard=4");
+    uint64_t legal = 0, index;
+    for (uint64_t i = 0; i < space_size(all); i++) {
+        struct layout l;
+        space_layout(all, i, &l);
+        ck_assert_int_eq(l.shard, 0);
+        if (layout_check(&l, &c.setting, NULL, 0) != LAYOUT_LEGAL)
+            continue;
+        legal++;
+        ck_assert(space_find(some, &l, &index));
+        for (l.shard = 2; l.zero && l.shard <= 8; l.shard *= 2)
+            legal += l.dp * l.cp > l.shard && (l.dp * l.cp) % l.shard == 0;
+    }
+    ck_assert_uint_eq(count_legal(some), legal);
+    check_bijection(some);
+    for (uint64_t i = 0; i < space_size(named); i++) {
+        struct layout l;
+        space_layout(named, i, &l);
+        ck_assert_int_eq(l.shard, l.zero ? 4 : 0);
+    }
+    space_destroy(all);
+    space_destroy(some);
+    space_destroy(named);
+}
+END_TEST
 
 START_TEST(restrictions_keep_what_they_name)
 {
@@ -552,6 +586,7 @@ int main(void)
     tcase_add_test(cases, default_limits_are_those_documented);
     tcase_add_loop_test(cases, chunks_are_even_or_the_fewest_of_their_size, 0, 7);
     tcase_add_loop_test(cases, prediction_layers_take_places, 0, 5);
+    tcase_add_test(cases, hybrid_sharding_where_it_is_named);
     tcase_add_test(cases, restrictions_keep_what_they_name);
     tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
     tcase_add_test(cases, split_experts_where_asked_for);

@@ -131,13 +131,14 @@ static struct fixture random_fixture(uint64_t *state)
     f.model.tied_embeddings = random_below(state, 2) == 0;
     f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
     l->offload = (enum offload)random_below(state, N_OFFLOADS);
+    l->shard = l->zero && l->dp * l->cp > 2 && random_below(state, 2) == 0 ? 2 : 0;
     return f;
 }
 
 START_TEST(random_layouts)
 {
     uint64_t state = 20240801;
-    int legal = 0, mixtures = 0, schedules[N_SCHEDULES] = {0}, zeros[4] = {0};
+    int legal = 0, mixtures = 0, hybrids = 0, schedules[N_SCHEDULES] = {0}, zeros[4] = {0};
     while (legal < 400) {
         struct fixture f = random_fixture(&state);
         struct setting setting = fixture_setting(&f);
@@ -146,10 +147,12 @@ START_TEST(random_layouts)
         expect_all_verified(&f);
         legal++;
         mixtures += f.model.moe.experts > 0;
+        hybrids += f.layout.shard > 0;
         schedules[f.layout.schedule]++;
         zeros[f.layout.zero]++;
     }
     ck_assert_int_gt(mixtures, 50);
+    ck_assert_int_gt(hybrids, 20);
     for (int s = SCHEDULE_NONE; s < N_SCHEDULES; s++)
         ck_assert_int_gt(schedules[s], 5);
     for (int z = 0; z < 4; z++)

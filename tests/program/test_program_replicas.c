@@ -69,6 +69,54 @@ START_TEST(bytes_are_conserved)
 }
 END_TEST
 
+/* Four replicas, of which two divide the states: what is scattered and gathered is as before, with half of the ranks, and half of
+ * the gradients is added up with the other two, once a step whatever the stage. All experts are in each half. */
+START_TEST(hybrid_bytes)
+{
+    for (int zero = 1; zero <= 3; zero++) {
+        for (int overlap = 0; overlap < 2; overlap++) {
+            for (int mixture = 0; mixture < 2; mixture++) {
+                struct fixture f = replicated(1, 1, zero, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+                f.layout.shard = 2;
+                struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+                struct stage_parameters p = parameters_of_stage(&f, 0);
+                int passes = zero == 3 ? 3 : 1; /* of as many micro-batches */
+                expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), passes * 4 * p.dense);
+                expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 0);
+                expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_REPLICA), 4 * (p.dense / 2 + p.experts));
+                expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_DP), 4); /* the norm */
+                program_free(&program);
+            }
+        }
+    }
+}
+END_TEST
+
+/* The exchange between those who hold the same shard follows the last scattering of its layer. */
+START_TEST(hybrid_order)
+{
+    struct fixture f = replicated(1, 1, 3, FEATURE_BIT(DP_OVERLAP), false);
+    f.layout.shard = 2;
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    uint32_t n, sums = 0;
+    const struct op *ops = rank_ops(&program, 0, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (ops[i].kind != OP_COLLECTIVE || ops[i].role != GROUP_REPLICA)
+            continue;
+        sums++;
+        int before = 0;
+        for (uint32_t j = 0; j < n; j++)
+            if (ops[j].kind == OP_COLLECTIVE && ops[j].collective == COLLECTIVE_REDUCE_SCATTER && ops[j].layer == ops[i].layer) {
+                before++;
+                ck_assert_uint_lt(j, i);
+            }
+        ck_assert_int_eq(before, 3);
+    }
+    ck_assert_uint_eq(sums, 8 + 1); /* the ends are one more */
+    program_free(&program);
+}
+END_TEST
+
 START_TEST(gradient_precision)
 {
     struct fixture f = replicated(2, 1, 1, 0, false);
@@ -311,6 +359,8 @@ int main(void)
     Suite *suite = suite_create("program_replicas");
     TCase *tcase = tcase_create("replicas");
     tcase_add_test(tcase, bytes_are_conserved);
+    tcase_add_test(tcase, hybrid_bytes);
+    tcase_add_test(tcase, hybrid_order);
     tcase_add_test(tcase, gradient_precision);
     tcase_add_test(tcase, one_replica);
     tcase_add_test(tcase, buckets_overlap);

@@ -206,8 +206,9 @@ static struct program two_ranks(const struct op *ops, uint32_t first, uint32_t s
     program.scripts[1] = (struct script){first, second};
     program.ranks = memory_new(2, sizeof *program.ranks);
     for (int r = 0; r < 2; r++) {
-        program.ranks[r] =
-            (struct program_rank){.script = r, .peers = {1 - r, 1 - r}, .groups = {0, -1, 1, -1, -1, -1, -1, -1, -1}};
+        program.ranks[r] = (struct program_rank){.script = r, .peers = {1 - r, 1 - r}};
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            program.ranks[r].groups[kind] = kind == GROUP_TP ? 0 : kind == GROUP_DP ? 1 : -1;
     }
     program.groups = memory_new(2, sizeof *program.groups);
     program.groups[0] = (struct rank_group){GROUP_TP, 0, 2};

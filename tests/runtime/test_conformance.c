@@ -167,6 +167,8 @@ static const struct variant variants[] = {
     {"cp=2,tp=2,sp=1,pp=2,schedule=1f1b", TP | PP},
     {"dp=2,zero=3", 0},
     {"dp=4,zero=3,recompute=full", DP},
+    {"dp=4,zero=3,shard=2", DP},
+    {"dp=4,pp=2,zero=1,shard=2,schedule=1f1b", PP},
     {"dp=2,pp=2,zero=2,schedule=gpipe", 0},
     {"pp=4,schedule=1f1b,recompute=selective", PP},
     {"pp=2,vpp=2,schedule=interleaved", 0},

@@ -58,6 +58,7 @@ static struct layout draw_layout(struct random_stream *random, const struct tran
         l.vpp = 2;
     l.etp = l.ep > 1 && coin(random) ? l.tp : l.ep > 1;
     l.features = draw_features(random);
+    l.shard = l.zero && l.dp * l.cp > 2 && coin(random) ? 2 : 0;
     return l;
 }
 

@@ -11,6 +11,8 @@ static const struct variant mixtures[] = {
     {"dp=4,ep=2,zero=1", DP},
     {"dp=4,ep=4,zero=2", 0},
     {"dp=4,ep=2,zero=3,recompute=full", DP},
+    {"dp=4,ep=2,zero=1,shard=2", 0},
+    {"tp=2,sp=1,dp=4,ep=2,zero=3,shard=2", DP},
     {"dp=2,ep=2,recompute=layernorm+moe_act", DP},
     {"tp=2,sp=1,dp=2,ep=2,zero=3,recompute=moe", DP},
     {"dp=2,ep=2,zero=3,recompute=selective", 0},

@@ -458,6 +458,27 @@ START_TEST(adapted_rows)
 }
 END_TEST
 
+/* A shard over all replicas is the same as none. */
+START_TEST(hybrid_sharding)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,dp,zero,shard,micro_batch,global_batch,recompute,precision,"
+                           "step_time_s\n"
+                           "a,llama3-8b,h100-sxm,64,8192,1,1,64,3,8,1,64,full,bf16,1\n"
+                           "b,llama3-8b,h100-sxm,64,8192,1,1,64,3,64,1,64,full,bf16,1\n"
+                           "c,llama3-8b,h100-sxm,64,8192,1,1,64,3,,1,64,full,bf16,1\n",
+                           &table, &diags),
+                     STATUS_OK);
+    ck_assert_uint_eq(table.n_items, 3);
+    ck_assert_int_eq(table.items[0].layout.shard, 8);
+    ck_assert_int_eq(table.items[1].layout.shard, 0);
+    ck_assert_int_eq(table.items[2].layout.shard, 0);
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(missing_columns)
 {
     struct measurement_table table;
@@ -552,6 +573,7 @@ int main(void)
     tcase_add_test(rows, recomputation_that_fits);
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
+    tcase_add_test(rows, hybrid_sharding);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, own_runs_need_few_columns);
     tcase_add_test(rows, published_tables);
