@@ -16,7 +16,8 @@ extern const char *const precision_names[N_PRECISIONS + 1]; /* by enum precision
 const char *precision_name(enum precision precision);
 int precision_parse(const char *name); /* -1: unknown */
 
-/* NVIDIA's by compute capability (7.0, 7.5, 8.0, 8.9, 9.0, 10.x), AMD's by generation: which kernels were written for a GPU. */
+/* NVIDIA's by compute capability (7.0, 7.5, 8.0, 8.9, 9.0, 10.x), AMD's by generation, others by family: which kernels were
+ * written for a GPU. */
 enum architecture {
     ARCHITECTURE_UNKNOWN,
     ARCHITECTURE_VOLTA,
@@ -26,9 +27,13 @@ enum architecture {
     ARCHITECTURE_HOPPER,
     ARCHITECTURE_BLACKWELL,
     ARCHITECTURE_BLACKWELL_RTX, /* workstations: tensor cores of Ada's kind */
+    ARCHITECTURE_CDNA,
     ARCHITECTURE_CDNA2,
     ARCHITECTURE_CDNA3,
     ARCHITECTURE_CDNA4,
+    ARCHITECTURE_GAUDI,
+    ARCHITECTURE_TPU,
+    ARCHITECTURE_TRAINIUM,
     N_ARCHITECTURES
 };
 
@@ -136,8 +141,9 @@ struct gpu {
 /*
  * The newest generation of FlashAttention (1 to 3) with kernels for the GPU: the second needs Ampere, Ada or CDNA 2, the third
  * the asynchronous tensor cores that came with Hopper (README of Dao-AILab/flash-attention). On older GPUs other fused kernels
- * stand for the first, such as PyTorch's memory-efficient attention. Of an unknown architecture fp8 units tell that it is not
- * older than Hopper, and nothing that it is older than Ampere.
+ * stand for the first, such as PyTorch's memory-efficient attention. What Gaudi, TPUs and Trainium have of their own counts as
+ * the second. Of an unknown architecture fp8 units tell that it is not older than Hopper, and nothing that it is older than
+ * Ampere.
  */
 int gpu_flash_attention(const struct gpu *gpu);
 

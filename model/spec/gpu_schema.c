@@ -100,9 +100,13 @@ static const char *const architectures[N_ARCHITECTURES + 1] = {
     [ARCHITECTURE_HOPPER] = "hopper",
     [ARCHITECTURE_BLACKWELL] = "blackwell",
     [ARCHITECTURE_BLACKWELL_RTX] = "blackwell_rtx",
+    [ARCHITECTURE_CDNA] = "cdna",
     [ARCHITECTURE_CDNA2] = "cdna2",
     [ARCHITECTURE_CDNA3] = "cdna3",
     [ARCHITECTURE_CDNA4] = "cdna4",
+    [ARCHITECTURE_GAUDI] = "gaudi",
+    [ARCHITECTURE_TPU] = "tpu",
+    [ARCHITECTURE_TRAINIUM] = "trainium",
 };
 
 static const struct field gpu_rows[] = {
