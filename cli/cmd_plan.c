@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
+#include "cli/launch_export.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
@@ -67,6 +68,7 @@ static const struct option_row options[] = {
      .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
      .group = "Search"},
     THREADS_ROW("Search"),
+    EXPORT_ROW("instead of the table a script that launches the best layout"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
@@ -111,7 +113,10 @@ static enum status finish_and_report(struct plan_outcome *outcome, struct invoca
         status = explanation_make(explain, outcome->setting, outcome->found.plans, n_plans, threads, &outcome->explanation,
                                   &call->diags);
     outcome->total_s = clock_seconds() - started_s;
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && option_given(call, "export"))
+        status = launch_export_write(call, &outcome->found.plans[0].plan.layout, outcome->setting,
+                                     ranked_step_s(&outcome->found.plans[0]));
+    else if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
     return status;
@@ -147,6 +152,10 @@ static enum status check_alone(struct invocation *call)
 
 static enum status run(struct invocation *call)
 {
+    if (option_given(call, "sweep") && option_given(call, "export")) {
+        diag_error(&call->diags, (struct place){0}, "--export writes one layout; a sweep has one for each point");
+        return STATUS_USAGE;
+    }
     if (option_given(call, "sweep"))
         return plan_sweep(call);
     if (check_alone(call) != STATUS_OK)
@@ -180,6 +189,7 @@ static const struct example examples[] = {
      "precision=bf16,fp8",
      "on what hardware, in what precision?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
+    {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
 

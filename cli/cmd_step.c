@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/fabric_options.h"
+#include "cli/launch_export.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/step_flow.h"
@@ -68,6 +69,7 @@ static const struct option_row options[] = {
      .help = "NICs send again after 4.096 us x 2^T, up to 7 times"},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "NICs send again sooner at first"},
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow; msim plot draws it"),
+    EXPORT_ROW("instead of a report a script that launches the layout"),
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
     {.name = "profile",
@@ -210,7 +212,10 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
 
     if (status != STATUS_OK)
         return status;
-    status = report(call, setup, how, &result, &program);
+    if (option_given(call, "export"))
+        status = launch_export_write(call, &setup->layout, &setup->setting, result.step_time_s);
+    else
+        status = report(call, setup, how, &result, &program);
     if (status == STATUS_OK)
         status = files_write(call, files, &timeline, &program);
     timeline_free(&timeline);
@@ -276,6 +281,7 @@ static const struct example examples[] = {
      "175B on 12,288 GPUs"},
     {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
+    {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 

@@ -105,7 +105,6 @@ static void read_features(struct meaning *m)
         {meaning_int(m, ARGUMENT_WORKERS, 0, 2) > 0, FEATURE_BIT(ASYNC_DATA)},
         {uses_graphs(m), FEATURE_BIT(CUDA_GRAPHS)},
         {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
-        {m->description->job.model.window > 0, FEATURE_BIT(SLIDING_WINDOW)},
     };
     feature_set set = 0;
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)

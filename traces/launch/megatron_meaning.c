@@ -160,7 +160,7 @@ static bool is_usual(const char *text, const char *usual)
         return !(number < usual_number) && !(number > usual_number);
     size_t n = strcspn(text + strspn(text, "['\""), "]'\"");
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), text + strspn(text, "['\""));
-    return strcmp(word, usual) == 0;
+    return strcmp(word, usual) == 0 || (strcmp(usual, "fp32") == 0 && strcmp(word, "torch.float32") == 0);
 }
 
 static void tell(struct meaning *m, enum argument argument)

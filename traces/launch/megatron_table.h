@@ -93,6 +93,7 @@
     X(GRADIENTS_BF16, "grad-reduce-in-bf16", TRUE, "false", .key = "job.gradient_precision", .since = "0.11")                    \
     X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
     X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .since = "2019")                                              \
+    X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
     X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
@@ -123,6 +124,7 @@
     X(CHECKPOINT_ACTIVATIONS, "checkpoint-activations", TRUE, "false", .key = "layout.recompute", .since = "2019")               \
     X(CHECKPOINT_METHOD, "activations-checkpoint-method", TEXT, NULL, .key = "layout.recompute", .since = "2021")                \
     X(OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", TRUE, "false", .key = "layout.offload", .since = "0.12")                       \
+    X(PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .since = "0.11")                                        \
     X(OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1", .key = "layout.offload", .since = "0.12")                       \
     X(OFFLOAD_OPTIMIZER_OLD, "cpu-optimizer", TRUE, "false", .key = "layout.offload", .since = "Megatron-DeepSpeed")             \
     X(OFFLOAD_ACTIVATIONS, "cpu-offloading", TRUE, "false", .key = "layout.offload", .since = "0.5")                             \
@@ -151,7 +153,9 @@
       .told = "dispatch sends a token once per node (DeepEP)")                                                                   \
     X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .told = "tokens travel in 8 bits")             \
     X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .told = "parameters are gathered in 8 bits")                       \
-    X(TOLD_PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .told = "optimizer states of fewer bits")          \
+    X(TOLD_MOMENT, "exp-avg-dtype", TEXT, "fp32", .told = "the optimizer's first moment in fewer bits")                          \
+    X(TOLD_MOMENT2, "exp-avg-sq-dtype", TEXT, "fp32", .told = "its second moment in fewer bits")                                 \
+    X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
       .told = "weights' gradients are summed by kernels of their own")                                                           \
     X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \

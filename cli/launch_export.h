@@ -1,0 +1,23 @@
+/*
+ * launch_export.h - the option --export of plan and step: instead of a report, what launches the layout.
+ */
+#ifndef MSIM_CLI_LAUNCH_EXPORT_H
+#define MSIM_CLI_LAUNCH_EXPORT_H
+
+#include "cli/command.h"
+#include "model/layout/layout.h"
+
+extern const char *const export_choices[];
+
+#define EXPORT_ROW(HELP)                                                                                                         \
+    {                                                                                                                            \
+        .name = "export", .argument = "FRAMEWORK", .type = OPTION_CHOICE, .choices = export_choices, .group = "Files",           \
+        .help = HELP                                                                                                             \
+    }
+
+/* Writes the script that launches a layout to call->out; step_s is what a step is predicted to take, 0 not known. STATUS_USAGE
+ * where --format asks for something else. */
+MUST_CHECK enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
+                                           double step_s);
+
+#endif

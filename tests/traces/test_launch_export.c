@@ -1,0 +1,325 @@
+/* Layouts as arguments of Megatron-LM and back: whatever is exported is imported as the same model, job and layout. */
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/random.h"
+#include "model/spec/catalog.h"
+#include "model/spec/schemas.h"
+#include "traces/launch/launch_shell.h"
+#include "traces/launch/megatron_export.h"
+#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron_meaning.h"
+
+/* --- jobs --- */
+
+static int pick(struct random_stream *random, const int *values, int n)
+{
+    return values[random_below(random, (uint64_t)n)];
+}
+
+/* One way to say each thing, as the arguments have it. */
+static void settle_model(struct transformer *m)
+{
+    m->published_parameters = m->published_active = m->mlp_limit = 0;
+    m->name[0] = m->source[0] = '\0';
+    if (m->linear_bias)
+        m->qkv_bias = false;
+    if (m->attention == ATTENTION_LATENT) {
+        m->qk_norm = false;
+        m->head_dim = m->latent.v_dim;
+        m->kv_heads = m->heads;
+    }
+    if (m->moe.experts && m->moe.shared_ffn && m->moe.shared_ffn % m->moe.expert_ffn == 0) {
+        m->moe.shared_experts = (int)(m->moe.shared_ffn / m->moe.expert_ffn);
+        m->moe.shared_ffn = 0;
+    } else if (m->moe.shared_ffn) {
+        m->moe.shared_experts = 1;
+    }
+    m->moe.every = m->moe.every > 1 ? m->moe.every : 1;
+}
+
+static void draw_layout(struct random_stream *random, const struct transformer *model, struct layout *l)
+{
+    static const int few[] = {1, 1, 2, 4, 8}, stages[] = {1, 1, 2, 3, 4, 8, 16}, chunks[] = {1, 2, 3, 4},
+                     replicas[] = {1, 2, 4, 8, 16};
+    static const enum schedule schedules[] = {SCHEDULE_1F1B, SCHEDULE_1F1B, SCHEDULE_ZB1P, SCHEDULE_ZB2P, SCHEDULE_ZBV};
+    *l = (struct layout){.tp = pick(random, few, 5),
+                         .cp = pick(random, few, 3),
+                         .pp = pick(random, stages, 7),
+                         .vpp = pick(random, chunks, 4),
+                         .dp = pick(random, replicas, 5),
+                         .ep = model->moe.experts ? pick(random, few, 5) : 1,
+                         .zero = (int)random_below(random, 4),
+                         .micro_batch = 1 + (int)random_below(random, 3)};
+    l->sequence_parallel = l->tp > 1 && random_below(random, 2);
+    l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : schedules[random_below(random, 5)];
+    l->vpp = l->pp == 1 ? 1 : l->schedule == SCHEDULE_ZBV ? 2 : l->vpp;
+    int modules = (int)layout_modules_of(model) & ~RECOMPUTE_MLP_ACT;
+    int drawn = modules & (int)random_below(random, 1024);
+    l->recompute = drawn && random_below(random, 2) ? (enum recompute)drawn : (enum recompute)random_below(random, 3);
+    l->offload = (enum offload)random_below(random, l->schedule < SCHEDULE_ZB1P ? 4 : 2);
+    if (model->moe.experts && l->tp > 1 && random_below(random, 2))
+        l->etp = l->ep == 1 ? 1 : l->tp;
+}
+
+/* Features that say something with this layout. */
+static feature_set draw_features(struct random_stream *random, const struct layout *l)
+{
+    static const feature_set any = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(DP_OVERLAP) |
+                                   FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(EP_OVERLAP);
+    feature_set set = any & (feature_set)random_below(random, (uint64_t)1 << N_FEATURES);
+    set |= l->zero == 3 ? FEATURE_BIT(DP_OVERLAP) : 0;
+    set |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;
+    set |= l->tp > 1 && l->pp > 1 ? FEATURE_BIT(SCATTER_GATHER_P2P) : 0;
+    set |= l->schedule == SCHEDULE_INTERLEAVED && random_below(random, 2) ? FEATURE_BIT(PP_OVERLAP) : 0;
+    if (l->offload & OFFLOAD_ACTIVATIONS)
+        set &= ~FEATURE_BIT(EP_OVERLAP);
+    return set;
+}
+
+static void draw_job(struct random_stream *random, struct launch_job *x)
+{
+    struct layout *l = &x->layout;
+    struct job *j = &x->job;
+    j->seq_len = x->model.max_seq_len;
+    j->global_batch = (int64_t)l->dp * l->micro_batch * (2 * l->pp + (int)random_below(random, 5));
+    j->precision = (enum precision)random_below(random, N_PRECISIONS);
+    bool fp16 = j->precision == PRECISION_FP16, wide = random_below(random, 2);
+    j->gradient_precision = wide ? PRECISION_FP32 : fp16 ? PRECISION_FP16 : PRECISION_BF16;
+    j->optimizer = random_below(random, 4) ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
+    j->dropout = random_below(random, 2) ? 0.1 : 0;
+    j->tokens = random_below(random, 2) ? (double)j->seq_len * (double)(1 + random_below(random, 1000000)) : 0;
+    j->features = l->features = draw_features(random, l);
+    x->gpus = l->tp * l->cp * l->pp * l->dp;
+    x->gpus_per_node = x->gpus < 8 ? x->gpus : 8;
+}
+
+/* A legal job on a GPU that can do everything; false when what was drawn is none. */
+static bool draw(struct random_stream *random, char **names, size_t n_names, const struct cluster *cluster, struct launch_job *x)
+{
+    struct diags diags = {0};
+    *x = (struct launch_job){0};
+    ck_assert_int_eq(catalog_model(names[random_below(random, n_names)], &x->model, &diags), STATUS_OK);
+    diags_free(&diags);
+    settle_model(&x->model);
+    draw_layout(random, &x->model, &x->layout);
+    draw_job(random, x);
+    struct setting setting = {&x->model, cluster, &x->job, x->gpus};
+    return x->gpus % x->gpus_per_node == 0 && layout_check(&x->layout, &setting, NULL, 0) == LAYOUT_LEGAL;
+}
+
+/* --- comparing --- */
+
+static void expect_same(const struct schema *schema, const void *a, const void *b, const char *what, const char *script)
+{
+    json_t *x = schema_write(schema, a), *y = schema_write(schema, b);
+    if (!json_equal(x, y)) {
+        char *first = json_dumps(x, 0), *second = json_dumps(y, 0);
+        ck_abort_msg("%s: %s\nbecame %s\nby\n%s", what, first, second, script);
+    }
+    json_decref(x);
+    json_decref(y);
+}
+
+static void expect_job(const struct launch_job *x, const struct launch_description *d, const char *script)
+{
+    char a[LAYOUT_TEXT], b[LAYOUT_TEXT];
+    struct transformer theirs = x->model, ours = d->job.model;
+    theirs.name[0] = theirs.source[0] = ours.name[0] = ours.source[0] = '\0';
+    expect_same(&transformer_schema, &theirs, &ours, "the model", script);
+    expect_same(&job_schema, &x->job, &d->job.job, "the job", script);
+    ck_assert_msg(strcmp(layout_format(&x->layout, a, sizeof a), layout_format(&d->job.layout, b, sizeof b)) == 0,
+                  "%s\nbecame %s\nby\n%s", a, b, script);
+    ck_assert_int_eq(d->job.gpus, x->gpus);
+    ck_assert_int_eq(d->n_missing, 0);
+}
+
+static void mean(struct launch_words *words, struct launch_description *d, struct diags *diags)
+{
+    struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
+    *d = (struct launch_description){0};
+    megatron_read(words, false, arguments, diags);
+    megatron_mean(arguments, &(struct launch_known){0}, d, diags);
+    free(arguments);
+}
+
+static void through_a_script(const struct launch_job *x)
+{
+    char *script;
+    size_t n;
+    struct diags lost = {0}, diags = {0};
+    struct launch_words words = {0};
+    struct launch_description d;
+    FILE *out = open_memstream(&script, &n);
+    megatron_write_script(x, NULL, 0, out, &lost);
+    fclose(out);
+    ck_assert_int_eq(launch_shell_parse("script", script, n, NULL, &words, &diags), STATUS_OK);
+    mean(&words, &d, &diags);
+    ck_assert_msg(diags.n_items == 0, "%s\nby\n%s", diags.n_items ? diags.items[0].text : "", script);
+    expect_job(x, &d, script);
+    launch_words_free(&words);
+    diags_free(&diags);
+    diags_free(&lost);
+    free(script);
+}
+
+/* What the program's own log would say: every argument, by its name there. */
+static void through_a_log(const struct launch_job *x)
+{
+    char *text;
+    size_t n;
+    struct megatron_export *e = memory_new(1, sizeof *e);
+    struct diags diags = {0};
+    struct launch_words words = {0};
+    struct launch_log log;
+    struct launch_description d;
+    FILE *out = open_memstream(&text, &n);
+    megatron_export(x, e);
+    fputs("[rank0]: ------------------------ arguments ------------------------\n", out);
+    for (int i = 0; i < N_ARGUMENTS; i++) {
+        const struct argument_row *row = &megatron_rows[i];
+        const char *value = megatron_text(&e->arguments, (enum argument)i);
+        char name[80];
+        snprintf(name, sizeof name, "%s", row->dest ? row->dest : row->flag);
+        for (char *p = name; *p; p++)
+            *p = *p == '-' ? '_' : *p;
+        int dots = (int)strlen(name) < 48 ? 48 - (int)strlen(name) : 0;
+        value = !value ? "None" : strcmp(value, "true") == 0 ? "True" : strcmp(value, "false") == 0 ? "False" : value;
+        fprintf(out, "[rank0]:   %s %.*s %s\n", name, dots, "................................................", value);
+    }
+    fputs("[rank0]: -------------------- end of arguments ---------------------\n", out);
+    fclose(out);
+    megatron_log_parse("log", text, n, -1, &words, &log, &diags);
+    mean(&words, &d, &diags);
+    expect_job(x, &d, text);
+    launch_words_free(&words);
+    megatron_export_free(e);
+    diags_free(&diags);
+    free(e);
+    free(text);
+}
+
+START_TEST(what_is_exported_is_imported_the_same)
+{
+    enum { WANTED = 1500, TRIES = 400000 };
+    struct random_stream random = random_stream_named((uint64_t)_i + 1, 0, 0);
+    struct cluster cluster;
+    struct diags diags = {0};
+    char **names;
+    size_t n_names;
+    int n = 0, mixtures = 0, folded = 0;
+    ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
+    ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
+    for (int i = 0; i < TRIES && n < WANTED; i++) {
+        struct launch_job x;
+        if (!draw(&random, names, n_names, &cluster, &x))
+            continue;
+        through_a_script(&x);
+        if (n % 5 == 0)
+            through_a_log(&x);
+        n++;
+        mixtures += x.model.moe.experts > 0;
+        folded += schedule_is_folded(x.layout.schedule);
+    }
+    ck_assert_int_eq(n, WANTED);
+    ck_assert_int_gt(mixtures, WANTED / 10);
+    ck_assert_int_gt(folded, 10);
+    names_free(names);
+    diags_free(&diags);
+}
+END_TEST
+
+/* By hand: layers that need a layout of their own, and what no argument says. */
+START_TEST(stages_that_do_not_divide_are_named)
+{
+    struct diags diags = {0};
+    struct launch_job x = {.job = {.seq_len = 4096,
+                                   .global_batch = 64,
+                                   .precision = PRECISION_BF16,
+                                   .dropout = 0.1,
+                                   .features = FEATURE_BIT(FUSED_OPS)},
+                           .layout = {.tp = 1,
+                                      .cp = 1,
+                                      .pp = 4,
+                                      .vpp = 1,
+                                      .dp = 2,
+                                      .ep = 1,
+                                      .micro_batch = 1,
+                                      .zero = 1,
+                                      .schedule = SCHEDULE_1F1B,
+                                      .features = FEATURE_BIT(FUSED_OPS)},
+                           .gpus = 8,
+                           .gpus_per_node = 8};
+    ck_assert_int_eq(catalog_model("llama3-8b", &x.model, &diags), STATUS_OK);
+    struct {
+        int layers;
+        const char *stages;
+        bool ends;
+    } cases[] = {{32, NULL, false}, {30, NULL, true}, {29, "Et*7|t*7|t*8|t*7L", false}, {31, "Et*8|t*8|t*8|t*7L", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct megatron_export *e = memory_new(1, sizeof *e);
+        x.model.layers = cases[i].layers;
+        megatron_export(&x, e);
+        if (cases[i].stages)
+            ck_assert_str_eq(e->arguments.of[ARGUMENT_STAGE_LAYOUT].text, cases[i].stages);
+        else
+            ck_assert_ptr_null(e->arguments.of[ARGUMENT_STAGE_LAYOUT].text);
+        ck_assert_int_eq(e->arguments.of[ARGUMENT_LOSS_COUNTS].text != NULL, cases[i].ends);
+        ck_assert_int_eq(e->n_lost, 0);
+        megatron_export_free(e);
+        free(e);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(what_no_argument_says_is_told)
+{
+    struct diags diags = {0};
+    struct launch_job x = {.job = {.seq_len = 4096,
+                                   .global_batch = 64,
+                                   .precision = PRECISION_BF16,
+                                   .optimizer = OPTIMIZER_LAMB,
+                                   .features = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(COMPILE)},
+                           .layout = {.tp = 2,
+                                      .cp = 1,
+                                      .pp = 4,
+                                      .vpp = 1,
+                                      .dp = 1,
+                                      .ep = 1,
+                                      .micro_batch = 1,
+                                      .recompute = RECOMPUTE_MLP_ACT,
+                                      .schedule = SCHEDULE_GPIPE},
+                           .gpus = 8,
+                           .gpus_per_node = 8};
+    ck_assert_int_eq(catalog_model("llama3-8b", &x.model, &diags), STATUS_OK);
+    struct megatron_export *e = memory_new(1, sizeof *e);
+    megatron_export(&x, e);
+    static const char *const expected[] = {"schedule gpipe", "recompute mlp_act", "parallel_block",
+                                           "compile",        "pp_overlap",        "optimizer lamb"};
+    ck_assert_int_eq(e->n_lost, 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_msg(strncmp(e->lost[i], expected[i], strlen(expected[i])) == 0, "%s", e->lost[i]);
+    megatron_export_free(e);
+    free(e);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_export");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 120);
+    tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
+    tcase_add_test(all, stages_that_do_not_divide_are_named);
+    tcase_add_test(all, what_no_argument_says_is_told);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,433 @@
+#include "traces/launch/megatron_export.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/append.h"
+#include "traces/launch/megatron_meaning.h"
+
+struct writing {
+    const struct launch_job *job;
+    struct megatron_export *to;
+};
+
+/* --- values --- */
+
+static void set(struct writing *w, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
+static void set(struct writing *w, enum argument argument, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = arena_new(&w->to->arena, (size_t)n + 1, 1);
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)n + 1, format, arguments);
+    va_end(arguments);
+    w->to->arguments.of[argument].text = text;
+}
+
+/* A flag that is there. */
+static void flag(struct writing *w, enum argument argument)
+{
+    set(w, argument, "%s", megatron_rows[argument].type == ARGUMENT_FALSE ? "false" : "true");
+}
+
+static void leave_out(struct writing *w, enum argument argument)
+{
+    w->to->arguments.of[argument].text = NULL;
+}
+
+static void lose(struct writing *w, const char *format, ...) PRINTF_LIKE(2, 3);
+static void lose(struct writing *w, const char *format, ...)
+{
+    if (w->to->n_lost == EXPORT_LOST)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(w->to->lost[w->to->n_lost++], EXPORT_TEXT, format, arguments);
+    va_end(arguments);
+}
+
+/* --- arguments that mean one thing --- */
+
+static void write_number(struct writing *w, enum argument argument, const void *member)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    int whole;
+    int64_t wide;
+    double real;
+    if (row->type == ARGUMENT_REAL) {
+        memcpy(&real, member, sizeof real);
+        if (!row->fallback || real < strtod(row->fallback, NULL) || real > strtod(row->fallback, NULL))
+            set(w, argument, "%.15g", real);
+        return;
+    }
+    memcpy(&whole, member, sizeof whole);
+    wide = whole;
+    if (row->size == sizeof wide)
+        memcpy(&wide, member, sizeof wide);
+    if (wide != (row->fallback ? strtoll(row->fallback, NULL, 10) : 0))
+        set(w, argument, "%lld", (long long)wide);
+}
+
+static void write_row(struct writing *w, enum argument argument)
+{
+    const struct argument_row *row = &megatron_rows[argument];
+    const void *member = (const char *)w->job + row->offset;
+    bool truth;
+    int choice;
+    switch (row->map) {
+    case MAP_APART: return;
+    case MAP_NUMBER: write_number(w, argument, member); return;
+    case MAP_CHOICE:
+        memcpy(&choice, member, sizeof choice);
+        if (strcmp(row->choices[choice], row->fallback) != 0)
+            set(w, argument, "%s", row->choices[choice]);
+        return;
+    case MAP_BOOL:
+    case MAP_NOT:
+        memcpy(&truth, member, sizeof truth);
+        if ((truth != (row->map == MAP_NOT)) == (row->type == ARGUMENT_TRUE))
+            flag(w, argument);
+    }
+}
+
+static void write_rows(struct writing *w)
+{
+    const bool active[N_WHENS] = {[WHEN_ALWAYS] = true,
+                                  [WHEN_MIXTURE] = w->job->model.moe.experts > 0,
+                                  [WHEN_LATENT] = w->job->model.attention == ATTENTION_LATENT,
+                                  [WHEN_CONTEXT] = w->job->layout.cp > 1};
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        if (active[megatron_rows[i].when])
+            write_row(w, (enum argument)i);
+}
+
+/* --- the pipeline --- */
+
+/* Each virtual stage's layers as one text: "Et*3|t*2|...|mL". */
+static void write_stage_layout(struct writing *w)
+{
+    const struct launch_job *job = w->job;
+    int stages = layout_virtual_stages(&job->layout);
+    size_t size = 16 * (size_t)stages + 64;
+    char *text = memory_new(size, 1);
+    for (int v = 0; v < stages; v++) {
+        int n = layout_layers(&job->layout, &job->model, v).count;
+        text_append(text, size, "%s%s", v ? "|" : "", v ? "" : "E");
+        if (n)
+            text_append(text, size, n > 1 ? "t*%d" : "t", n);
+    }
+    for (int i = 0; i < job->model.mtp_layers; i++)
+        text_append(text, size, "m");
+    text_append(text, size, "L");
+    set(w, ARGUMENT_STAGE_LAYOUT, "%s", text);
+    free(text);
+}
+
+/* Do virtual stages hold `each` layers, the first and the last one less by so many? */
+static bool divides_so(const struct launch_job *job, int each, int less)
+{
+    int stages = layout_virtual_stages(&job->layout);
+    for (int v = 0; v < stages; v++)
+        if (layout_layers(&job->layout, &job->model, v).count != each - (v == 0 || v == stages - 1 ? less : 0))
+            return false;
+    return true;
+}
+
+static void write_stages(struct writing *w)
+{
+    const struct launch_job *job = w->job;
+    const struct layout *l = &job->layout;
+    int stages = layout_virtual_stages(l);
+    if (l->pp == 1)
+        return;
+    int ends =
+        !job->model.mtp_layers && (job->model.layers + 2) % stages == 0 && divides_so(job, (job->model.layers + 2) / stages, 1);
+    bool even = !job->model.mtp_layers && job->model.layers % stages == 0 && divides_so(job, job->model.layers / stages, 0);
+    if (!even && !ends) {
+        write_stage_layout(w);
+        return;
+    }
+    if (!even) {
+        flag(w, ARGUMENT_EMBEDDING_COUNTS);
+        flag(w, ARGUMENT_LOSS_COUNTS);
+    }
+    if (l->vpp > 1)
+        set(w, ARGUMENT_CHUNK_LAYERS, "%d", (job->model.layers + (even ? 0 : 2)) / stages);
+}
+
+static void write_schedule(struct writing *w)
+{
+    const struct layout *l = &w->job->layout;
+    switch (l->schedule) {
+    case SCHEDULE_NONE:
+    case SCHEDULE_1F1B:
+    case SCHEDULE_INTERLEAVED: return;
+    case SCHEDULE_ZBV: flag(w, ARGUMENT_ZERO_BUBBLE_V); /* fall through */
+    case SCHEDULE_ZB1P:
+    case SCHEDULE_ZB2P:
+        flag(w, ARGUMENT_ZERO_BUBBLE);
+        if (l->schedule == SCHEDULE_ZB2P)
+            set(w, ARGUMENT_ZERO_BUBBLE_PENDING, "%d", 2 * l->pp);
+        lose(w, "schedule %s: only the zero-bubble fork of Megatron-LM has it", schedule_name(l->schedule));
+        return;
+    default: lose(w, "schedule %s: Megatron-LM has no such schedule", schedule_name(l->schedule));
+    }
+}
+
+/* --- the rest of the layout --- */
+
+static void write_zero(struct writing *w)
+{
+    static const char *const strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
+    int zero = w->job->layout.zero;
+    if (zero >= 1)
+        flag(w, ARGUMENT_DISTRIBUTED_OPTIMIZER);
+    if (zero >= 2) {
+        flag(w, ARGUMENT_MEGATRON_FSDP);
+        set(w, ARGUMENT_SHARDING, "%s", strategies[zero]);
+    }
+}
+
+static void write_recompute(struct writing *w)
+{
+    enum recompute recompute = w->job->layout.recompute;
+    char modules[RECOMPUTE_TEXT];
+    if (recompute == RECOMPUTE_NONE)
+        return;
+    set(w, ARGUMENT_RECOMPUTE, recompute == RECOMPUTE_FULL ? "full" : "selective");
+    if (recompute == RECOMPUTE_FULL) {
+        set(w, ARGUMENT_RECOMPUTE_METHOD, "uniform");
+        set(w, ARGUMENT_RECOMPUTE_LAYERS, "1");
+    } else if (recompute != RECOMPUTE_SELECTIVE) {
+        if (recompute & RECOMPUTE_MLP_ACT)
+            lose(w, "recompute mlp_act: Megatron-LM has no such module");
+        recompute_format((enum recompute)((int)recompute & ~RECOMPUTE_MLP_ACT), modules, sizeof modules);
+        for (char *p = modules; *p; p++)
+            *p = *p == '+' ? ' ' : *p;
+        if ((int)recompute & ~RECOMPUTE_MLP_ACT)
+            set(w, ARGUMENT_RECOMPUTE_MODULES, "%s", modules);
+        else
+            leave_out(w, ARGUMENT_RECOMPUTE);
+    }
+}
+
+static void write_layout(struct writing *w)
+{
+    const struct launch_job *job = w->job;
+    const struct layout *l = &job->layout;
+    write_schedule(w);
+    write_stages(w);
+    write_zero(w);
+    write_recompute(w);
+    if (job->model.moe.experts && layout_expert_tp(l) != l->tp)
+        set(w, ARGUMENT_ETP, "%d", layout_expert_tp(l));
+    if (layout_offloads(l, OFFLOAD_OPTIMIZER)) {
+        flag(w, ARGUMENT_OFFLOAD_OPTIMIZER);
+        flag(w, ARGUMENT_PRECISE_OPTIMIZER);
+    }
+    if (layout_offloads(l, OFFLOAD_ACTIVATIONS))
+        set(w, ARGUMENT_OFFLOAD_LAYERS, "%d", job->model.layers > 1 ? job->model.layers - 1 : 1);
+    if (job->gpus) {
+        int per_node = job->gpus_per_node && job->gpus_per_node < job->gpus ? job->gpus_per_node : job->gpus;
+        set(w, ARGUMENT_NODE_GPUS, "%d", per_node);
+        set(w, ARGUMENT_NODES, "%d", job->gpus / per_node);
+    }
+}
+
+/* --- the model --- */
+
+static void write_vocabulary(struct writing *w)
+{
+    const struct launch_job *job = w->job;
+    int64_t divisor = 128;
+    while (divisor > 1 && job->model.vocab % (divisor * job->layout.tp) != 0)
+        divisor /= 2;
+    set(w, ARGUMENT_VOCAB, "%lld", (long long)job->model.vocab);
+    if (divisor != 128)
+        set(w, ARGUMENT_VOCAB_DIVISOR, "%lld", (long long)divisor);
+}
+
+static void write_mixture(struct writing *w)
+{
+    const struct transformer *model = &w->job->model;
+    const struct mixture *moe = &model->moe;
+    if (!moe->experts)
+        return;
+    set(w, ARGUMENT_EXPERTS, "%d", moe->experts);
+    int64_t shared = moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn;
+    if (shared)
+        set(w, ARGUMENT_SHARED_FFN, "%lld", (long long)shared);
+    int every = moe->every > 1 ? moe->every : 1, periods = (model->layers - moe->first_dense_layers) / every;
+    int rest = model->layers - moe->first_dense_layers - periods * every;
+    if (every > 1)
+        set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+([0]*%d+[1])*%d+[0]*%d)", moe->first_dense_layers, every - 1, periods, rest);
+    else if (moe->first_dense_layers)
+        set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+[1]*%d)", moe->first_dense_layers, periods);
+    flag(w, ARGUMENT_GROUPED_GEMM);
+    set(w, ARGUMENT_DISPATCHER, "alltoall");
+}
+
+static void write_model(struct writing *w)
+{
+    const struct transformer *model = &w->job->model;
+    if (model->attention == ATTENTION_LATENT) {
+        flag(w, ARGUMENT_LATENT);
+        flag(w, ARGUMENT_QK_NORM);
+    } else if (model->kv_heads != model->heads) {
+        flag(w, ARGUMENT_GROUPED_QUERIES);
+        set(w, ARGUMENT_QUERY_GROUPS, "%d", model->kv_heads);
+    }
+    if (model->attention == ATTENTION_LATENT || (int64_t)model->head_dim * model->heads == model->hidden)
+        leave_out(w, ARGUMENT_HEAD_DIM);
+    if (model->linear_bias)
+        leave_out(w, ARGUMENT_QKV_BIAS);
+    if (model->window) {
+        set(w, ARGUMENT_WINDOW, "%lld,0", (long long)model->window);
+        if (model->window_every)
+            set(w, ARGUMENT_WINDOW_EVERY, "%d", model->window_every);
+    }
+    if (model->position == POSITION_ALIBI)
+        lose(w, "positions: only BLOOM's Megatron-DeepSpeed has alibi");
+    if (model->mlp_limit > 0)
+        lose(w, "mlp_limit %g: a clamp of the activation has an argument in few versions", model->mlp_limit);
+    write_vocabulary(w);
+    write_mixture(w);
+}
+
+/* --- precision and features --- */
+
+static void write_precision(struct writing *w)
+{
+    const struct job *job = &w->job->job;
+    bool fp16 = job->precision == PRECISION_FP16;
+    if (job->precision != PRECISION_FP32)
+        flag(w, fp16 ? ARGUMENT_FP16 : ARGUMENT_BF16);
+    if (job->precision == PRECISION_FP8)
+        set(w, ARGUMENT_FP8, "hybrid");
+    if (job->precision == PRECISION_MXFP8) {
+        set(w, ARGUMENT_FP8, "e4m3");
+        set(w, ARGUMENT_FP8_RECIPE, "mxfp8");
+    }
+    if (job->precision == PRECISION_NVFP4)
+        set(w, ARGUMENT_FP4, "e2m1");
+    if (fp16 && job->gradient_precision == PRECISION_FP32)
+        flag(w, ARGUMENT_GRADIENTS_FP32);
+    else if (!fp16 && job->gradient_precision == PRECISION_BF16)
+        flag(w, ARGUMENT_GRADIENTS_BF16);
+    else if (job->gradient_precision != (fp16 ? PRECISION_FP16 : PRECISION_FP32))
+        lose(w, "gradients in %s beside %s", precision_name(job->gradient_precision), precision_name(job->precision));
+    if (job->tokens > 0)
+        set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
+}
+
+/* Features of other stacks, and such as a layout has no use for in Megatron-LM. */
+static void lose_features(struct writing *w, feature_set used)
+{
+    static const feature_set foreign = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP);
+    const struct layout *l = &w->job->layout;
+    for (int i = 0; i < N_FEATURES; i++)
+        if (used & foreign & (feature_set)1 << i)
+            lose(w, "%s: %s", feature_name((enum feature)i), "Megatron-LM has none");
+    if ((used & FEATURE_BIT(SLIDING_WINDOW)) && !w->job->model.window)
+        lose(w, "sliding_window: add --window-size with the width");
+    if ((used & FEATURE_BIT(PP_OVERLAP)) && l->pp > 1 && l->schedule != SCHEDULE_INTERLEAVED)
+        lose(w, "pp_overlap: only the interleaved schedule hides its messages");
+    if ((used & FEATURE_BIT(TP_OVERLAP)) && l->tp > 1 && !l->sequence_parallel)
+        lose(w, "tp_overlap: --tp-comm-overlap asks for --sequence-parallel");
+    if (!(used & FEATURE_BIT(DP_OVERLAP)) && l->zero == 3)
+        lose(w, "no dp_overlap: FSDP overlaps its exchanges");
+}
+
+static void write_features(struct writing *w)
+{
+    const struct layout *l = &w->job->layout;
+    feature_set used = w->job->job.features;
+    if (!(used & FEATURES_FLASH))
+        set(w, ARGUMENT_ATTENTION, "unfused");
+    if (!(used & FEATURE_BIT(FUSED_OPS))) {
+        flag(w, w->job->model.gated_mlp ? ARGUMENT_NO_SWIGLU_FUSION : ARGUMENT_NO_GELU_FUSION);
+        flag(w, ARGUMENT_NO_DROPOUT_FUSION);
+    }
+    if ((used & FEATURE_BIT(TP_OVERLAP)) && l->tp > 1)
+        flag(w, ARGUMENT_TP_OVERLAP);
+    if (!(used & FEATURE_BIT(PP_OVERLAP)) && l->schedule == SCHEDULE_INTERLEAVED)
+        flag(w, ARGUMENT_NO_PP_OVERLAP);
+    if (used & FEATURE_BIT(DP_OVERLAP)) {
+        flag(w, ARGUMENT_GRADIENT_OVERLAP);
+        if (l->zero)
+            flag(w, ARGUMENT_PARAMETER_OVERLAP);
+    }
+    if (used & FEATURE_BIT(EP_OVERLAP))
+        flag(w, ARGUMENT_EP_OVERLAP);
+    if (used & FEATURE_BIT(CUDA_GRAPHS))
+        set(w, ARGUMENT_GRAPHS, "local");
+    if (!(used & FEATURE_BIT(ASYNC_DATA)))
+        set(w, ARGUMENT_WORKERS, "0");
+    if (w->job->job.dropout < 0.1 || w->job->job.dropout > 0.1)
+        set(w, ARGUMENT_ATTENTION_DROPOUT, "%.15g", w->job->job.dropout);
+    lose_features(w, used);
+}
+
+/* --- all together --- */
+
+void megatron_export(const struct launch_job *job, struct megatron_export *export_)
+{
+    struct writing w = {job, export_};
+    *export_ = (struct megatron_export){0};
+    write_rows(&w);
+    write_model(&w);
+    write_layout(&w);
+    write_precision(&w);
+    write_features(&w);
+    if (job->job.optimizer == OPTIMIZER_LAMB)
+        lose(&w, "optimizer lamb: Megatron-LM has none");
+}
+
+void megatron_export_free(struct megatron_export *export_)
+{
+    arena_free(&export_->arena);
+}
+
+static bool is_launchers(enum argument argument)
+{
+    return argument == ARGUMENT_NODES || argument == ARGUMENT_NODE_GPUS;
+}
+
+/* What a shell would read otherwise stands in quotes. */
+static void write_argument(const struct argument_row *row, const char *text, FILE *out)
+{
+    bool plain = strpbrk(text, "*|()[]'") == NULL;
+    if (row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE)
+        fprintf(out, "    --%s\n", row->flag);
+    else
+        fprintf(out, plain ? "    --%s %s\n" : "    --%s '%s'\n", row->flag, text);
+}
+
+void megatron_write_script(const struct launch_job *job, const char *const *heading, int n_heading, FILE *out,
+                           struct diags *diags)
+{
+    struct megatron_export *e = memory_new(1, sizeof *e);
+    megatron_export(job, e);
+    fputs("#!/bin/bash\n", out);
+    for (int i = 0; i < n_heading; i++)
+        fprintf(out, "# %s\n", heading[i]);
+    for (int i = 0; i < e->n_lost; i++) {
+        fprintf(out, "# Not said by any argument: %s.\n", e->lost[i]);
+        diag_warning(diags, (struct place){0}, "--export: no argument says %s", e->lost[i]);
+    }
+    fputs("ARGUMENTS=(\n", out);
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        if (e->arguments.of[i].text && !is_launchers((enum argument)i))
+            write_argument(&megatron_rows[i], e->arguments.of[i].text, out);
+    fputs(")\n", out);
+    if (job->layout.zero < 2)
+        fputs("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", out);
+    fprintf(out, "torchrun --nproc-per-node %s --nnodes %s pretrain_gpt.py \"${ARGUMENTS[@]}\" \"$@\"\n",
+            e->arguments.of[ARGUMENT_NODE_GPUS].text, e->arguments.of[ARGUMENT_NODES].text);
+    megatron_export_free(e);
+    free(e);
+}
