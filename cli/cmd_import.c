@@ -152,13 +152,15 @@ static void tell_lost(const struct imported *job, struct diags *diags)
 {
     const struct launch_job *said = &job->description.job;
     struct place at = {.file = job->source->path};
+    char offload[OFFLOAD_TEXT];
     if (said->model.moe.experts && !*job->catalog)
         diag_warning(diags, at,
                      "the catalog has no such mixture of experts, and a table's columns do not hold one: the row cannot be used");
     if (said->layout.etp)
         diag_warning(diags, at, "a table has no column for etp=%d: experts are whole there", said->layout.etp);
     if (said->layout.offload)
-        diag_warning(diags, at, "a table has no column for offload=%s", offload_words[said->layout.offload]);
+        diag_warning(diags, at, "a table has no column for offload=%s",
+                     offload_format(said->layout.offload, offload, sizeof offload));
 }
 
 static void write_table(const struct imported *jobs, size_t n, struct invocation *call)

@@ -308,8 +308,11 @@ const struct command command_step = {
         "Its shard=N says that ZeRO shards over N neighbours of the dp * cp replicas instead of all (hybrid sharding: HSDP, "
         "MiCS, "
         "several instances of the distributed optimizer); those who hold the same shard add up its gradients once a step.\n\n"
-        "Its offload is none, or what is in the memory of the host: optimizer (states and master weights, updated by the host's "
-        "cores), activations (what layers keep for the backward pass, down and up beside the passes), optimizer+activations. "
+        "Its offload is none, or what is in the memory of the host, joined by '+': optimizer (states and master weights, updated "
+        "by the host's cores), activations (what layers keep for the backward pass, down and up beside the passes), parameters "
+        "(the shards of ZeRO-3, fetched for each gather; with optimizer). An amount behind a colon leaves the rest on the GPU: "
+        "optimizer:50% is half of every layer's states, activations:25% a quarter of each stage's layers, activations:16 sixteen "
+        "of them. "
         "Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or pcie_rate.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,

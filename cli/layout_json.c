@@ -2,7 +2,7 @@
 
 json_t *layout_json(const struct layout *layout)
 {
-    char recompute[RECOMPUTE_TEXT];
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     json_t *json =
         json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b}", "tp", layout->tp, "pp", layout->pp, "vpp",
                   layout->vpp, "cp", layout->cp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "micro_batch",
@@ -13,7 +13,7 @@ json_t *layout_json(const struct layout *layout)
     if (layout->shard)
         json_object_set_new(json, "shard", json_integer(layout->shard));
     if (layout->offload)
-        json_object_set_new(json, "offload", json_string(offload_words[layout->offload]));
+        json_object_set_new(json, "offload", json_string(offload_format(layout->offload, offload, sizeof offload)));
     return json;
 }
 

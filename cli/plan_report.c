@@ -8,6 +8,7 @@
 #include "cli/result.h"
 #include "cli/table.h"
 #include "model/cost/footprint.h"
+#include "model/cost/host_memory.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
@@ -129,7 +130,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         table_cell(table, "%d", numbers[i]);
-    char recompute[RECOMPUTE_TEXT], features[512] = "";
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[512] = "";
     table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%d", l->sequence_parallel);
@@ -149,7 +150,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
     table_cell(table, "%.12g", 100 * memory_record_share(use));
-    table_cell(table, "%s", offload_words[l->offload]);
+    table_cell(table, "%s", offload_format(l->offload, offload, sizeof offload));
     table_cell(table, "%d", l->shard);
 }
 
@@ -223,8 +224,11 @@ static void plan_columns(struct table *table, bool experts, bool offloading)
         table_column(table, "offload", NULL, ALIGN_LEFT);
     table_column(table, "schedule", NULL, ALIGN_LEFT);
     table_column(table, "overlap", NULL, ALIGN_LEFT);
-    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++) {
         table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
+        if (offloading && strcmp(measures[i].title, "memory") == 0)
+            table_column(table, "host", "GiB", ALIGN_RIGHT);
+    }
 }
 
 bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
@@ -256,7 +260,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const struct setting *setting = outcome->setting;
     double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
     double use = plan_use(ranked, setting), share = memory_record_share(use);
-    char overlap[48], recompute[RECOMPUTE_TEXT];
+    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
@@ -267,13 +271,15 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_cell(table, "%d", l->sequence_parallel);
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     if (any_offloads(outcome))
-        table_cell(table, "%s", offload_words[l->offload]);
+        table_cell(table, "%s", offload_format(l->offload, offload, sizeof offload));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
+    if (any_offloads(outcome))
+        table_cell(table, "%.1f", host_bytes(l, setting) / GIB);
     table_cell(table, "%.0f", 100 * use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
@@ -335,6 +341,19 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
                 100 * SHARE_WITH_MARGIN);
 }
 
+/* What the column "host" means. */
+static void write_host_memory(const struct plan_outcome *outcome, FILE *out)
+{
+    if (!any_offloads(outcome))
+        return;
+    double capacity = host_capacity(outcome->setting->cluster, &outcome->found.plans[0].plan.layout);
+    fputs("host: what a rank keeps in the memory of its host, ", out);
+    if (capacity > 0)
+        fprintf(out, "of %.1f GiB that are there for it.\n", capacity / GIB);
+    else
+        fputs("whose size is unknown (host_memory).\n", out);
+}
+
 static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
 {
     const struct search_counts *counts = &outcome->found.search.counts;
@@ -375,6 +394,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
     write_plans(outcome, call);
     write_expectation(outcome, call->out);
     write_memory_expectation(outcome, call->out);
+    write_host_memory(outcome, call->out);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;

@@ -239,11 +239,12 @@ static enum status bind_op(struct binder *b, uint32_t i)
 /* Updates by the cores of the host have no steps. */
 static enum status supports_layout(const struct layout *layout, struct diags *diags)
 {
-    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER))
+    char text[OFFLOAD_TEXT];
+    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER) && !layout_offloads(layout, OFFLOAD_PARAMETERS))
         return STATUS_OK;
     diag_error(diags, NOWHERE,
                "the runtime updates weights on its devices: it does not execute offload=%s; set it to none or activations",
-               offload_words[layout->offload]);
+               offload_format(layout->offload, text, sizeof text));
     return STATUS_MISSING;
 }
 

@@ -43,7 +43,8 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
         .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
         .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
-    double there = layout_offloads(layout, OFFLOAD_OPTIMIZER) ? memory.optimizer : 0; /* already in the host's memory */
+    double there = offload_share(layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
+                   offload_share(layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */
     cost->snapshot_s = (cost->rank_bytes - there) / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);

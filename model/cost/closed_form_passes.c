@@ -44,7 +44,7 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
         .sequence_parallel = l->sequence_parallel,
         .expert_tp = layout_expert_tp(l),
         .accumulates = layout_micro_batches(l, job) > 1,
-        .offloads = layout_offloads(l, OFFLOAD_ACTIVATIONS),
+        .offloads = offload_amount(l->offload, OFFLOAD_ACTIVATIONS),
         .features = l->features & PASS_FEATURES,
     };
 }
@@ -235,16 +235,22 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
     return host > 0 ? device + starved_seconds(host, device) : device;
 }
 
-/* What the passes of a chunk of so many layers wait for copies, forward and backward. */
-static void copies_of_chunk(const struct pass_costs *costs, double layers, double waited[PASS_BACKWARD + 1])
+double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers)
+{
+    int all = (int)ceil(stage_layers);
+    return all > 0 ? layers * offload_layers(layout->offload, all) / all : 0;
+}
+
+/* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward. */
+static void copies_of_chunk(const struct pass_costs *costs, double layers, double leaving, double waited[PASS_BACKWARD + 1])
 {
     double both = 0;
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
         double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, 1, false, false);
-        waited[p] = fmax(0, layers - OFFLOAD_BUFFERS) * fmax(0, costs->copy_s - layer);
+        waited[p] = fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)) * fmax(0, costs->copy_s - layer);
         both += layers * layer + waited[p];
     }
-    double behind = fmax(0, layers * costs->copy_s - both);
+    double behind = fmax(0, leaving * costs->copy_s - both);
     waited[PASS_FORWARD] += behind / 2;
     waited[PASS_BACKWARD] += behind / 2;
 }
@@ -348,9 +354,11 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
 {
     int last = l->pp * l->vpp - 1, beside = l->vpp - 1;
     double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1];
-    copies_of_chunk(costs, t->fullest / l->vpp, chunk);
-    copies_of_chunk(costs, layers_at(l, model, 0), at_first);
-    copies_of_chunk(costs, layers_at(l, model, last), at_last);
+    const double full = t->fullest / l->vpp, first = layers_at(l, model, 0), ending = layers_at(l, model, last);
+    t->copies = pass_leaving_layers(l, t->fullest, full) * costs->copy_s;
+    copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
+    copies_of_chunk(costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
+    copies_of_chunk(costs, ending, pass_leaving_layers(l, t->fullest, ending), at_last);
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
         t->inner.s[p] += l->vpp * chunk[p];
         t->chunk.s[p] += chunk[p];
@@ -358,7 +366,8 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
         t->first.s[p] += at_first[p] + beside * chunk[p];
     }
     for (int v = 0; v <= last; v++) {
-        copies_of_chunk(costs, layers_at(l, model, v), at);
+        double layers = layers_at(l, model, v);
+        copies_of_chunk(costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
         t->sum.s[PASS_FORWARD] += at[PASS_FORWARD];
         t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD];
     }
@@ -396,11 +405,12 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
 }
 
 /* A pipeline of one stage is its own first and last. */
-static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model)
+static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                            const struct layout *l)
 {
     double copies[PASS_BACKWARD + 1] = {0};
     if (costs->copy_s > 0)
-        copies_of_chunk(costs, model->layers, copies);
+        copies_of_chunk(costs, model->layers, pass_leaving_layers(l, model->layers, model->layers), copies);
     t->fullest = t->head_layers = model->layers;
     for (int pass = 0; pass < N_PASSES; pass++) {
         double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, model->layers, true, true);
@@ -422,7 +432,7 @@ const struct stage_times *stage_times_of(struct pass_costs *costs, const struct 
         costs->divided_known = true;
     }
     if (layout->pp == 1)
-        only_stage_fill(t, costs, setting->model);
+        only_stage_fill(t, costs, setting->model, layout);
     else
         stage_times_fill(t, costs, setting->model, layout);
     return t;

@@ -7,7 +7,8 @@
  * micro-batch or more, features) and put together for any division of the layers.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
- * seconds whose copies take c takes max(n t, 2 t + (n - 2) c); and a forward and a backward pass together not less than n c.
+ * seconds of which the first k leave, and whose copies take c, takes n t + min(k, n - 2) max(0, c - t); and a forward and a
+ * backward pass together not less than k c.
  *
  * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
  * chunks, V virtual stages (layout_virtual_stages).
@@ -46,13 +47,14 @@ struct stage_times {
     struct pass_times chunk;              /* a chunk of the fullest stage */
     struct pass_times layer;              /* a layer, on average over the model's */
     double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
+    double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
 };
 
 struct pass_key {
     int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
     int accumulates; /* more than one micro-batch: gradients are added up */
-    int offloads;    /* activations */
+    int offloads;    /* the amount of activations */
     feature_set features;
 };
 
@@ -81,6 +83,9 @@ void pass_cache_free(struct pass_cache *cache);
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout);
 /* Fills in what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+
+/* Of so many of a stage's layers those whose activations leave. */
+double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
 
 /* A pass of so many layers (of kind `layer`), with or without an end. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,

@@ -82,6 +82,20 @@ static double beyond(double passes_s, double exchange_s, double crowding_s)
     return fmax(exchange_s - passes_s, crowding_s);
 }
 
+/* The share of the layers of a model that is one stage whose passes wait for copies of activations. */
+static double waiting_share(const struct layout *l, const struct transformer *model)
+{
+    double layers = model->layers, leaving = pass_leaving_layers(l, layers, layers);
+    return layers > 0 ? fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)) / layers : 0;
+}
+
+/* The same for a layer's pass, on average: those that wait for copies cover more. */
+static double beyond_layer(const struct pass_costs *c, double waiting, double pass_s, double exchange_s, double crowding_s)
+{
+    return waiting * beyond(fmax(c->copy_s, pass_s), exchange_s, crowding_s) +
+           (1 - waiting) * beyond(pass_s, exchange_s, crowding_s);
+}
+
 /* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
  * gradients. */
 static double exposed_sharded(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
@@ -89,18 +103,20 @@ static double exposed_sharded(const struct setting *setting, const struct layout
 {
     int layers = setting->model->layers;
     double completions = layout_offloads_gradients(l) ? m : 1;
+    double waiting = waiting_share(l, setting->model);
     double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false);
     double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
         double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
-        double waited = beyond(forward, e->gather_s, e->gather_crowding_s) +
-                        beyond(backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
+        double waited = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s) +
+                        beyond_layer(c, waiting, backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
         return m * (layers * waited + e->gather_s) + completions * layers * e->replicas_s;
     }
     struct exchange last = completing(e);
-    double longer = beyond(forward, e->gather_s, e->gather_crowding_s);
-    double scattered = beyond(backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
-    double completed = beyond(backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
+    double longer = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s);
+    double scattered = beyond_layer(c, waiting, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
+    double completed =
+        beyond_layer(c, waiting, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
     return m * (layers * longer + e->gather_s) + layers * ((m - completions) * scattered + completions * completed) +
            last.reduce_s;
 }
@@ -127,6 +143,18 @@ static double exposed_dp(const struct layout *l, const struct replica_costs *cos
                hidden;
 }
 
+/* What a layer's backward pass, with `kept` seconds of copies up of its activations, takes longer for gradients on either way,
+ * and parameters up. exposed_sharded has what ZeRO-3 exchanges. */
+static double longer_layer(const struct layout *l, const struct replica_costs *costs, double backward, double kept, double m)
+{
+    const struct exchange e = completing(&costs->exchange);
+    double with = fmax(backward, kept), up = kept + costs->copy_s * (m - 1) / m + costs->fetch_s;
+    double gathers = fmax(e.gather_s, costs->fetch_s);
+    if (l->zero == 3)
+        with = l->features & FEATURE_BIT(DP_OVERLAP) ? fmax(with, gathers + e.reduce_s) : fmax(with, gathers) + e.reduce_s;
+    return fmax(with, fmax(up, costs->copy_s)) - with;
+}
+
 /*
  * The host keeps gradients: each micro-batch reduces them layer by layer (ZeRO-3 does so anyway) and copies them down, those of
  * all but the first come up before. On the way up are the activations of that layer, too. What the backward pass does not cover,
@@ -143,9 +171,10 @@ static double exposed_gradients(const struct layout *l, const struct replica_cos
         double gathered = model->layers * e.gather_s, forward = stages->inner.s[PASS_FORWARD];
         waited = m * model->layers * reduced + (overlaps ? e.reduce_s + e.gather_s + fmax(0, gathered - forward) : gathered);
     }
-    double with = fmax(backward, c->copy_s), up = c->copy_s + costs->copy_s * (m - 1) / m;
-    double longer = fmax(with, fmax(up, costs->copy_s)) - with;
-    return waited + m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS) * longer + costs->copy_s;
+    double each = m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS), waiting = waiting_share(l, model);
+    return waited + costs->copy_s +
+           each * (waiting * longer_layer(l, costs, backward, c->copy_s, m) +
+                   (1 - waiting) * longer_layer(l, costs, backward, 0, m));
 }
 
 /* Layer by layer down, updated and up; the norm first. */
@@ -153,19 +182,25 @@ static double host_optimizer_seconds(const struct setting *setting, const struct
                                      struct stage_parameters layers, int pieces)
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
+    double states = offload_share(l->offload, OFFLOAD_OPTIMIZER);
+    double returned = states - offload_share(l->offload, OFFLOAD_PARAMETERS);
     double own = work_own_parameters(l, p), piece = own / pieces;
     double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
     struct work_table table = {0};
     const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
-                             work_add_copy(&table, "copy_down", piece * gradient), work_add_host_update(&table, setting, piece),
-                             work_add_copy(&table, "copy_up", piece * OFFLOADED_WEIGHT_BYTES),
-                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers))};
-    double s[5];
-    for (int i = 0; i < 5; i++)
+                             work_add_copy(&table, "copy_down", piece * gradient * states),
+                             work_add_host_update(&table, setting, piece * states),
+                             work_add_copy(&table, "copy_up", piece * OFFLOADED_WEIGHT_BYTES * returned),
+                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers)),
+                             work_add_kept_update(&table, setting, own * (1 - states))};
+    enum { WORKS = sizeof works / sizeof *works };
+    double s[WORKS];
+    for (int i = 0; i < WORKS; i++)
         s[i] = cost_seconds(work_cost(&machine, &table, works[i]));
     work_table_free(&table);
     double casts = precision_is_narrow(setting->job->precision) ? s[4] : 0;
-    return fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3])) + casts;
+    double there = fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3]));
+    return fmax(there, states < 1 ? s[0] + s[5] : 0) + casts;
 }
 
 static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
@@ -205,7 +240,9 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
     struct stage_parameters layer = {all.dense / layers, all.experts / layers};
     bool leaves = layout_offloads_gradients(l), on_host = layout_offloads(l, OFFLOAD_OPTIMIZER);
-    double gradient = precision_bytes(setting->job->gradient_precision) * work_own_parameters(l, layer);
+    double own = work_own_parameters(l, layer);
+    double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(l->offload, OFFLOAD_OPTIMIZER);
+    double fetched = OFFLOADED_WEIGHT_BYTES * own * offload_share(l->offload, OFFLOAD_PARAMETERS);
     return (struct replica_costs){
         .tp = l->tp,
         .cp = l->cp,
@@ -220,6 +257,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .offload = l->offload,
         .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? layer : all),
         .copy_s = leaves ? cost_seconds(copy_cost(setting->cluster, l, gradient)) : 0,
+        .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
         .table_s = table_seconds(setting, l),
         .optimizer_s = on_host ? host_optimizer_seconds(setting, l, all, within, n) : optimizer_seconds(setting, l, all, within),
@@ -246,9 +284,9 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     if (!holds_for(costs, l, fullest_layers(stages, setting->model)))
         *costs = replica_costs_of(setting, l, stages);
     bool leaves = layout_offloads_gradients(l);
-    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &costs->exchange, m)
-                     : leaves     ? 0
-                                  : exposed_dp(l, costs, stages);
+    struct exchange gathers = costs->exchange;
+    gathers.gather_s = fmax(gathers.gather_s, costs->fetch_s); /* the next one comes while one is gathered */
+    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &gathers, m) : leaves ? 0 : exposed_dp(l, costs, stages);
     if (leaves)
         exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
     return (struct replica_time){exposed + costs->table_s, costs->optimizer_s};

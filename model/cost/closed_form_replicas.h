@@ -23,6 +23,7 @@ struct replica_costs {
     int layers;               /* of the fullest stage */
     struct exchange exchange; /* of a stage; ZeRO-3, and where the host keeps gradients: of a layer */
     double copy_s;            /* of a layer's gradients to or from the host that keeps them */
+    double fetch_s;           /* of a layer's parameters from there */
     double pieces;            /* that a stage exchanges its gradients in */
     double table_s, optimizer_s;
 };

@@ -43,7 +43,7 @@ static double work_of(const struct pass_times *t, bool divided)
 
 static double slowest_pass(const struct question *q, enum pass pass)
 {
-    double pass_s = fmax(q->t.inner.s[pass], fmax(q->t.head.s[pass], q->t.first.s[pass]));
+    double pass_s = fmax(fmax(q->t.inner.s[pass], q->t.copies), fmax(q->t.head.s[pass], q->t.first.s[pass]));
     return q->blocking ? pass_s + q->message : fmax(pass_s, q->message);
 }
 
@@ -84,7 +84,26 @@ static double one_f_one_b_seconds(const struct question *q)
  * follow one another without a gap, and afterwards what a forward pass does not cover. Where they block, and where passes run in
  * pairs, a forward and a backward pass begin with what both need and all stages keep step: each pair takes what the slowest
  * stage's does (t.lockstep).
+ *
+ * Copies of activations. A forward and a backward pass have a direction of the link each; so a stage's first passes, which are
+ * all forward, and its last ones, all backward, take what their copies do where a pair would have covered them. Of the last stage
+ * (v - 1) p + 1 either way, of the first one 2 (p - 1) more, where that is not hidden by what it waits for. Where there is one
+ * round it is all of them, and what of the round is not full has room for copies.
  */
+static double copies_seconds(const struct question *q)
+{
+    const struct pass_times *chunk = &q->t.chunk;
+    double v = q->layout->vpp, all = q->m * v, longer = 0, round = 0;
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        longer += fmax(0, q->t.copies - chunk->s[pass]);
+        round += fmax(0, q->m * q->t.copies - q->p * chunk->s[pass]);
+    }
+    if (q->m <= q->p)
+        return v * round;
+    double last = fmin(all, (v - 1) * q->p + 1), first = fmin(all, last + 2 * (q->p - 1));
+    return fmax(last * longer, first * longer - (q->p - 1) * work_of(chunk, false));
+}
+
 static double interleaved_seconds(const struct question *q, double slowest)
 {
     const struct layout *l = q->layout;
@@ -94,8 +113,8 @@ static double interleaved_seconds(const struct question *q, double slowest)
     double alone = work_of(&q->t.inner, false);
     double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both);
     double kept = fmax(0, q->t.lockstep - slowest);
-    double passes =
-        q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring + paired * kept * q->pair / alone;
+    double passes = q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring +
+                    paired * kept * q->pair / alone + copies_seconds(q);
     if (q->blocking)
         return passes + fmax(0, q->m - q->p - paired) * kept + 2 * (q->p - 1 + q->m * l->vpp) * q->message;
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);

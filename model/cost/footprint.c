@@ -384,10 +384,23 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
     return bytes;
 }
 
-/* Of what layers keep, the part that stays on the GPU. */
-static double staged_bytes(const struct common_bytes *common, double kept)
+static int layers_of(const struct stage_load *load)
 {
-    return fmin(kept, OFFLOADED_LAYERS_STAGED * fmax(common->kept[0], common->kept[1]));
+    int layers = 0;
+    for (size_t i = 0; i < load->n_runs; i++)
+        layers += load->runs[i].chunks * load->runs[i].layers;
+    return layers;
+}
+
+/* Of what layers keep that part which leaves and is not in the buffers. */
+static double absent_bytes(const struct layout *layout, const struct stage_load *load, const struct common_bytes *common,
+                           double kept)
+{
+    int layers = layers_of(load);
+    if (!layout_offloads(layout, OFFLOAD_ACTIVATIONS) || layers == 0)
+        return 0;
+    double leaving = kept * offload_layers(layout->offload, layers) / layers;
+    return fmax(0, leaving - OFFLOADED_LAYERS_STAGED * fmax(common->kept[0], common->kept[1]));
 }
 
 /* The logits are gone by the time the last layer is repeated. *host: what layers keep in the host's memory. */
@@ -398,19 +411,37 @@ static double activation_bytes(const struct layout *layout, const struct setting
     double awaiting = chunks_awaiting_weights(layout, setting, load->stage);
     double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest, &waiting);
     double kept = chunk * chunks_in_flight(layout, setting, load->stage);
-    double bytes = layout_offloads(layout, OFFLOAD_ACTIVATIONS) ? staged_bytes(common, kept) : kept;
-    *host = kept - bytes;
+    *host = absent_bytes(layout, load, common, kept);
     double repeated = fmax(largest * upkeep_of(layout).recomputing, waiting);
-    return (bytes + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
+    return (kept - *host + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
 }
 
-/* Gradients that leave the GPU as they are made, bucket by bucket: a layer each, with the table at an end. */
-static double bucket_bytes(const struct layout *layout, const struct setting *setting)
+/* The largest unit in which parameters and their gradients travel: a layer, with the table at an end. */
+static struct stage_parameters largest_unit(const struct layout *layout, const struct setting *setting)
 {
-    const struct transformer *m = setting->model;
-    struct layer_range last = {m->layers - 1, 1};
-    struct stage_parameters p = work_stage_parameters(layout, setting, last, true, false);
-    return OFFLOADED_GRADIENT_BUCKETS * (p.dense + p.experts) * precision_bytes(setting->job->gradient_precision);
+    struct layer_range last = {setting->model->layers - 1, 1};
+    return work_stage_parameters(layout, setting, last, true, false);
+}
+
+/* What of `kept` bytes stays where a share leaves that needs `staged` bytes for it to come and go if it were all. */
+static double bytes_left(double kept, double share, double staged)
+{
+    return (1 - share) * kept + share * fmin(kept, staged);
+}
+
+/* Of `updated` parameters the host has states and a gradient, and of parameters themselves the 16-bit weights that come up. */
+static void offload_states(const struct layout *layout, const struct setting *setting, double updated, struct footprint *out)
+{
+    double states = offload_share(layout->offload, OFFLOAD_OPTIMIZER);
+    double parameters = offload_share(layout->offload, OFFLOAD_PARAMETERS);
+    struct stage_parameters unit = largest_unit(layout, setting);
+    double gradients = (unit.dense + unit.experts) * precision_bytes(setting->job->gradient_precision);
+    double fetched = work_own_parameters(layout, unit) * OFFLOADED_WEIGHT_BYTES;
+    out->host += updated * (states * host_parameter_bytes(setting->job) + parameters * OFFLOADED_WEIGHT_BYTES);
+    out->optimizer *= 1 - states;
+    out->weights = bytes_left(out->weights, parameters, FETCHED_UNITS * fetched);
+    if (layout_offloads_gradients(layout))
+        out->gradients = bytes_left(out->gradients, states, OFFLOADED_GRADIENT_BUCKETS * gradients);
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
@@ -424,15 +455,12 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     enum precision precision = setting->job->precision;
     double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
     double gradient = precision_bytes(setting->job->gradient_precision);
+    double updated = layout->zero >= 1 ? share : whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);
-    out->optimizer = optimizer_state_bytes(setting->job) * (layout->zero >= 1 ? share : whole);
-    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER))
-        return;
-    out->host += host_parameter_bytes(setting->job) * (layout->zero >= 1 ? share : whole);
-    out->optimizer = 0;
-    if (layout_offloads_gradients(layout))
-        out->gradients = fmin(out->gradients, bucket_bytes(layout, setting));
+    out->optimizer = optimizer_state_bytes(setting->job) * updated;
+    if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
+        offload_states(layout, setting, updated, out);
 }
 
 static struct footprint footprint_of(const struct layout *layout, const struct setting *setting, const struct stage_load *load,

@@ -13,10 +13,12 @@
  * so the cores themselves are not the limit (they are for an Adam that is not vectorised: five times slower, and not what
  * frameworks ship).
  *
- * Memory. Optimizer states leave the GPU whole; gradients too where ZeRO shards them (layout_offloads_gradients), but for those
+ * Memory. Optimizer states leave the GPU; gradients too where ZeRO shards them (layout_offloads_gradients), but for those
  * of OFFLOADED_GRADIENT_BUCKETS units of layers: one being made, one that leaves, and the sum that arrives. Of activations what
  * OFFLOADED_LAYERS_STAGED layers keep stays: two leaving while the next is computed, two arriving before their backward passes
- * (Transformer Engine's double buffers, in either direction). A stage that holds no more has nothing to gain.
+ * (Transformer Engine's double buffers, in either direction). A stage that holds no more has nothing to gain. Of a rank's share
+ * of the parameters FETCHED_UNITS units of layers are there: one being gathered, the next one arriving. Where a part of it is
+ * offloaded, that part does so, and the rest stays and is updated where it is, beside the host's update.
  */
 #ifndef MSIM_MODEL_COST_HOST_MEMORY_H
 #define MSIM_MODEL_COST_HOST_MEMORY_H
@@ -24,7 +26,7 @@
 #include "model/cost/work.h"
 
 /* Buffers in each direction: what is computed on may be so far from what is copied. */
-enum { OFFLOAD_BUFFERS = 2, OFFLOADED_LAYERS_STAGED = 2 * OFFLOAD_BUFFERS, OFFLOADED_GRADIENT_BUCKETS = 3 };
+enum { OFFLOAD_BUFFERS = 2, OFFLOADED_LAYERS_STAGED = 2 * OFFLOAD_BUFFERS, OFFLOADED_GRADIENT_BUCKETS = 3, FETCHED_UNITS = 2 };
 
 /* B/s of a rank's copies in one direction while all ranks on its node copy. */
 double host_link_rate(const struct cluster *cluster, const struct layout *layout);

@@ -181,6 +181,9 @@ int32_t work_add_optimizer(struct work_table *table, const struct setting *setti
 /* What the GPU does of it where the states are in the host's memory: the norm, zeroing the gradients, the casts. */
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
+/* And the update of so many parameters whose states stay there, without what the work above does for all. */
+int32_t work_add_kept_update(struct work_table *table, const struct setting *setting, double updated);
+
 /* Parameters (elements) one rank holds of a virtual stage before ZeRO: dense part and routed-expert part. */
 struct stage_parameters {
     double dense, experts;

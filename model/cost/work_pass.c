@@ -140,13 +140,13 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
  * update, before it for the norm, and afterwards zeroed. Gradients of fp16 training that were accumulated and reduced in fp16
  * stay so, and the update divides by the loss scale as it reads; where they are fp32, a pass of its own divides and looks for
  * infinities (8). */
-static double optimizer_bytes(const struct job *job)
+static double optimizer_bytes(const struct job *job, int gradient_passes)
 {
     bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;
     double state = job->optimizer == OPTIMIZER_ADAM ? 26 : job->optimizer == OPTIMIZER_LAMB ? 34 : 18;
     double gradient = half ? 2 : 4;
     double unscaled = job->precision == PRECISION_FP16 && !half ? 8 : 0;
-    return state + 3 * gradient + unscaled;
+    return state + gradient_passes * gradient + unscaled;
 }
 
 /* Weights of products in narrow precision are cast when they have changed: read, and written both ways, as other operands. */
@@ -166,13 +166,18 @@ static int32_t add_update(struct work_table *table, double bytes)
 
 int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
 {
-    return add_update(table, updated * optimizer_bytes(setting->job) + cast * weight_cast_bytes(setting->job));
+    return add_update(table, updated * optimizer_bytes(setting->job, 3) + cast * weight_cast_bytes(setting->job));
 }
 
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
 {
     double gradient = 2 * precision_bytes(setting->job->gradient_precision);
     return add_update(table, updated * gradient + cast * weight_cast_bytes(setting->job));
+}
+
+int32_t work_add_kept_update(struct work_table *table, const struct setting *setting, double updated)
+{
+    return add_update(table, updated * optimizer_bytes(setting->job, 1));
 }
 
 /* A rank's part of the token table, or of the output matrix. */

@@ -20,7 +20,7 @@ static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
            l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
-           (unsigned)l->offload < N_OFFLOADS && (unsigned)l->schedule < N_SCHEDULES;
+           offload_is_known((int)l->offload) && (unsigned)l->schedule < N_SCHEDULES;
 }
 
 static bool check_range(const struct layout *l, struct reply why)
@@ -256,15 +256,38 @@ static bool check_recompute(const struct layout *l, const struct setting *s, str
     return !missing;
 }
 
+/* Weights are fetched where they are gathered, and come from where they are updated. */
+static bool check_offloaded_parameters(const struct layout *l, struct reply why)
+{
+    char text[OFFLOAD_TEXT];
+    if (!layout_offloads(l, OFFLOAD_PARAMETERS))
+        return true;
+    if (l->zero < 3 || l->dp * l->cp == 1) {
+        SAY(why, "offload=%s fetches parameters for each gather of ZeRO-3 (zero=3, dp * cp above 1); here zero=%d and dp * cp=%d",
+            offload_format(l->offload, text, sizeof text), l->zero, l->dp * l->cp);
+        return false;
+    }
+    if (offload_share(l->offload, OFFLOAD_PARAMETERS) <= offload_share(l->offload, OFFLOAD_OPTIMIZER))
+        return true;
+    SAY(why, "offload=%s: parameters are in the host's memory where they are updated there; add optimizer",
+        offload_format(l->offload, text, sizeof text));
+    return false;
+}
+
 /* What a layer keeps has come back for its backward pass and goes when that is over: so a backward pass in two parts would need
  * it twice, and passes side by side are not cut into layers. */
 static bool check_offload(const struct layout *l, struct reply why)
 {
+    char text[OFFLOAD_TEXT];
+    if (!l->offload)
+        return true;
+    if (!check_offloaded_parameters(l, why))
+        return false;
     bool splits = l->schedule >= SCHEDULE_ZB1P;
     bool pairs = l->schedule == SCHEDULE_INTERLEAVED && (l->features & FEATURE_BIT(EP_OVERLAP));
     if (!layout_offloads(l, OFFLOAD_ACTIVATIONS) || (!splits && !pairs))
         return true;
-    SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_words[l->offload],
+    SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_format(l->offload, text, sizeof text),
         splits ? schedule_name(l->schedule) : "ep_overlap", splits ? "divided or paired" : "paired");
     return false;
 }

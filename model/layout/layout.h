@@ -64,7 +64,7 @@ struct layout {
     bool sequence_parallel;
     int micro_batch;
     enum recompute recompute; /* a word, or a set of modules */
-    enum offload offload;     /* a set: what the host keeps */
+    enum offload offload;     /* a set: what the host keeps, and how much of it */
     enum schedule schedule;
     feature_set features; /* those used; a subset of what the job allows */
 };
@@ -87,7 +87,7 @@ struct layout {
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(SHARD, "shard does not divide the replicas, or there is no ZeRO to shard by")                                              \
     X(RECOMPUTE, "a module is recomputed that the model does not have")                                                          \
-    X(OFFLOAD, "this schedule does not work with activations in the host's memory")                                              \
+    X(OFFLOAD, "what is offloaded does not work with this schedule or ZeRO stage")                                               \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
 
@@ -147,13 +147,14 @@ bool layout_checkpoints_in_python(const struct layout *layout, const struct tran
  */
 bool layout_fuses_softmax(const struct layout *layout, int heads);
 
-static inline bool layout_offloads(const struct layout *layout, enum offload what)
+/* Any of that part. */
+static inline bool layout_offloads(const struct layout *layout, enum offload part)
 {
-    return ((int)layout->offload & (int)what) != 0;
+    return layout->offload && offload_amount(layout->offload, part) > 0;
 }
 /* Whether a rank gives its gradients to the host, bucket by bucket as they are made and reduced, with each micro-batch: where the
  * optimizer's states are there and ZeRO shards gradients, or there is one replica (DeepSpeed). Otherwise they stay on the GPU
- * until the step ends. */
+ * until the step ends. Those that leave are those whose states are there. */
 bool layout_offloads_gradients(const struct layout *layout);
 
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
@@ -162,11 +163,11 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 }
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
- * Behind zero stands ",shard=8" where ZeRO shards among some of the replicas, at the end ",offload=optimizer" where something is
- * offloaded. Parsing accepts any subset over what *layout already holds;
+ * Behind zero stands ",shard=8" where ZeRO shards among some of the replicas, at the end ",offload=optimizer:50%+activations"
+ * where something is offloaded. Parsing accepts any subset over what *layout already holds;
  * unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
-enum { LAYOUT_TEXT = 256 }; /* room for it */
+enum { LAYOUT_TEXT = 320 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
 /* For a table's cell: the dimensions above one, micro-batch, ZeRO, recomputation and what is offloaded, "tp8 pp8 vpp6 mb1 z2".
  * Returns buffer. */

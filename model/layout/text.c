@@ -106,11 +106,12 @@ static void parse_schedule(const char *value, struct layout *layout, struct diag
 
 static void parse_offload(const char *value, struct layout *layout, struct diags *diags)
 {
-    int found = offload_parse(value);
-    if (found < 0)
-        found = parse_word("offload", value, offload_words, N_OFFLOADS, diags);
+    char why[OFFLOAD_WHY];
+    int found = offload_parse(value, why, sizeof why);
     if (found >= 0)
         layout->offload = (enum offload)found;
+    else
+        diag_error(diags, NOWHERE, "layout: offload=%s: %s", value, why);
 }
 
 static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
@@ -183,17 +184,17 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[40] = "";
+    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     if (layout->etp)
         snprintf(split, sizeof split, ",etp=%d", layout->etp);
     if (layout->shard)
         snprintf(shard, sizeof shard, ",shard=%d", layout->shard);
-    if (layout->offload)
-        snprintf(offload, sizeof offload, ",offload=%s", offload_words[layout->offload]);
-    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s%s", layout->tp,
+    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s", layout->tp,
              layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
              layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
-             schedule_name(layout->schedule), offload);
+             schedule_name(layout->schedule));
+    if (layout->offload)
+        text_append(buffer, size, ",offload=%s", offload_format(layout->offload, offload, sizeof offload));
     return buffer;
 }
 
@@ -205,7 +206,7 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
         int value;
     } parts[] = {{"tp", layout->tp}, {"pp", layout->pp}, {"vpp", layout->vpp},
                  {"cp", layout->cp}, {"ep", layout->ep}, {"etp", layout->etp}};
-    char recompute[RECOMPUTE_TEXT];
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].value > 1)
@@ -218,7 +219,7 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
     else if (layout->recompute != RECOMPUTE_NONE)
         text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
     if (layout->offload)
-        text_append(buffer, size, " offload=%s", offload_words[layout->offload]);
+        text_append(buffer, size, " offload=%s", offload_format(layout->offload, offload, sizeof offload));
     return buffer;
 }
 

@@ -87,11 +87,11 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
                                              [SPACE_SHARD] = l->shard,
                                              [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
     const char *name = space_dimension_name(dimension);
-    char text[RECOMPUTE_TEXT];
+    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     if (dimension == SPACE_SCHEDULE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
     else if (dimension == SPACE_OFFLOAD)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_words[l->offload]);
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_format(l->offload, offload, sizeof offload));
     else if (dimension == SPACE_RECOMPUTE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_format(l->recompute, text, sizeof text));
     else
@@ -125,23 +125,24 @@ static bool is_restricted(const struct space_limits *limits)
     return false;
 }
 
-/* The least that suffices: optimizer states, then activations, then both. Said in a way that every command which searches takes,
- * and that leaves what is asked of the layout already. */
+/* The least that suffices, of whole parts: optimizer states, then activations, then both, then parameters too. Said in a way that
+ * every command which searches takes, and that leaves what is asked of the layout already. */
 static void try_offloading(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
 {
     const struct space_limit *limit = &limits->dimensions[SPACE_OFFLOAD];
-    for (int i = OFFLOAD_NONE + 1; i < N_OFFLOADS && limit->n == 0; i++) {
+    for (int i = 1; i < N_OFFLOAD_WHOLES && limit->n == 0; i++) {
         struct space_limits offloading = *limits;
-        offloading.dimensions[SPACE_OFFLOAD].n = 1;
-        offloading.dimensions[SPACE_OFFLOAD].ranges[0].low = offloading.dimensions[SPACE_OFFLOAD].ranges[0].high = i;
-        char what[64], option[64];
+        struct space_limit *only = &offloading.dimensions[SPACE_OFFLOAD];
+        only->n = 1;
+        only->ranges[0].low = only->ranges[0].high = (int)offload_wholes[i];
+        char what[96], option[96], text[OFFLOAD_TEXT];
         int before = list->n;
-        snprintf(what, sizeof what, "offload=%s", offload_words[i]);
-        snprintf(option, sizeof option, "%s%s",
-                 is_restricted(limits) ? "--set layout.offload=" : "--layout auto,offload=", offload_words[i]);
+        offload_format(offload_wholes[i], text, sizeof text);
+        snprintf(what, sizeof what, "offload=%s", text);
+        snprintf(option, sizeof option, "%s%s", is_restricted(limits) ? "--set layout.offload=" : "--layout auto,offload=", text);
         if (try_remedy(list, setting, &offloading, what, option))
             return;
-        if (i + 1 < N_OFFLOADS)
+        if (i + 1 < N_OFFLOAD_WHOLES)
             list->n = before; /* not enough: the next one says it better */
     }
 }

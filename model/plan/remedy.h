@@ -14,7 +14,7 @@ enum { REMEDIES_MAX = 24 };
 
 struct remedy {
     char what[160];       /* "24576 GPUs", "recompute=full" */
-    char option[64];      /* "--gpus 24576": what to type for it; "" where `what` is that */
+    char option[96];      /* "--gpus 24576": what to type for it; "" where `what` is that */
     struct layout layout; /* that then needs least memory */
     double bytes;         /* what it needs */
     bool fits;

@@ -70,17 +70,17 @@ static void digit_add_allowed(struct digit *digit, const struct space_limit *lim
         digit->values[digit->n++] = value;
 }
 
-/* Sets of modules stand between none and full, in the order of their bits, each once. */
-static void add_sets(struct digit *digit, const struct space_limit *limit)
+/* What a restriction names above `last`, in ascending order, each once: sets of modules stand between none and full. */
+static void add_sets(struct digit *digit, const struct space_limit *limit, int last)
 {
-    for (int last = N_RECOMPUTES; last >= 0;) {
+    while (last >= -1) {
         int next = -1;
         for (int i = 0; i < limit->n; i++)
             if (limit->ranges[i].low > last && (next < 0 || limit->ranges[i].low < next))
                 next = limit->ranges[i].low;
         if (next >= 0)
             digit->values[digit->n++] = next;
-        last = next;
+        last = next < 0 ? -2 : next;
     }
 }
 
@@ -95,7 +95,7 @@ static void build_recomputes(struct space *space)
     if (limit->n > 0 || !flash || by_need)
         digit_add_allowed(digit, limit, RECOMPUTE_SELECTIVE);
     if (limit->n > 0)
-        add_sets(digit, limit);
+        add_sets(digit, limit, N_RECOMPUTES);
     else if (flash)
         digit->values[digit->n++] = (int)layout_light_modules(space->setting->model);
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
@@ -129,9 +129,10 @@ static void build_digits(struct space *space)
     for (size_t i = 0; i < sizeof flat_schedules / sizeof flat_schedules[0]; i++)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
     build_recomputes(space);
-    for (int i = 0; i < N_OFFLOADS; i++)
-        if (limits[SPACE_OFFLOAD].n > 0 || i == OFFLOAD_NONE)
-            digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], i);
+    if (limits[SPACE_OFFLOAD].n > 0)
+        add_sets(&space->offloads, &limits[SPACE_OFFLOAD], OFFLOAD_NONE - 1);
+    else
+        digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], OFFLOAD_NONE);
     build_shardings(space);
     space->sps[false] = (struct digit){.n = 1};
     for (int i = 0; i <= 1; i++)

@@ -27,7 +27,8 @@
  *   micro-batch  divisors of global_batch / dp up to 65,536 tokens, where the largest matrix kernels have long been full
  *   schedule     none without a pipeline; gpipe 1f1b zb-1p zb-2p with one chunk per stage; interleaved with more; zb-v dualpipe
  *                dualpipe-v, with two, only where a restriction names them
- *   offload      none, unless a restriction names others; auto is all
+ *   offload      none, unless a restriction names others: sets with their amounts; auto is all sets of whole parts, auto:25%
+ *                those of states and activations in such steps, too
  *   recompute    none, one or two levels between, full. Selective, where it saves anything: scores of attention are in memory, or
  *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
  *                norms, activations and latent attention's up-projections, all that the model has of them
@@ -66,7 +67,7 @@
     X(ETP, "etp", SPACE_NUMBERS)                                                                                                 \
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
     X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
-    X(OFFLOAD, "offload", "none, optimizer, activations, optimizer+activations, or auto for any of them")                        \
+    X(OFFLOAD, "offload", "none, optimizer, activations, parameters joined by '+', or auto (whole), auto:25% and more")          \
     X(RECOMPUTE, "recompute", "none, selective, full, modules as layernorm+moe_act")                                             \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
     X(SHARD, "shard", "0 for all replicas, numbers and ranges such as 8..64")                                                    \

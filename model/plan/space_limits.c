@@ -87,7 +87,7 @@ static int named_value(enum space_dimension dimension, const char *text)
     switch (dimension) {
     case SPACE_SCHEDULE: return schedule_parse(text);
     case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
-    case SPACE_OFFLOAD: return offload_parse(text);
+    case SPACE_OFFLOAD: return offload_parse(text, NULL, 0);
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:
@@ -145,11 +145,6 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
     memcpy(text, item.start, item.length);
     text[item.length] = '\0';
     const char *end;
-    if (dimension == SPACE_OFFLOAD && strcmp(text, "auto") == 0) {
-        *low = OFFLOAD_NONE;
-        *high = N_OFFLOADS - 1;
-        return true;
-    }
     if (!parse_value(dimension, text, low, &end))
         return false;
     *high = *low;
@@ -161,23 +156,22 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
 static void report_value(enum space_dimension dimension, struct slice item, struct place at, struct diags *diags)
 {
     const char *name = dimension_rows[dimension].name;
-    char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY];
+    char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY] = "";
     snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
-    if (dimension == SPACE_RECOMPUTE && item.length > 0 && recompute_parse(text, why, sizeof why) < 0)
+    if (dimension == SPACE_RECOMPUTE && item.length > 0)
+        recompute_parse(text, why, sizeof why);
+    if (dimension == SPACE_OFFLOAD && item.length > 0 && strncmp(text, "auto", 4) != 0)
+        offload_parse(text, why, sizeof why);
+    if (*why)
         diag_error(diags, at, "%s: %s", name, why);
     else
         diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", name, (int)item.length, item.start, name,
                    dimension_rows[dimension].values);
 }
 
-static void limit_add(struct space_limit *limit, enum space_dimension dimension, struct slice item, struct place at,
-                      struct diags *diags)
+static void limit_add_range(struct space_limit *limit, enum space_dimension dimension, int low, int high, struct place at,
+                            struct diags *diags)
 {
-    int low, high;
-    if (!parse_range(dimension, item, &low, &high)) {
-        report_value(dimension, item, at, diags);
-        return;
-    }
     if (limit->n == SPACE_RANGES) {
         diag_error(diags, at, "%s: more than %d values; a range such as 1..64 says it shorter", dimension_rows[dimension].name,
                    SPACE_RANGES);
@@ -186,6 +180,32 @@ static void limit_add(struct space_limit *limit, enum space_dimension dimension,
     limit->ranges[limit->n].low = low;
     limit->ranges[limit->n].high = high;
     limit->n++;
+}
+
+/* "auto", "auto:25%": false where it is neither. */
+static bool limit_add_automatic(struct space_limit *limit, struct slice item, struct place at, struct diags *diags)
+{
+    enum offload sets[OFFLOAD_SETS];
+    char text[OFFLOAD_TEXT];
+    int n;
+    snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
+    if (!offload_sets_of(text, sets, &n))
+        return false;
+    for (int i = 0; i < n; i++)
+        limit_add_range(limit, SPACE_OFFLOAD, (int)sets[i], (int)sets[i], at, diags);
+    return true;
+}
+
+static void limit_add(struct space_limit *limit, enum space_dimension dimension, struct slice item, struct place at,
+                      struct diags *diags)
+{
+    int low, high;
+    if (dimension == SPACE_OFFLOAD && limit_add_automatic(limit, item, at, diags))
+        return;
+    if (parse_range(dimension, item, &low, &high))
+        limit_add_range(limit, dimension, low, high, at, diags);
+    else
+        report_value(dimension, item, at, diags);
 }
 
 /* The next item up to a comma; *cursor moves behind it, NULL at the end. */

@@ -32,10 +32,12 @@ struct chunk_plan {
 /* Of what a stage has in the host's memory; see host.h. */
 struct host_plan {
     int layers;                         /* of its fullest chunk */
+    int *leaving_layers;                /* [vpp] the first so many of a chunk whose activations leave */
     uint32_t *left;                     /* [vpp][micro-batches][layers] the copy of what a layer keeps, NO_OP: it stays */
     uint32_t leaving[OFFLOAD_BUFFERS];  /* the last such copies, oldest first */
     struct waits read[OFFLOAD_BUFFERS]; /* what the last backward passes of what came back ended with, oldest first */
     uint32_t *sent;                     /* [vpp][layers + 1] the last copy of a segment's gradients, NO_OP: none yet */
+    uint32_t gathers[FETCHED_UNITS];    /* the last gathers of units, oldest first */
     uint32_t buckets[OFFLOADED_GRADIENT_BUCKETS]; /* the last such copies, oldest first */
 };
 

@@ -7,9 +7,14 @@
 #include "model/cost/footprint.h"
 #include "model/cost/precision_bytes.h"
 
-static bool keeps(const struct stage *stage, enum offload what)
+static bool keeps(const struct stage *stage, enum offload part)
 {
-    return layout_offloads(stage->build->layout, what);
+    return layout_offloads(stage->build->layout, part);
+}
+
+static double share_of(const struct stage *stage, enum offload part)
+{
+    return offload_share(stage->build->layout->offload, part);
 }
 
 /* A copy of so many bytes; equal ones share their work. */
@@ -70,16 +75,32 @@ static void ring_clear(uint32_t *ring, int n)
         ring[i] = NO_OP;
 }
 
+static void divide_layers(struct stage *stage)
+{
+    const struct layout *layout = stage->build->layout;
+    struct host_plan *host = &stage->host;
+    int all = 0, before = 0;
+    for (int c = 0; c < layout->vpp; c++) {
+        int layers = stage->chunks[c].whole.range.count;
+        host->layers = layers > host->layers ? layers : host->layers;
+        all += layers;
+    }
+    host->leaving_layers = memory_new((size_t)layout->vpp, sizeof *host->leaving_layers);
+    for (int c = 0; c < layout->vpp; c++) {
+        int layers = stage->chunks[c].whole.range.count;
+        host->leaving_layers[c] = offload_layers_among(layout->offload, all, before, layers);
+        before += layers;
+    }
+}
+
 void host_begin(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
     struct host_plan *host = &stage->host;
     ring_clear(host->leaving, OFFLOAD_BUFFERS);
     ring_clear(host->buckets, OFFLOADED_GRADIENT_BUCKETS);
-    for (int c = 0; c < layout->vpp; c++) {
-        int layers = stage->chunks[c].whole.range.count;
-        host->layers = layers > host->layers ? layers : host->layers;
-    }
+    ring_clear(host->gathers, FETCHED_UNITS);
+    divide_layers(stage);
     if (keeps(stage, OFFLOAD_ACTIVATIONS)) {
         size_t n = (size_t)layout->vpp * (size_t)stage->build->micro_batches * (size_t)host->layers;
         host->left = memory_new(n, sizeof *host->left);
@@ -92,6 +113,7 @@ void host_begin(struct stage *stage)
 
 void host_end(struct stage *stage)
 {
+    free(stage->host.leaving_layers);
     free(stage->host.left);
     free(stage->host.sent);
 }
@@ -106,13 +128,14 @@ static uint32_t *left_at(const struct stage *stage, const struct slot *slot, int
     return &host->left[at * (size_t)host->layers + (size_t)(layer - stage->chunks[slot->chunk].whole.range.first)];
 }
 
-/* It is one of the last of a pass that goes backward at once. */
+/* It is not among the first of its chunk that leave, or one of the last of a pass that goes backward at once. */
 static bool stays(const struct stage *stage, const struct slot *slot, int layer)
 {
     const struct slot *next = slot + 1, *end = stage->slots.items + stage->slots.n_items;
     const struct layer_range *range = &stage->chunks[slot->chunk].whole.range;
     bool turns = next < end && next->pass != PASS_FORWARD && next->chunk == slot->chunk && next->micro_batch == slot->micro_batch;
-    return turns && layer >= range->first + range->count - OFFLOAD_BUFFERS;
+    return layer >= range->first + stage->host.leaving_layers[slot->chunk] ||
+           (turns && layer >= range->first + range->count - OFFLOAD_BUFFERS);
 }
 
 static double kept_bytes(const struct stage *stage, int layer)
@@ -161,9 +184,11 @@ static uint32_t *sent_at(const struct stage *stage, const struct slot *slot, int
     return &stage->host.sent[slot->chunk * (stage->host.layers + 1) + i];
 }
 
-static double bucket_bytes(const struct stage *stage, struct stage_parameters parameters)
+/* Of the gradients of that many parameters, the part whose states the host has. */
+static double leaving_bytes(const struct stage *stage, struct stage_parameters parameters)
 {
-    return work_own_parameters(stage->build->layout, parameters) * stage_gradient_bytes(stage);
+    double own = work_own_parameters(stage->build->layout, parameters);
+    return own * stage_gradient_bytes(stage) * share_of(stage, OFFLOAD_OPTIMIZER);
 }
 
 void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters)
@@ -175,7 +200,7 @@ void host_before_gradients(struct stage *stage, const struct slot *slot, int i, 
     }
     struct waits waits = {.n = 0};
     waits_add(&waits, sent > room || room == NO_OP ? sent : room); /* both are on one stream */
-    wait_for(stage, add_copy(stage, slot, -1, STREAM_UP, bucket_bytes(stage, parameters), &waits));
+    wait_for(stage, add_copy(stage, slot, -1, STREAM_UP, leaving_bytes(stage, parameters), &waits));
 }
 
 void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
@@ -184,41 +209,65 @@ void host_after_gradients(struct stage *stage, const struct slot *slot, int i, s
     struct waits waits = stage->waits;
     if (reduced != NO_OP)
         waits = (struct waits){.ops = {reduced}, .n = 1};
-    uint32_t down = add_copy(stage, slot, -1, STREAM_DOWN, bucket_bytes(stage, parameters), &waits);
+    uint32_t down = add_copy(stage, slot, -1, STREAM_DOWN, leaving_bytes(stage, parameters), &waits);
     push(stage->host.buckets, OFFLOADED_GRADIENT_BUCKETS, down);
     *sent_at(stage, slot, i) = down;
 }
 
+/* --- parameters */
+
+uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment segment)
+{
+    double own = work_own_parameters(stage->build->layout, stage_parameters_of(stage, segment));
+    double bytes = own * OFFLOADED_WEIGHT_BYTES * share_of(stage, OFFLOAD_PARAMETERS);
+    int layer = segment.range.count ? segment.range.first : -1;
+    struct waits waits = {.n = 0};
+    waits_add(&waits, stage->host.gathers[0]);
+    return bytes > 0 ? add_copy(stage, slot, layer, STREAM_UP, bytes, &waits) : NO_OP;
+}
+
+void host_gathered(struct stage *stage, uint32_t gather)
+{
+    push(stage->host.gathers, FETCHED_UNITS, gather);
+}
+
 /* --- the update */
 
-static uint32_t add_on_device(struct stage *stage, double updated, double cast, const struct waits *waits)
+static uint32_t add_on_device(struct stage *stage, int32_t work, const struct waits *waits)
 {
-    struct build *build = stage->build;
-    int32_t work = work_add_device_optimizer(&build->program->works, build->setting, updated, cast);
     return stage_add(stage, compute_op(STREAM_COMPUTE, CLASS_OPTIMIZER, work), waits);
 }
 
-/* One layer's parameters: down, updated, up. The last operation. */
+/* One layer's parameters, as far as the host has their states: down, updated, up (unless they stay there). The last operation. */
 static uint32_t update_segment(struct stage *stage, struct segment segment, uint32_t norm, const struct waits *reduced)
 {
     struct build *build = stage->build;
-    double own = work_own_parameters(build->layout, stage_parameters_of(stage, segment));
+    struct stage_parameters parameters = stage_parameters_of(stage, segment);
+    double own = work_own_parameters(build->layout, parameters), states = share_of(stage, OFFLOAD_OPTIMIZER);
+    double fetched = share_of(stage, OFFLOAD_PARAMETERS);
     struct waits waits = {.ops = {norm}, .n = 1};
     int layer = segment.range.count ? segment.range.first : -1;
     if (layout_offloads_gradients(build->layout))
         waits_add(&waits, stage->host.buckets[OFFLOADED_GRADIENT_BUCKETS - 1]);
     else
-        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, own * stage_gradient_bytes(stage), reduced));
-    int32_t work = work_add_host_update(&build->program->works, build->setting, own);
+        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, leaving_bytes(stage, parameters), reduced));
+    int32_t work = work_add_host_update(&build->program->works, build->setting, own * states);
     struct waits updated = {.ops = {stage_add(stage, compute_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
-    return add_copy(stage, NULL, layer, STREAM_UP, own * OFFLOADED_WEIGHT_BYTES, &updated);
+    if (fetched >= states)
+        return updated.ops[0];
+    return add_copy(stage, NULL, layer, STREAM_UP, own * (states - fetched) * OFFLOADED_WEIGHT_BYTES, &updated);
 }
 
 void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged)
 {
+    struct work_table *works = &stage->build->program->works;
+    const struct setting *setting = stage->build->setting;
+    double kept = updated * (1 - share_of(stage, OFFLOAD_OPTIMIZER));
     waits_add(&stage->waits, exchanged);
     struct waits reduced = stage->waits;
-    uint32_t norm = add_on_device(stage, updated, 0, &reduced), last = norm;
+    uint32_t norm = add_on_device(stage, work_add_device_optimizer(works, setting, updated, 0), &reduced), last = norm;
+    if (kept > 0)
+        add_on_device(stage, work_add_kept_update(works, setting, kept), &(struct waits){.n = 0});
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         const struct segment *whole = &stage->chunks[c].whole;
         int n = whole->range.count > 0 ? whole->range.count : 1;
@@ -227,7 +276,8 @@ void host_optimize(struct stage *stage, double updated, double cast, uint32_t ex
     }
     struct waits waits = {.ops = {last}, .n = 1};
     const struct op join = step_op(OP_JOIN, STREAM_COMPUTE, CLASS_OPTIMIZER);
-    bool casts = precision_is_narrow(stage->build->setting->job->precision);
-    uint32_t done = casts ? add_on_device(stage, 0, cast, &waits) : stage_add(stage, join, &waits);
+    uint32_t done = precision_is_narrow(setting->job->precision)
+                        ? add_on_device(stage, work_add_device_optimizer(works, setting, 0, cast), &waits)
+                        : stage_add(stage, join, &waits);
     stage->waits = (struct waits){.ops = {done}, .n = 1};
 }

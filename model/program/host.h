@@ -10,8 +10,12 @@
  * reduced; with the second micro-batch and later ones the sum so far comes up before and is added to (as DeepSpeed does it, on
  * the GPU).
  *
- * Update. Layer by layer: a gradient goes down (where it has not gone), the host's cores update, the weight comes up; the three
- * run beside one another, and all wait for the norm, which the GPU takes.
+ * Parameters of ZeRO-3 come up for each gather, into two buffers (FETCHED_UNITS): when what the unit two before it had fetched
+ * has been gathered.
+ *
+ * Update. Layer by layer: a gradient goes down (where it has not gone), the host's cores update, the weight comes up (unless it
+ * is fetched for the next gather); the three run beside one another, and all wait for the norm, which the GPU takes. It updates
+ * the share that stays meanwhile.
  */
 #ifndef MSIM_MODEL_PROGRAM_HOST_H
 #define MSIM_MODEL_PROGRAM_HOST_H
@@ -30,6 +34,10 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer);
 void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters);
 void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
                           uint32_t reduced);
+
+/* The copy of a segment's parameters that its gather has to wait for, NO_OP where none are offloaded; and what gathers it. */
+uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment segment);
+void host_gathered(struct stage *stage, uint32_t gather);
 
 /* The optimizer; `exchanged`: the last exchange between replicas, NO_OP none. The next computation may use the weights. */
 void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged);

@@ -174,6 +174,15 @@ int replicas_segments(const struct stage *stage, size_t slot)
 
 static const struct segment ENDS = {.embedding = true, .head = true};
 
+static uint32_t gather_part(struct stage *stage, const struct slot *slot, struct segment part, const struct waits *waits)
+{
+    struct waits ready = *waits;
+    waits_add(&ready, host_fetch(stage, slot, part));
+    uint32_t gathered = gather_parameters(stage, slot->chunk, part, stage_parameters_of(stage, part), &ready);
+    host_gathered(stage, gathered);
+    return gathered;
+}
+
 static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i, const struct waits *waits)
 {
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
@@ -182,10 +191,10 @@ static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i,
     bool recomputes = slot->pass != PASS_FORWARD && work_gathers_to_recompute(stage->build->layout);
     uint32_t ends = NO_OP, layer;
     if (slot->pass == PASS_FORWARD && i == 0)
-        ends = gather_parameters(stage, slot->chunk, ENDS, stage_parameters_of(stage, ENDS), waits);
+        ends = gather_part(stage, slot, ENDS, waits);
     if (recomputes)
-        gather_parameters(stage, slot->chunk, unit, stage_parameters_of(stage, unit), waits);
-    layer = gather_parameters(stage, slot->chunk, unit, stage_parameters_of(stage, unit), waits);
+        gather_part(stage, slot, unit, waits);
+    layer = gather_part(stage, slot, unit, waits);
     return layer != NO_OP ? layer : ends;
 }
 

@@ -38,20 +38,19 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
         memcpy(at, &found, sizeof found);
 }
 
-/* What is offloaded, or "auto": what a search finds best. */
+/* What is offloaded, or "auto" or "auto:25%": what a search finds best. */
 static void read_offload(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    static const char known[] =
-        "known are none, optimizer, activations, optimizer+activations, and " AUTO " in a layout that is " AUTO;
-    char hint[sizeof known];
+    enum offload sets[OFFLOAD_SETS];
+    char why[OFFLOAD_WHY];
+    int n;
     if (value->kind != YAML_SCALAR) {
         diag_error(diags, value->at, "%s: %s where a word is wanted, such as optimizer", row->key, yaml_kind_name(value->kind));
         return;
     }
-    int found = strcmp(value->text, AUTO) == 0 ? OFFLOAD_NONE : offload_parse(value->text);
+    int found = offload_sets_of(value->text, sets, &n) ? OFFLOAD_NONE : offload_parse(value->text, why, sizeof why);
     if (found < 0)
-        diag_error(diags, value->at, "%s: unknown '%.40s'; %s", row->key, value->text,
-                   name_hint(value->text, offload_words, N_OFFLOADS, known, hint, sizeof hint));
+        diag_error(diags, value->at, "%s: %s", row->key, why);
     else
         memcpy(at, &found, sizeof found);
 }

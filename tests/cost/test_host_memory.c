@@ -132,6 +132,61 @@ START_TEST(activations_move_to_the_host)
 }
 END_TEST
 
+/* A part of each: 40 % of the states; of six layers a stage the first two, less four layers' worth, and then those micro-batches
+ * in flight that make it more. */
+START_TEST(parts_move_to_the_host)
+{
+    struct shape s;
+    shape_gpt(&s, 24, 2048, 16, 2, 4, 1, 1);
+    s.layout.schedule = SCHEDULE_1F1B;
+    s.job.global_batch = 64;
+    s.layout.features = FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FLASH_ATTENTION2);
+    double layer = footprint_layer_bytes(&s.layout, &s.setting, false);
+    for (int stage = 0; stage < 4; stage++) {
+        struct footprint here, states, kept;
+        s.layout.offload = OFFLOAD_NONE;
+        footprint_of_stage(&s.layout, &s.setting, stage, &here);
+        s.layout.offload = offload_of(OFFLOAD_OPTIMIZER, 40);
+        footprint_of_stage(&s.layout, &s.setting, stage, &states);
+        s.layout.offload = offload_of(OFFLOAD_ACTIVATIONS, stage % 2 ? 33 : OFFLOAD_WHOLE + 2);
+        footprint_of_stage(&s.layout, &s.setting, stage, &kept);
+        double left = fmax(0, 2 * layer * (4 - stage) - 4 * layer);
+        ck_assert_double_eq_tol(kept.host, left, 1);
+        ck_assert_double_eq_tol(here.total - kept.total, left, 1);
+        ck_assert_double_eq_tol(here.total - states.total, 0.4 * here.optimizer, 1);
+        ck_assert_double_eq_tol(states.host, 0.4 * here.optimizer / 12 * 16, 1);
+    }
+}
+END_TEST
+
+/* ZeRO-3 with its weights there: of a rank's share two layers' are here, each divided among the replicas (the larger with a
+ * table); the host has 2 bytes more of each of its parameters. */
+START_TEST(parameters_move_to_the_host)
+{
+    struct shape s;
+    shape_gpt(&s, 50, 4096, 32, 1, 1, 1, 1);
+    s.setting.gpus = 8;
+    s.layout.dp = 8, s.layout.schedule = SCHEDULE_NONE, s.layout.zero = 3;
+    struct footprint here, states, all, half;
+    footprint_of_stage(&s.layout, &s.setting, 0, &here);
+    s.layout.offload = OFFLOAD_OPTIMIZER;
+    footprint_of_stage(&s.layout, &s.setting, 0, &states);
+    s.layout.offload = OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS;
+    footprint_of_stage(&s.layout, &s.setting, 0, &all);
+    s.layout.offload = OFFLOAD_OPTIMIZER | offload_of(OFFLOAD_PARAMETERS, 50);
+    footprint_of_stage(&s.layout, &s.setting, 0, &half);
+    struct stage_parameters unit = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){49, 1}, true, false);
+    double two = 2 * 2 * unit.dense / 8;
+    ck_assert_double_eq(states.weights, here.weights);
+    ck_assert_double_lt(two, here.weights);
+    ck_assert_double_eq_tol(all.weights, two, 1);
+    ck_assert_double_eq_tol(half.weights, (here.weights + two) / 2, 1);
+    ck_assert_double_eq_tol(all.host - states.host, here.weights, 1);
+    ck_assert_double_eq_tol(half.host - states.host, here.weights / 2, 1);
+    ck_assert_double_eq_tol(states.total - all.total, here.weights - two, 1);
+}
+END_TEST
+
 static int number(unsigned *state, int n)
 {
     *state = *state * 1103515245u + 12345u;
@@ -172,6 +227,11 @@ START_TEST(whatever_the_layout)
         s.cluster.gpu.host_rate = 0;
         struct estimate none = estimate_of(&s, OFFLOAD_NONE), states = estimate_of(&s, OFFLOAD_OPTIMIZER);
         struct estimate kept = estimate_of(&s, OFFLOAD_ACTIVATIONS);
+        struct estimate some = estimate_of(&s, offload_of(OFFLOAD_ACTIVATIONS, 50));
+        ck_assert_double_ge(some.memory_bytes, kept.memory_bytes);
+        ck_assert_double_le(some.memory_bytes, none.memory_bytes);
+        ck_assert_double_ge(some.step_s, none.step_s * (1 - 1e-12));
+        ck_assert_double_le(some.step_s, kept.step_s * (1 + 1e-12));
         ck_assert_double_le(states.memory_bytes, none.memory_bytes);
         ck_assert_double_le(kept.memory_bytes, none.memory_bytes);
         ck_assert_double_ge(kept.step_s, none.step_s * (1 - 1e-12));
@@ -192,6 +252,8 @@ Suite *suite_host_memory(void)
     tcase_add_test(all, optimizer_states_move_to_the_host);
     tcase_add_test(all, gradients_move_to_the_host);
     tcase_add_test(all, activations_move_to_the_host);
+    tcase_add_test(all, parts_move_to_the_host);
+    tcase_add_test(all, parameters_move_to_the_host);
     tcase_add_test(all, whatever_the_layout);
     suite_add_tcase(suite, all);
     return suite;

@@ -186,6 +186,7 @@ static const struct rank_case {
                       /* operands of bytes: as tensor cores take them; experts', and sizes that they do not take */
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations"},
                       {.model = TOY_GPT, .layout = "pp=2,mb=1,schedule=1f1b,offload=activations"},
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations:50%"},
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=3,mb=1,offload=activations"},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations", .precision = PRECISION_FP8},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .precision = PRECISION_FP8},

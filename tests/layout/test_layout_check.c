@@ -217,6 +217,32 @@ START_TEST(hybrid_sharding_with_experts)
 }
 END_TEST
 
+static struct fixture sharded(void)
+{
+    struct fixture f = dense();
+    f.layout.pp = f.layout.vpp = 1, f.layout.dp = 128, f.layout.zero = 3, f.layout.schedule = SCHEDULE_NONE;
+    return f;
+}
+
+START_TEST(offloading)
+{
+    const enum offload states = OFFLOAD_OPTIMIZER, parameters = OFFLOAD_PARAMETERS;
+    const enum offload half = offload_of(OFFLOAD_PARAMETERS, 50);
+    EXPECT_AFTER(dense, f.layout.offload = OFFLOAD_MOST, LAYOUT_RANGE, "what is offloaded is not a known one");
+    EXPECT_AFTER(dense, f.layout.offload = (states | OFFLOAD_ACTIVATIONS), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = states), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense,
+                 (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offload_of(OFFLOAD_ACTIVATIONS, 1)),
+                 LAYOUT_OFFLOAD, "offload=activations:1% does not work with zb-v");
+    EXPECT_AFTER(dense, f.layout.offload = (states | parameters), LAYOUT_OFFLOAD,
+                 "offload=optimizer+parameters fetches parameters for each gather of ZeRO-3");
+    EXPECT_AFTER(sharded, f.layout.offload = (states | parameters), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(sharded, f.layout.offload = (states | half), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(sharded, f.layout.offload = parameters, LAYOUT_OFFLOAD, "offload=parameters: parameters are");
+    EXPECT_AFTER(sharded, f.layout.offload = (offload_of(OFFLOAD_OPTIMIZER, 49) | half), LAYOUT_OFFLOAD, "; add optimizer");
+}
+END_TEST
+
 START_TEST(capabilities)
 {
     EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
@@ -245,6 +271,7 @@ int main(void)
     tcase_add_test(tcase, experts_and_zero);
     tcase_add_test(tcase, hybrid_sharding);
     tcase_add_test(tcase, hybrid_sharding_with_experts);
+    tcase_add_test(tcase, offloading);
     tcase_add_test(tcase, capabilities);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

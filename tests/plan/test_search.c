@@ -184,6 +184,37 @@ START_TEST(what_fits_stays)
 }
 END_TEST
 
+/* Of all shares, in steps of a quarter, a plan has the least that fits or a faster one. */
+START_TEST(the_smallest_share_that_fits)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 64, 64);
+    struct space *space = space_of(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto:25%");
+    struct search_result result = search(space, (struct search_options){.keep = 20, .threads = 1});
+    struct closed_form *form = closed_form_create(&c.setting);
+    enum offload sets[OFFLOAD_SETS];
+    int n, shares = 0;
+    ck_assert(offload_sets_of("auto:25%", sets, &n));
+    for (int i = 0; i < result.n_plans; i++) {
+        const struct plan *plan = &result.plans[i];
+        shares += plan->layout.offload > OFFLOAD_NONE && plan->layout.offload != OFFLOAD_OPTIMIZER &&
+                  plan->layout.offload != OFFLOAD_ACTIVATIONS;
+        for (int s = 0; s < n && sets[s] < plan->layout.offload; s++) {
+            struct layout less = plan->layout;
+            struct estimate estimate;
+            less.offload = sets[s];
+            closed_form_estimate(form, &less, &estimate);
+            ck_assert(layout_check(&less, &c.setting, NULL, 0) != LAYOUT_LEGAL || estimate.memory_bytes > result.limit_bytes ||
+                      estimate.step_s > plan->estimate.step_s);
+        }
+    }
+    ck_assert_int_gt(shares, 0);
+    closed_form_destroy(form);
+    search_result_free(&result);
+    space_destroy(space);
+}
+END_TEST
+
 /* A host with room for half of what the least layout needs there. */
 START_TEST(the_memory_of_the_host_is_a_limit)
 {
@@ -469,6 +500,7 @@ int main(void)
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_offloading);
     tcase_add_test(cases, what_fits_stays);
+    tcase_add_test(cases, the_smallest_share_that_fits);
     tcase_add_test(cases, the_memory_of_the_host_is_a_limit);
     tcase_add_test(cases, a_margin_of_memory_stays_free);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);

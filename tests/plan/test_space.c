@@ -167,22 +167,54 @@ START_TEST(offloading_where_asked_for)
     struct space *plain = space_of(&c.setting, NULL), *all = space_of(&c.setting, "offload=auto");
     struct space *one = space_of(&c.setting, "offload=activations+optimizer");
     struct layout layout;
-    int counts[N_OFFLOADS] = {0};
-    ck_assert_uint_eq(space_size(all), 4 * space_size(plain));
+    uint64_t counts[N_OFFLOAD_WHOLES] = {0};
+    ck_assert_uint_eq(space_size(all), N_OFFLOAD_WHOLES * space_size(plain));
     ck_assert_uint_eq(space_size(one), space_size(plain));
     for (uint64_t i = 0; i < space_size(all); i++) {
         uint64_t index;
         space_layout(all, i, &layout);
-        counts[layout.offload]++;
+        for (int o = 0; o < N_OFFLOAD_WHOLES; o++)
+            counts[o] += layout.offload == offload_wholes[o];
         ck_assert(space_find(all, &layout, &index) && index == i);
         ck_assert_int_eq(space_find(plain, &layout, &index), !layout.offload);
         ck_assert_int_eq(space_find(one, &layout, &index), layout.offload == (OFFLOAD_OPTIMIZER | OFFLOAD_ACTIVATIONS));
     }
-    for (int i = 0; i < N_OFFLOADS; i++)
-        ck_assert_uint_eq((uint64_t)counts[i], space_size(plain));
+    for (int i = 0; i < N_OFFLOAD_WHOLES; i++)
+        ck_assert_uint_eq(counts[i], space_size(plain));
     space_destroy(plain);
     space_destroy(all);
     space_destroy(one);
+}
+END_TEST
+
+/* Shares in steps: of states and activations each, and of activations beside all states and parameters. Named ones in the order
+ * of their amounts, each once. */
+START_TEST(shares_where_asked_for)
+{
+    struct job_case c;
+    dense_case(&c, 4, 4, 16);
+    struct space *plain = space_of(&c.setting, NULL), *quarters = space_of(&c.setting, "offload=auto:25%");
+    struct space *halves = space_of(&c.setting, "offload=auto:0.5");
+    struct space *named = space_of(&c.setting, "offload=optimizer,optimizer:25%,activations:2,none,optimizer:0.25");
+    struct space_family family;
+    ck_assert_uint_eq(space_size(quarters), (5 * 5 + 5) * space_size(plain));
+    ck_assert_uint_eq(space_size(halves), (3 * 3 + 3) * space_size(plain));
+    ck_assert_uint_eq(space_size(named), 4 * space_size(plain));
+    space_family(named, 0, &family);
+    ck_assert_int_eq(family.offloads[0], OFFLOAD_NONE);
+    ck_assert_int_eq(family.offloads[1], (int)offload_of(OFFLOAD_OPTIMIZER, 25));
+    ck_assert_int_eq(family.offloads[2], OFFLOAD_OPTIMIZER);
+    ck_assert_int_eq(family.offloads[3], (int)offload_of(OFFLOAD_ACTIVATIONS, OFFLOAD_WHOLE + 2));
+    for (uint64_t i = 0; i < space_size(quarters); i++) {
+        struct layout layout;
+        uint64_t index;
+        space_layout(quarters, i, &layout);
+        ck_assert(space_find(quarters, &layout, &index) && index == i);
+    }
+    space_destroy(plain);
+    space_destroy(quarters);
+    space_destroy(halves);
+    space_destroy(named);
 }
 END_TEST
 
@@ -581,6 +613,7 @@ int main(void)
     tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
     tcase_add_test(cases, folded_schedules_where_asked_for);
     tcase_add_test(cases, offloading_where_asked_for);
+    tcase_add_test(cases, shares_where_asked_for);
     tcase_add_test(cases, indices_and_layouts_map_to_each_other);
     tcase_add_test(cases, what_is_not_in_the_space_is_not_found);
     tcase_add_test(cases, default_limits_are_those_documented);

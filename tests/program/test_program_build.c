@@ -130,7 +130,10 @@ static struct fixture random_fixture(uint64_t *state)
     l->features = random_below(state, 1u << N_FEATURES);
     f.model.tied_embeddings = random_below(state, 2) == 0;
     f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
-    l->offload = (enum offload)random_below(state, N_OFFLOADS);
+    const enum offload some[] = {offload_of(OFFLOAD_OPTIMIZER, 40), offload_of(OFFLOAD_ACTIVATIONS, 30),
+                                 offload_of(OFFLOAD_ACTIVATIONS, OFFLOAD_WHOLE + 2)};
+    int drawn = (int)random_below(state, N_OFFLOAD_WHOLES + 3);
+    l->offload = drawn < N_OFFLOAD_WHOLES ? offload_wholes[drawn] : some[drawn - N_OFFLOAD_WHOLES];
     l->shard = l->zero && l->dp * l->cp > 2 && random_below(state, 2) == 0 ? 2 : 0;
     return f;
 }
@@ -139,7 +142,7 @@ START_TEST(random_layouts)
 {
     uint64_t state = 20240801;
     int legal = 0, mixtures = 0, hybrids = 0, schedules[N_SCHEDULES] = {0}, zeros[4] = {0};
-    while (legal < 400) {
+    while (legal < 500) {
         struct fixture f = random_fixture(&state);
         struct setting setting = fixture_setting(&f);
         if (layout_check(&f.layout, &setting, NULL, 0) != LAYOUT_LEGAL)

@@ -170,19 +170,107 @@ START_TEST(gradients_leave_with_each_micro_batch)
 }
 END_TEST
 
+/* Of six layers the first two; of chunks the first of each, where each has two. */
+START_TEST(a_share_of_the_layers_goes)
+{
+    static const char *const two[] = {"activations:2", "activations:33%", "activations:20%"};
+    for (int i = 0; i < 3; i++) {
+        struct fixture f = fixture_of(6, false);
+        f.job.global_batch = 3;
+        f.layout.offload = (enum offload)offload_parse(two[i], NULL, 0);
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        uint32_t n;
+        const struct op *ops = rank_ops(&program, 0, &n);
+        for (uint32_t k = 0; k < n; k++)
+            ck_assert(ops[k].stream != STREAM_DOWN || ops[k].layer < 2);
+        ck_assert_int_eq(traffic_of(&program, 0).n_down, 3 * 2);
+        ck_assert_int_eq(traffic_of(&program, 0).n_up, 3 * 2);
+        program_free(&program);
+        expect_verified(&f);
+    }
+    struct fixture f = fixture_pipeline(SCHEDULE_INTERLEAVED, 2, 3, 4);
+    f.model.layers = 12;
+    f.layout.offload = (enum offload)offload_parse("activations:50%", NULL, 0);
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    ck_assert_int_eq(traffic_of(&program, 0).n_down, 4 * 3);
+    uint32_t n;
+    const struct op *ops = rank_ops(&program, 0, &n);
+    for (uint32_t k = 0; k < n; k++) /* stage 0 has layers 0 1, 4 5 and 8 9 */
+        ck_assert(ops[k].stream != STREAM_DOWN || ops[k].layer % 4 == 0);
+    program_free(&program);
+}
+END_TEST
+
+/* A quarter of the states: so much of every gradient goes down and of every weight comes up; the rest is updated on the GPU, with
+ * 38 bytes a parameter less the two of 4 that the norm and zeroing pass over for all. */
+START_TEST(the_update_is_of_a_part)
+{
+    struct fixture f = fixture_of(6, false);
+    f.layout.dp = 4, f.layout.zero = 1;
+    f.job.global_batch = 8;
+    f.layout.offload = (enum offload)offload_parse("optimizer:0.25", NULL, 0);
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    struct traffic t = traffic_of(&program, 0);
+    double own = parameters_of(&f) / 4, here = 0;
+    uint32_t n;
+    const struct op *ops = rank_ops(&program, 0, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].class == CLASS_OPTIMIZER && ops[i].work >= 0 && program.works.items[ops[i].work].kind == WORK_MEMORY_BOUND)
+            here += program.works.items[ops[i].work].memory.bytes;
+    expect_near(t.down, 4 * own / 4);
+    expect_near(t.up, 2 * own / 4);
+    expect_near(t.updated, 30 * own / 4);
+    expect_near(here, (8 + 30 * 0.75) * own);
+    program_free(&program);
+    expect_verified(&f);
+}
+END_TEST
+
+/* Every micro-batch fetches its share of all weights for the forward and of the layers' again for the backward pass, each before
+ * the gather; what is updated in the host's memory stays there. Half of them: half of both. */
+START_TEST(parameters_come_for_each_gather)
+{
+    static const char *const some[] = {"optimizer+parameters", "optimizer+parameters:50%"};
+    for (int i = 0; i < 2; i++)
+        for (int overlap = 0; overlap <= 1; overlap++) {
+            struct fixture f = fixture_of(6, false);
+            struct setting setting = fixture_setting(&f);
+            double share = i ? 0.5 : 1;
+            f.layout.dp = 4, f.layout.zero = 3;
+            f.job.global_batch = 12;
+            f.layout.offload = (enum offload)offload_parse(some[i], NULL, 0);
+            f.layout.features |= overlap ? FEATURE_BIT(DP_OVERLAP) : 0;
+            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+            double all = parameters_of(&f) / 4;
+            double layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 6}, false, false).dense / 4;
+            struct traffic t = traffic_of(&program, 0);
+            expect_near(t.up, 3 * 2 * share * (all + layers) + 2 * 4 * all + 2 * (1 - share) * all);
+            uint32_t n, at;
+            const struct op *ops = rank_ops(&program, 0, &n);
+            for (uint32_t k = 0; k < n; k++)
+                if (ops[k].kind == OP_COLLECTIVE && ops[k].collective == COLLECTIVE_ALL_GATHER)
+                    ck_assert(waits_on(ops, k, STREAM_UP, &at) && ops[at].layer == ops[k].layer);
+            program_free(&program);
+            expect_verified(&f);
+        }
+}
+END_TEST
+
 START_TEST(every_schedule_is_verified)
 {
     static const struct {
         enum schedule schedule;
         int p, v;
     } pipelines[] = {{SCHEDULE_GPIPE, 4, 1}, {SCHEDULE_1F1B, 4, 1}, {SCHEDULE_INTERLEAVED, 4, 3}, {SCHEDULE_INTERLEAVED, 2, 2}};
+    static const char *const offloads[] = {"optimizer", "activations", "optimizer+activations", "optimizer:30%+activations:50%",
+                                           "activations:1"};
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
-        for (int offload = 1; offload < N_OFFLOADS; offload++)
+        for (size_t o = 0; o < sizeof offloads / sizeof *offloads; o++)
             for (int features = 0; features < 4; features++) {
                 struct fixture f = fixture_pipeline(pipelines[i].schedule, pipelines[i].p, pipelines[i].v, 8);
                 f.layout.tp = 2, f.layout.dp = 2, f.layout.zero = 1;
                 f.job.global_batch = 16;
-                f.layout.offload = (enum offload)offload;
+                f.layout.offload = (enum offload)offload_parse(offloads[o], NULL, 0);
                 f.layout.features |= features & 1 ? FEATURE_BIT(PP_OVERLAP) : 0;
                 f.layout.features |= features & 2 ? FEATURE_BIT(DP_OVERLAP) : 0;
                 expect_verified(&f);
@@ -199,6 +287,9 @@ int main(void)
     tcase_add_test(all, copies_in_order);
     tcase_add_test(all, the_update_is_of_a_share);
     tcase_add_test(all, gradients_leave_with_each_micro_batch);
+    tcase_add_test(all, a_share_of_the_layers_goes);
+    tcase_add_test(all, the_update_is_of_a_part);
+    tcase_add_test(all, parameters_come_for_each_gather);
     tcase_add_test(all, every_schedule_is_verified);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

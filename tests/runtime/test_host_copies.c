@@ -9,32 +9,37 @@ static const struct {
     enum toy_model model;
     const char *layout;
     feature_set features;
+    const char *offload;
 } cases[] = {
-    {TOY_GPT, "mb=1", 0},
-    {TOY_GPT, "mb=2,recompute=full", 0},
-    {TOY_LLAMA, "mb=1,recompute=selective", 0},
-    {TOY_LLAMA, "mb=1,recompute=layernorm+mlp", 0},
-    {TOY_LLAMA, "tp=2,sp=1", TP},
-    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b", PP},
-    {TOY_GPT, "pp=2,schedule=gpipe", 0},
-    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP},
-    {TOY_GPT, "dp=2,zero=1", DP},
-    {TOY_LLAMA, "dp=2,zero=3", DP},
-    {TOY_LLAMA, "dp=2,zero=3,recompute=full", 0},
-    {TOY_LLAMA, "cp=2,mb=2", 0},
-    {TOY_MIXTURE, "dp=2,ep=2,zero=1", DP},
-    {TOY_LATENT, "tp=2,sp=1", TP},
-    {TOY_PREDICTION, "mb=1", 0},
-    {TOY_ALIBI, "mb=2", PARALLEL},
+    {TOY_GPT, "mb=1", 0, "activations"},
+    {TOY_GPT, "mb=2,recompute=full", 0, "activations"},
+    {TOY_LLAMA, "mb=1,recompute=selective", 0, "activations"},
+    {TOY_LLAMA, "mb=1,recompute=layernorm+mlp", 0, "activations"},
+    {TOY_LLAMA, "tp=2,sp=1", TP, "activations"},
+    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b", PP, "activations"},
+    {TOY_GPT, "pp=2,schedule=gpipe", 0, "activations"},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "activations"},
+    {TOY_GPT, "dp=2,zero=1", DP, "activations"},
+    {TOY_LLAMA, "dp=2,zero=3", DP, "activations"},
+    {TOY_LLAMA, "dp=2,zero=3,recompute=full", 0, "activations"},
+    {TOY_LLAMA, "cp=2,mb=2", 0, "activations"},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=1", DP, "activations"},
+    {TOY_LATENT, "tp=2,sp=1", TP, "activations"},
+    {TOY_PREDICTION, "mb=1", 0, "activations"},
+    {TOY_ALIBI, "mb=2", PARALLEL, "activations"},
+    {TOY_GPT, "mb=1", 0, "activations:50%"},
+    {TOY_LLAMA, "tp=2,sp=1", TP, "activations:3"},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "activations:25%"},
+    {TOY_LLAMA, "dp=2,zero=3", DP, "activations:1"},
 };
 
-static void laid_out(struct toy *toy, int i, enum offload offload)
+static void laid_out(struct toy *toy, int i, bool offloads)
 {
     struct diags diags = {0};
     toy_make(toy, cases[i].model);
     toy->model.layers = 8;
     ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.offload = offload;
+    toy->layout.offload = offloads ? (enum offload)offload_parse(cases[i].offload, NULL, 0) : OFFLOAD_NONE;
     toy->layout.features |= cases[i].features;
     toy->job.features |= cases[i].features;
     toy_complete(toy);
@@ -48,9 +53,9 @@ START_TEST(no_bit_changes)
     const struct thread_run_options options = {.steps = 3, .seed = 1, .rate = 0.1f, .gradients = true};
     char text[TOY_TEXT_MAX];
     for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
-        laid_out(&toy, _i, OFFLOAD_NONE);
+        laid_out(&toy, _i, false);
         toy_run(&toy, (enum detail)detail, &options, &here, NULL);
-        laid_out(&toy, _i, OFFLOAD_ACTIVATIONS);
+        laid_out(&toy, _i, true);
         toy_run(&toy, (enum detail)detail, &options, &there, NULL);
         toy_text(&toy, text, sizeof text);
         for (int s = 0; s < 3; s++) {
@@ -67,24 +72,28 @@ START_TEST(no_bit_changes)
 }
 END_TEST
 
-/* Sixteen layers of which four layers' worth stays (and tensors wait to be used again). */
+/* Sixteen layers of which four layers' worth stays (and tensors wait to be used again); of a half of them that of eight and four.
+ */
 START_TEST(the_device_needs_less)
 {
     struct thread_run run;
     const struct thread_run_options options = {.steps = 2, .seed = 1, .rate = 0.1f};
-    size_t peak[2];
-    for (int offload = 0; offload < 2; offload++) {
+    static const char *const offloads[] = {"none", "activations:50%", "activations"};
+    size_t peak[3];
+    for (int i = 0; i < 3; i++) {
         struct toy toy;
         toy_make(&toy, TOY_GPT);
         toy.model.layers = 16;
         toy.job.global_batch = toy.layout.micro_batch = 8;
-        toy.layout.offload = offload ? OFFLOAD_ACTIVATIONS : OFFLOAD_NONE;
+        toy.layout.offload = (enum offload)offload_parse(offloads[i], NULL, 0);
         toy_complete(&toy);
         toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
-        peak[offload] = run.memory_peak[0];
+        peak[i] = run.memory_peak[0];
         thread_run_free(&run);
     }
-    ck_assert_msg(peak[1] < 0.7 * (double)peak[0], "%zu bytes, with copies %zu", peak[0], peak[1]);
+    ck_assert_msg(peak[2] < 0.7 * (double)peak[0], "%zu bytes, with copies %zu", peak[0], peak[2]);
+    ck_assert_msg(peak[1] < 0.9 * (double)peak[0] && peak[2] < 0.9 * (double)peak[1], "%zu, %zu, %zu bytes", peak[0], peak[1],
+                  peak[2]);
 }
 END_TEST
 

@@ -219,11 +219,12 @@ START_TEST(what_it_cannot_execute_is_refused)
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert(mentions(&diags, "positions"));
     diags_free(&diags);
-    for (int offload = OFFLOAD_OPTIMIZER; offload < N_OFFLOADS; offload += OFFLOAD_ACTIVATIONS) {
-        toy_laid_out(&toy, TOY_LATENT, "dp=2", 0);
-        toy.layout.offload = (enum offload)offload;
+    static const char *const offloads[] = {"optimizer", "optimizer+activations", "optimizer:50%", "optimizer+parameters"};
+    for (int i = 0; i < 4; i++) {
+        toy_laid_out(&toy, TOY_LATENT, "dp=2,zero=3", 0);
+        toy.layout.offload = (enum offload)offload_parse(offloads[i], NULL, 0);
         ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
-        ck_assert(mentions(&diags, offload_words[offload]));
+        ck_assert(mentions(&diags, offloads[i]));
         diags_free(&diags);
     }
 }

@@ -59,7 +59,9 @@ static void draw_layout(struct random_stream *random, const struct transformer *
     int modules = (int)layout_modules_of(model) & ~RECOMPUTE_MLP_ACT;
     int drawn = modules & (int)random_below(random, 1024);
     l->recompute = drawn && random_below(random, 2) ? (enum recompute)drawn : (enum recompute)random_below(random, 3);
-    l->offload = (enum offload)random_below(random, l->schedule < SCHEDULE_ZB1P ? 4 : 2);
+    static const char *const offloads[] = {
+        "none", "optimizer", "optimizer:30%", "activations", "optimizer+activations", "optimizer:50%+activations:1"};
+    l->offload = (enum offload)offload_parse(offloads[random_below(random, l->schedule < SCHEDULE_ZB1P ? 6 : 3)], NULL, 0);
     if (model->moe.experts && l->tp > 1 && random_below(random, 2))
         l->etp = l->ep == 1 ? 1 : l->tp;
 }
@@ -74,7 +76,7 @@ static feature_set draw_features(struct random_stream *random, const struct layo
     set |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;
     set |= l->tp > 1 && l->pp > 1 ? FEATURE_BIT(SCATTER_GATHER_P2P) : 0;
     set |= l->schedule == SCHEDULE_INTERLEAVED && random_below(random, 2) ? FEATURE_BIT(PP_OVERLAP) : 0;
-    if (l->offload & OFFLOAD_ACTIVATIONS)
+    if (layout_offloads(l, OFFLOAD_ACTIVATIONS))
         set &= ~FEATURE_BIT(EP_OVERLAP);
     return set;
 }

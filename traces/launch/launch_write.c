@@ -149,7 +149,7 @@ static void write_layout(const struct launch_description *d, FILE *out)
         {"micro_batch", "layout.micro_batch", l->micro_batch, 0},
         {"sequence_parallel", "layout.sequence_parallel", l->sequence_parallel, -1},
     };
-    char text[RECOMPUTE_TEXT];
+    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
     fputs("layout:\n", out);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         snprintf(text, sizeof text, "%d", numbers[i].value);
@@ -158,7 +158,7 @@ static void write_layout(const struct launch_description *d, FILE *out)
     }
     write_line(out, 2, "recompute", recompute_format(l->recompute, text, sizeof text), launch_origin_of(d, "layout.recompute"));
     if (l->offload)
-        write_line(out, 2, "offload", offload_words[l->offload], launch_origin_of(d, "layout.offload"));
+        write_line(out, 2, "offload", offload_format(l->offload, offload, sizeof offload), launch_origin_of(d, "layout.offload"));
     write_line(out, 2, "schedule", schedule_name(l->schedule), launch_origin_of(d, "layout.schedule"));
 }
 

@@ -1,4 +1,5 @@
 /* What Megatron-LM's arguments mean for precision, features, recomputation and offloading. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,26 +200,33 @@ static void read_recompute(struct meaning *m)
 
 /* --- offloading --- */
 
+static enum offload read_offloaded_states(struct meaning *m)
+{
+    const char *fraction = meaning_text(m, ARGUMENT_OFFLOAD_FRACTION);
+    double percent = fraction ? 100 * strtod(fraction, NULL) : 100;
+    if (!meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER) && !meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER_OLD))
+        return OFFLOAD_NONE;
+    meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_OPTIMIZER);
+    int amount = percent >= 0 && percent < 100 ? (int)rint(percent) : 100;
+    if (fabs(amount - percent) > 1e-6)
+        meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken", fraction,
+                             amount);
+    return offload_of(OFFLOAD_OPTIMIZER, amount);
+}
+
+static enum offload read_offloaded_activations(struct meaning *m)
+{
+    int64_t layers = meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
+    if (!meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) && layers == 0)
+        return OFFLOAD_NONE;
+    meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);
+    bool all = layers == 0 || layers + 1 >= m->description->job.model.layers || layers > OFFLOAD_LAYERS_MAX;
+    return offload_of(OFFLOAD_ACTIVATIONS, all ? OFFLOAD_WHOLE : OFFLOAD_WHOLE + (int)layers);
+}
+
 static void read_offload(struct meaning *m)
 {
-    struct layout *l = &m->description->job.layout;
-    int64_t layers = meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
-    int set = 0;
-    const char *share = meaning_text(m, ARGUMENT_OFFLOAD_FRACTION);
-    if (meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER) || meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER_OLD)) {
-        set |= OFFLOAD_OPTIMIZER;
-        meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_OPTIMIZER);
-        if (share && strtod(share, NULL) < 1)
-            meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "a part of the optimizer's states; all are taken");
-    }
-    if (meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) || layers > 0) {
-        set |= OFFLOAD_ACTIVATIONS;
-        meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);
-        if (layers + 1 < m->description->job.model.layers)
-            meaning_not_modelled(m, ARGUMENT_OFFLOAD_LAYERS, "activations of %lld layers; those of all are taken",
-                                 (long long)layers);
-    }
-    l->offload = (enum offload)set;
+    m->description->job.layout.offload = read_offloaded_states(m) | read_offloaded_activations(m);
 }
 
 void meaning_memory(struct meaning *m)
