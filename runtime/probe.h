@@ -15,7 +15,8 @@
  * from the core.
  *
  * The products of a job, its optimizer, and exchanges of weights and gradients take those of one layer after the other, which in
- * a step come from memory: between two uses lies as much as all ranks hold.
+ * a step come from memory: between two uses lies as much as all ranks hold. So do kernels with what a forward pass leaves for the
+ * backward pass of its layer: it is written to memory, and read when caches have long held something else.
  *
  * Sizes and operands are those of a job, when one is given (the matrices, sequences and vocabulary of one rank, with biases where
  * they are), and a ladder of sizes otherwise.

@@ -267,10 +267,49 @@ static size_t skipped(size_t elements, size_t weight_bytes, uint64_t turn)
     return places > 1 ? turn % places * elements : 0;
 }
 
+/* A buffer that has `weight_bytes`, where the `turn`-th tensor of so many elements is. */
+static void *turned(const void *at, int64_t elements, size_t element, size_t weight_bytes, uint64_t turn)
+{
+    return (char *)at + skipped((size_t)elements, weight_bytes, turn) * element;
+}
+
+/* What a forward pass leaves for the backward pass of its layer: that writes it, and this reads it, when caches have long held
+ * something else. */
+static void turn_activations(struct kernel_call *call, size_t weight_bytes, size_t element, uint64_t turn)
+{
+    struct linear_call *linear = &call->linear;
+    struct activation_call *act = &call->activation;
+    struct attention_call *att = &call->attention;
+    int64_t up = act->t * act->f * (act->gated ? 2 : 1), tokens = att->batch * att->seq_len;
+    switch (call->kernel) {
+    case KERNEL_LINEAR_FORWARD: linear->y = turned(linear->y, linear->t * linear->out, element, weight_bytes, turn); break;
+    case KERNEL_LINEAR_BACKWARD_WEIGHT: linear->x = turned(linear->x, linear->t * linear->in, element, weight_bytes, turn); break;
+    case KERNEL_ATTENTION_FORWARD:
+        att->out = turned(att->out, tokens * att->heads * att->head_dim, element, weight_bytes, turn);
+        break;
+    case KERNEL_ATTENTION_BACKWARD:
+        att->qkv = turned(att->qkv, tokens * (att->heads + 2 * att->kv_heads) * att->head_dim, element, weight_bytes, turn);
+        att->out = turned(att->out, tokens * att->heads * att->head_dim, element, weight_bytes, turn);
+        break;
+    case KERNEL_NORM_FORWARD:
+        call->norm_forward.y =
+            turned(call->norm_forward.y, call->norm_forward.t * call->norm_forward.h, element, weight_bytes, turn);
+        break;
+    case KERNEL_NORM_BACKWARD:
+        call->norm_backward.x =
+            turned(call->norm_backward.x, call->norm_backward.t * call->norm_backward.h, element, weight_bytes, turn);
+        break;
+    case KERNEL_ACTIVATION_FORWARD: act->a = turned(act->a, act->t * act->f, element, weight_bytes, turn); break;
+    case KERNEL_ACTIVATION_BACKWARD: act->u = turned(act->u, up, element, weight_bytes, turn); break;
+    default: break;
+    }
+}
+
 /* fp32 but for what the device computes with. */
 void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn)
 {
     size_t n = skipped(weights_of(call), weight_bytes, turn);
+    turn_activations(call, weight_bytes, element_bytes, turn);
     switch (n ? call->kernel : N_KERNELS) {
     case KERNEL_LINEAR_FORWARD:
     case KERNEL_LINEAR_BACKWARD_INPUT:
