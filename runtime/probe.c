@@ -37,7 +37,7 @@ struct prober {
     int n_groups;
     struct device_event *events[2 * MARKED_REPEATS_MAX], *exchanging, *exchanged;
     struct device_event *beside_events[2]; /* around a batch */
-    void *buffers[PROBE_BUFFERS], *flush;
+    void *buffers[PROBE_BUFFERS], *flush, *host;
     double *shared; /* device memory: numbers that ranks tell one another */
     double *times;  /* [n_cases][BATCHES], own, in the end the mean over ranks */
     double *works;  /* of that, what the exchange had a core for */
@@ -47,6 +47,15 @@ struct prober {
 };
 
 /* --- one case */
+
+/* Between two uses of a place lies as much as there is of it. */
+static void enqueue_host_copy(struct prober *p, const struct probe_case *c)
+{
+    size_t bytes = c->call.copy.bytes, at = p->turn++ % (p->cases.host_bytes / bytes) * bytes;
+    if (p->status == STATUS_OK)
+        p->status =
+            p->device->api->copy_between(p->stream, (char *)p->host + at, (const char *)p->buffers[1] + at, bytes, &p->diags);
+}
 
 static void enqueue_kernel(struct prober *p, const struct probe_case *c)
 {
@@ -153,6 +162,8 @@ static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
         mark(p, before);
         if (c->is_exchange)
             enqueue_exchange(p, c, p->events[before]);
+        else if (c->to_host)
+            enqueue_host_copy(p, c);
         else
             enqueue_kernel(p, c);
         mark(p, before + 1);
@@ -338,6 +349,8 @@ static void prober_open(struct prober *p)
     if (p->options->flush_bytes)
         allocate(p, p->options->flush_bytes, &p->flush);
     allocate(p, shared_bytes(p), (void **)&p->shared);
+    if (p->cases.host_bytes && p->status == STATUS_OK)
+        p->status = api->host_new(p->device, p->cases.host_bytes, &p->host, &p->diags);
     open_groups(p);
 }
 
@@ -351,6 +364,8 @@ static void prober_close(struct prober *p)
         api->memory_free(p->device, p->buffers[b], buffer_bytes(p, b));
     api->memory_free(p->device, p->flush, p->options->flush_bytes);
     api->memory_free(p->device, p->shared, shared_bytes(p));
+    if (p->host)
+        api->host_free(p->device, p->host);
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
         api->event_free(p->events[i]);
     api->event_free(p->exchanging);

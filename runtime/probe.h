@@ -8,6 +8,9 @@
  * had a core for, so ranks that share cores and other programs do not make kernels slower than they are; how operations share
  * cores is the prediction's business.
  *
+ * Where a job keeps activations in the memory of the host, copies there are timed as a kernel is, of operands as large as the
+ * tensors are that stand between the products of a layer.
+ *
  * An exchange is timed as a step has it: what it carries has just been written by the rank that gives it, it runs on a stream of
  * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. As many ranks meet
  * as the job's groups have, in all groups at the same time. On a CPU most of a short one is waking threads; what its stream had a

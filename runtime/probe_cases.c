@@ -128,6 +128,14 @@ void probe_add_copy(struct probe_cases *cases, int64_t operand)
     probe_add_streaming(cases, call, MEMORY_STREAM, 1, "copy", operand, 2);
 }
 
+void probe_add_host_copy(struct probe_cases *cases, int64_t operand)
+{
+    size_t bytes = (size_t)operand * cases->element_bytes;
+    struct kernel_call call = {.kernel = KERNEL_COPY, .copy.bytes = bytes};
+    probe_add_streaming(cases, call, MEMORY_STREAM, 1, "host_copy", operand, 1)->to_host = true;
+    cases->host_bytes = bytes > cases->weight_bytes ? bytes : cases->weight_bytes;
+}
+
 void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols)
 {
     const struct narrow_recipe *recipe = &cases->recipe;

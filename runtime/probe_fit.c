@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
 #include "runtime/probe.h"
@@ -164,17 +165,21 @@ static bool has_exchanges(const struct probe_result *result)
     return false;
 }
 
-/* Of the largest one, read once and written once. */
+/* Bytes per second of the row of an operation that moves most; 0: there is none. */
+static double streaming_rate(const struct probe_result *result, const char *op)
+{
+    struct sums largest = {0};
+    for (int i = 0; i < result->n_rows; i++)
+        if (is_op(&result->rows[i], op) && result->rows[i].bytes >= largest.work)
+            largest = (struct sums){result->rows[i].bytes, net(result, &result->rows[i])};
+    return rate_of(largest);
+}
+
+/* Each byte is read once and written once. */
 double probe_copy_rate(const struct probe_result *result)
 {
-    double bytes = 0, seconds = 0;
-    for (int i = 0; i < result->n_rows; i++) {
-        if (!is_op(&result->rows[i], "copy") || result->rows[i].bytes < bytes)
-            continue;
-        bytes = result->rows[i].bytes;
-        seconds = net(result, &result->rows[i]);
-    }
-    return seconds > 0 ? bytes / 2 / seconds : 1e9;
+    double rate = streaming_rate(result, "copy") / 2;
+    return rate > 0 ? rate : 1e9;
 }
 
 struct exchange_sums {
@@ -261,6 +266,7 @@ void probe_fit(const struct probe_options *options, const struct probe_result *r
     gpu.hbm_rate = 2 * probe_copy_rate(result) * counted(result); /* read and written */
     if (options->layout)
         fit_kernels(options, result, &gpu);
+    gpu.host_rate = host_nominal_rate(streaming_rate(result, "host_copy") * counted(result));
     gpu.hbm_bytes = device->memory_bytes;
     fit_exchanges(result, &gpu);
     snprintf(gpu.gemm_source, sizeof gpu.gemm_source, "%s", gpu.source);

@@ -37,6 +37,11 @@ double host_link_rate(const struct cluster *cluster, const struct layout *layout
     return fmin(gpu->pcie_rate, root / sharing) * HOST_LINK_FRACTION;
 }
 
+double host_nominal_rate(double rate)
+{
+    return rate / HOST_LINK_FRACTION;
+}
+
 double host_update_rate(const struct cluster *cluster, const struct layout *layout)
 {
     double node = cluster->host_memory_rate > 0 ? cluster->host_memory_rate : UNKNOWN_MEMORY_RATE * cluster->gpus_per_node;

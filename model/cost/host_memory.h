@@ -30,6 +30,8 @@ enum { OFFLOAD_BUFFERS = 2, OFFLOADED_LAYERS_STAGED = 2 * OFFLOAD_BUFFERS, OFFLO
 
 /* B/s of a rank's copies in one direction while all ranks on its node copy. */
 double host_link_rate(const struct cluster *cluster, const struct layout *layout);
+/* The data sheet's rate (gpu.host_rate) of a link whose copies were measured to go on at `rate`, while as many copy. */
+double host_nominal_rate(double rate);
 /* B/s of the host's memory that a rank's share of an update gets, of the updates of all ranks on the node; where its bandwidth is
  * unknown, that of a DGX A100 is assumed. */
 double host_update_rate(const struct cluster *cluster, const struct layout *layout);

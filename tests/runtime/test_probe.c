@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/memory_bound.h"
 #include "runtime/probe_cases.h"
 #include "tests/runtime/toys.h"
@@ -151,12 +152,43 @@ START_TEST(exchanges_have_a_base_and_a_rate)
 }
 END_TEST
 
+/* A job that offloads has its copies probed, on ranks side by side; a copy of what the cost model counts as two bytes an element
+ * takes what that of the same elements took: 8 GB/s of four bytes are 4 GB/s. Without offloading nothing is copied. */
+START_TEST(copies_to_the_host_take_what_they_took)
+{
+    struct toy toy;
+    struct cluster cluster;
+    struct probe_result result;
+    struct diags diags = {0};
+    struct probe_row rows[] = {{.op = "nothing"},
+                               {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
+                               {.op = "host_copy", .times = 1, .bytes = 2e3, .seconds = 1},
+                               {.op = "host_copy", .times = 1, .bytes = 8e9, .seconds = 1}};
+    struct probe_result made = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
+    struct probe_device device = {.memory_bytes = 1e9};
+    toy_make(&toy, TOY_GPT);
+    toy_complete(&toy);
+    struct probe_options options = {.ranks = 2, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting};
+    for (int offloads = 0; offloads < 2; offloads++) {
+        toy.layout.offload = offloads ? OFFLOAD_ACTIVATIONS : OFFLOAD_NONE;
+        ck_assert(probe_cpu(&options, &result, &diags) == STATUS_OK);
+        ck_assert_int_eq(count_op(&result, "host_copy"), offloads);
+        probe_fit(&options, &result, &device, 2, &cluster);
+        ck_assert((cluster.gpu.host_rate > 0) == (offloads == 1));
+        probe_result_free(&result);
+    }
+    probe_fit(&options, &made, &device, 2, &cluster);
+    ck_assert_double_eq_tol(host_link_rate(&cluster, &toy.layout), 4e9, 1);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     const struct toy_test tests[] = {
         {a_spread_is_as_sorting_says, 5},      {a_job_with_experts_has_their_kernels, 3},
         {rates_are_of_what_a_job_executes, 1}, {an_operation_takes_what_its_kernels_take, 1},
-        {exchanges_have_a_base_and_a_rate, 1},
+        {exchanges_have_a_base_and_a_rate, 1}, {copies_to_the_host_take_what_they_took, 1},
     };
     return toy_suite("probes", tests, COUNT(tests));
 }
