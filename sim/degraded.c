@@ -59,6 +59,9 @@ static double simulate_condition(const struct degraded *degraded, const struct c
     cluster.gpu.nic_rate *= (double)condition->link_speed / FULL_SPEED;
     layout.dp -= condition->missing_replicas;
     setting.gpus = setting.gpus / degraded->layout.dp * layout.dp;
+    if (layout.shard && (layout.dp * layout.cp) % layout.shard)
+        layout.shard = 0; /* among all that are left */
+    layout_complete(&layout, &setting);
     job.global_batch = batch_of(&job, &layout);
     setting.cluster = &cluster;
     setting.job = &job;

@@ -50,6 +50,12 @@ struct cluster {
     double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
 };
 
+/* Layers of switches that a fabric of so many nodes usually has (assumption): one switch for one, leaf and spine up to 1,024. */
+static inline int cluster_usual_layers(int nodes)
+{
+    return nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
+}
+
 static inline int cluster_gpus(const struct cluster *cluster)
 {
     return cluster->nodes * cluster->gpus_per_node;

@@ -85,19 +85,22 @@ static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, con
     return long_forms(yaml_with(root, path, value, &l->arena), l);
 }
 
+/* Who says how many nodes there are where only a GPU is named: as many as the job needs. */
+static const char GPU_FLAG[] = "--gpu";
+
 static struct yaml_node *with_gpu(struct yaml_node *root, const char *gpu, struct loader *l)
 {
     bool alone = yaml_find(root, "cluster") == NULL;
-    root = with_flag(root, "--gpu", "cluster.gpu.base", gpu, l);
+    root = with_flag(root, GPU_FLAG, "cluster.gpu.base", gpu, l);
     if (!alone)
         return root;
     char name[NAME_SIZE];
     const char *slash = strrchr(gpu, '/');
     snprintf(name, sizeof name, "%.50s-node", slash ? slash + 1 : gpu);
-    root = with_flag(root, "--gpu", "cluster.name", name, l);
-    root = with_flag(root, "--gpu", "cluster.source", "one usual host of this GPU", l);
-    root = with_flag(root, "--gpu", "cluster.fabric_layers", "1", l);
-    return with_flag(root, "--gpu", "cluster.nodes", "1", l);
+    root = with_flag(root, GPU_FLAG, "cluster.name", name, l);
+    root = with_flag(root, GPU_FLAG, "cluster.source", "one usual host of this GPU", l);
+    root = with_flag(root, GPU_FLAG, "cluster.fabric_layers", "1", l);
+    return with_flag(root, GPU_FLAG, "cluster.nodes", "1", l);
 }
 
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
@@ -169,6 +172,40 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
                    gpn);
 }
 
+/* The tree of one usual node as that of `nodes` of them. */
+static struct yaml_node *usual_nodes(const struct yaml_node *part, int nodes, struct arena *arena)
+{
+    char numbers[2][16], name[NAME_SIZE];
+    snprintf(numbers[0], sizeof numbers[0], "%d", nodes);
+    snprintf(numbers[1], sizeof numbers[1], "%d", cluster_usual_layers(nodes));
+    snprintf(name, sizeof name, "%.48s x %d", yaml_find(part, "name")->text, nodes);
+    struct yaml_node *tree = replace(part, "nodes", yaml_scalar(GPU_FLAG, numbers[0], arena), arena);
+    tree = replace(tree, "fabric_layers", yaml_scalar(GPU_FLAG, numbers[1], arena), arena);
+    return replace(tree, "name", yaml_scalar(GPU_FLAG, name, arena), arena);
+}
+
+/* Of the nodes that a GPU alone stands for, as many as hold the job. What there is to say of their entry was said when it was
+ * read first. */
+static bool grow_cluster(const struct yaml_node *part, struct experiment *e, struct loader *l)
+{
+    const struct yaml_node *said = yaml_find(part, "nodes");
+    int gpn = e->cluster.gpus_per_node, nodes = e->gpus / gpn + (e->gpus % gpn != 0);
+    if (!said || !said->at.file || strcmp(said->at.file, GPU_FLAG) != 0 || nodes <= e->cluster.nodes)
+        return true;
+    struct diags again = {0}, *first = l->diags;
+    l->diags = &again;
+    bool holds = read_entry(CATALOG_CLUSTERS, usual_nodes(part, nodes, &l->arena), &e->cluster, l) == STATUS_OK;
+    l->diags = first;
+    diags_free(&again);
+    int nics = e->cluster.nics_per_node;
+    if (holds)
+        diag_note(first, said->at, "%d usual nodes of %d, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric are assumed",
+                  nodes, gpn, nics, nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
+    else
+        diag_error(first, said->at, "gpus: no cluster of %d nodes can be made for %d", nodes, e->gpus);
+    return holds;
+}
+
 /* The cluster without `gpus`, which is the experiment's. */
 static bool read_cluster(const struct yaml_node *part, struct experiment *e, struct loader *l)
 {
@@ -186,6 +223,8 @@ static bool read_cluster(const struct yaml_node *part, struct experiment *e, str
         return false;
     if (!e->gpus)
         e->gpus = cluster_gpus(&e->cluster);
+    if (!grow_cluster(rest, e, l))
+        return false;
     if (l->diags->n_errors == before)
         check_gpus(gpus ? gpus->at : part->at, e, l->diags);
     return l->diags->n_errors == before;

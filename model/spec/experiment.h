@@ -54,7 +54,7 @@ struct experiment_flags {
     const char *file; /* experiment file */
     const char *text; /* what is in it, where that has been read already, as of standard input; n_text bytes */
     size_t n_text;
-    const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; a single node of it when no cluster is given */
+    const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; without one as many usual nodes as the job needs */
     const char *layout;
     const char *const *overrides; /* n_overrides texts "a.b=value" */
     int n_overrides;

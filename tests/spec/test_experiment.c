@@ -87,6 +87,30 @@ START_TEST(defaults_follow_from_the_rest)
 }
 END_TEST
 
+/* A GPU alone stands for as many of its usual nodes as the job needs, unless somebody says how many there are. */
+START_TEST(a_gpu_alone_has_nodes_enough)
+{
+    const struct experiment_flags alone = {.model = "tiny-gpt", .gpu = "gb200"};
+    load_with(alone, "cluster.gpus=144");
+    ck_assert_int_eq(e.gpus, 144);
+    ck_assert_int_eq(e.cluster.nodes, 36);
+    ck_assert_int_eq(e.cluster.fabric_layers, 2);
+    ck_assert_int_eq(e.cluster.nvlink_domain, 72);
+    ck_assert_str_eq(e.cluster.name, "gb200-node x 36");
+    load_with(alone, "cluster.gpus=8192");
+    ck_assert_int_eq(e.cluster.nodes, 2048);
+    ck_assert_int_eq(e.cluster.fabric_layers, 3);
+    load_with(alone, "cluster.gpus=2");
+    ck_assert_int_eq(e.cluster.nodes, 1);
+    char *words = said_of(alone, "cluster.gpus=18");
+    ck_assert_ptr_nonnull(strstr(words, "18 do not fill nodes of 4; take 16 or 20"));
+    free(words);
+    words = said_of((struct experiment_flags){.model = "tiny-gpt", .cluster = "gb200-node"}, "cluster.gpus=8");
+    ck_assert_ptr_nonnull(strstr(words, "8 are more than the cluster has: 4"));
+    free(words);
+}
+END_TEST
+
 START_TEST(flags_win)
 {
     struct experiment_flags flags = the_file;
@@ -279,6 +303,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
+    tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
