@@ -76,9 +76,8 @@ static const struct option_row options[] = {
      .argument = "TRACE",
      .type = OPTION_TEXT,
      .group = "Files",
-     .help =
-         "where the time of a rank of the real job went, beside the prediction: a trace that torch.profiler exported (.json), "
-         "or a table of launches by Nsight Systems or rocprofv3 (.csv); or .gz"},
+     .help = "where the time of a rank of the real job went, beside the prediction: a trace that torch.profiler or JAX wrote "
+             "(.json), or a table of launches by Nsight Systems or rocprofv3 (.csv); or .gz"},
     {.name = "profile-steps",
      .argument = "N",
      .type = OPTION_COUNT,
@@ -86,7 +85,7 @@ static const struct option_row options[] = {
      .high = 1000000,
      .initial = "1",
      .group = "Files",
-     .help = "steps in a trace that has no ProfilerStep marks"},
+     .help = "steps in a trace that marks none"},
     {.name = "trace-ranks",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -297,10 +296,10 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
         "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
         "them and gives the same time.\n\n"
-        "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, 'nsys stats -r "
-        "cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by their names and its exchanges by "
-        "their groups, and every instant of its steps is "
-        "given to one of them: what the device did stands beside what was predicted for that rank's stage.\n\n"
+        "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
+        "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "
+        "their names and its exchanges by their groups, and every instant of its steps is given to one of them: what the device "
+        "did stands beside what was predicted for that rank's stage.\n\n"
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
         "(whole layers), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are "
         "repeated in the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "

@@ -24,10 +24,10 @@ static void check_machine(const struct step_profile *with, const struct job_setu
     if (p->world > 0 && p->world != setup->experiment.gpus)
         diag_warning(diags, at, "the trace is of a job of %d ranks, the prediction of %d", p->world, setup->experiment.gpus);
     if (!p->marked)
-        diag_note(diags, at, "no ProfilerStep marks: the whole trace is taken for %d step%s%s", p->steps_each,
+        diag_note(diags, at, "no steps are marked: the whole trace is taken for %d step%s%s", p->steps_each,
                   p->steps_each == 1 ? "" : "s", told ? "" : "; --profile-steps says how many there are");
     else if (told)
-        diag_note(diags, at, "--profile-steps changes nothing: ProfilerStep marks tell the steps apart");
+        diag_note(diags, at, "--profile-steps changes nothing: the trace marks its steps");
 }
 
 static void tell_of_launches(void *progress, double done, double total)

@@ -10,6 +10,8 @@
  *   ProfilerStep#N (any cat)             where steps begin; those on the device's clock (gpu_user_annotation) win, of which each
  *                                        of its streams has one
  *
+ * The same format holds what JAX writes (*.trace.json.gz), where names of processes and threads say what counts: profile_jax.h.
+ *
  * Launches on other devices than the first's are left out, with a warning.
  *
  * An exchange belongs to the group that its arguments name ("Process Group Description"), else to the one whose size or
@@ -82,7 +84,7 @@ struct profile {
     struct profile_step *steps; /* in order; of the whole trace where nothing marks them */
     size_t n_steps;
     int steps_each; /* of the job in each of `steps`: 1 where they are marked */
-    bool marked;    /* steps are ProfilerStep marks */
+    bool marked;    /* steps are those that the trace marks */
 };
 
 /* Told while a profile is read: how much of the file, then how much of its text has been taken apart. */

@@ -58,10 +58,10 @@ static bool find_columns(const struct csv_table *table, struct columns *c, struc
     c->device = find_text(table, devices);
     if (c->start >= 0 && c->name >= 0 && (c->duration >= 0 || c->end >= 0))
         return true;
-    diag_error(
-        diags, csv_header_place(table, 0),
-        "neither a trace of torch.profiler (.json) nor a table of launches: 'nsys stats -r cuda_gpu_trace --format csv' and "
-        "rocprofv3 --kernel-trace write those");
+    diag_error(diags, csv_header_place(table, 0),
+               "neither a trace of torch.profiler or JAX (.json) nor a table of launches: 'nsys stats -r cuda_gpu_trace --format "
+               "csv' and "
+               "rocprofv3 --kernel-trace write those");
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* Chrome traces as torch.profiler (Kineto) exports them. */
+/* Chrome traces as torch.profiler (Kineto) exports them; events without a category are JAX's. */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "model/base/memory.h"
-#include "traces/profile_reading.h"
+#include "traces/profile_jax.h"
 
 /* A position in the text; the events of a large trace are parsed one at a time, so that one is in memory at a time. */
 struct cursor {
@@ -18,6 +18,7 @@ struct cursor {
 struct reading {
     struct cursor cursor;
     struct profile_builder *builder;
+    struct jax_trace jax;
     json_int_t device; /* of the first launch; -1: none yet */
     size_t n_others;   /* launches on other devices */
     size_t told;       /* where the watch was told last */
@@ -38,7 +39,8 @@ static struct place place_at(const struct cursor *c, size_t offset)
 
 static bool wrong(struct cursor *c, size_t offset, const char *what)
 {
-    diag_error(c->diags, place_at(c, offset), "%s; a trace that torch.profiler exports (export_chrome_trace) is expected", what);
+    diag_error(c->diags, place_at(c, offset), "%s; a trace that torch.profiler (export_chrome_trace) or JAX writes is expected",
+               what);
     return false;
 }
 
@@ -77,12 +79,6 @@ static json_t *value(struct cursor *c)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static enum profile_kind kind_of_event(const json_t *event, const char *name, const struct layout *layout)
 {
     const json_t *args = json_object_get(event, "args");
@@ -90,8 +86,8 @@ static enum profile_kind kind_of_event(const json_t *event, const char *name, co
     if (kind != PROFILE_EXCHANGE)
         return kind;
     const struct exchange_words words = {.kernel = name,
-                                         .operation = text_of(args, "Collective name"),
-                                         .group = text_of(args, "Process Group Description"),
+                                         .operation = event_text(args, "Collective name"),
+                                         .group = event_text(args, "Process Group Description"),
                                          .ranks = (int)json_integer_value(json_object_get(args, "Group size"))};
     return profile_exchange_kind(&words, layout);
 }
@@ -118,13 +114,10 @@ static bool is_of_other_device(struct reading *r, const json_t *event)
 
 static void take_event(struct reading *r, const json_t *event)
 {
-    const char *category = text_of(event, "cat"), *name = text_of(event, "name");
-    const json_t *start = json_object_get(event, "ts"), *duration = json_object_get(event, "dur");
-    double from = json_number_value(start) * 1e-6, length = json_number_value(duration) * 1e-6;
-    if (strcmp(text_of(event, "ph"), "X") != 0 || !json_is_number(start) || !json_is_number(duration) ||
-        !profile_is_time(from, length))
+    const char *category = event_text(event, "cat"), *name = event_text(event, "name");
+    struct profile_step time;
+    if (!event_time(event, &time))
         return;
-    struct profile_step time = {from, from + length};
     if (strncmp(name, "ProfilerStep#", 13) == 0)
         profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, strtoll(name + 13, NULL, 10), time);
     else if (strcasecmp(category, "kernel") == 0 && !is_of_other_device(r, event))
@@ -239,6 +232,8 @@ static bool read_event(struct reading *r)
     if (!event)
         return false;
     take_event(r, event);
+    if (!json_object_get(event, "cat"))
+        jax_take_event(&r->jax, event, r->builder);
     json_decref(event);
     return true;
 }
@@ -274,7 +269,7 @@ static bool read_events(struct reading *r)
 static void take_property(struct profile *p, const char *key, const json_t *json)
 {
     if (strcmp(key, "deviceProperties") == 0)
-        snprintf(p->gpu, sizeof p->gpu, "%s", text_of(json_array_get(json, 0), "name"));
+        snprintf(p->gpu, sizeof p->gpu, "%s", event_text(json_array_get(json, 0), "name"));
     if (strcmp(key, "distributedInfo") == 0 && json_is_integer(json_object_get(json, "rank"))) {
         p->rank = (int)json_integer_value(json_object_get(json, "rank"));
         p->world = (int)json_integer_value(json_object_get(json, "world_size"));
@@ -324,11 +319,18 @@ static bool read_trace(struct reading *r)
 enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b, struct diags *diags)
 {
     struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
-    if (!read_trace(&r))
-        return STATUS_BAD_INPUT;
-    watch_tell(b->watch, (double)n, (double)n);
-    if (r.n_others > 0)
+    bool good = read_trace(&r);
+    if (good)
+        jax_mark_modules(&r.jax, b);
+    if (good && r.n_others > 0)
         diag_warning(diags, (struct place){.file = path},
                      "%zu launches on other devices than %" JSON_INTEGER_FORMAT " are left out", r.n_others, r.device);
+    if (good && r.jax.n_others > 0)
+        diag_warning(diags, (struct place){.file = path}, "%zu launches on other devices than the first are left out",
+                     r.jax.n_others);
+    jax_free(&r.jax);
+    if (!good)
+        return STATUS_BAD_INPUT;
+    watch_tell(b->watch, (double)n, (double)n);
     return STATUS_OK;
 }
