@@ -33,7 +33,9 @@ static enum status choose_gpu(struct invocation *call, const struct cuda_place *
 {
     int gpus = cuda_device_count(), per_gpu = (int)option_count(call, "ranks-per-gpu");
     struct device *device;
-    if (gpus > 0 && place->n_local > gpus * per_gpu) {
+    /* Slurm shows each process its own GPU only (--gpus-per-task); NCCL refuses two ranks on one that nobody asked for. */
+    const bool own = per_gpu == 1 && gpus == 1 && getenv("CUDA_VISIBLE_DEVICES");
+    if (gpus > 0 && !own && place->n_local > gpus * per_gpu) {
         diag_error(
             &call->diags, NOWHERE,
             "%d ranks on this machine are more than its %d GPU%s; start fewer, or let ranks share one with --ranks-per-gpu %d",
@@ -41,7 +43,7 @@ static enum status choose_gpu(struct invocation *call, const struct cuda_place *
         return STATUS_MISSING;
     }
     devices->gpu = gpus > 0 ? place->local % gpus : 0;
-    devices->shared_gpu = gpus > 0 && place->n_local > gpus;
+    devices->shared_gpu = gpus > 0 && !own && place->n_local > gpus;
     enum status status = cuda_device_open(place->rank, devices->gpu, 0, &device, &call->diags); /* says what is missing */
     if (status != STATUS_OK)
         return status;

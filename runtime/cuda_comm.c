@@ -1,8 +1,6 @@
 #include "runtime/cuda_comm.h"
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
-#include <nccl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,35 +10,9 @@
 #include "runtime/comm_parts.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_meeting.h"
+#include "runtime/nccl_library.h"
 
 static const struct place nowhere = {0};
-
-#define NCCL_FUNCTIONS(X)                                                                                                        \
-    X(ncclGetVersion)                                                                                                            \
-    X(ncclGetUniqueId)                                                                                                           \
-    X(ncclGetErrorString)                                                                                                        \
-    X(ncclGetLastError)                                                                                                          \
-    X(ncclCommInitRankConfig)                                                                                                    \
-    X(ncclCommSplit)                                                                                                             \
-    X(ncclCommGetAsyncError)                                                                                                     \
-    X(ncclCommAbort)                                                                                                             \
-    X(ncclCommFinalize)                                                                                                          \
-    X(ncclCommDestroy)                                                                                                           \
-    X(ncclGroupStart)                                                                                                            \
-    X(ncclGroupEnd)                                                                                                              \
-    X(ncclSend)                                                                                                                  \
-    X(ncclRecv)                                                                                                                  \
-    X(ncclAllReduce)                                                                                                             \
-    X(ncclAllGather)                                                                                                             \
-    X(ncclReduceScatter)                                                                                                         \
-    X(ncclReduce)                                                                                                                \
-    X(ncclBroadcast)
-
-#define FIELD(name) __typeof__(name) *name;
-struct nccl {
-    void *handle;
-    NCCL_FUNCTIONS(FIELD)
-};
 
 enum { TIMEOUT_S = 60, PENDING = 64, LOOK_NS = 20000000, SPIN_NS = 100000 };
 
@@ -69,6 +41,7 @@ struct cuda_world {
     size_t scratch_bytes;
     struct cuda_meeting meeting;
     struct cuda_communicator *all; /* of all ranks */
+    ncclComm_t outside;            /* what a split gives to who is no member: nothing */
     struct cuda_communicator **communicators;
     size_t n_communicators, capacity;
     uint64_t completed; /* exchanges, of all communicators, when last looked */
@@ -119,23 +92,6 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
     return STATUS_FAILED;
 }
 
-static enum status nccl_load(struct nccl *nccl, struct diags *diags)
-{
-    nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!nccl->handle) {
-        diag_error(diags, nowhere, "cannot load NCCL (%s); install it or set LD_LIBRARY_PATH", dlerror());
-        return STATUS_MISSING;
-    }
-#define LOOK_UP(name) *(void **)&nccl->name = dlsym(nccl->handle, #name);
-    NCCL_FUNCTIONS(LOOK_UP)
-#define IS_MISSING(name) || !nccl->name
-    if (false NCCL_FUNCTIONS(IS_MISSING)) {
-        diag_error(diags, nowhere, "the NCCL that was found is too old; 2.19 or later is needed");
-        return STATUS_MISSING;
-    }
-    return STATUS_OK;
-}
-
 /* --- watching over waits */
 
 static bool advanced(struct cuda_world *world)
@@ -153,13 +109,19 @@ static bool advanced(struct cuda_world *world)
     return news;
 }
 
+/* In one group: an abort frees memory, which waits for the whole device, and so for the kernels of communicators that would only
+ * be told after it. */
 static void abort_all(struct cuda_world *world)
 {
+    if (!world->all) /* nobody met */
+        return;
+    (void)world->nccl.ncclGroupStart();
     for (size_t i = 0; i < world->n_communicators; i++)
         if (world->communicators[i]->comm) {
             (void)world->nccl.ncclCommAbort(world->communicators[i]->comm);
             world->communicators[i]->comm = NULL;
         }
+    (void)world->nccl.ncclGroupEnd();
     world->broken = true;
 }
 
@@ -412,11 +374,10 @@ static enum status cuda_group_end(struct world *base, struct diags *diags)
 
 /* --- communicators */
 
-static struct cuda_communicator *communicator_add(struct cuda_world *world, int n, int me, ncclComm_t comm)
+static struct cuda_communicator *communicator_add(struct cuda_world *world, int n, int me)
 {
     struct cuda_communicator *c = memory_new(1, sizeof *c);
     c->base = (struct communicator){.world = &world->base, .n = n, .me = me};
-    c->comm = comm;
     world->communicators =
         memory_grow(world->communicators, &world->capacity, world->n_communicators + 1, sizeof *world->communicators);
     world->communicators[world->n_communicators++] = c;
@@ -443,31 +404,26 @@ static enum status cuda_communicator_new(struct world *base, const int *members,
 {
     struct cuda_world *world = (struct cuda_world *)base;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclComm_t comm = NULL;
     int me = -1;
     config.blocking = 0;
     for (int i = 0; i < n; i++)
         me = members[i] == base->rank ? i : me;
     if (n == 1) { /* nothing to split off: everybody knows that everybody knows */
-        *communicator = me < 0 ? NULL : &communicator_add(world, 1, 0, NULL)->base;
+        *communicator = me < 0 ? NULL : &communicator_add(world, 1, 0)->base;
         return STATUS_OK;
     }
-    enum status status =
-        settle(world, world->all->comm,
-               world->nccl.ncclCommSplit(world->all->comm, me < 0 ? NCCL_SPLIT_NOCOLOR : 0, me < 0 ? 0 : me, &comm, &config),
-               "splitting a communicator", diags);
-    if (status != STATUS_OK)
-        return status;
-    if (me < 0) {
-        *communicator = NULL;
-        return STATUS_OK;
-    }
-    status = settle(world, comm, ncclInProgress, "splitting a communicator", diags);
-    struct cuda_communicator *made = communicator_add(world, n, me, comm); /* the world frees it, also after a failure */
-    if (status == STATUS_OK)
+    /* NCCL writes the result when it is there, perhaps after it was given up here; the world frees it in any case. */
+    struct cuda_communicator *made = me < 0 ? NULL : communicator_add(world, n, me);
+    enum status status = settle(world, world->all->comm,
+                                world->nccl.ncclCommSplit(world->all->comm, made ? 0 : NCCL_SPLIT_NOCOLOR, made ? me : 0,
+                                                          made ? &made->comm : &world->outside, &config),
+                                "splitting a communicator", diags);
+    if (status == STATUS_OK && made)
+        status = settle(world, made->comm, ncclInProgress, "splitting a communicator", diags);
+    if (status == STATUS_OK && made)
         status = connect_pairs(world, made, diags);
     if (status == STATUS_OK)
-        *communicator = &made->base;
+        *communicator = made ? &made->base : NULL;
     return status;
 }
 
@@ -499,19 +455,32 @@ static enum status cuda_barrier(struct world *base, bool clock, struct diags *di
     return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
 }
 
-/* Who never met the others, or left them, would wait for them in vain. A communicator that does not block ends in two steps. */
-static void communicator_end(struct cuda_world *world, struct cuda_communicator *c)
+/* Who never met the others, or left them, would wait for them in vain. A communicator that does not block ends in two steps;
+ * those that were split off first. */
+static void leave(struct cuda_world *world)
 {
     struct diags nobody = {0};
     bool together = world->joined && !world->abandoned;
-    if (c->comm && together)
+    for (size_t i = world->n_communicators; i-- > 0 && together;) {
+        struct cuda_communicator *c = world->communicators[i];
+        if (!c->comm)
+            continue;
         together = settle(world, c->comm, world->nccl.ncclCommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
-    if (c->comm)
-        (void)(together ? world->nccl.ncclCommDestroy(c->comm) : world->nccl.ncclCommAbort(c->comm));
+        if (together) {
+            (void)world->nccl.ncclCommDestroy(c->comm);
+            c->comm = NULL;
+        }
+    }
+    if (!together)
+        abort_all(world);
+    diags_free(&nobody);
+}
+
+static void communicator_free(struct cuda_communicator *c)
+{
     for (int j = 0; j < PENDING; j++)
         if (c->pending[j].behind)
             (void)cudaEventDestroy(c->pending[j].behind);
-    diags_free(&nobody);
     free(c);
 }
 
@@ -521,8 +490,9 @@ static void cuda_close(struct world *base)
     if (!world)
         return;
     cuda_device_set_watch(world->device, (struct cuda_device_watch){0});
-    for (size_t i = world->n_communicators; i-- > 0;) /* those that were split off first */
-        communicator_end(world, world->communicators[i]);
+    leave(world);
+    for (size_t i = 0; i < world->n_communicators; i++)
+        communicator_free(world->communicators[i]);
     free(world->communicators);
     world->device->api->stream_free(world->stream);
     world->device->api->memory_free(world->device, world->scratch, world->scratch_bytes);
@@ -544,7 +514,6 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
     char versions[MEETING_VERSIONS];
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclComm_t comm = NULL;
     int cuda = 0;
     (void)cudaRuntimeGetVersion(&cuda);
     snprintf(versions, sizeof versions, "NCCL %d with CUDA %d", version, cuda);
@@ -556,9 +525,9 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
     if (status != STATUS_OK)
         return status;
     config.blocking = 0;
-    result = world->nccl.ncclCommInitRankConfig(&comm, options->n_ranks, id, options->rank, &config);
-    world->all = communicator_add(world, options->n_ranks, options->rank, comm);
-    return settle(world, comm, result, "joining the other ranks", diags);
+    world->all = communicator_add(world, options->n_ranks, options->rank);
+    result = world->nccl.ncclCommInitRankConfig(&world->all->comm, options->n_ranks, id, options->rank, &config);
+    return settle(world, world->all->comm, result, "joining the other ranks", diags);
 }
 
 enum status cuda_comm_open(const struct cuda_comm_options *options, struct device *device, struct world **world,

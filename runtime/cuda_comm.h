@@ -3,7 +3,8 @@
  *
  * Meeting. Ranks find each other in a folder that all of them can write (a shared file system on a cluster): rank 0 leaves NCCL's
  * unique id there with the versions it runs, the others wait for it; every rank leaves its host and process. Nothing else is
- * needed of the launcher than a number for each process and how many there are (cuda_place_read: Open MPI, Slurm, or MSIM_RANK).
+ * needed of the launcher than a number for each process and how many there are (cuda_place_read: Open MPI, MPICH, Slurm, or
+ * MSIM_RANK).
  * Where there is MPI it carries the id, and a folder on each machine will do.
  *
  * Communicators are split off one of all ranks. NCCL connects members when a communicator is made and not at first use, so that
@@ -43,7 +44,7 @@ void cuda_comm_variables(const struct cuda_comm_options *options, int version);
 struct cuda_place {
     int rank, n_ranks;    /* 0 of 1 without a launcher */
     int local, n_local;   /* on this machine */
-    const char *launcher; /* "mpirun", "srun", "MSIM_RANK" or "none" */
+    const char *launcher; /* "mpirun", "mpiexec", "srun", "MSIM_RANK" or "none" */
 };
 /* From the environment. STATUS_BAD_INPUT when its numbers contradict each other. */
 MUST_CHECK enum status cuda_place_read(struct cuda_place *place, struct diags *diags);

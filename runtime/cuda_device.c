@@ -30,6 +30,7 @@ struct cuda_device {
     bool portable; /* kernels for every architecture only: MSIM_PORTABLE_KERNELS is set */
     size_t limit;
     struct gemm_library *gemm;
+    cudaStream_t zeroing; /* of new memory */
     cudaEvent_t epoch;
     struct staging staging[STAGING_BUFFERS];
     unsigned next_staging;
@@ -160,12 +161,12 @@ static enum status cuda_memory_new(struct device *device, size_t bytes, void **m
     }
     if (error != cudaSuccess)
         return cuda_device_report(device, "cudaMalloc", error, diags);
-    error = cudaMemset(block, 0, bytes);
-    if (error == cudaSuccess) /* it is on the default stream, which ours do not wait for */
-        error = cudaStreamSynchronize(NULL);
-    if (error != cudaSuccess) {
+    error = cudaMemsetAsync(block, 0, bytes, cuda->zeroing);
+    enum status status = error == cudaSuccess ? wait_for(cuda, cuda->zeroing, NULL, diags) /* which other streams do not do */
+                                              : cuda_device_report(device, "cudaMemsetAsync", error, diags);
+    if (status != STATUS_OK) {
         cudaFree(block);
-        return cuda_device_report(device, "cudaMemset", error, diags);
+        return status;
     }
     device->in_use += bytes;
     device->peak = device->in_use > device->peak ? device->in_use : device->peak;
@@ -204,13 +205,17 @@ static enum status cuda_copy_between(struct device_stream *stream, void *to, con
 static enum status staging_take(struct cuda_device *cuda, struct staging **result, struct diags *diags)
 {
     struct staging *staging = &cuda->staging[cuda->next_staging++ % STAGING_BUFFERS];
-    if (!staging->memory) {
-        CUDA_RETURN(&cuda->base, cudaEventCreateWithFlags(&staging->passed, cudaEventDisableTiming));
-        CUDA_RETURN(&cuda->base, cudaMallocHost(&staging->memory, STAGING_BYTES));
-    } else {
-        CUDA_RETURN(&cuda->base, cudaEventSynchronize(staging->passed));
-    }
     *result = staging;
+    return wait_for(cuda, NULL, staging->passed, diags);
+}
+
+/* All at once: to lock pages may wait for what runs on the device. */
+static enum status staging_make(struct cuda_device *cuda, struct diags *diags)
+{
+    for (int i = 0; i < STAGING_BUFFERS; i++) {
+        CUDA_RETURN(&cuda->base, cudaEventCreateWithFlags(&cuda->staging[i].passed, cudaEventDisableTiming));
+        CUDA_RETURN(&cuda->base, cudaMallocHost(&cuda->staging[i].memory, STAGING_BYTES));
+    }
     return STATUS_OK;
 }
 
@@ -431,6 +436,8 @@ static void cuda_close(struct device *device)
     }
     if (cuda->epoch)
         cudaEventDestroy(cuda->epoch);
+    if (cuda->zeroing)
+        cudaStreamDestroy(cuda->zeroing);
     gemm_library_free(cuda->gemm);
     (void)cudaGetLastError();
     free(cuda);
@@ -463,9 +470,19 @@ static const struct device_api cuda_api = {
     .pause = cuda_pause,
 };
 
+/* CUDA reads it when it starts. Streams share the queues of the device's front end, eight where nothing is said, and what stands
+ * behind another stream's command in a queue waits with it: for an exchange perhaps that waits for another rank, which waits for
+ * what stands behind. 32 is the most there are (CUDA C++ Programming Guide, environment variables). What the user has set stays.
+ */
+static void cuda_variables(void)
+{
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
 int cuda_device_count(void)
 {
     int count = 0;
+    cuda_variables();
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
         (void)cudaGetLastError();
         return 0;
@@ -476,6 +493,7 @@ int cuda_device_count(void)
 static enum status check_gpu(int rank, int gpu, struct diags *diags)
 {
     int count = 0, major = 0, minor = 0;
+    cuda_variables();
     cudaError_t error = cudaGetDeviceCount(&count);
     (void)cudaGetLastError();
     if (error != cudaSuccess || count == 0) {
@@ -509,9 +527,12 @@ enum status cuda_device_open(int rank, int gpu, size_t limit, struct device **de
     CUDA_GOTO(&cuda->base, cudaSetDevice(gpu), failed);
     cuda->portable = getenv("MSIM_PORTABLE_KERNELS") != NULL;
     CUDA_GOTO(&cuda->base, cudaDeviceGetAttribute(&cuda->multiprocessors, cudaDevAttrMultiProcessorCount, gpu), failed);
+    CUDA_GOTO(&cuda->base, cudaStreamCreateWithFlags(&cuda->zeroing, cudaStreamNonBlocking), failed);
     CUDA_GOTO(&cuda->base, cudaEventCreate(&cuda->epoch), failed);
-    CUDA_GOTO(&cuda->base, cudaEventRecord(cuda->epoch, NULL), failed);
-    status = gemm_library_new(&cuda->gemm, diags);
+    CUDA_GOTO(&cuda->base, cudaEventRecord(cuda->epoch, cuda->zeroing), failed);
+    status = staging_make(cuda, diags);
+    if (status == STATUS_OK)
+        status = gemm_library_new(&cuda->gemm, diags);
     if (status != STATUS_OK)
         goto failed;
     *device = &cuda->base;

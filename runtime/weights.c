@@ -25,8 +25,11 @@ static void fill_initial(const struct model_map *map, const struct unit *unit, u
 {
     for (int p = 0; p < unit->n_parameters; p++) {
         const struct parameter *parameter = &unit->parameters[p];
-        for (int64_t i = 0; i < parameter->rows * parameter->cols; i++)
-            values[parameter->offset + i] = parameter_initial(map, parameter->kind, model_map_index(map, parameter, i), seed);
+        for (int64_t i = 0; i < parameter->rows * parameter->cols; i += parameter->cols) {
+            const int64_t row = model_map_index(map, parameter, i); /* whose columns follow one another there too */
+            for (int64_t c = 0; c < parameter->cols; c++)
+                values[parameter->offset + i + c] = parameter_initial(map, parameter->kind, row + c, seed);
+        }
     }
 }
 
@@ -46,11 +49,15 @@ static void set_weights(struct rank *rank, void *weights, const float *values, i
         copy_in(rank, weights, values, (size_t)n * sizeof *values);
         return;
     }
-    struct tensor *wide = tensor_new(rank, (size_t)n * sizeof(float));
-    copy_in(rank, wide->data, values, (size_t)n * sizeof *values);
-    struct kernel_call cast = {.kernel = KERNEL_CAST, .cast = {.n = n, .from = wide->data, .to = weights}};
-    rank_launch(rank, rank->streams[STREAM_COMPUTE], &cast);
-    tensor_drop(rank, &wide, rank->streams[STREAM_COMPUTE]);
+    const size_t bytes = (size_t)n * sizeof *values;
+    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
+    void *wide = rank_memory(rank, bytes); /* and not a tensor's, which would stay */
+    copy_in(rank, wide, values, bytes);
+    struct kernel_call cast = {.kernel = KERNEL_CAST, .cast = {.n = n, .from = wide, .to = weights}};
+    rank_launch(rank, stream, &cast);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
+    rank->device->api->memory_free(rank->device, wide, bytes);
 }
 
 /* --- memory */

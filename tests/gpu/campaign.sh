@@ -80,7 +80,7 @@ find_libraries() {
     local name folder
     for name in libcublasLt.so.13 libnccl.so.2; do
         ldconfig -p 2>/dev/null | grep -q "$name" && continue
-        folder=$(dirname "$(timeout 20 find /usr/local /opt /usr/lib "$HOME/.local" -name "$name" 2>/dev/null | head -1)")
+        folder=$(dirname "$(timeout 20 find /usr/local /opt /usr/lib "${HOME:-/root}/.local" -name "$name" 2>/dev/null | head -1)")
         [ -n "$folder" ] && [ "$folder" != . ] && export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     done
 }
@@ -139,11 +139,13 @@ programs() {
 }
 export -f programs
 
+# Timeouts within a stage are --foreground: in a group of their own they would outlive the stage and disturb the next ones.
+
 # check_kernels SEEDS SIZE: goes on behind a kernel that hung, or left the GPU unusable for the process that ran it.
 check_kernels() {
     local rc=0 worst=0 lines=0
     while [ "$lines" -lt 100 ]; do
-        timeout -k 5 40 "$bin/kernel_check" "$1" "$2" "$lines" >>"$out/kernel_check.csv"
+        timeout --foreground -k 5 40 "$bin/kernel_check" "$1" "$2" "$lines" >>"$out/kernel_check.csv"
         rc=$?
         [ $rc -eq 0 ] || worst=$rc
         case $rc in 3 | 124 | 137) ;; *) return $worst ;; esac
@@ -158,7 +160,7 @@ export -f check_kernels
 time_kernels() {
     local part rc worst=0
     for part in norms pointwise ends optimizers mixture attention stretches experts products; do
-        timeout -k 5 40 "$bin/kernel_time" "$1" "$part" >>"$out/kernel_time.csv"
+        timeout --foreground -k 5 40 "$bin/kernel_time" "$1" "$part" >>"$out/kernel_time.csv"
         rc=$?
         [ $rc -eq 77 ] && return $rc
         [ $rc -eq 0 ] || worst=$rc

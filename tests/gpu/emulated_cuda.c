@@ -103,23 +103,24 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     return cudaSuccess;
 }
 
-/* What cudaMemset promises: to happen on the default stream, which others do not wait for. So as late as may be. */
+/* What cudaMemsetAsync promises: to happen on its stream, which others do not wait for. So as late as may be. */
 static _Thread_local struct {
     void *memory;
     int value;
     size_t bytes;
+    cudaStream_t stream;
 } late;
 
-static void happen(void)
+static void happen(cudaStream_t stream)
 {
-    if (late.memory)
+    if (late.memory && late.stream == stream)
         memset(late.memory, late.value, late.bytes);
-    late.memory = NULL;
+    late.memory = late.stream == stream ? NULL : late.memory;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-    happen();
+    happen(late.stream); /* waits for the whole device */
     free(memory);
     return cudaSuccess;
 }
@@ -140,12 +141,13 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
-    happen();
+    happen(late.stream);
     late.memory = memory;
     late.value = value;
     late.bytes = bytes;
+    late.stream = stream;
     return cudaSuccess;
 }
 
@@ -174,6 +176,11 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     free(stream);
@@ -182,15 +189,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    happen();
+    happen(stream);
     return answer(stream ? &stream->busy : NULL);
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    if (stream)
-        stream->busy = false;
-    return cudaStreamQuery(stream);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
@@ -237,12 +237,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     return answer(&event->pending);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    event->pending = false;
-    return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)

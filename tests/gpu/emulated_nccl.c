@@ -3,7 +3,12 @@
  * libnccl.so.2, for tests without a GPU (emulated_cuda.c).
  *
  * An exchange is done when the call returns: a collective when all members have called it, a receive when its send has been. Sums
- * run in the order of members. A wait of more than PATIENCE_S seconds fails with ncclRemoteError, so that a wrong program ends.
+ * run in the order of members. A wait of more than PATIENCE_S seconds fails with ncclRemoteError, so that a wrong program ends,
+ * and at once where a member has aborted.
+ *
+ * Communicators do not block the host (ncclConfig_t, blocking 0): calls, and ends of groups, answer "in progress", and so do
+ * questions until one has been asked twice. Until then the communicator may not be used, and a split's result is not there.
+ * Communicators are aborted in groups, or the first would wait for the kernels of the next.
  */
 #include <math.h>
 #include <nccl.h>
@@ -14,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MEMBERS_MAX = 16, PATIENCE_S = 20, EMULATED_VERSION = 22809 };
+enum { MEMBERS_MAX = 16, PATIENCE_S = 20, EMULATED_VERSION = 22809, QUESTIONS = 2, GROUP_MAX = 64 };
 
 struct message {
     struct message *next;
@@ -35,6 +40,7 @@ struct room {
     uint64_t key;
     int n, arrived, left, users;
     uint64_t round;
+    bool aborted; /* by a member */
     pthread_cond_t changed;
     struct part parts[MEMBERS_MAX];
     struct message *messages;
@@ -43,7 +49,15 @@ struct room {
 struct ncclComm {
     struct room *room;
     int me;
+    int questions; /* to be asked until it can be used */
+    struct ncclComm **split_to, *split;
 };
+
+/* Of this thread's groups. */
+static _Thread_local struct {
+    int depth, n;
+    struct ncclComm *used[GROUP_MAX];
+} group;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of everything */
 static struct room *rooms;
@@ -69,12 +83,14 @@ static struct room *room_of(uint64_t key, int n)
 static struct ncclComm *comm_new(uint64_t key, int n, int me)
 {
     struct ncclComm *comm = calloc(1, sizeof *comm);
-    *comm = (struct ncclComm){room_of(key, n), me};
+    *comm = (struct ncclComm){.room = room_of(key, n), .me = me};
     return comm;
 }
 
 static ncclResult_t wait_for_change(struct room *room, const struct timespec *deadline)
 {
+    if (room->aborted)
+        return ncclRemoteError;
     return pthread_cond_timedwait(&room->changed, &lock, deadline) == 0 ? ncclSuccess : ncclRemoteError;
 }
 
@@ -86,12 +102,39 @@ static struct timespec patience(void)
     return t;
 }
 
+/* --- not blocking */
+
+/* What a call answers that would have given `result`. */
+static ncclResult_t in_progress(struct ncclComm *comm, ncclResult_t result)
+{
+    if (result != ncclSuccess)
+        return result;
+    if (group.depth == 0) {
+        comm->questions = QUESTIONS;
+        return ncclInProgress;
+    }
+    for (int i = 0; i < group.n; i++)
+        if (group.used[i] == comm)
+            return ncclSuccess;
+    if (group.n == GROUP_MAX)
+        return ncclInternalError;
+    group.used[group.n++] = comm;
+    return ncclSuccess;
+}
+
+static bool is_ready(const struct ncclComm *comm)
+{
+    return comm->questions == 0;
+}
+
 /* All bring their part; the last one does the work for all of them, under the lock. */
 static ncclResult_t meet(struct ncclComm *comm, const struct part *mine, void (*work)(struct room *, void *), void *context)
 {
     struct room *room = comm->room;
     struct timespec deadline = patience();
     ncclResult_t result = ncclSuccess;
+    if (!is_ready(comm))
+        return ncclInvalidUsage;
     pthread_mutex_lock(&lock);
     uint64_t round = room->round;
     room->parts[comm->me] = *mine;
@@ -105,6 +148,11 @@ static ncclResult_t meet(struct ncclComm *comm, const struct part *mine, void (*
         result = wait_for_change(room, &deadline);
     pthread_mutex_unlock(&lock);
     return result;
+}
+
+static ncclResult_t exchange(struct ncclComm *comm, const struct part *mine, void (*work)(struct room *, void *), void *context)
+{
+    return in_progress(comm, meet(comm, mine, work, context));
 }
 
 /* --- numbers */
@@ -276,7 +324,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
     pthread_mutex_lock(&lock);
     *comm = comm_new(key, n, rank);
     pthread_mutex_unlock(&lock);
-    return ncclSuccess;
+    return in_progress(*comm, ncclSuccess);
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int key, ncclComm_t *made, ncclConfig_t *config)
@@ -284,14 +332,22 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int key, ncclComm_t *mad
     const struct part mine = {.colour = colour, .key = key};
     (void)config;
     ncclResult_t result = meet(comm, &mine, do_split, NULL);
-    *made = result == ncclSuccess ? comm->room->parts[comm->me].comm : NULL;
-    return result;
+    *made = NULL;
+    comm->split_to = made;
+    comm->split = result == ncclSuccess ? comm->room->parts[comm->me].comm : NULL;
+    return in_progress(comm, result);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result)
 {
-    (void)comm;
-    *result = ncclSuccess;
+    if (!comm)
+        return ncclInvalidArgument;
+    comm->questions -= comm->questions > 0;
+    *result = is_ready(comm) ? ncclSuccess : ncclInProgress;
+    if (is_ready(comm) && comm->split_to) {
+        *comm->split_to = comm->split;
+        comm->split_to = NULL;
+    }
     return ncclSuccess;
 }
 
@@ -314,7 +370,7 @@ static void room_leave(struct room *room)
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
-    return comm ? ncclSuccess : ncclInvalidArgument;
+    return comm && is_ready(comm) ? in_progress(comm, ncclSuccess) : ncclInvalidArgument;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
@@ -328,6 +384,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
+    if (group.depth == 0)
+        abort(); /* it would hang */
+    pthread_mutex_lock(&lock);
+    comm->room->aborted = true;
+    pthread_cond_broadcast(&comm->room->changed);
+    pthread_mutex_unlock(&lock);
     return ncclCommDestroy(comm);
 }
 
@@ -337,17 +399,27 @@ ncclResult_t ncclGroupEnd(void);
 
 ncclResult_t ncclGroupStart(void)
 {
+    group.depth++;
     return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void)
 {
-    return ncclSuccess;
+    const bool any = group.n > 0;
+    if (group.depth == 0)
+        return ncclInvalidUsage;
+    if (--group.depth > 0)
+        return ncclSuccess;
+    while (group.n > 0)
+        group.used[--group.n]->questions = QUESTIONS;
+    return any ? ncclInProgress : ncclSuccess;
 }
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
     size_t bytes = count * size_of(type);
+    if (!is_ready(comm))
+        return ncclInvalidUsage;
     struct message *message = calloc(1, sizeof *message + bytes), **last;
     (void)stream;
     *message = (struct message){.from = comm->me, .to = peer};
@@ -358,7 +430,7 @@ ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int p
     *last = message;
     pthread_cond_broadcast(&comm->room->changed);
     pthread_mutex_unlock(&lock);
-    return ncclSuccess;
+    return in_progress(comm, ncclSuccess);
 }
 
 static struct message *take(struct room *room, int from, int to)
@@ -375,7 +447,7 @@ static struct message *take(struct room *room, int from, int to)
 ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
     struct timespec deadline = patience();
-    ncclResult_t result = ncclSuccess;
+    ncclResult_t result = is_ready(comm) ? ncclSuccess : ncclInvalidUsage;
     struct message *message;
     (void)stream;
     pthread_mutex_lock(&lock);
@@ -385,7 +457,7 @@ ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncc
     if (message)
         memcpy(to, message->data, count * size_of(type));
     free(message);
-    return result;
+    return in_progress(comm, result);
 }
 
 ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
@@ -394,7 +466,7 @@ ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType
     const struct part mine = {.in = in, .out = out};
     struct reduction r = {.count = count, .type = type, .op = op};
     (void)stream;
-    return meet(comm, &mine, do_all_reduce, &r);
+    return exchange(comm, &mine, do_all_reduce, &r);
 }
 
 ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
@@ -403,7 +475,7 @@ ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, ncclData
     const struct part mine = {.in = in, .out = out};
     struct reduction r = {.count = count, .type = type, .op = op};
     (void)stream;
-    return meet(comm, &mine, do_reduce_scatter, &r);
+    return exchange(comm, &mine, do_reduce_scatter, &r);
 }
 
 ncclResult_t ncclReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
@@ -412,7 +484,7 @@ ncclResult_t ncclReduce(const void *in, void *out, size_t count, ncclDataType_t 
     const struct part mine = {.in = in, .out = out};
     struct reduction r = {.count = count, .type = type, .op = op, .root = root};
     (void)stream;
-    return meet(comm, &mine, do_reduce, &r);
+    return exchange(comm, &mine, do_reduce, &r);
 }
 
 ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
@@ -420,7 +492,7 @@ ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType
     const struct part mine = {.in = in, .out = out};
     size_t bytes = count * size_of(type);
     (void)stream;
-    return meet(comm, &mine, do_all_gather, &bytes);
+    return exchange(comm, &mine, do_all_gather, &bytes);
 }
 
 ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
@@ -429,5 +501,5 @@ ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType
     const struct part mine = {.in = in, .out = out};
     struct broadcast b = {count * size_of(type), root};
     (void)stream;
-    return meet(comm, &mine, do_broadcast, &b);
+    return exchange(comm, &mine, do_broadcast, &b);
 }

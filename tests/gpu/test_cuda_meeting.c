@@ -114,7 +114,7 @@ START_TEST(a_folder_that_is_not_there_is_said)
 END_TEST
 
 static const struct launch_case {
-    const char *names[4], *values[4], *launcher;
+    const char *names[5], *values[5], *launcher;
     int rank, n_ranks, local, n_local;
     bool good;
 } launch_cases[] = {
@@ -127,7 +127,33 @@ static const struct launch_case {
      1,
      8,
      true},
+    {{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}, {"5", "8", "1", "4"}, "mpiexec", 5, 8, 1, 4, true},
     {{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}, {"3", "4", "3"}, "srun", 3, 4, 3, 4, true},
+    /* the batch script's count per node may be of another step */
+    {{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
+     {"17", "20", "1", "8(x2),4", "2"},
+     "srun",
+     17,
+     20,
+     1,
+     4,
+     true},
+    {{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
+     {"9", "20", "1", "8(x2),4", "1"},
+     "srun",
+     9,
+     20,
+     1,
+     8,
+     true},
+    {{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
+     {"9", "20", "1", "8(y2)", "1"},
+     "srun",
+     0,
+     0,
+     0,
+     0,
+     false},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"1", "2"}, "MSIM_RANK", 1, 2, 1, 2, true},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"2", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},
     {{"MSIM_RANK", "MSIM_RANKS"}, {"x", "2"}, "MSIM_RANK", 0, 0, 0, 0, false},
@@ -138,7 +164,7 @@ START_TEST(launchers_say_who_we_are)
     const struct launch_case *launch = &launch_cases[_i];
     struct cuda_place place = {0};
     struct diags diags = {0};
-    for (int i = 0; i < 4 && launch->names[i]; i++)
+    for (int i = 0; i < 5 && launch->names[i]; i++)
         setenv(launch->names[i], launch->values[i], 1);
     enum status status = cuda_place_read(&place, &diags);
     ck_assert_int_eq(status, launch->good ? STATUS_OK : STATUS_BAD_INPUT);

@@ -243,6 +243,41 @@ START_TEST(ranks_equal_the_cpu)
 }
 END_TEST
 
+/* A rank leaves in the middle of a step: the other one is told, both end, and communicators are aborted so that neither would
+ * wait for the kernels of one that has not been told (emulated_nccl.c). */
+START_TEST(a_rank_leaves)
+{
+    struct toy toy;
+    struct program program;
+    struct diags diags = {0};
+    struct process processes[2];
+    char folder[] = "/tmp/msim-emulated-XXXXXX", path[64];
+    struct injection injection = {.trouble = TROUBLE_KILLED, .rank = 1, .step = 1};
+    struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .injection = &injection};
+    static const char *const layouts[] = {"tp=2,sp=1,mb=1", "pp=2,mb=1,schedule=1f1b", "dp=2,zero=3,mb=1"};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    toy_of(&toy, TOY_GPT, layouts[_i], 0);
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+    for (int r = 0; r < 2; r++) {
+        processes[r] =
+            (struct process){.folder = folder, .rank = r, .program = &program, .setting = &toy.setting, .options = &options};
+        ck_assert_int_eq(pthread_create(&processes[r].thread, NULL, process_main, &processes[r]), 0);
+    }
+    for (int r = 0; r < 2; r++)
+        pthread_join(processes[r].thread, NULL);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_int_eq(processes[r].status, STATUS_FAILED);
+        ck_assert_uint_ge(processes[r].diags.n_items, 1);
+        diags_free(&processes[r].diags);
+    }
+    snprintf(path, sizeof path, "%s/abandoned", folder);
+    ck_assert_int_eq(unlink(path), 0);
+    remove_folder(folder, 2);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
 /* --- one rank, and how fast */
 
 START_TEST(a_rank_alone)
@@ -300,8 +335,9 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS}, {a_rank_alone, 4}, {a_probe_of_a_job, 3},
-        {kernels_are_tried, 1},
+        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS},
+        {a_rank_leaves, 3},           {a_rank_alone, 4},
+        {a_probe_of_a_job, 3},        {kernels_are_tried, 1},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }
