@@ -39,7 +39,7 @@ struct product_key {
     int64_t m, n, k;
     uint32_t workspace_kib;
     uint16_t alignment; /* of all pointers, up to 256 */
-    bool transpose_a, transpose_b, wide_output, add, bias, gelu, blocks;
+    bool transpose_a, transpose_b, wide_output, add, bias, gelu, blocks, fast_sums;
     uint8_t a_format, b_format; /* enum narrow_format */
 };
 
@@ -165,6 +165,7 @@ static cublasStatus_t operation_describe(const struct cublaslt *lt, const struct
     cublasLtEpilogue_t epilogue = key->bias ? (key->gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                                             : (key->gelu ? CUBLASLT_EPILOGUE_GELU : CUBLASLT_EPILOGUE_DEFAULT);
     cudaDataType_t bias_type = CUDA_R_16BF;
+    int8_t fast = key->fast_sums;
     cublasStatus_t error = lt->cublasLtMatmulDescCreate(operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     const struct {
         cublasLtMatmulDescAttributes_t attribute;
@@ -173,8 +174,9 @@ static cublasStatus_t operation_describe(const struct cublaslt *lt, const struct
     } settings[] = {{CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
                     {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
                     {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+                    {CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast},
                     {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type}};
-    int n = key->bias ? 4 : 3;
+    int n = key->bias ? 5 : 4;
     for (int i = 0; i < n && error == CUBLAS_STATUS_SUCCESS; i++)
         error = lt->cublasLtMatmulDescSetAttribute(*operation, settings[i].attribute, settings[i].value, settings[i].bytes);
     return error == CUBLAS_STATUS_SUCCESS && key->blocks ? blocks_describe(lt, *operation) : error;
@@ -366,6 +368,7 @@ enum status gemm_fused_cuda(const struct cuda_launch *launch, const struct gemm_
     product.key.a_format = (uint8_t)call->x_as.format;
     product.key.b_format = (uint8_t)call->w_as.format;
     product.key.blocks = call->x_as.format && !call->x_as.scale;
+    product.key.fast_sums = call->fast_sums;
     product.bias = call->bias;
     product.a_scale = scale_of(&call->x_as);
     product.b_scale = scale_of(&call->w_as);

@@ -30,13 +30,15 @@ enum status linear_narrow_cuda(const struct cuda_launch *launch, enum kernel ker
 size_t linear_narrow_scratch(enum kernel kernel, const struct linear_call *call);
 
 /* y[m, n] = x[m, k] w[n, k]^T (+ bias[n]) (then GeLU), added to y when `accumulate`. Operands in bf16, or both in bytes, of which
- * at most one is e5m2; their blocks' scales in the order of tile_blocks_cuda. */
+ * at most one is e5m2; their blocks' scales in the order of tile_blocks_cuda. `fast_sums`: of bytes, as the tensor cores of Ada
+ * and Hopper add them up by themselves, with about 14 bits (DeepSeek-V3, arXiv:2412.19437, 3.3.2); else added to fp32 every few
+ * products. */
 struct gemm_fused_call {
     int64_t m, n, k;
     const void *x, *w; /* [m, k], [n, k] */
     const void *bias;  /* [n] bf16, or NULL */
     void *y;           /* [m, n] bf16, or fp32 when `wide` */
-    bool gelu, wide, accumulate;
+    bool gelu, wide, accumulate, fast_sums;
     struct narrow_operand x_as, w_as;
 };
 enum status gemm_fused_cuda(const struct cuda_launch *launch, const struct gemm_fused_call *call, struct diags *diags) MUST_CHECK;

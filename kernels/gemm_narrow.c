@@ -140,6 +140,7 @@ enum status linear_narrow_cuda(const struct cuda_launch *launch, enum kernel ker
                                         : forward ? call->y
                                                   : call->dx,
                                    .wide = weight,
+                                   .fast_sums = forward, /* as Transformer Engine's recipes: not for gradients */
                                    .accumulate = weight ? !call->overwrite : call->accumulate};
     uint8_t *scratch = call->scratch;
     if (s.m <= 0 || s.n <= 0 || s.k <= 0)

@@ -1,6 +1,8 @@
 #include "runtime/cuda_comm.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <nccl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,9 +12,20 @@
 #include "runtime/comm_parts.h"
 #include "runtime/cuda_device.h"
 #include "runtime/cuda_meeting.h"
-#include "runtime/nccl_library.h"
 
 static const struct place nowhere = {0};
+
+#define NCCL_FUNCTIONS(X)                                                                                                        \
+    X(GetVersion)                                                                                                                \
+    X(GetUniqueId) X(GetErrorString) X(GetLastError) X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommAbort)        \
+        X(CommFinalize) X(CommDestroy) X(GroupStart) X(GroupEnd) X(Send) X(Recv) X(AllReduce) X(AllGather) X(ReduceScatter)      \
+            X(Reduce) X(Broadcast)
+
+#define FIELD(name) __typeof__(nccl##name) *name;
+struct nccl {
+    void *handle;
+    NCCL_FUNCTIONS(FIELD)
+};
 
 enum { TIMEOUT_S = 60, PENDING = 64, LOOK_NS = 20000000, SPIN_NS = 100000 };
 
@@ -54,10 +67,10 @@ struct cuda_world {
 
 static enum status report(const struct cuda_world *world, const char *what, ncclResult_t result, struct diags *diags)
 {
-    const char *more = world->nccl.ncclGetLastError(NULL);
+    const char *more = world->nccl.GetLastError(NULL);
     (void)cudaGetLastError();
-    diag_error(diags, nowhere, "rank %d: %s: %s (NCCL error %d)%s%s", world->base.rank, what,
-               world->nccl.ncclGetErrorString(result), (int)result, more && *more ? "; " : "", more ? more : "");
+    diag_error(diags, nowhere, "rank %d: %s: %s (NCCL error %d)%s%s", world->base.rank, what, world->nccl.GetErrorString(result),
+               (int)result, more && *more ? "; " : "", more ? more : "");
     return STATUS_FAILED;
 }
 
@@ -69,7 +82,7 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
     nanos waited = 0, looked = 0;
     char why[MEETING_REASON];
     for (; result == ncclInProgress && waited < world->base.timeout; waited = clock_monotonic() - began) {
-        ncclResult_t asked = world->nccl.ncclCommGetAsyncError(comm, &result);
+        ncclResult_t asked = world->nccl.CommGetAsyncError(comm, &result);
         if (asked != ncclSuccess)
             result = asked;
         if (result == ncclInProgress && waited > SPIN_NS)
@@ -90,6 +103,23 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
         diag_error(diags, nowhere, "rank %d: %s: another rank did not come within %g s", world->base.rank, what,
                    (double)world->base.timeout * 1e-9);
     return STATUS_FAILED;
+}
+
+static enum status nccl_load(struct nccl *nccl, struct diags *diags)
+{
+    nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!nccl->handle) {
+        diag_error(diags, nowhere, "cannot load NCCL (%s); install it or set LD_LIBRARY_PATH", dlerror());
+        return STATUS_MISSING;
+    }
+#define LOOK_UP(name) *(void **)&nccl->name = dlsym(nccl->handle, "nccl" #name);
+    NCCL_FUNCTIONS(LOOK_UP)
+#define IS_MISSING(name) || !nccl->name
+    if (false NCCL_FUNCTIONS(IS_MISSING)) {
+        diag_error(diags, nowhere, "the NCCL that was found is too old; 2.19 or later is needed");
+        return STATUS_MISSING;
+    }
+    return STATUS_OK;
 }
 
 /* --- watching over waits */
@@ -115,13 +145,13 @@ static void abort_all(struct cuda_world *world)
 {
     if (!world->all) /* nobody met */
         return;
-    (void)world->nccl.ncclGroupStart();
+    (void)world->nccl.GroupStart();
     for (size_t i = 0; i < world->n_communicators; i++)
         if (world->communicators[i]->comm) {
-            (void)world->nccl.ncclCommAbort(world->communicators[i]->comm);
+            (void)world->nccl.CommAbort(world->communicators[i]->comm);
             world->communicators[i]->comm = NULL;
         }
-    (void)world->nccl.ncclGroupEnd();
+    (void)world->nccl.GroupEnd();
     world->broken = true;
 }
 
@@ -164,9 +194,9 @@ static enum status look(void *context, nanos waited, struct diags *diags)
     for (size_t i = 0; i < world->n_communicators; i++) {
         ncclResult_t result = ncclSuccess;
         if (world->communicators[i]->comm)
-            (void)world->nccl.ncclCommGetAsyncError(world->communicators[i]->comm, &result);
+            (void)world->nccl.CommGetAsyncError(world->communicators[i]->comm, &result);
         if (result != ncclSuccess && result != ncclInProgress)
-            return give_up(world, world->nccl.ncclGetErrorString(result), diags);
+            return give_up(world, world->nccl.GetErrorString(result), diags);
     }
     if (meeting_abandoned(&world->meeting, why))
         return give_up(world, why, diags);
@@ -206,11 +236,11 @@ static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_commu
 {
     const ncclDataType_t type = type_of(call->element);
     if (call->exchange == EXCHANGE_ALL_GATHER)
-        return nccl->ncclBroadcast(call->in, out, received, type, peer, c->comm, stream);
+        return nccl->Broadcast(call->in, out, received, type, peer, c->comm, stream);
     if (call->exchange == EXCHANGE_REDUCE_SCATTER)
-        return nccl->ncclReduce(in, call->out, sent, type, ncclSum, peer, c->comm, stream);
-    ncclResult_t result = nccl->ncclSend(in, sent, type, peer, c->comm, stream);
-    return goes_on(result) ? nccl->ncclRecv(out, received, type, peer, c->comm, stream) : result;
+        return nccl->Reduce(in, call->out, sent, type, ncclSum, peer, c->comm, stream);
+    ncclResult_t result = nccl->Send(in, sent, type, peer, c->comm, stream);
+    return goes_on(result) ? nccl->Recv(out, received, type, peer, c->comm, stream) : result;
 }
 
 /* Without `rows`: one to everybody, one from everybody. */
@@ -220,7 +250,7 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
     const size_t width = (size_t)call->count, bytes = width * element_bytes(call->element);
     const char *in = call->in;
     char *out = call->out;
-    ncclResult_t result = nccl->ncclGroupStart();
+    ncclResult_t result = nccl->GroupStart();
     for (int peer = 0; peer < c->base.n && goes_on(result); peer++) {
         const size_t s = rows ? (size_t)rows->sent[peer] : 1, r = rows ? (size_t)rows->received[peer] : 1;
         if (s || r)
@@ -228,7 +258,7 @@ static ncclResult_t ragged(const struct nccl *nccl, const struct cuda_communicat
         in += s * bytes;
         out += r * bytes;
     }
-    ncclResult_t ended = nccl->ncclGroupEnd();
+    ncclResult_t ended = nccl->GroupEnd();
     return goes_on(result) ? ended : result;
 }
 
@@ -239,13 +269,13 @@ static ncclResult_t whole_exchange(const struct nccl *nccl, const struct cuda_co
     const ncclDataType_t type = type_of(call->element);
     const ncclRedOp_t op = call->reduction == REDUCTION_MAX ? ncclMax : ncclSum;
     switch (call->exchange) {
-    case EXCHANGE_SEND: return nccl->ncclSend(call->in, count, type, call->peer, c->comm, stream);
-    case EXCHANGE_RECV: return nccl->ncclRecv(call->out, count, type, call->peer, c->comm, stream);
-    case EXCHANGE_ALL_REDUCE: return nccl->ncclAllReduce(call->in, call->out, count, type, op, c->comm, stream);
-    case EXCHANGE_ALL_GATHER: return nccl->ncclAllGather(call->in, call->out, count, type, c->comm, stream);
-    case EXCHANGE_REDUCE_SCATTER: return nccl->ncclReduceScatter(call->in, call->out, count, type, op, c->comm, stream);
+    case EXCHANGE_SEND: return nccl->Send(call->in, count, type, call->peer, c->comm, stream);
+    case EXCHANGE_RECV: return nccl->Recv(call->out, count, type, call->peer, c->comm, stream);
+    case EXCHANGE_ALL_REDUCE: return nccl->AllReduce(call->in, call->out, count, type, op, c->comm, stream);
+    case EXCHANGE_ALL_GATHER: return nccl->AllGather(call->in, call->out, count, type, c->comm, stream);
+    case EXCHANGE_REDUCE_SCATTER: return nccl->ReduceScatter(call->in, call->out, count, type, op, c->comm, stream);
     case EXCHANGE_ALL_TO_ALL: return ragged(nccl, c, call, NULL, stream);
-    case EXCHANGE_BROADCAST: return nccl->ncclBroadcast(call->in, call->out, count, type, call->peer, c->comm, stream);
+    case EXCHANGE_BROADCAST: return nccl->Broadcast(call->in, call->out, count, type, call->peer, c->comm, stream);
     case N_EXCHANGES: break;
     }
     return ncclInvalidArgument;
@@ -257,29 +287,21 @@ static ncclResult_t exchange(const struct nccl *nccl, const struct cuda_communic
 {
     if (exchange_blocks(call) == 1)
         return whole_exchange(nccl, c, call, stream);
-    ncclResult_t result = nccl->ncclGroupStart();
+    ncclResult_t result = nccl->GroupStart();
     for (int b = 0; b < call->blocks && goes_on(result); b++) {
         const struct exchange_call block = parts_block(call, c->base.n, b);
         result = whole_exchange(nccl, c, &block, stream);
     }
-    ncclResult_t ended = nccl->ncclGroupEnd();
+    ncclResult_t ended = nccl->GroupEnd();
     return goes_on(result) ? ended : result;
 }
 
 /* One member: what is in goes out. */
-static enum status exchange_alone(const struct cuda_world *world, const struct exchange_call *call, cudaStream_t stream,
-                                  struct diags *diags)
+static enum status exchange_alone(const struct exchange_call *call, struct device_stream *stream, struct diags *diags)
 {
     const size_t bytes = (size_t)call->count * element_bytes(call->element);
-    cudaError_t error = cudaSuccess;
-    if (call->in && call->out && call->in != call->out)
-        error = cudaMemcpyAsync(call->out, call->in, bytes, cudaMemcpyDeviceToDevice, stream);
-    if (error == cudaSuccess)
-        return STATUS_OK;
-    (void)cudaGetLastError();
-    diag_error(diags, nowhere, "rank %d: %s %s: %s (CUDA error %d)", world->base.rank, exchange_name(call->exchange), call->what,
-               cudaGetErrorString(error), (int)error);
-    return STATUS_FAILED;
+    const struct kernel_call copy = {.kernel = KERNEL_COPY, .copy = {call->out, call->in, bytes}};
+    return call->in && call->out && call->in != call->out ? stream->device->api->launch(stream, &copy, diags) : STATUS_OK;
 }
 
 static void remember(struct cuda_communicator *c, const struct exchange_call *call, cudaStream_t stream)
@@ -329,7 +351,7 @@ static enum status cuda_enqueue(struct communicator *base, struct device_stream 
     struct cuda_world *world = (struct cuda_world *)base->world;
     char what[96];
     if (base->n == 1)
-        return exchange_alone(world, call, cuda_device_stream(stream), diags);
+        return exchange_alone(call, stream, diags);
     snprintf(what, sizeof what, "%s %s", exchange_name(call->exchange), call->what ? call->what : "");
     if (world->broken || !c->comm) {
         diag_error(diags, nowhere, "rank %d: %s: the exchange was given up after an earlier failure", world->base.rank, what);
@@ -348,7 +370,7 @@ static enum status cuda_enqueue(struct communicator *base, struct device_stream 
 static enum status cuda_group_begin(struct world *base, struct diags *diags)
 {
     struct cuda_world *world = (struct cuda_world *)base;
-    ncclResult_t result = world->nccl.ncclGroupStart();
+    ncclResult_t result = world->nccl.GroupStart();
     world->in_group = result == ncclSuccess;
     return result == ncclSuccess ? STATUS_OK : report(world, "ncclGroupStart", result, diags);
 }
@@ -356,7 +378,7 @@ static enum status cuda_group_begin(struct world *base, struct diags *diags)
 static enum status cuda_group_end(struct world *base, struct diags *diags)
 {
     struct cuda_world *world = (struct cuda_world *)base;
-    ncclResult_t result = world->nccl.ncclGroupEnd();
+    ncclResult_t result = world->nccl.GroupEnd();
     enum status status =
         result == ncclSuccess || result == ncclInProgress ? STATUS_OK : report(world, "ncclGroupEnd", result, diags);
     for (size_t i = 0; result == ncclInProgress && i < world->n_communicators && status == STATUS_OK; i++)
@@ -415,8 +437,8 @@ static enum status cuda_communicator_new(struct world *base, const int *members,
     /* NCCL writes the result when it is there, perhaps after it was given up here; the world frees it in any case. */
     struct cuda_communicator *made = me < 0 ? NULL : communicator_add(world, n, me);
     enum status status = settle(world, world->all->comm,
-                                world->nccl.ncclCommSplit(world->all->comm, made ? 0 : NCCL_SPLIT_NOCOLOR, made ? me : 0,
-                                                          made ? &made->comm : &world->outside, &config),
+                                world->nccl.CommSplit(world->all->comm, made ? 0 : NCCL_SPLIT_NOCOLOR, made ? me : 0,
+                                                      made ? &made->comm : &world->outside, &config),
                                 "splitting a communicator", diags);
     if (status == STATUS_OK && made)
         status = settle(world, made->comm, ncclInProgress, "splitting a communicator", diags);
@@ -465,9 +487,9 @@ static void leave(struct cuda_world *world)
         struct cuda_communicator *c = world->communicators[i];
         if (!c->comm)
             continue;
-        together = settle(world, c->comm, world->nccl.ncclCommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
+        together = settle(world, c->comm, world->nccl.CommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
         if (together) {
-            (void)world->nccl.ncclCommDestroy(c->comm);
+            (void)world->nccl.CommDestroy(c->comm);
             c->comm = NULL;
         }
     }
@@ -518,7 +540,7 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
     (void)cudaRuntimeGetVersion(&cuda);
     snprintf(versions, sizeof versions, "NCCL %d with CUDA %d", version, cuda);
     memset(&id, 0, sizeof id);
-    ncclResult_t result = options->rank == 0 ? world->nccl.ncclGetUniqueId(&id) : ncclSuccess;
+    ncclResult_t result = options->rank == 0 ? world->nccl.GetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)
         return report(world, "ncclGetUniqueId", result, diags);
     enum status status = meeting_share(&world->meeting, versions, &id, sizeof id, options->share, diags);
@@ -526,7 +548,7 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
         return status;
     config.blocking = 0;
     world->all = communicator_add(world, options->n_ranks, options->rank);
-    result = world->nccl.ncclCommInitRankConfig(&world->all->comm, options->n_ranks, id, options->rank, &config);
+    result = world->nccl.CommInitRankConfig(&world->all->comm, options->n_ranks, id, options->rank, &config);
     return settle(world, world->all->comm, result, "joining the other ranks", diags);
 }
 
@@ -547,7 +569,7 @@ enum status cuda_comm_open(const struct cuda_comm_options *options, struct devic
     if (status == STATUS_OK && options->n_ranks > 1) {
         status = nccl_load(&made->nccl, diags);
         if (status == STATUS_OK)
-            (void)made->nccl.ncclGetVersion(&version);
+            (void)made->nccl.GetVersion(&version);
         cuda_comm_variables(options, version);
         if (status == STATUS_OK)
             status = meeting_enter(&made->meeting, options->folder, options->rank, options->n_ranks, made->base.timeout, diags);

@@ -15,8 +15,9 @@
  * useless for measuring bandwidth. Variables that the user has set stay.
  *
  * Failure. While somebody waits for a stream, communicators are asked for errors, the folder for a rank that gave up, and a clock
- * runs that is set back whenever an exchange completes. When it passes the timeout, all communicators are aborted, which ends the
- * kernels that wait on the device, and the sentence names the exchange and the processes known to be gone.
+ * runs that is set back whenever an exchange completes. When it passes the timeout, all communicators are aborted, in one group
+ * (one by one the first would wait for the kernels of the others), which ends the kernels that wait on the device, and the
+ * sentence names the exchange and the processes known to be gone.
  */
 #ifndef MSIM_RUNTIME_CUDA_COMM_H
 #define MSIM_RUNTIME_CUDA_COMM_H

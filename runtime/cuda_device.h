@@ -2,8 +2,10 @@
  * cuda_device.h - a CUDA GPU as a device (device.h): bf16 activations, streams and events of CUDA, kernels of
  * kernels/cuda_launch.h.
  *
- * Memory is plain cudaMalloc, zeroed. Each stream has its own workspace, taken when the stream is made. Urgent streams get the
- * highest priority the device offers, so that exchanges start while a long kernel's blocks drain.
+ * Memory is plain cudaMalloc, zeroed on a stream of its own: it is taken while exchanges wait for other ranks, whom the default
+ * stream might hold up. For the same reason CUDA is asked for as many queues as there are (CUDA_DEVICE_MAX_CONNECTIONS, unless it
+ * is set), and page-locked buffers are made when the device is opened. Each stream has its own workspace, taken when the stream
+ * is made. Urgent streams get the highest priority the device offers, so that exchanges start while a long kernel's blocks drain.
  *
  * Host copies of ordinary memory go through a ring of page-locked buffers, so copy_in does not wait for the device.
  *

@@ -2,18 +2,19 @@
  * probe.h - how fast this machine's devices are: kernels, exchanges, and a GPU entry that says so.
  *
  * Every case is run by all ranks at the same time, as training would: ranks share cores, caches and memory. A case is enqueued on
- * a device stream like any operation of a program; its time is the median of several batches, after one to warm up, per call, in
- * the mean over ranks. With flush_bytes (GPUs) that much memory is written before each kernel, so that operands come from memory
- * and not from the second-level cache, and times are between the device's marks. On a CPU the time of a kernel is what its thread
- * had a core for, so ranks that share cores and other programs do not make kernels slower than they are; how operations share
- * cores is the prediction's business.
+ * a device stream like any operation of a program; its time is the median of several batches, after one to warm up (two on a GPU,
+ * whose first call of a kernel loads it), per call, in the mean over ranks. With flush_bytes (GPUs) that much memory is written
+ * before each kernel, so that operands come from memory and not from the second-level cache, and times are between the device's
+ * marks. On a CPU the time of a kernel is what its thread had a core for, so ranks that share cores and other programs do not
+ * make kernels slower than they are; how operations share cores is the prediction's business.
  *
  * Where a job keeps activations in the memory of the host, copies there are timed as a kernel is, of operands as large as the
  * tensors are that stand between the products of a layer.
  *
  * An exchange is timed as a step has it: what it carries has just been written by the rank that gives it, it runs on a stream of
  * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. As many ranks meet
- * as the job's groups have, in all groups at the same time. On a CPU most of a short one is waking threads; what its stream had a
+ * as the job's groups have, in all groups at the same time. On a GPU they are enqueued while the device is kept waiting, so that
+ * what the host takes for them is no part of their time. On a CPU most of a short one is waking threads; what its stream had a
  * core for (the marks around it and noticing that it may begin are part of that) is told apart, since that alone keeps others
  * from the core.
  *

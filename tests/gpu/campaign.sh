@@ -9,6 +9,7 @@
 #   tests/gpu/campaign.sh --build carried        makes binaries that need nothing but the C library, CUDA's driver and, looked for
 #   MSIM_BIN=carried tests/gpu/campaign.sh       when they run, cuBLASLt and NCCL; and uses them on a machine that lacks the rest
 #
+# MSIM_STAGES, a regular expression, leaves out stages that it does not match: for a second call, when the first ran out of time.
 # Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are. Figures are drawn later,
 # from the timelines in all.tar.gz: msim plot -o both.png validate_175b.csv.
 set -u
@@ -48,6 +49,7 @@ left() {
 stage() {
     local name=$1 most=$2 rc
     shift 2
+    [[ $name =~ ${MSIM_STAGES:-.} ]] || return 1
     [ "$(left)" -lt "$most" ] && most=$(left)
     if [ "$most" -le 5 ]; then
         printf '%-24s not run: out of time\n' "$name" | tee -a "$out/summary.txt"
@@ -246,7 +248,7 @@ find_libraries
 export MSIM_DATA=${MSIM_DATA:-$PWD/model/spec}
 stage machine 20 bash -c "$(declare -f machine); machine"
 if [ -z "$bin" ]; then
-    stage build 240 bash -c "programs='$programs'; $(declare -f build); build" || exit 1
+    MSIM_STAGES=. stage build 240 bash -c "programs='$programs'; $(declare -f build); build" || exit 1
     bin=$PWD/build-campaign/bin
     copy_programs build-campaign "$bin"
 fi
@@ -257,8 +259,10 @@ trap 'rm -rf "$meeting" "$out"' EXIT
 
 # One rank of the second of 24 stages: four layers of hidden 12288 over eight tensor-parallel ranks.
 stage_175b="--alone 8 --model gpt-175b-megascale --layout tp=8,pp=24,mb=1 --gpus 192 --global-batch 8 --steps 5"
+# One of eight stages, four layers of hidden 4096: where the host must not be the bottleneck.
+stage_8b="--alone 1 --model llama3-8b --layout pp=8,mb=1 --gpus 8 --global-batch 4 --steps 5"
 
-experts="--model mixtral-8x7b --set model.layers=4 --set model.hidden=256 --set model.moe.expert_ffn=512 --set model.heads=4
+experts="--model mixtral-8x7b --set model.layers=4 --set model.hidden=256 --set model.moe.expert_ffn=512 --set model.ffn_hidden=512 --set model.heads=4
     --set model.kv_heads=2 --set model.vocab=2048 --seq-len 256"
 experts=${experts//$'\n'/ }
 
@@ -273,9 +277,10 @@ if only_portable attention_forward || only_portable attention_backward; then
 fi
 stage kernel_time 90 bash -c 'time_kernels 21'
 stage validate_175b 100 bash -c "validate 1 validate_175b $stage_175b --tolerance 5%"
+stage validate_8b 60 bash -c "validate 1 validate_8b $stage_8b --tolerance 5%"
 stage yardsticks 60 bash -c 'yardsticks >"$out/yardsticks.csv"'
 stage probe_cuda 60 bash -c '"$bin/msim" probe --device cuda --format csv -o "$out/probe_cuda.csv"'
-stage validate_1_rank 40 bash -c 'validate 1 validate_1_rank --tolerance 5%'
+stage validate_1_rank 40 bash -c 'validate 1 validate_1_rank' # no tolerance: kernels of a few microseconds wait for the host
 stage nccl_2_ranks 40 bash -o pipefail -c "exchanges 2 $meeting/two 30 | tee $out/exchanges.csv"
 stage validate_tp2 60 bash -c 'validate 2 validate_tp2 --layout tp=2,sp=1,mb=1'
 stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,schedule=interleaved,mb=1'

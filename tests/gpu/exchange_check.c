@@ -3,12 +3,13 @@
  * what it should give. Started once per rank: mpirun, srun, or MSIM_RANK=0 MSIM_RANKS=2 by hand. Several ranks may share a GPU.
  *
  * With a rank that leaves, that one ends before the last exchange; the others must get a sentence within the timeout, and the
- * exit status says whether they did. Exit 77 without a GPU. One CSV line per exchange on rank 0.
+ * exit status says whether they did. Exit 77 without a GPU. One CSV line per exchange on rank 0, and what one costs the host.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "runtime/cuda_comm.h"
 #include "runtime/cuda_device.h"
@@ -161,6 +162,32 @@ static int check_all(struct check *check)
     return result;
 }
 
+/* What an exchange costs the host, which in a step must be ahead of the device: a row of its own. */
+static int time_host(struct check *check)
+{
+    enum { TIMES = 100, COUNT = 1000 };
+    const struct device_api *api = check->device->api;
+    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE, .element = ELEMENT_FP32, .count = COUNT, .what = "host"};
+    void *memory = NULL;
+    double took = 0;
+    enum status status = api->memory_new(check->device, COUNT * sizeof(float), &memory, &check->diags);
+    call.in = call.out = memory;
+    for (int turn = 0; turn < 2 && status == STATUS_OK; turn++) { /* the first warms up */
+        const double began = clock_seconds();
+        for (int i = 0; i < TIMES && status == STATUS_OK; i++)
+            status = enqueue(check, &call);
+        took = clock_seconds() - began;
+        if (status == STATUS_OK)
+            status = api->stream_synchronise(check->stream, &check->diags);
+    }
+    api->memory_free(check->device, memory, COUNT * sizeof(float));
+    if (status != STATUS_OK)
+        return failed(check, "the host's time");
+    if (check->world->rank == 0)
+        printf("host,%d,%d,%.1f us to enqueue one\n", check->world->n_ranks, COUNT, took / TIMES * 1e6);
+    return EXIT_SUCCESS;
+}
+
 /* The others must be told, in time. */
 static int check_leaving(struct check *check, int leaver)
 {
@@ -215,6 +242,8 @@ int main(int argc, char **argv)
     if (cuda_place_read(&place, &check.diags) != STATUS_OK || open_all(&check, &place, argv[1], timeout) != STATUS_OK)
         return failed(&check, "opening");
     int result = check_all(&check);
+    if (result == EXIT_SUCCESS)
+        result = time_host(&check);
     if (result == EXIT_SUCCESS && argc > 3)
         result = check_leaving(&check, (int)strtol(argv[3], NULL, 10));
     check.device->api->stream_free(check.stream);
