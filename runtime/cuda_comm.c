@@ -17,9 +17,24 @@ static const struct place nowhere = {0};
 
 #define NCCL_FUNCTIONS(X)                                                                                                        \
     X(GetVersion)                                                                                                                \
-    X(GetUniqueId) X(GetErrorString) X(GetLastError) X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommAbort)        \
-        X(CommFinalize) X(CommDestroy) X(GroupStart) X(GroupEnd) X(Send) X(Recv) X(AllReduce) X(AllGather) X(ReduceScatter)      \
-            X(Reduce) X(Broadcast)
+    X(GetUniqueId)                                                                                                               \
+    X(GetErrorString)                                                                                                            \
+    X(GetLastError)                                                                                                              \
+    X(CommInitRankConfig)                                                                                                        \
+    X(CommSplit)                                                                                                                 \
+    X(CommGetAsyncError)                                                                                                         \
+    X(CommAbort)                                                                                                                 \
+    X(CommFinalize)                                                                                                              \
+    X(CommDestroy)                                                                                                               \
+    X(GroupStart)                                                                                                                \
+    X(GroupEnd)                                                                                                                  \
+    X(Send)                                                                                                                      \
+    X(Recv)                                                                                                                      \
+    X(AllReduce)                                                                                                                 \
+    X(AllGather)                                                                                                                 \
+    X(ReduceScatter)                                                                                                             \
+    X(Reduce)                                                                                                                    \
+    X(Broadcast)
 
 #define FIELD(name) __typeof__(nccl##name) *name;
 struct nccl {
@@ -485,13 +500,11 @@ static void leave(struct cuda_world *world)
     bool together = world->joined && !world->abandoned;
     for (size_t i = world->n_communicators; i-- > 0 && together;) {
         struct cuda_communicator *c = world->communicators[i];
-        if (!c->comm)
-            continue;
-        together = settle(world, c->comm, world->nccl.CommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
-        if (together) {
+        if (c->comm)
+            together = settle(world, c->comm, world->nccl.CommFinalize(c->comm), "leaving", &nobody) == STATUS_OK;
+        if (c->comm && together)
             (void)world->nccl.CommDestroy(c->comm);
-            c->comm = NULL;
-        }
+        c->comm = together ? NULL : c->comm;
     }
     if (!together)
         abort_all(world);
@@ -534,12 +547,11 @@ static const struct comm_api cuda_comm_api = {.name = "nccl",
 static enum status join(struct cuda_world *world, const struct cuda_comm_options *options, int version, struct diags *diags)
 {
     char versions[MEETING_VERSIONS];
-    ncclUniqueId id;
+    ncclUniqueId id = {{0}};
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     int cuda = 0;
     (void)cudaRuntimeGetVersion(&cuda);
     snprintf(versions, sizeof versions, "NCCL %d with CUDA %d", version, cuda);
-    memset(&id, 0, sizeof id);
     ncclResult_t result = options->rank == 0 ? world->nccl.GetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)
         return report(world, "ncclGetUniqueId", result, diags);
