@@ -54,6 +54,8 @@ static void draw_layout(struct random_stream *random, const struct transformer *
                          .zero = (int)random_below(random, 4),
                          .micro_batch = 1 + (int)random_below(random, 3)};
     l->sequence_parallel = l->tp > 1 && random_below(random, 2);
+    if (l->zero && l->dp * l->cp % 2 == 0 && l->dp * l->cp > 2 && random_below(random, 2))
+        l->shard = l->dp * l->cp / 2;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : schedules[random_below(random, 5)];
     l->vpp = l->pp == 1 ? 1 : l->schedule == SCHEDULE_ZBV ? 2 : l->vpp;
     int modules = (int)layout_modules_of(model) & ~RECOMPUTE_MLP_ACT;

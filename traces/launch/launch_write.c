@@ -146,6 +146,7 @@ static void write_layout(const struct launch_description *d, FILE *out)
         {"ep", "layout.ep", l->ep, 1},
         {"etp", "layout.etp", l->etp, 0},
         {"zero", "layout.zero", l->zero, -1},
+        {"shard", "layout.shard", l->shard, 0},
         {"micro_batch", "layout.micro_batch", l->micro_batch, 0},
         {"sequence_parallel", "layout.sequence_parallel", l->sequence_parallel, -1},
     };
@@ -180,11 +181,37 @@ void launch_write_experiment(const struct launch_description *description, const
 
 /* --- rows of a measurement table --- */
 
-static const char *const columns[] = {
-    "case",      "model",    "layers",   "hidden",  "ffn_hidden",        "gated_mlp",   "heads",        "kv_heads",
-    "seq_len",   "vocab",    "gpu",      "gpus",    "gpus_per_node",     "tp",          "pp",           "vpp",
-    "cp",        "dp",       "ep",       "zero",    "sequence_parallel", "micro_batch", "global_batch", "recompute",
-    "precision", "schedule", "features", "outcome", "step_time_s",       "source"};
+static const char *const columns[] = {"case",
+                                      "model",
+                                      "layers",
+                                      "hidden",
+                                      "ffn_hidden",
+                                      "gated_mlp",
+                                      "heads",
+                                      "kv_heads",
+                                      "seq_len",
+                                      "vocab",
+                                      "gpu",
+                                      "gpus",
+                                      "gpus_per_node",
+                                      "tp",
+                                      "pp",
+                                      "vpp",
+                                      "cp",
+                                      "dp",
+                                      "ep",
+                                      "zero",
+                                      "shard",
+                                      "sequence_parallel",
+                                      "micro_batch",
+                                      "global_batch",
+                                      "recompute",
+                                      "precision",
+                                      "schedule",
+                                      "features",
+                                      "outcome",
+                                      "step_time_s",
+                                      "source"};
 
 void launch_write_header(FILE *out)
 {
@@ -212,12 +239,19 @@ void launch_write_row(const struct launch_run *run, FILE *out)
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
         csv_write_integer(out, false, shape[i]);
     csv_write_cell(out, false, run->machine->cluster.gpu.name);
-    const int64_t numbers[] = {run->job->gpus, run->machine->cluster.gpus_per_node,
-                               l->tp,          l->pp,
-                               l->vpp,         l->cp,
-                               l->dp,          l->ep,
-                               l->zero,        l->sequence_parallel,
-                               l->micro_batch, j->global_batch};
+    const int64_t numbers[] = {run->job->gpus,
+                               run->machine->cluster.gpus_per_node,
+                               l->tp,
+                               l->pp,
+                               l->vpp,
+                               l->cp,
+                               l->dp,
+                               l->ep,
+                               l->zero,
+                               l->shard,
+                               l->sequence_parallel,
+                               l->micro_batch,
+                               j->global_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         csv_write_integer(out, false, numbers[i]);
     csv_write_cell(out, false, recompute_format(l->recompute, text, sizeof text));

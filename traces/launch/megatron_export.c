@@ -186,6 +186,8 @@ static void write_zero(struct writing *w)
     int zero = w->job->layout.zero;
     if (zero >= 1)
         flag(w, ARGUMENT_DISTRIBUTED_OPTIMIZER);
+    if (w->job->layout.shard)
+        set(w, ARGUMENT_OPTIMIZER_INSTANCES, "%d", w->job->layout.dp * w->job->layout.cp / w->job->layout.shard);
     if (zero >= 2) {
         flag(w, ARGUMENT_MEGATRON_FSDP);
         set(w, ARGUMENT_SHARDING, "%s", strategies[zero]);

@@ -421,6 +421,23 @@ static void read_gpus(struct meaning *m)
     launch_originate(m->description, "layout.dp", "%lld GPUs / (tp pp cp)", (long long)gpus);
 }
 
+/* So many instances of the optimizer each shard over a part of the replicas. */
+static void read_shards(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    int64_t instances = meaning_int(m, ARGUMENT_OPTIMIZER_INSTANCES, 1, 1), ranks = (int64_t)l->dp * l->cp;
+    if (instances == 1 || l->zero == 0 || l->dp == 0)
+        return;
+    if (ranks % instances != 0) {
+        diag_error(m->diags, m->arguments->of[ARGUMENT_OPTIMIZER_INSTANCES].at,
+                   "--num-distributed-optimizer-instances: %lld ranks are not %lld equal groups", (long long)ranks,
+                   (long long)instances);
+        return;
+    }
+    l->shard = (int)(ranks / instances);
+    meaning_from(m, "layout.shard", ARGUMENT_OPTIMIZER_INSTANCES);
+}
+
 static void read_layout(struct meaning *m)
 {
     struct launch_job *job = &m->description->job;
@@ -437,6 +454,7 @@ static void read_layout(struct meaning *m)
         launch_originate(m->description, "layout.sequence_parallel", "nothing to divide with tp 1");
     }
     read_gpus(m);
+    read_shards(m);
     if (!l->micro_batch && !m->arguments->of[ARGUMENT_MICRO_BATCH].unknown)
         meaning_missing(m, "the micro-batch (--micro-batch-size)");
     if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {

@@ -22,6 +22,7 @@
     X(ETP, "expert-tensor-parallel-size", INT, NULL, .key = "layout.etp", .when = WHEN_MIXTURE, .since = "0.9")                  \
     X(SP, "sequence-parallel", TRUE, "false", BOOL(layout.sequence_parallel), .since = "2022")                                   \
     X(DISTRIBUTED_OPTIMIZER, "use-distributed-optimizer", TRUE, "false", .key = "layout.zero", .since = "2022")                  \
+    X(OPTIMIZER_INSTANCES, "num-distributed-optimizer-instances", INT, "1", .key = "layout.shard", .since = "0.11")              \
     X(FSDP2, "use-torch-fsdp2", TRUE, "false", .key = "layout.zero", .since = "0.10")                                            \
     X(FSDP2_KEEPS, "torch-fsdp2-no-reshard-after-forward", FALSE, "true", .dest = "torch_fsdp2_reshard_after_forward",           \
       .key = "layout.zero", .since = "0.12")                                                                                     \
@@ -159,8 +160,6 @@
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
       .told = "weights' gradients are summed by kernels of their own")                                                           \
     X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \
-    X(TOLD_OPTIMIZERS, "num-distributed-optimizer-instances", INT, "1",                                                          \
-      .told = "optimizer states are sharded over a part of the replicas")                                                        \
     X(TOLD_DISTRIBUTED_ACTIVATIONS, "distribute-saved-activations", TRUE, "false",                                               \
       .told = "kept activations are shared out over tp")                                                                         \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \

@@ -190,6 +190,8 @@ bool shell_pattern(struct shell_lexer *l)
     while (l->at < l->end && *l->at == '\n' && (take_operator(l), true));
     l->start = l->at;
     l->place = (struct place){l->name, l->line, (int)(l->at - l->line_start) + 1};
+    if (l->end - l->at >= 4 && memcmp(l->at, "esac", 4) == 0)
+        return false;
     while (l->at < l->end && *l->at != ')' && *l->at != '\n')
         l->at++;
     l->length = (size_t)(l->at - l->start);

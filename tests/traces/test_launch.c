@@ -1,0 +1,486 @@
+/* What the arguments of Megatron-LM mean, and what its logs say, by hand. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/launch_shell.h"
+#include "traces/launch/launch_write.h"
+#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron_meaning.h"
+
+/* --- arguments --- */
+
+struct meant {
+    struct launch_words words;
+    struct diags diags;
+    struct launch_description d;
+};
+
+/* A small job, and further arguments. */
+static const char *const base =
+    "p --num-layers 24 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --micro-batch-size 2 "
+    "--max-position-embeddings 2048 --vocab-size 50257 --bf16 --world-size 64 ";
+
+static struct meant meaning_of(const char *front, const char *arguments, int gpus)
+{
+    char script[4096];
+    struct meant m = {0};
+    struct megatron_arguments *read = memory_new(1, sizeof *read);
+    snprintf(script, sizeof script, "%s%s", front, arguments);
+    ck_assert_int_eq(launch_shell_parse("s", script, strlen(script), NULL, &m.words, &m.diags), STATUS_OK);
+    megatron_read(&m.words, false, read, &m.diags);
+    megatron_mean(read, &(struct launch_known){.gpus = gpus}, &m.d, &m.diags);
+    free(read);
+    return m;
+}
+
+static void meant_free(struct meant *m)
+{
+    launch_words_free(&m->words);
+    diags_free(&m->diags);
+}
+
+enum what {
+    FFN,
+    VOCAB,
+    KV_HEADS,
+    POSITION,
+    GATED,
+    TIED,
+    BIAS,
+    VPP,
+    DP,
+    ETP,
+    ZERO,
+    SHARD,
+    RECOMPUTE,
+    OFFLOAD,
+    SCHEDULE,
+    PRECISION,
+    GRADIENT,
+    FEATURES,
+    BATCH,
+    EVERY,
+    DENSE,
+    SHARED,
+    SHARED_FFN,
+    EXPERT_FFN,
+    HEAD_DIM,
+    WINDOW,
+    SP,
+    TOKENS,
+};
+
+static int64_t value(const struct launch_job *x, enum what what)
+{
+    const struct transformer *m = &x->model;
+    const struct layout *l = &x->layout;
+    const int64_t values[] = {
+        [FFN] = m->ffn_hidden,
+        [VOCAB] = m->vocab,
+        [KV_HEADS] = m->kv_heads,
+        [POSITION] = m->position,
+        [GATED] = m->gated_mlp,
+        [TIED] = m->tied_embeddings,
+        [BIAS] = m->linear_bias,
+        [VPP] = l->vpp,
+        [DP] = l->dp,
+        [ETP] = l->etp,
+        [ZERO] = l->zero,
+        [SHARD] = l->shard,
+        [RECOMPUTE] = l->recompute,
+        [OFFLOAD] = l->offload,
+        [SCHEDULE] = l->schedule,
+        [PRECISION] = x->job.precision,
+        [GRADIENT] = x->job.gradient_precision,
+        [FEATURES] = x->job.features,
+        [BATCH] = x->job.global_batch,
+        [EVERY] = m->moe.every,
+        [DENSE] = m->moe.first_dense_layers,
+        [SHARED] = m->moe.shared_experts,
+        [SHARED_FFN] = m->moe.shared_ffn,
+        [EXPERT_FFN] = m->moe.expert_ffn,
+        [HEAD_DIM] = m->head_dim,
+        [WINDOW] = m->window,
+        [SP] = l->sequence_parallel,
+        [TOKENS] = (int64_t)x->job.tokens,
+    };
+    return values[what];
+}
+
+#define SET(id) (int64_t) FEATURE_BIT(id)
+enum { MIX_LAYERS = 24 };
+
+START_TEST(arguments_mean_what_the_program_makes_of_them)
+{
+    static const struct {
+        const char *arguments;
+        enum what what;
+        int64_t expected;
+    } cases[] = {
+        {"", FFN, 16384},
+        {"--swiglu", FFN, 10880}, /* 4096 * 8 / 3 = 10922, down to a multiple of 64 */
+        {"--swiglu --ffn-hidden-size 14336", FFN, 14336},
+        {"", VOCAB, 50304},                                              /* 393 * 128 */
+        {"--tensor-model-parallel-size 8", VOCAB, 51200},                /* 50 * 1024 */
+        {"--make-vocab-size-divisible-by 1", VOCAB, 50257},              /* msim pads to tp itself */
+        {"--tokenizer-type NullTokenizer --vocab-size 128", VOCAB, 256}, /* 128 and an end */
+        {"--padded-vocab-size 51200", VOCAB, 51200},
+        {"", KV_HEADS, 32},
+        {"--group-query-attention", KV_HEADS, 1},
+        {"--group-query-attention --num-query-groups 8", KV_HEADS, 8},
+        {"--num-query-groups 8", KV_HEADS, 32}, /* without the flag it says nothing */
+        {"", HEAD_DIM, 128},
+        {"--kv-channels 64", HEAD_DIM, 64},
+        {"", POSITION, POSITION_LEARNED},
+        {"--no-position-embedding", POSITION, POSITION_NONE},
+        {"--use-rotary-position-embeddings", POSITION, POSITION_ROTARY},
+        {"--position-embedding-type rope --no-position-embedding", POSITION, POSITION_ROTARY},
+        {"", TIED, 1},
+        {"--untie-embeddings-and-output-weights", TIED, 0},
+        {"", BIAS, 1},
+        {"--disable-bias-linear", BIAS, 0},
+        {"--window-size 1024,0", WINDOW, 1024},
+        {"", DP, 64},
+        {"--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 2", DP, 4},
+        {"", BATCH, 128},
+        {"--global-batch-size 512", BATCH, 512},
+        {"--pipeline-model-parallel-size 4", SCHEDULE, SCHEDULE_1F1B},
+        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", VPP, 3},
+        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", SCHEDULE, SCHEDULE_INTERLEAVED},
+        {"--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 6", VPP, 6},
+        {"--num-layers-per-virtual-pipeline-stage 2", VPP, 1},
+        {"--pipeline-model-parallel-size 4 --num-layers 22 --num-layers-per-virtual-pipeline-stage 3 "
+         "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
+         VPP, 2},
+        {"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ettt|(ttt|)*6tttL'", VPP, 2},
+        {"--pipeline-model-parallel-size 4 --enable-zero-bubble", SCHEDULE, SCHEDULE_ZB1P},
+        {"", ZERO, 0},
+        {"--use-distributed-optimizer", ZERO, 1},
+        {"--use-distributed-optimizer --num-distributed-optimizer-instances 4", SHARD, 16},
+        {"--use-torch-fsdp2", ZERO, 3},
+        {"--use-torch-fsdp2 --torch-fsdp2-no-reshard-after-forward", ZERO, 2},
+        {"--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer", ZERO, 2},
+        {"--use-custom-fsdp --data-parallel-sharding-strategy optim_grads_params", ZERO, 3},
+        {"--data-parallel-sharding-strategy optim_grads_params", ZERO, 0}, /* of FSDP only */
+        {"--zero-stage 3", ZERO, 3},
+        {"--sequence-parallel", SP, 0},
+        {"--sequence-parallel --tensor-model-parallel-size 2", SP, 1},
+        {"", RECOMPUTE, RECOMPUTE_NONE},
+        {"--recompute-activations", RECOMPUTE, RECOMPUTE_SELECTIVE},
+        {"--recompute-granularity selective", RECOMPUTE, RECOMPUTE_SELECTIVE},
+        {"--recompute-granularity selective --recompute-modules core_attn mlp", RECOMPUTE, RECOMPUTE_CORE_ATTN | RECOMPUTE_MLP},
+        {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", RECOMPUTE, RECOMPUTE_FULL},
+        {"--recompute-granularity full --recompute-method block --recompute-num-layers 0", RECOMPUTE, RECOMPUTE_NONE},
+        {"--checkpoint-activations", RECOMPUTE, RECOMPUTE_FULL},
+        {"--optimizer-cpu-offload", OFFLOAD, OFFLOAD_OPTIMIZER},
+        {"--cpu-offloading-num-layers 23", OFFLOAD, OFFLOAD_ACTIVATIONS},
+        {"", PRECISION, PRECISION_BF16},
+        {"--fp8-format hybrid", PRECISION, PRECISION_FP8},
+        {"--fp8-format e4m3 --fp8-recipe mxfp8", PRECISION, PRECISION_MXFP8},
+        {"--fp4-format e2m1", PRECISION, PRECISION_NVFP4},
+        {"", GRADIENT, PRECISION_FP32},
+        {"--grad-reduce-in-bf16", GRADIENT, PRECISION_BF16},
+        {"--fp16", GRADIENT, PRECISION_FP16},
+        {"--fp16 --accumulate-allreduce-grads-in-fp32", GRADIENT, PRECISION_FP32},
+        {"--train-samples 1_000", TOKENS, 2048000},
+        {"--train-iters 10 --global-batch-size 128", TOKENS, 2621440},
+        {"", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
+        {"--transformer-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
+        {"--transformer-impl local --use-flash-attn --num-workers 0", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS)},
+        {"--attention-backend unfused --no-bias-gelu-fusion --no-bias-dropout-fusion --num-workers 0", FEATURES, 0},
+        {"--overlap-grad-reduce --num-workers 0 --enable-cuda-graph", FEATURES,
+         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(DP_OVERLAP) | SET(CUDA_GRAPHS)},
+        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2 --num-workers 0", FEATURES,
+         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(PP_OVERLAP)},
+        {"--num-experts 8 --moe-grouped-gemm", EXPERT_FFN, 16384},
+        {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 2048", SHARED, 2},
+        {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 1500", SHARED_FFN, 1500},
+        {"--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)'", DENSE, 3},
+        {"--num-experts 8 --moe-layer-freq '([0]*2 + ([0, 1])*11)'", EVERY, 2},
+        {"--num-experts 8 --moe-layer-freq 2", EVERY, 2},
+        {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2", ETP, 2}, /* split over tp unless told */
+        {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 0},
+        {"--num-experts 8 --tensor-model-parallel-size 2", ETP, 0},
+        {"--num-experts 8 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct meant m = meaning_of(base, cases[i].arguments, 0);
+        int64_t found = value(&m.d.job, cases[i].what);
+        ck_assert_msg(m.diags.n_errors == 0, "%s: %s", cases[i].arguments, m.diags.n_items ? m.diags.items[0].text : "");
+        ck_assert_msg(found == cases[i].expected, "%s: %lld instead of %lld", cases[i].arguments, (long long)found,
+                      (long long)cases[i].expected);
+        ck_assert_int_eq(m.d.n_missing, 0);
+        meant_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(what_is_not_modelled_is_told)
+{
+    static const struct {
+        const char *arguments, *told; /* NULL: nothing */
+    } cases[] = {
+        {"", NULL},
+        {"--lr 1e-4 --min-lr 1e-5 --weight-decay 0.1 --log-interval 1 --tensorboard-dir x --data-path y", NULL},
+        {"--moe-expert-capacity-factor 1.0", NULL}, /* of a dense model */
+        {"--num-experts 8 --moe-grouped-gemm --moe-expert-capacity-factor 1.0", "dropped"},
+        {"--num-experts 8", "grouped"},
+        {"--num-experts 8 --moe-grouped-gemm --expert-model-parallel-size 4", "all-gather"},
+        {"--recompute-granularity full --recompute-method block --recompute-num-layers 2", "2 of the 24 layers"},
+        {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4", "4 layers at once"},
+        {"--use-distributed-optimizer --overlap-grad-reduce", "parameters are gathered after the step"},
+        {"--use-tp-pp-dp-mapping", "nearer"},
+        {"--cp-comm-type a2a", NULL},
+        {"--context-parallel-size 2 --cp-comm-type p2p", NULL},
+        {"--context-parallel-size 2 --cp-comm-type a2a", "ring"},
+        {"--rampup-batch-size 16 16 1000", "grows"},
+        {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
+        {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},
+        {"--optimizer muon", "adam is taken"},
+        {"--brand-new-thing 3", "unknown to msim"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct meant m = meaning_of(base, cases[i].arguments, 0);
+        const char *text = m.diags.n_items ? m.diags.items[0].text : NULL;
+        ck_assert_msg(m.diags.n_errors == 0, "%s: %s", cases[i].arguments, text);
+        ck_assert_msg(m.diags.n_items == (cases[i].told != NULL), "%s: %s", cases[i].arguments, text);
+        ck_assert_msg(!text || strstr(text, cases[i].told), "%s: %s", cases[i].arguments, text);
+        meant_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(mistakes_have_places_and_what_is_missing_is_named)
+{
+    static const struct {
+        const char *arguments, *error;
+    } cases[] = {
+        {"--num-layers 1x", "'1x' is not a whole number"},
+        {"--num-layers -3", "not between"},
+        {"--tensor-model-parallel-size $TP", "$TP is set nowhere"},
+        {"--tensor-model-parallel-size 3", "64 GPUs are not a multiple"},
+        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 5", "chunks of 5"},
+        {"--num-experts 4 --moe-layer-freq [1]*3", "a list of 24 layers"},
+        {"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et|(t|)*4L'", "6 stages"},
+        {"--use-distributed-optimizer --num-distributed-optimizer-instances 5", "5 equal groups"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct meant m = meaning_of(base, cases[i].arguments, 0);
+        ck_assert_msg(m.diags.n_errors == 1, "%s: %zu errors", cases[i].arguments, m.diags.n_errors);
+        ck_assert_msg(strstr(m.diags.items[0].text, cases[i].error), "%s: %s", cases[i].arguments, m.diags.items[0].text);
+        meant_free(&m);
+    }
+    struct meant nothing = meaning_of("p --hidden-size 64 --bf16 ", "", 0);
+    ck_assert_int_eq(nothing.d.n_missing, 6); /* layers, heads, sequence, vocabulary, GPUs, micro-batch */
+    ck_assert_int_eq(nothing.diags.n_errors, 0);
+    meant_free(&nothing);
+    struct meant told = meaning_of(base, "--nnodes $NODES --nproc-per-node 8", 128);
+    ck_assert_int_eq(told.diags.n_errors, 0); /* nobody needs $NODES then */
+    ck_assert_int_eq(told.d.job.gpus, 128);
+    meant_free(&told);
+}
+END_TEST
+
+START_TEST(the_small_languages)
+{
+    static int values[PIECES_MAX];
+    ck_assert_int_eq(megatron_list("[1, 0,1]", values), 3);
+    ck_assert_int_eq(values[1], 0);
+    ck_assert_int_eq(megatron_list("([0]*3+[1]*58)", values), 61);
+    ck_assert_int_eq(values[2] + 10 * values[3] + 100 * values[60], 110);
+    ck_assert_int_eq(megatron_list("([0]+[1]*2)*2", values), 6);
+    static const char *const bad[] = {"", "3", "[1", "[1]*", "[1]*5000", "([1]", "[1]+", "[a]", "[1]]", "([1]*100)*100"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(megatron_list(bad[i], values) == 0, "%s", bad[i]);
+    ck_assert_int_eq(megatron_stage_layout("Et*3|(tt|)*29,m|L", values), 32);
+    ck_assert_int_eq(values[0], 3);
+    ck_assert_int_eq(values[29] * 10 + values[30], 20);
+    ck_assert_int_eq(megatron_stage_layout("E|t|L", values), 3);
+    static const char *const none[] = {"", "x", "t*", "(t", "t)", "t*9999"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        ck_assert_msg(megatron_stage_layout(none[i], values) == 0, "%s", none[i]);
+}
+END_TEST
+
+/* The shape alone names the model: frameworks pad the vocabulary. */
+START_TEST(models_are_named_by_their_shape)
+{
+    char name[NAME_SIZE];
+    struct meant m =
+        meaning_of("p --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 "
+                   "--group-query-attention --num-query-groups 8 --swiglu --normalization RMSNorm --disable-bias-linear "
+                   "--untie-embeddings-and-output-weights --position-embedding-type rope --seq-length 8192 "
+                   "--micro-batch-size 1 --bf16 --world-size 64 --tensor-model-parallel-size 8 ",
+                   "--tokenizer-type Llama3Tokenizer", 0);
+    launch_catalog_name(&m.d.job.model, name, sizeof name);
+    ck_assert_str_eq(name, "llama3-70b");
+    ck_assert_int_eq(m.d.job.model.vocab, 129024); /* 126 * 1024 */
+    m.d.job.model.ffn_hidden -= 128;
+    launch_catalog_name(&m.d.job.model, name, sizeof name);
+    ck_assert_str_eq(name, "");
+    meant_free(&m);
+}
+END_TEST
+
+/* --- logs --- */
+
+struct logged {
+    struct launch_words words;
+    struct diags diags;
+    struct launch_log log;
+};
+
+static struct logged log_of(const char *text, int warm_up)
+{
+    struct logged l = {0};
+    ck_assert(launch_is_log(text, strlen(text)) || *text == '!');
+    megatron_log_parse("l", text, strlen(text), warm_up, &l.words, &l.log, &l.diags);
+    return l;
+}
+
+static void logged_free(struct logged *l)
+{
+    launch_words_free(&l->words);
+    diags_free(&l->diags);
+}
+
+static void expect_near(double a, double b)
+{
+    ck_assert_msg(a > b - 1e-9 && a < b + 1e-9, "%.12g instead of %.12g", a, b);
+}
+
+#define BLOCK "--- arguments ---\n  num_layers ....... 8\n  fp8 ... None\n--- end of arguments ---\n"
+#define STEP(ms)                                                                                                                 \
+    " iteration        1/  10 | consumed samples: 1 | elapsed time per iteration (ms): " #ms " | learning rate: 1E-4 |"
+#define OF(n) " global batch size: " #n " | lm loss: 1.0E+01 |\n"
+
+START_TEST(lines_of_iterations_of_all_kinds)
+{
+    static const struct {
+        const char *text;
+        double seconds;
+    } cases[] = {
+        {STEP(6340.0) OF(8), 6.34},
+        {" [2025-06-01 12:00:00] 3: " STEP(250.5) OF(8), 0.2505},
+        {"[default7]: iteration 5/ 10 | consumed samples: 5 | elapsed time per iteration (s): 105.43 | samples per second: 1.0 "
+         "|\n",
+         105.43},
+        {"05/01/2025 [INFO|DP=0|PP=0|TP=0]: iteration: 5 / 10 | consumed_tokens: 10M | elapsed_time_per_iteration_ms: 6.34K | "
+         "tokens_per_sec: 827K | global_batch_size: 1.02K |\n",
+         6.34},
+        {"Epoch 0: :  1%| | 10/1000 [00:52<1:0, v_num=1, reduced_train_loss=2.0, train_step_timing in s=5.120]\r\n", 5.12},
+        {"Training epoch 0, iteration 9/99 | lr: 1e-5 | global_batch_size: 512 | train_step_timing in s: 2.5 | reduced: 1\n",
+         2.5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct logged l = log_of(cases[i].text, -1);
+        ck_assert_msg(l.log.n_iterations == 1, "%s", cases[i].text);
+        expect_near(l.log.step_s, cases[i].seconds);
+        logged_free(&l);
+    }
+}
+END_TEST
+
+/* Batches of 4 come first; of the six of 8 one is warm-up, a fifth of them; the median of 1, 2, 3, 4, 9 is 3. */
+START_TEST(the_median_behind_ramp_up_and_warm_up)
+{
+    const char *text = BLOCK STEP(500) OF(4) STEP(600) OF(4) STEP(99000) OF(8) STEP(1000) OF(8) STEP(2000) OF(8) STEP(9000) OF(8)
+        STEP(4000) OF(8) STEP(3000) OF(8);
+    struct logged l = log_of(text, -1);
+    ck_assert_int_eq(l.log.n_iterations, 8);
+    ck_assert_int_eq(l.log.n_ramp_up, 2);
+    ck_assert_int_eq(l.log.n_warm_up, 1);
+    ck_assert_int_eq(l.log.n_taken, 5);
+    expect_near(l.log.step_s, 3);
+    expect_near(l.log.low_s, 2);
+    expect_near(l.log.high_s, 4);
+    ck_assert(!l.log.oom && !l.log.failed && l.log.has_arguments);
+    logged_free(&l);
+    l = log_of(text, 4);
+    expect_near(l.log.step_s, 3.5);
+    logged_free(&l);
+    l = log_of(text, 100); /* one is left in any case */
+    expect_near(l.log.step_s, 3);
+    logged_free(&l);
+}
+END_TEST
+
+START_TEST(how_jobs_end)
+{
+    struct logged l =
+        log_of(BLOCK "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nChildFailedError:\n", -1);
+    ck_assert(l.log.oom && l.log.n_iterations == 0);
+    ck_assert_int_eq(l.log.failed_at.line, 5);
+    logged_free(&l);
+    l = log_of(BLOCK "Traceback (most recent call last):\n  x\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\n", -1);
+    ck_assert(l.log.oom); /* a traceback before it does not hide it */
+    logged_free(&l);
+    l = log_of(BLOCK STEP(1000) OF(8) "NCCL error in: x\nSegmentation fault\n", -1);
+    ck_assert(!l.log.oom);
+    ck_assert_str_eq(l.log.failed, "NCCL error");
+    ck_assert_int_eq(l.log.n_iterations, 1);
+    logged_free(&l);
+    l = log_of(BLOCK "CUDA out of memory\n" STEP(1000) OF(8), -1); /* it went on */
+    ck_assert(!l.log.oom && !l.log.failed);
+    logged_free(&l);
+}
+END_TEST
+
+START_TEST(argument_blocks_whatever_stands_in_front)
+{
+    struct logged l = log_of("0: ------------------------ arguments ------------------------\n"
+                             "0:   accumulate_allreduce_grads_in_fp32 .............. True\n"
+                             "0:   data_path ....................................... ['a b', 'c ... d']\n"
+                             "0:   a_name_so_long_that_there_is_no_room_for_dots_at_all  7\n"
+                             "0: -------------------- end of arguments ---------------------\n"
+                             "0:   num_layers ...................................... 3\n",
+                             -1);
+    ck_assert_int_eq(l.words.n, 3);
+    ck_assert_str_eq(l.words.items[0].name, "accumulate_allreduce_grads_in_fp32");
+    ck_assert_str_eq(l.words.items[0].value, "True");
+    ck_assert_str_eq(l.words.items[1].value, "['a b', 'c ... d']");
+    ck_assert_str_eq(l.words.items[2].name, "a_name_so_long_that_there_is_no_room_for_dots_at_all");
+    ck_assert_str_eq(l.words.items[2].value, "7");
+    ck_assert_int_eq(l.words.items[1].at.line, 3);
+    ck_assert_int_eq(l.words.items[1].at.column, 6);
+    logged_free(&l);
+}
+END_TEST
+
+/* The same job again goes on; another one ends the reading. */
+START_TEST(a_second_job_in_a_log)
+{
+    struct logged l = log_of(BLOCK STEP(1000) OF(8) BLOCK STEP(3000) OF(8), 0);
+    ck_assert_int_eq(l.log.n_iterations, 2);
+    ck_assert_int_eq(l.diags.n_items, 0);
+    logged_free(&l);
+    l = log_of(BLOCK STEP(1000) OF(8) "--- arguments ---\n  num_layers .... 9\n--- end of arguments ---\n" STEP(3000) OF(8), 0);
+    ck_assert_int_eq(l.log.n_iterations, 1);
+    ck_assert_int_eq(l.diags.n_items, 1);
+    expect_near(l.log.step_s, 1);
+    logged_free(&l);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, arguments_mean_what_the_program_makes_of_them);
+    tcase_add_test(all, what_is_not_modelled_is_told);
+    tcase_add_test(all, mistakes_have_places_and_what_is_missing_is_named);
+    tcase_add_test(all, the_small_languages);
+    tcase_add_test(all, models_are_named_by_their_shape);
+    tcase_add_test(all, lines_of_iterations_of_all_kinds);
+    tcase_add_test(all, the_median_behind_ramp_up_and_warm_up);
+    tcase_add_test(all, how_jobs_end);
+    tcase_add_test(all, argument_blocks_whatever_stands_in_front);
+    tcase_add_test(all, a_second_job_in_a_log);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,188 @@
+/* Scripts, read and not run: the words of a job, and where each was written. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/launch_shell.h"
+
+struct reading {
+    struct launch_words words;
+    struct diags diags;
+    enum status status;
+};
+
+static struct reading read_script(const char *text, const struct launch_environment *environment)
+{
+    struct reading r = {0};
+    r.status = launch_shell_parse("s", text, strlen(text), environment, &r.words, &r.diags);
+    return r;
+}
+
+static void reading_free(struct reading *r)
+{
+    launch_words_free(&r->words);
+    diags_free(&r->diags);
+}
+
+static const struct launch_word *word_of(const struct reading *r, const char *name)
+{
+    for (size_t i = r->words.n; i-- > 0;)
+        if (strcmp(r->words.items[i].name, name) == 0)
+            return &r->words.items[i];
+    return NULL;
+}
+
+static void expect_value(const char *script, const char *name, const char *value)
+{
+    struct reading r = read_script(script, NULL);
+    const struct launch_word *word = word_of(&r, name);
+    ck_assert_msg(r.status == STATUS_OK, "%s\n%s", script, r.diags.n_items ? r.diags.items[0].text : "");
+    ck_assert_msg(word, "no --%s in\n%s", name, script);
+    ck_assert_msg(!word->unknown, "%s\n%s", script, word->unknown);
+    ck_assert_msg(strcmp(word->value ? word->value : "(none)", value) == 0, "%s\ngives '%s'", script, word->value);
+    reading_free(&r);
+}
+
+/* Each line: a script, and what it gives --num-layers. */
+START_TEST(words_are_expanded_as_a_shell_would)
+{
+    static const struct {
+        const char *script, *value;
+    } cases[] = {
+        {"p --num-layers 8", "8"},
+        {"p --num-layers=8", "8"},
+        {"p \\\n  --num-layers \\\n 8\n", "8"},
+        {"p --num-layers '8' # --num-layers 9", "8"},
+        {"N=8; p --num-layers $N", "8"},
+        {"N=8\np --num-layers ${N}0", "80"},
+        {"p --num-layers ${N:-12}", "12"},
+        {"N=; p --num-layers ${N:-12}", "12"},
+        {"N=3; p --num-layers ${N:+7}", "7"},
+        {": ${N:=5}; p --num-layers $N", "5"},
+        {"N=3; p --num-layers $((N * (2 + 2)))", "12"},
+        {"N=3; p --num-layers $(( ${N}*$N - 1 ))", "8"},
+        {"export N=8 M=2; p --num-layers $N", "8"},
+        {"A=(--num-layers 8 --bf16); p ${A[@]}", "8"},
+        {"A=(\n --num-layers 8 # eight\n --bf16\n)\np \"${A[@]}\"", "8"},
+        {"A=(--bf16); A+=(--num-layers 8); p ${A[*]}", "8"},
+        {"A='--num-layers 8'; p $A", "8"},
+        {"A='--bf16'; A+=' --num-layers 8'; p $A", "8"},
+        {"A=\"--bf16 \\\n --num-layers 8\"; srun sh -c \"p $A\"", "8"},
+        {"A=\"--num-layers 8\"; C=\"python p.py $A\"; eval $C", "8"},
+        {"--num-layers 8\n--hidden-size 16\n", "8"},
+        {"p --recompute-modules mlp moe_act --num-layers 8 $@", "8"},
+        {"cat <<E >x\np --num-layers 1 --hidden-size 2\nE\np --num-layers 8", "8"},
+        {"p --num-layers 8 2>&1 | tee log", "8"},
+        {"if [ -z \"$X\" ]; then N=8; else N=9; fi; p --num-layers $N", "8"},
+        {"X=a; if [[ $X == b ]]; then N=1; elif [[ $X == a* ]]; then N=8; else N=9; fi; p --num-layers $N", "8"},
+        {"X=3; if [ $X -gt 2 ]; then\n N=8\nfi; p --num-layers $N", "8"},
+        {"X=1; [ $X = 1 ] && N=8 || N=9; p --num-layers $N", "8"},
+        {"X=2; [ $X = 1 ] && N=9; N=${N:-8}; p --num-layers $N", "8"},
+        {"X=b; case $X in\n a) N=1;;\n b|c) N=8 ;;\n *) N=9;;\nesac\np --num-layers $N", "8"},
+        {"X=z; case \"$X\" in a) N=1;; *) N=8;; esac; p --num-layers $N", "8"},
+        {"run() {\n  p --num-layers 8\n}\nrun", "8"},
+        {"N=8 p --num-layers $N", "8"},
+        {"p --num-layers 1\nq --num-layers 8 --hidden-size 2 --bf16", "8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_value(cases[i].script, "num-layers", cases[i].value);
+}
+END_TEST
+
+START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
+{
+    static const struct {
+        const char *script, *reason;
+    } cases[] = {
+        {"p --num-layers $N", "$N is set nowhere"},
+        {"p --num-layers ${1}", "$1 is set nowhere"},
+        {"N=$(nproc); p --num-layers $N", "what a command says: $(nproc)"},
+        {"N=`nproc`; p --num-layers $N", "what a command says"},
+        {"N=ab; p --num-layers ${N%b}", "more than this reader expands"},
+        {"p --num-layers $((2 ** 3))", "cannot be worked out"},
+        {"p --num-layers $((1 / 0))", "cannot be worked out"},
+        {"if grep -q x y; then N=1; fi\np --num-layers $N", "line 1 sets it under a condition"},
+        {"for N in 1 2; do p --num-layers $N; done", "a loop sets it"},
+        {"X=$(hostname); case $X in a) N=1;; esac; p --num-layers $N", "under a condition"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_script(cases[i].script, NULL);
+        const struct launch_word *word = word_of(&r, "num-layers");
+        ck_assert_int_eq(r.status, STATUS_OK);
+        ck_assert_msg(word && word->unknown && strstr(word->unknown, cases[i].reason), "%s\n%s", cases[i].script,
+                      word && word->unknown ? word->unknown : "known");
+        reading_free(&r);
+    }
+}
+END_TEST
+
+/* Only the word that depends on it is unknown, and places are those of the letters, through any number of variables. */
+START_TEST(words_keep_where_they_were_written)
+{
+    const char *script = "A=\"--num-layers 8 \\\n"
+                         "   --hidden-size $H\"\n"
+                         "B=(--bf16\n"
+                         "  --seq-length 4)\n"
+                         "C=\"p $A ${B[*]}\"\n"
+                         "srun bash -c \"$C\"\n";
+    static const struct {
+        const char *name;
+        int line, column;
+    } places[] = {{"num-layers", 1, 4}, {"hidden-size", 2, 4}, {"bf16", 3, 4}, {"seq-length", 4, 3}};
+    struct reading r = read_script(script, NULL);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const struct launch_word *word = word_of(&r, places[i].name);
+        ck_assert_msg(word, "%s", places[i].name);
+        ck_assert_int_eq(word->at.line, places[i].line);
+        ck_assert_int_eq(word->at.column, places[i].column);
+        ck_assert_int_eq(word->unknown != NULL, strcmp(places[i].name, "hidden-size") == 0);
+    }
+    reading_free(&r);
+}
+END_TEST
+
+START_TEST(variables_come_from_outside_and_from_slurm)
+{
+    static const char *const settings[] = {"N=64", "1=70b"};
+    const struct launch_environment environment = {settings, 2};
+    struct reading r = read_script("#!/bin/bash\n#SBATCH --nodes=16\n#SBATCH --gres=gpu:h100:8\n#SBATCH --ntasks-per-node=1\n"
+                                   "[ $1 = 70b ] && L=80\np --num-layers $L --hidden-size $N --world-size $SLURM_NNODES",
+                                   &environment);
+    ck_assert_str_eq(word_of(&r, "num-layers")->value, "80");
+    ck_assert_str_eq(word_of(&r, "hidden-size")->value, "64");
+    ck_assert_str_eq(word_of(&r, "world-size")->value, "16");
+    ck_assert_str_eq(word_of(&r, "nodes")->value, "16");
+    ck_assert_str_eq(word_of(&r, "gpus-per-node")->value, "8");
+    ck_assert_str_eq(r.words.items[0].name, "ntasks-per-node");
+    reading_free(&r);
+}
+END_TEST
+
+START_TEST(what_is_no_script_is_refused)
+{
+    static const char *const scripts[] = {"p \"--num-layers 8", "echo hello\n", "", "A=(1 2", "p ${A"};
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        struct reading r = read_script(scripts[i], NULL);
+        ck_assert_msg(r.status == STATUS_BAD_INPUT, "%s", scripts[i]);
+        ck_assert_int_gt(r.diags.n_errors, 0);
+        reading_free(&r);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_shell");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, words_are_expanded_as_a_shell_would);
+    tcase_add_test(all, what_cannot_be_told_is_unknown_with_a_reason);
+    tcase_add_test(all, words_keep_where_they_were_written);
+    tcase_add_test(all, variables_come_from_outside_and_from_slurm);
+    tcase_add_test(all, what_is_no_script_is_refused);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
