@@ -49,6 +49,7 @@ static void take_values(struct launch_words *words, struct launch_word *word, co
             word->unknown = fields[i].unknown;
     }
     word->value = value;
+    word->first = n > 1 ? strlen(fields[0].text) : 0;
 }
 
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n)

@@ -13,6 +13,7 @@
 struct launch_word {
     const char *name;    /* of the flag or key, without dashes in front */
     const char *value;   /* what follows it; several between blanks; NULL nothing */
+    size_t first;        /* length of the first of several; 0: it is one */
     const char *unknown; /* why the value cannot be told ("$TP is not set"); NULL: it can */
     const char *said;    /* as people know it: "--num-layers", "model.num_layers"; NULL: "--" and the name */
     struct place at;

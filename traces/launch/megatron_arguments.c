@@ -315,13 +315,6 @@ static const char *value_of(const struct argument_row *row, const struct launch_
     return is_truth(word->value, &truth) && truth ? "true" : "false";
 }
 
-/* The first word only of what takes one: positional arguments may stand behind. */
-static const char *first_of(struct launch_words *words, const char *text)
-{
-    size_t n = strcspn(text, " ");
-    return text[n] ? launch_text(words, text, n) : text;
-}
-
 static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
 {
     if (n && (all || n <= 3))
@@ -348,8 +341,8 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         const struct argument_row *row = &megatron_rows[found];
         const char *text = value_of(row, word);
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
-        if (text && one && !word->by_dest)
-            text = first_of(words, text);
+        if (text && one && word->first) /* positional arguments stand behind */
+            text = launch_text(words, text, word->first);
         bool is_flag = row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
         arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
         if (!word->said)
