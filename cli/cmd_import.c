@@ -45,6 +45,8 @@ static void measured_text(const struct launch_log *log, char *text, size_t size)
 {
     if (log->oom)
         snprintf(text, size, "measured: it ran out of memory (line %d)", log->failed_at.line);
+    else if (log->n_taken == 1)
+        snprintf(text, size, "measured: %.4g s a step, by one line behind %zu of warm-up", log->step_s, log->n_warm_up);
     else if (log->n_taken)
         snprintf(text, size,
                  "measured: %.4g s a step, the median of %zu lines behind %zu of warm-up; half of them %.4g to %.4g s",
@@ -58,7 +60,7 @@ static void write_text(struct imported *job)
     FILE *out = open_memstream(&job->text, &job->n_text);
     char first[320], second[192];
     const char *const heading[] = {first, second};
-    snprintf(first, sizeof first, "What %s says of its job, by msim import %s. Beside each value: where it is from.",
+    snprintf(first, sizeof first, "What %s says of its job (msim import %s); beside each value where it is from.",
              job->source->path, MSIM_VERSION);
     measured_text(&job->source->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
@@ -100,7 +102,8 @@ static void tell_run(const struct imported *job, struct invocation *call)
     measured_text(log, text, sizeof text);
     talk(call, 0, "%s: %s", job->source->path, text);
     if (log->n_ramp_up)
-        talk(call, 0, "%s: %zu lines of smaller batches are left out", job->source->path, log->n_ramp_up);
+        talk(call, 0, "%s: %zu line%s of smaller batches left out", job->source->path, log->n_ramp_up,
+             log->n_ramp_up == 1 ? "" : "s");
     if (log->failed && log->oom && log->n_iterations)
         diag_warning(&call->diags, at, "it ran out of memory after %zu logged iterations; the outcome is oom", log->n_iterations);
     else if (log->failed && !log->oom)

@@ -47,6 +47,7 @@ struct argument_row {
     enum argument_map map;
     size_t offset, size; /* of the member, in struct launch_job */
     const char *const *choices;
+    bool or_zero; /* a number that may be 0; others are at least 1 */
     enum argument_when when;
     const char *since;
     const char *told; /* not modelled: what it changes; told when the value is not the fallback */

@@ -166,17 +166,17 @@ static void read_iteration(struct log_reader *r, const struct line *line)
 {
     static const struct {
         const char *key;
-        double seconds;
+        double in_a_second;
     } keys[] = {
-        {"elapsed time per iteration (ms):", 1e-3},
+        {"elapsed time per iteration (ms):", 1e3},
         {"elapsed time per iteration (s):", 1},
-        {"elapsed_time_per_iteration_ms:", 1e-3},
+        {"elapsed_time_per_iteration_ms:", 1e3},
         {"train_step_timing in s:", 1},
         {"train_step_timing in s=", 1},
     };
     double seconds = -1, batch;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && seconds <= 0; i++)
-        seconds = number_after(line, keys[i].key) * keys[i].seconds;
+        seconds = number_after(line, keys[i].key) / keys[i].in_a_second;
     if (!(seconds > 0))
         return;
     batch = number_after(line, "global batch size:");

@@ -7,7 +7,12 @@
 
 #include "traces/launch/megatron_reading.h"
 
-static const double LARGEST = 1e9;
+/* The largest number that an argument can sensibly be: a product of two dimensions of a layout is an int. */
+static double largest(enum argument argument)
+{
+    const char *key = megatron_rows[argument].key;
+    return key && strncmp(key, "layout.", 7) == 0 ? 16384 : 1e9;
+}
 
 /* --- values --- */
 
@@ -48,8 +53,8 @@ int64_t meaning_int(struct meaning *m, enum argument argument, int64_t low, int6
     double number;
     if (value->unknown || (!value->text && !megatron_rows[argument].fallback))
         return otherwise;
-    return megatron_number(value, &megatron_rows[argument], (double)low, LARGEST, &number, m->diags) ? (int64_t)number
-                                                                                                     : otherwise;
+    return megatron_number(value, &megatron_rows[argument], (double)low, largest(argument), &number, m->diags) ? (int64_t)number
+                                                                                                               : otherwise;
 }
 
 /* --- where from --- */
@@ -119,7 +124,7 @@ static void store_number(struct meaning *m, enum argument argument, void *member
 {
     const struct argument_row *row = &megatron_rows[argument];
     double number;
-    if (!megatron_number(&m->arguments->of[argument], row, 0, LARGEST, &number, m->diags))
+    if (!megatron_number(&m->arguments->of[argument], row, !row->or_zero, largest(argument), &number, m->diags))
         return;
     int whole = (int)number;
     int64_t wide = (int64_t)number;
@@ -467,11 +472,13 @@ void megatron_mean(const struct megatron_arguments *arguments, const struct laun
                    struct launch_description *description, struct diags *diags)
 {
     struct meaning m = {arguments, known, description, diags};
+    size_t before = diags->n_errors;
     report_unknown(&m);
     read_rows(&m);
     meaning_model(&m);
     read_layout(&m);
     meaning_job(&m);
     meaning_memory(&m);
-    check_stages(&m);
+    if (diags->n_errors == before)
+        check_stages(&m);
 }

@@ -65,7 +65,7 @@
     X(QK_NORM, "qk-layernorm", TRUE, "false", BOOL(model.qk_norm), .since = "0.5")                                               \
     X(UNTIE, "untie-embeddings-and-output-weights", TRUE, "false", NOT(model.tied_embeddings), .since = "0.2")                   \
     X(LATENT, "multi-latent-attention", TRUE, "false", .key = "model.attention", .since = "0.10")                                \
-    X(Q_RANK, "q-lora-rank", INT, NULL, NUMBER(model.latent.q_lora_rank), .when = WHEN_LATENT, .since = "0.10")                  \
+    X(Q_RANK, "q-lora-rank", INT, NULL, NUMBER(model.latent.q_lora_rank), .or_zero = true, .when = WHEN_LATENT, .since = "0.10") \
     X(KV_RANK, "kv-lora-rank", INT, "32", NUMBER(model.latent.kv_lora_rank), .when = WHEN_LATENT, .since = "0.10")               \
     X(QK_NOPE, "qk-head-dim", INT, "128", NUMBER(model.latent.qk_nope_dim), .when = WHEN_LATENT, .since = "0.10")                \
     X(QK_ROPE, "qk-pos-emb-head-dim", INT, "64", NUMBER(model.latent.qk_rope_dim), .when = WHEN_LATENT, .since = "0.10")         \
@@ -74,14 +74,15 @@
     X(WINDOW_EVERY, "window-attn-skip-freq", INT, NULL, .key = "model.window_every", .since = "0.13")                            \
     X(EXPERTS, "num-experts", INT, NULL, .key = "model.moe.experts", .since = "0.3")                                             \
     X(TOP_K, "moe-router-topk", INT, "2", NUMBER(model.moe.top_k), .when = WHEN_MIXTURE, .since = "0.5")                         \
-    X(EXPERT_GROUPS, "moe-router-num-groups", INT, NULL, NUMBER(model.moe.groups), .when = WHEN_MIXTURE, .since = "0.11")        \
-    X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .when = WHEN_MIXTURE,                 \
+    X(EXPERT_GROUPS, "moe-router-num-groups", INT, NULL, NUMBER(model.moe.groups), .or_zero = true, .when = WHEN_MIXTURE,        \
       .since = "0.11")                                                                                                           \
+    X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .or_zero = true,                      \
+      .when = WHEN_MIXTURE, .since = "0.11")                                                                                     \
     X(EXPERT_FFN, "moe-ffn-hidden-size", INT, NULL, NUMBER(model.moe.expert_ffn), .when = WHEN_MIXTURE, .since = "0.9")          \
-    X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .when = WHEN_MIXTURE,          \
-      .since = "0.9")                                                                                                            \
+    X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .or_zero = true,               \
+      .when = WHEN_MIXTURE, .since = "0.9")                                                                                      \
     X(MIXTURE_FREQ, "moe-layer-freq", TEXT, "1", .key = "model.moe.every", .when = WHEN_MIXTURE, .since = "0.9")                 \
-    X(MTP, "mtp-num-layers", INT, NULL, NUMBER(model.mtp_layers), .since = "0.11")                                               \
+    X(MTP, "mtp-num-layers", INT, NULL, NUMBER(model.mtp_layers), .or_zero = true, .since = "0.11")                              \
     /* --- how it is computed --- */                                                                                             \
     X(BF16, "bf16", TRUE, "false", .key = "job.precision", .since = "2021")                                                      \
     X(FP16, "fp16", TRUE, "false", .key = "job.precision", .since = "2019")                                                      \
@@ -93,7 +94,7 @@
     X(GRADIENTS_FP32, "accumulate-allreduce-grads-in-fp32", TRUE, "false", .key = "job.gradient_precision", .since = "2021")     \
     X(GRADIENTS_BF16, "grad-reduce-in-bf16", TRUE, "false", .key = "job.gradient_precision", .since = "0.11")                    \
     X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
-    X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .since = "2019")                                              \
+    X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .or_zero = true, .since = "2019")                             \
     X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \

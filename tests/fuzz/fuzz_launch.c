@@ -1,0 +1,66 @@
+/* Scripts and logs of jobs: whatever is taken is a job that can be written as arguments and read again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "traces/launch/launch_shell.h"
+#include "traces/launch/megatron_export.h"
+#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron_meaning.h"
+
+static void check_log(const struct launch_log *log)
+{
+    fuzz_expect(log->n_taken + log->n_warm_up + log->n_ramp_up == log->n_iterations, "each iteration is taken or left out");
+    fuzz_expect(log->n_iterations == 0 || log->n_taken > 0, "one iteration is taken where there are any");
+    fuzz_expect(log->low_s <= log->step_s && log->step_s <= log->high_s, "the median lies between the quartiles");
+}
+
+static void check_job(const struct launch_job *job)
+{
+    char *script;
+    size_t n;
+    struct diags diags = {0};
+    struct launch_words words = {0};
+    FILE *out = open_memstream(&script, &n);
+    megatron_write_script(job, NULL, 0, out, &diags);
+    fclose(out);
+    fuzz_expect(launch_shell_parse("export", script, n, NULL, &words, &diags) == STATUS_OK, "what is written can be read");
+    launch_words_free(&words);
+    diags_free(&diags);
+    free(script);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct diags diags = {0};
+    struct launch_words words = {0};
+    struct launch_description *d = calloc(1, sizeof *d);
+    struct megatron_arguments *arguments = calloc(1, sizeof *arguments);
+    char *text = malloc(size + 1);
+    if (!d || !arguments || !text)
+        abort();
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    struct launch_log log;
+    enum status status = STATUS_OK;
+    if (launch_is_log(text, size)) {
+        megatron_log_parse("input", text, size, -1, &words, &log, &diags);
+        check_log(&log);
+    } else {
+        status = launch_shell_parse("input", text, size, NULL, &words, &diags);
+        fuzz_expect((status == STATUS_OK) == (diags.n_errors == 0), "a refusal says why");
+    }
+    if (status == STATUS_OK) {
+        megatron_read(&words, true, arguments, &diags);
+        megatron_mean(arguments, &(struct launch_known){0}, d, &diags);
+        if (diags.n_errors == 0 && d->n_missing == 0)
+            check_job(&d->job);
+    }
+    launch_words_free(&words);
+    diags_free(&diags);
+    free(text);
+    free(arguments);
+    free(d);
+    return 0;
+}
