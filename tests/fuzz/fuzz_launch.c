@@ -1,8 +1,9 @@
-/* Scripts and logs of jobs: whatever is taken is a job that can be written as arguments and read again. */
+/* Scripts, logs and configurations of jobs: whatever is taken is a job that can be written as arguments and read again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "traces/launch/framework_config.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
 #include "traces/launch/megatron_log.h"
@@ -47,6 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (launch_is_log(text, size)) {
         megatron_log_parse("input", text, size, -1, &words, &log, &diags);
         check_log(&log);
+    } else if (framework_is_config("input", text, size) || strncmp(text, "trainer:", 8) == 0) {
+        bool companion;
+        status = framework_config_parse("input", text, size, &words, &companion, &diags);
+        fuzz_expect(status == STATUS_OK || diags.n_errors > 0, "a refusal says why");
     } else {
         status = launch_shell_parse("input", text, size, NULL, &words, &diags);
         fuzz_expect((status == STATUS_OK) == (diags.n_errors == 0), "a refusal says why");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "traces/launch/framework_config.h"
 #include "traces/launch/megatron_meaning.h"
 
 /* --- files --- */
@@ -18,6 +19,8 @@ static enum status read_source(struct launch_source *source, const struct launch
         megatron_log_parse(source->path, source->bytes, source->n, how->warm_up, &source->words, &source->log, diags);
         return STATUS_OK;
     }
+    if (framework_is_config(source->path, source->bytes, source->n))
+        return framework_config_parse(source->path, source->bytes, source->n, &source->words, &source->is_companion, diags);
     if (source->n > SHELL_BYTES_MAX) {
         diag_error(diags, (struct place){.file = source->path}, "neither the log of a training job nor a script: %zu bytes",
                    source->n);

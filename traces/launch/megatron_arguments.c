@@ -173,7 +173,6 @@ static const char *const silent[] = {
     "include",
     "exclude",
     "launcher*",
-    "deepspeed",
     "deepspeed-config",
     "no-pipeline-parallel",
     "job-name",
@@ -347,7 +346,7 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
         if (!word->said)
             arguments->of[found].said = word->by_dest ? word->name : row->flag;
-        arguments->logged |= word->by_dest;
+        arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
     }
     list_unknown(unknown, n_unknown, all, first, diags);
 }

@@ -54,7 +54,8 @@ static void read_gradients(struct meaning *m)
 /* Transformer Engine's attention is one kernel by default; local modules hold the scores unless --use-flash-attn. */
 static bool is_flash(struct meaning *m)
 {
-    bool old = m->arguments->logged && !megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION);
+    bool old =
+        (m->arguments->logged || meaning_true(m, ARGUMENT_DEEPSPEED)) && !megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION);
     if (meaning_true(m, ARGUMENT_FLASH))
         return true;
     if (old || meaning_is(m, ARGUMENT_IMPLEMENTATION, "local"))

@@ -72,9 +72,11 @@ static bool read_list_part(struct list_reader *r)
         r->at = skip_blanks(r->at);
         if (*r->at == ']')
             break;
-        if (r->n == PIECES_MAX || !(r->at = read_number(r->at, &r->values[r->n++])))
+        const char *end = r->n < PIECES_MAX ? read_number(r->at, &r->values[r->n]) : NULL;
+        if (!end)
             return false;
-        r->at = skip_blanks(r->at);
+        r->n++;
+        r->at = skip_blanks(end);
         if (*r->at == ',')
             r->at++;
         else if (*r->at != ']')

@@ -97,6 +97,7 @@
     X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .or_zero = true, .since = "2019")                             \
     X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
+    X(DEEPSPEED, "deepspeed", TRUE, "false", .key = "job.features", .since = "Megatron-DeepSpeed")                               \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
     X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
     X(NO_GELU_FUSION, "no-bias-gelu-fusion", FALSE, "true", .dest = "bias_gelu_fusion", .key = "job.features", .since = "2020")  \

@@ -1,0 +1,152 @@
+/* Configurations of other frameworks, by hand. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/framework_config.h"
+#include "traces/launch/megatron_meaning.h"
+
+struct configured {
+    struct launch_words words;
+    struct diags diags;
+    struct launch_description d;
+    bool companion;
+    enum status status;
+};
+
+static struct configured read_config(const char *text)
+{
+    struct configured c = {0};
+    struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
+    c.status = framework_config_parse("c.yaml", text, strlen(text), &c.words, &c.companion, &c.diags);
+    megatron_read(&c.words, false, arguments, &c.diags);
+    if (c.status == STATUS_OK)
+        megatron_mean(arguments, &(struct launch_known){0}, &c.d, &c.diags);
+    free(arguments);
+    return c;
+}
+
+static void configured_free(struct configured *c)
+{
+    launch_words_free(&c->words);
+    diags_free(&c->diags);
+}
+
+static void expect_layout(const struct configured *c, const char *layout)
+{
+    char text[LAYOUT_TEXT];
+    ck_assert_msg(c->diags.n_errors == 0 && c->d.n_missing == 0, "%s",
+                  c->diags.n_items ? c->diags.items[0].text : c->d.missing[0]);
+    ck_assert_str_eq(layout_format(&c->d.job.layout, text, sizeof text), layout);
+}
+
+START_TEST(nemo_has_the_same_words_in_other_places)
+{
+    struct configured c =
+        read_config("trainer: {devices: 8, num_nodes: 4, precision: bf16-mixed, max_steps: 10}\n"
+                    "model:\n"
+                    "  micro_batch_size: 2\n  global_batch_size: 64\n  tensor_model_parallel_size: 2\n"
+                    "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: 2\n  sequence_parallel: true\n"
+                    "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n"
+                    "  num_layers: 16\n  hidden_size: 2048\n  num_attention_heads: 16\n  num_query_groups: 4\n"
+                    "  ffn_hidden_size: ${multiply:4,2}\n  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n"
+                    "  share_embeddings_and_output_weights: False\n  position_embedding_type: rope\n"
+                    "  tokenizer: {type: meta-llama/Llama-2-70b-hf}\n  transformer_engine: True\n  fp8_hybrid: true\n"
+                    "  activations_checkpoint_granularity: full\n  optim: {name: mcore_distributed_optim}\n");
+    ck_assert_int_eq(c.diags.n_errors, 1);
+    ck_assert(strstr(c.diags.items[0].text, "--ffn-hidden-size") && strstr(c.diags.items[0].text, "another key"));
+    ck_assert_int_eq(c.diags.items[0].line, 15);
+    diags_free(&c.diags);
+    c.diags = (struct diags){0};
+    expect_layout(&c, "tp=2,cp=1,pp=4,vpp=2,dp=4,ep=1,mb=2,zero=1,sp=1,recompute=full,schedule=interleaved");
+    ck_assert_int_eq(c.d.job.model.kv_heads, 4);
+    ck_assert_int_eq(c.d.job.model.max_seq_len, 4096);
+    ck_assert_int_eq(c.d.job.model.vocab, 32000);
+    ck_assert_int_eq(c.d.job.model.norm, NORM_RMS);
+    ck_assert(c.d.job.model.gated_mlp && !c.d.job.model.linear_bias && !c.d.job.model.tied_embeddings);
+    ck_assert_int_eq(c.d.job.job.precision, PRECISION_FP8);
+    ck_assert_int_eq(c.d.job.gpus, 32);
+    configured_free(&c);
+}
+END_TEST
+
+START_TEST(nanotron_gives_the_batch_by_its_factors)
+{
+    struct configured c = read_config(
+        "parallelism: {dp: 8, tp: 4, pp: 2, tp_mode: REDUCE_SCATTER, recompute_layer: true}\n"
+        "tokens: {sequence_length: 4096, micro_batch_size: 2, batch_accumulation_per_replica: 16}\n"
+        "model:\n  dtype: bfloat16\n  model_config: {hidden_size: 4096, intermediate_size: 14336, num_attention_heads: 32,\n"
+        "    num_hidden_layers: 32, num_key_value_heads: 8, vocab_size: 50257, tie_word_embeddings: true}\n"
+        "optimizer: {zero_stage: 1, accumulate_grad_in_fp32: false}\n");
+    expect_layout(&c, "tp=4,cp=1,pp=2,vpp=1,dp=8,ep=1,mb=2,zero=1,sp=1,recompute=full,schedule=1f1b");
+    ck_assert_int_eq(c.d.job.job.global_batch, 256);
+    ck_assert_int_eq(c.d.job.gpus, 64);
+    ck_assert_int_eq(c.d.job.model.vocab, 50257);
+    ck_assert(c.d.job.model.tied_embeddings);
+    ck_assert_int_eq(c.d.job.job.gradient_precision, PRECISION_BF16);
+    ck_assert_uint_eq(c.d.job.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA));
+    configured_free(&c);
+}
+END_TEST
+
+START_TEST(deepspeed_only_says_more_about_a_job)
+{
+    struct configured c =
+        read_config("{\"train_batch_size\": 512, \"train_micro_batch_size_per_gpu\": \"auto\",\n"
+                    " \"zero_optimization\": {\"stage\": 2, \"overlap_comm\": true,\n"
+                    "   \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}},\n"
+                    " \"bf16\": {\"enabled\": true}}");
+    ck_assert(c.companion);
+    ck_assert_int_eq(c.d.job.layout.zero, 2);
+    ck_assert_int_eq(c.d.job.layout.offload, OFFLOAD_OPTIMIZER);
+    ck_assert_int_eq(c.d.job.job.global_batch, 512);
+    ck_assert_int_eq(c.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(c.d.job.layout.micro_batch, 0);
+    ck_assert_int_eq(c.diags.n_items, 1);
+    ck_assert(strstr(c.diags.items[0].text, "weights are kept by the host"));
+    configured_free(&c);
+}
+END_TEST
+
+START_TEST(recipes_have_the_arguments_themselves)
+{
+    struct configured c =
+        read_config("ENV_VARS: {}\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n  --num-attention-heads: 8\n"
+                    "  --micro-batch-size: 4\n  --global-batch-size: 32\n  --seq-length: 1024\n  --bf16: true\n"
+                    "  --swiglu: false\n  --vocab-size: 1024\n  --world-size: 8\n"
+                    "  --recompute-granularity: selective\n  --recompute-modules: [mlp, layernorm]\n");
+    expect_layout(&c, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=0,sp=0,recompute=layernorm+mlp,schedule=none");
+    ck_assert(!c.d.job.model.gated_mlp);
+    configured_free(&c);
+}
+END_TEST
+
+START_TEST(other_files_are_refused)
+{
+    static const char *const texts[] = {"a: 1\n", "model: x\ncluster: y\n", "[1, 2]", "{", "model: {a: 1}\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct configured c = read_config(texts[i]);
+        ck_assert_msg(c.status == STATUS_BAD_INPUT && c.diags.n_errors > 0, "%s", texts[i]);
+        configured_free(&c);
+    }
+    ck_assert(framework_is_config("a.yaml", "", 0) && framework_is_config("a", "  {", 3));
+    ck_assert(!framework_is_config("a.sh", "echo {", 6));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_config");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, nemo_has_the_same_words_in_other_places);
+    tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
+    tcase_add_test(all, deepspeed_only_says_more_about_a_job);
+    tcase_add_test(all, recipes_have_the_arguments_themselves);
+    tcase_add_test(all, other_files_are_refused);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,211 @@
+#include "traces/launch/framework_tables.h"
+
+#include <stddef.h>
+
+/* --- NeMo 1: examples/nlp/language_modeling/conf/megatron_gpt_config.yaml --- */
+
+static const struct framework_word nemo_precisions[] = {
+    {"bf16", "bf16", "True"},     {"bf16-mixed", "bf16", "True"}, {"16", "fp16", "True"},
+    {"16-mixed", "fp16", "True"}, {"32", "bf16", "False"},        {0},
+};
+static const struct framework_word nemo_norms[] = {
+    {"layernorm", "normalization", "LayerNorm"},
+    {"layernorm1p", "normalization", "LayerNorm"},
+    {"low_precision_layernorm", "normalization", "LayerNorm"},
+    {"rmsnorm", "normalization", "RMSNorm"},
+    {0},
+};
+static const struct framework_word nemo_activations[] = {
+    {"swiglu", "swiglu", "True"},     {"fast-swiglu", "swiglu", "True"},   {"geglu", "swiglu", "True"},
+    {"fast-geglu", "swiglu", "True"}, {"reglu", "swiglu", "True"},         {"fast-reglu", "swiglu", "True"},
+    {"gelu", "swiglu", "False"},      {"squared-relu", "swiglu", "False"}, {0},
+};
+static const struct framework_word nemo_optimizers[] = {
+    {"distributed_fused_adam", "use_distributed_optimizer", "True"},
+    {"mcore_distributed_optim", "use_distributed_optimizer", "True"},
+    {"fused_adam", "use_distributed_optimizer", "False"},
+    {0},
+};
+static const struct framework_word nemo_engine[] = {
+    {"True", "transformer_impl", "transformer_engine"},
+    {"true", "transformer_impl", "transformer_engine"},
+    {"False", "transformer_impl", "local"},
+    {"false", "transformer_impl", "local"},
+    {0},
+};
+static const struct framework_word nemo_fsdp[] = {
+    {"True", "zero_stage", "3"},
+    {"true", "zero_stage", "3"},
+    {0},
+};
+
+#define SAME(key)                                                                                                                \
+    {                                                                                                                            \
+        "model." key, key, false, NULL                                                                                           \
+    }
+#define AS(key, name)                                                                                                            \
+    {                                                                                                                            \
+        key, name, false, NULL                                                                                                   \
+    }
+#define OPPOSITE(key, name)                                                                                                      \
+    {                                                                                                                            \
+        key, name, true, NULL                                                                                                    \
+    }
+#define WORDS(key, words)                                                                                                        \
+    {                                                                                                                            \
+        key, NULL, false, words                                                                                                  \
+    }
+
+static const struct framework_key nemo_keys[] = {
+    AS("trainer.devices", "nproc_per_node"),
+    AS("trainer.num_nodes", "nnodes"),
+    AS("trainer.max_steps", "train_iters"),
+    WORDS("trainer.precision", nemo_precisions),
+    SAME("micro_batch_size"),
+    SAME("global_batch_size"),
+    SAME("rampup_batch_size"),
+    SAME("tensor_model_parallel_size"),
+    SAME("pipeline_model_parallel_size"),
+    SAME("virtual_pipeline_model_parallel_size"),
+    SAME("context_parallel_size"),
+    SAME("expert_model_parallel_size"),
+    SAME("expert_tensor_parallel_size"),
+    SAME("account_for_embedding_in_pipeline_split"),
+    SAME("account_for_loss_in_pipeline_split"),
+    SAME("sequence_parallel"),
+    AS("model.encoder_seq_length", "seq_length"),
+    SAME("max_position_embeddings"),
+    SAME("num_layers"),
+    SAME("hidden_size"),
+    SAME("ffn_hidden_size"),
+    SAME("num_attention_heads"),
+    SAME("kv_channels"),
+    AS("model.num_query_groups", "num_query_groups"),
+    SAME("hidden_dropout"),
+    SAME("make_vocab_size_divisible_by"),
+    AS("model.override_vocab_size", "vocab_size"),
+    AS("model.tokenizer.type", "tokenizer_model"),
+    AS("model.bias", "add_bias_linear"),
+    OPPOSITE("model.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
+    WORDS("model.normalization", nemo_norms),
+    WORDS("model.activation", nemo_activations),
+    SAME("position_embedding_type"),
+    SAME("window_size"),
+    AS("model.num_moe_experts", "num_experts"),
+    SAME("moe_router_topk"),
+    SAME("moe_grouped_gemm"),
+    SAME("moe_ffn_hidden_size"),
+    SAME("moe_shared_expert_intermediate_size"),
+    SAME("moe_token_dispatcher_type"),
+    AS("model.activations_checkpoint_granularity", "recompute_granularity"),
+    AS("model.activations_checkpoint_method", "recompute_method"),
+    AS("model.activations_checkpoint_num_layers", "recompute_num_layers"),
+    AS("model.bias_activation_fusion", "bias_gelu_fusion"),
+    AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
+    AS("model.bias_dropout_add_fusion", "bias_dropout_fusion"),
+    SAME("masked_softmax_fusion"),
+    SAME("gradient_accumulation_fusion"),
+    AS("model.use_flash_attention", "use_flash_attn"),
+    WORDS("model.transformer_engine", nemo_engine),
+    AS("model.fp8_e4m3", "fp8_e4m3"),
+    AS("model.fp8_hybrid", "fp8_hybrid"),
+    AS("model.ub_tp_comm_overlap", "tp_comm_overlap"),
+    AS("model.overlap_p2p_comm", "overlap_p2p_comm"),
+    SAME("cpu_offloading"),
+    SAME("cpu_offloading_num_layers"),
+    SAME("enable_cuda_graph"),
+    WORDS("model.fsdp", nemo_fsdp),
+    WORDS("model.optim.name", nemo_optimizers),
+    AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
+    AS("model.optim.overlap_param_sync", "overlap_param_gather"),
+    AS("model.data.num_workers", "num_workers"),
+    {0},
+};
+
+/* Overlaps that its distributed Adam does unless told otherwise. */
+static const struct framework_word nemo_fixed[] = {{NULL, "overlap_grad_reduce", "True"},
+                                                   {NULL, "overlap_param_gather", "True"},
+                                                   {NULL, "moe_token_dispatcher_type", "alltoall"},
+                                                   {0}};
+
+/* --- nanotron: config classes ParallelismArgs, TokensArgs, ModelArgs (LlamaConfig) --- */
+
+static const struct framework_word nanotron_modes[] = {
+    {"REDUCE_SCATTER", "sequence_parallel", "True"}, {"ALL_REDUCE", "sequence_parallel", "False"}, {0}};
+static const struct framework_word nanotron_types[] = {
+    {"bfloat16", "bf16", "True"}, {"float16", "fp16", "True"}, {"float32", "bf16", "False"}, {0}};
+static const struct framework_word nanotron_recompute[] = {
+    {"true", "recompute_granularity", "full"}, {"True", "recompute_granularity", "full"}, {0}};
+
+static const struct framework_key nanotron_keys[] = {
+    AS("parallelism.dp", "data_parallel_size"),
+    AS("parallelism.tp", "tensor_model_parallel_size"),
+    AS("parallelism.pp", "pipeline_model_parallel_size"),
+    AS("parallelism.context_parallel_size", "context_parallel_size"),
+    AS("parallelism.expert_parallel_size", "expert_model_parallel_size"),
+    WORDS("parallelism.tp_mode", nanotron_modes),
+    AS("parallelism.tp_linear_async_communication", "tp_comm_overlap"),
+    WORDS("parallelism.recompute_layer", nanotron_recompute),
+    AS("tokens.sequence_length", "seq_length"),
+    AS("tokens.micro_batch_size", "micro_batch_size"),
+    AS("tokens.train_steps", "train_iters"),
+    WORDS("model.dtype", nanotron_types),
+    AS("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by"),
+    AS("model.model_config.num_hidden_layers", "num_layers"),
+    AS("model.model_config.hidden_size", "hidden_size"),
+    AS("model.model_config.intermediate_size", "ffn_hidden_size"),
+    AS("model.model_config.num_attention_heads", "num_attention_heads"),
+    AS("model.model_config.num_key_value_heads", "num_query_groups"),
+    AS("model.model_config.vocab_size", "vocab_size"),
+    AS("model.model_config.max_position_embeddings", "max_position_embeddings"),
+    OPPOSITE("model.model_config.tie_word_embeddings", "untie_embeddings_and_output_weights"),
+    AS("optimizer.zero_stage", "zero_stage"),
+    OPPOSITE("optimizer.accumulate_grad_in_fp32", "grad_reduce_in_bf16"),
+    {0},
+};
+
+/* A LLaMA model by eager PyTorch around FlashAttention; gradients are reduced while the backward pass runs. */
+static const struct framework_word nanotron_fixed[] = {
+    {NULL, "swiglu", "True"},
+    {NULL, "normalization", "RMSNorm"},
+    {NULL, "position_embedding_type", "rope"},
+    {NULL, "add_bias_linear", "False"},
+    {NULL, "transformer_impl", "local"},
+    {NULL, "use_flash_attn", "True"},
+    {NULL, "bias_swiglu_fusion", "False"},
+    {NULL, "bias_dropout_fusion", "False"},
+    {NULL, "hidden_dropout", "0"},
+    {NULL, "make_vocab_size_divisible_by", "1"},
+    {NULL, "overlap_grad_reduce", "True"},
+    {NULL, "overlap_param_gather", "True"},
+    {NULL, "scatter_gather_tensors_in_pipeline", "False"},
+    {0},
+};
+
+/* --- DeepSpeed: its configuration in JSON --- */
+
+static const struct framework_word deepspeed_bf16[] = {{"true", "bf16", "True"}, {"true", "grad_reduce_in_bf16", "True"}, {0}};
+static const struct framework_word deepspeed_devices[] = {
+    {"cpu", "optimizer_cpu_offload", "True"}, {"nvme", "optimizer_cpu_offload", "True"}, {0}};
+static const struct framework_word deepspeed_overlap[] = {{"true", "overlap_grad_reduce", "True"},
+                                                          {"true", "overlap_param_gather", "True"},
+                                                          {"false", "overlap_grad_reduce", "False"},
+                                                          {0}};
+
+static const struct framework_key deepspeed_keys[] = {
+    AS("train_batch_size", "global_batch_size"),
+    AS("train_micro_batch_size_per_gpu", "micro_batch_size"),
+    AS("zero_optimization.stage", "zero_stage"),
+    WORDS("zero_optimization.overlap_comm", deepspeed_overlap),
+    WORDS("zero_optimization.offload_optimizer.device", deepspeed_devices),
+    AS("zero_optimization.offload_param.device", "offload_param"),
+    WORDS("bf16.enabled", deepspeed_bf16),
+    AS("fp16.enabled", "fp16"),
+    {0},
+};
+
+const struct framework frameworks[N_FRAMEWORKS] = {
+    {"NeMo", {"trainer", "model"}, false, nemo_fixed, nemo_keys},
+    {"nanotron", {"parallelism", "tokens"}, false, nanotron_fixed, nanotron_keys},
+    {"DeepSpeed", {NULL}, true, NULL, deepspeed_keys},
+};
