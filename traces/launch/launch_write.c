@@ -97,16 +97,6 @@ static void write_model(const struct launch_description *d, const char *catalog,
     diags_free(&quiet);
 }
 
-/* What nobody gave takes its default when read. */
-static void drop_zeros(json_t *object)
-{
-    const char *key;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(object, next, key, value) if (json_is_number(value) && !(json_number_value(value) > 0))
-        json_object_del(object, key);
-}
-
 static void write_cluster(const struct launch_description *d, const struct launch_machine *machine, FILE *out)
 {
     char text[32];
@@ -120,12 +110,17 @@ static void write_cluster(const struct launch_description *d, const struct launc
         if (machine->resized)
             write_line(out, 2, "nodes", text, "as many as the job needs");
     } else {
-        json_t *object = schema_write(&cluster_schema, &machine->cluster);
-        drop_zeros(object);
-        json_object_set_new(object, "gpu", json_string(machine->cluster.gpu.name));
-        json_object_set_new(object, "source", json_string("assumed for this GPU: a non-blocking fabric, one NIC each"));
-        write_members(d, object, "cluster", 2, out);
-        json_decref(object);
+        const struct cluster *c = &machine->cluster;
+        fprintf(out, "  name: \"%s\"\n", c->name);
+        fputs("  source: assumed, usual nodes of this GPU on a non-blocking fabric\n", out);
+        write_line(out, 2, "gpu", c->gpu.name, "--gpu");
+        snprintf(text, sizeof text, "%d", c->nodes);
+        write_line(out, 2, "nodes", text, "as many as the job needs");
+        snprintf(text, sizeof text, "%d", c->gpus_per_node);
+        if (d->job.gpus_per_node)
+            write_line(out, 2, "gpus_per_node", text, launch_origin_of(d, "cluster.gpus_per_node"));
+        snprintf(text, sizeof text, "%d", c->fabric_layers);
+        write_line(out, 2, "fabric_layers", text, "usual for so many");
     }
     snprintf(text, sizeof text, "%d", d->job.gpus);
     write_line(out, 2, "gpus", text, launch_origin_of(d, "cluster.gpus"));
