@@ -9,6 +9,7 @@
 #include "cli/faults_report.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
+#include "cli/table.h"
 #include "model/base/memory.h"
 #include "sim/fault_fit.h"
 #include "sim/fault_statistics.h"
@@ -181,10 +182,11 @@ static enum status convert(struct invocation *call)
     enum status status = read_source(call, &trace);
     if (status != STATUS_OK)
         return status;
-    talk(call, 0, "%zu faults on %" PRId32 " nodes", trace.n_items, fault_trace_nodes(&trace));
+    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), fault_trace_nodes(&trace),
+         plural(fault_trace_nodes(&trace)));
     if (trace.n_outside > 0)
-        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "%zu rows name no node and are left out",
-                  trace.n_outside);
+        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,
+                  plural((int64_t)trace.n_outside));
     return write_trace(call, &trace);
 }
 

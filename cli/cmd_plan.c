@@ -73,7 +73,9 @@ static const struct option_row options[] = {
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .help = "the best plan at each value of a key of the experiment: gpus=256..4096 (doubling), precision=bf16,fp8, "
-             "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; repeatable: every combination",
+             "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in "
+             "braces, "
+             "layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
      .group = "Scaling",
      .check = check_axis},
     {.name = "within",
@@ -223,7 +225,9 @@ const struct command command_plan = {
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
         "for "
         "each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days and GPU-hours. A cluster with "
-        "fewer GPUs than asked for gets more nodes of its kind.\n\n"
+        "fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 where "
+        "no "
+        "point has a plan, as it is without --sweep.\n\n"
         "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
         "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
         "answer is the same with any number of either.",

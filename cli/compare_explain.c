@@ -18,9 +18,10 @@ static void write_run(const struct compared *row, FILE *out)
     const struct measurement *run = row->run;
     char layout[LAYOUT_TEXT], nic[32];
     fprintf(out, "case      %s (%s:%d)\n", run->name, row->table, run->at.line);
-    fprintf(out, "model     %s: %d layers, hidden %lld, ffn %lld%s, %d heads, %d kv heads, vocabulary %lld\n", run->model.name,
-            run->model.layers, (long long)run->model.hidden, (long long)run->model.ffn_hidden,
-            run->model.gated_mlp ? " gated" : "", run->model.heads, run->model.kv_heads, (long long)run->model.vocab);
+    fprintf(out, "model     %s: %d layer%s, hidden %lld, ffn %lld%s, %d head%s, %d kv head%s, vocabulary %lld\n", run->model.name,
+            run->model.layers, plural(run->model.layers), (long long)run->model.hidden, (long long)run->model.ffn_hidden,
+            run->model.gated_mlp ? " gated" : "", run->model.heads, plural(run->model.heads), run->model.kv_heads,
+            plural(run->model.kv_heads), (long long)run->model.vocab);
     fprintf(out, "cluster   %d x %s, %d a node, NVLink domain of %d, %s a NIC\n", run->gpus, run->cluster.gpu.name,
             run->cluster.gpus_per_node, run->cluster.nvlink_domain,
             quantity_format(run->cluster.nic_rate, DIM_RATE, nic, sizeof nic));

@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
+#include "model/cost/track_record.h"
 #include "traces/csv.h"
 #include "traces/outcomes.h"
 
@@ -198,14 +199,15 @@ static void write_need(const struct comparing *comparing, FILE *out)
         "memory: %zu of %zu runs of the table%s that tell%s of failures ran out of it; they needed %.2f times the prediction, "
         "eight in ten %.2f to %.2f times\n",
         outcomes.failed, outcomes.runs, outcomes.sources == 1 ? "" : "s", outcomes.sources == 1 ? "s" : "", outcomes.median,
-        outcomes.median * pow(9, -outcomes.scale), outcomes.median * pow(9, outcomes.scale));
+        memory_quantile(outcomes.median, outcomes.scale, 0.1), memory_quantile(outcomes.median, outcomes.scale, 0.9));
 }
 
 void compare_write_text(const struct comparing *comparing, const struct invocation *call)
 {
     struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
-    fprintf(call->out, "%zu runs of %zu table%s predicted by %s", comparing->n_rows - comparing->n_illegal, comparing->n_tables,
-            comparing->n_tables == 1 ? "" : "s", comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
+    fprintf(call->out, "%zu run%s of %zu table%s predicted by %s", comparing->n_rows - comparing->n_illegal,
+            plural((int64_t)(comparing->n_rows - comparing->n_illegal)), comparing->n_tables,
+            plural((int64_t)comparing->n_tables), comparing->method == COMPARE_FORMULA ? "closed formula" : "event simulation");
     if (comparing->n_skipped + comparing->n_illegal)
         fprintf(call->out, "; %zu unusable, %zu with a layout that cannot be simulated", comparing->n_skipped,
                 comparing->n_illegal);
@@ -218,7 +220,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
     write_need(comparing, call->out);
     write_rows(comparing, call);
-    talk(call, 1, "%zu runs in %.2f s", comparing->n_rows, comparing->seconds);
+    talk(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);
 }
 
 /* --- CSV ----------------------------------------------------------------------------------------------------------- */

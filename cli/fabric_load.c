@@ -74,8 +74,10 @@ static void heading_write(struct invocation *call, const struct summary *summary
 {
     char time[32], demand[32];
 
-    fprintf(call->out, "%zu transfers of %zu connections, done after %s; a GPU's NICs carry %s\n", summary->transfers,
-            summary->connections + summary->inside, quantity_format(summary->seconds, DIM_TIME, time, sizeof time),
+    fprintf(call->out, "%zu transfer%s of %zu connection%s, done after %s; a GPU's NICs carry %s\n", summary->transfers,
+            plural((int64_t)summary->transfers), summary->connections + summary->inside,
+            plural((int64_t)(summary->connections + summary->inside)),
+            quantity_format(summary->seconds, DIM_TIME, time, sizeof time),
             quantity_format(summary->demand, DIM_RATE, demand, sizeof demand));
     if (summary->inside > 0)
         fprintf(call->out, "%zu of them inside NVLink domains, left out below\n", summary->inside);

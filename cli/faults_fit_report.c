@@ -61,12 +61,12 @@ static void write_table(struct invocation *call, const struct fault_fit *fit)
 
 static void write_goodness(const struct invocation *call, const struct fault_fit *fit)
 {
-    fprintf(call->out, "\n%zu failures, %zu times between failures of a node: Kolmogorov-Smirnov distance %.4f, p %.3g\n",
-            fit->n_failures, fit->n_gaps, fit->ks, fit->p);
+    fprintf(call->out, "\n%zu failure%s, %zu time%s between failures of a node: Kolmogorov-Smirnov distance %.4f, p %.3g\n",
+            fit->n_failures, plural((int64_t)fit->n_failures), fit->n_gaps, plural((int64_t)fit->n_gaps), fit->ks, fit->p);
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (fit->repairs[i].n > 0)
-            fprintf(call->out, "%zu repairs (%s): distance %.4f, p %.3g\n", fit->repairs[i].n, repair_names[i],
-                    fit->repairs[i].ks, fit->repairs[i].p);
+            fprintf(call->out, "%zu repair%s (%s): distance %.4f, p %.3g\n", fit->repairs[i].n,
+                    plural((int64_t)fit->repairs[i].n), repair_names[i], fit->repairs[i].ks, fit->repairs[i].p);
     fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
             fit->log_likelihood, fit->log_likelihood_plain);
     fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",
@@ -75,8 +75,9 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
             fit->log_likelihood_early);
     for (int i = 0; i < fit->model.groups.n; i++) {
         const struct fault_group *group = &fit->model.groups.items[i];
-        fprintf(call->out, "group %s: %zu events on blocks of %d nodes, %.3g of which are hit\n", group->name,
-                fit->groups[i].n_events, group->nodes, group->share);
+        fprintf(call->out, "group %s: %zu event%s on blocks of %d node%s, %.3g of which are hit\n", group->name,
+                fit->groups[i].n_events, plural((int64_t)fit->groups[i].n_events), group->nodes, plural(group->nodes),
+                group->share);
     }
     fprintf(call->out, "%.1f %% of the failures share their second with another node's; %.1f %% are hits of groups\n",
             100 * fit->simultaneous, 100 * (double)fit->n_grouped / (double)fit->n_failures);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/world.h"
 #include "model/base/memory.h"
 
@@ -142,8 +143,9 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     struct ranked_plan again;
     if (said->n_items == 0) /* another rank met it */
         plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
-    diag_warning(diags, (struct place){0}, "%d of %d plans were not simulated and keep their closed-form times; %s: %s", failed,
-                 ranking->n_simulate, layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
+    diag_warning(diags, (struct place){0}, "%d of %d plan%s could not be simulated, closed-form times stand in; %s: %s", failed,
+                 ranking->n_simulate, plural(ranking->n_simulate),
+                 layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
                  said->n_items > 0 ? said->items[0].text : "no reason given");
 }
 

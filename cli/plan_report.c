@@ -180,10 +180,10 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
     fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((int64_t)s->gpus, gpus, sizeof gpus),
             s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
-    fprintf(out, "%s layouts examined in %.2f s: %s legal, %s fit in %.1f GiB",
-            grouped((int64_t)counts->examined, examined, sizeof examined), outcome->found.search_s,
-            grouped((int64_t)counts->legal, legal, sizeof legal), grouped((int64_t)counts->fit, fit, sizeof fit),
-            outcome->found.search.limit_bytes / GIB);
+    fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
+            grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
+            outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),
+            grouped((int64_t)counts->fit, fit, sizeof fit), outcome->found.search.limit_bytes / GIB);
     if (s->job->memory_margin > 0)
         fprintf(out, " of %.1f", footprint_capacity(s->cluster) / GIB);
     if (counts->ruled_out > 0)

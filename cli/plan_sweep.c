@@ -1,6 +1,5 @@
 #include "cli/plan_sweep.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +45,7 @@ static struct point_flags *point_flags_new(const struct invocation *call, const 
     const struct plan_axes *axes = &sweep->axes;
     struct point_flags *p = memory_new(1, sizeof *p);
     p->flags = sweep->flags;
+    p->flags.grows = true;
     p->overrides = memory_new((size_t)call->n_overrides + SWEEP_AXES * SWEEP_KEYS + 1, sizeof *p->overrides);
     for (int i = 0; i < call->n_overrides; i++)
         p->overrides[i] = call->overrides[i];
@@ -62,46 +62,6 @@ static void point_flags_free(struct point_flags *p)
 {
     free(p->overrides);
     free(p);
-}
-
-/* Moves the overrides that say how many GPUs the job uses out of the flags. Returns what the last of them says; 0: none does, or
- * not so that it can be read. */
-static double take_gpus(struct experiment_flags *flags, const char **others)
-{
-    static const char key[] = "cluster.gpus=";
-    char why[256];
-    double gpus = 0;
-    int n = 0;
-    for (int i = 0; i < flags->n_overrides; i++)
-        if (strncmp(flags->overrides[i], key, strlen(key)) != 0)
-            others[n++] = flags->overrides[i];
-        else if (quantity_parse(flags->overrides[i] + strlen(key), DIM_COUNT, &gpus, why, sizeof why) != STATUS_OK)
-            gpus = 0;
-    flags->overrides = others;
-    flags->n_overrides = n;
-    return gpus;
-}
-
-/* Where the cluster has fewer GPUs than the point wants: as many nodes as hold them. */
-static void grow_cluster(struct point_flags *p, struct sweep_point *point)
-{
-    static const struct sweep_key nodes = {.path = "cluster.nodes"};
-    struct experiment_flags whole = p->flags;
-    const char **others = memory_new((size_t)p->flags.n_overrides + 1, sizeof *others);
-    double gpus = take_gpus(&whole, others);
-    struct experiment *experiment = memory_new(1, sizeof *experiment);
-    struct diags unsaid = {0};
-    if (gpus > 0 && experiment_load(&whole, experiment, &unsaid) == STATUS_OK) {
-        const struct cluster *cluster = &experiment->cluster;
-        point->grown = gpus > (double)cluster->nodes * cluster->gpus_per_node && gpus <= 10e6;
-        char text[32];
-        snprintf(text, sizeof text, "%.0f", ceil(gpus / cluster->gpus_per_node));
-        if (point->grown)
-            set_key(p, &nodes, text);
-    }
-    diags_free(&unsaid);
-    free(experiment);
-    free(others);
 }
 
 static void take_best(const struct plans_found *found, const struct setting *setting, struct sweep_point *point)
@@ -147,6 +107,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     snprintf(point->gpu, sizeof point->gpu, "%s", experiment->cluster.gpu.name);
     point->precision = precision_name(experiment->job.precision);
     point->gpus = experiment->gpus;
+    point->grown = experiment->grown;
     point->global_batch = experiment->job.global_batch;
     point->seq_len = experiment->job.seq_len;
     point->tokens = experiment->job.tokens;
@@ -159,7 +120,6 @@ static enum status plan_point(struct invocation *call, struct plan_sweep *sweep,
     struct experiment *experiment = memory_new(1, sizeof *experiment);
     struct space_limits limits;
     struct space *space;
-    grow_cluster(flags, point);
     enum status status = experiment_read(call, &flags->flags, experiment);
     if (status == STATUS_OK) {
         struct setting setting = {&experiment->model, &experiment->cluster, &experiment->job, experiment->gpus};
@@ -250,6 +210,26 @@ static void count_budget(struct invocation *call, struct plan_sweep *sweep)
     }
 }
 
+static bool any_fits(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits)
+            return true;
+    return false;
+}
+
+/* What the points do not have, after the report: a plan at all, or one in time. */
+static enum status judge(struct invocation *call, const struct plan_sweep *sweep)
+{
+    if (!any_fits(sweep)) {
+        diag_error(&call->diags, nowhere,
+                   sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep says what would help"
+                                             : "no layout fits at any point; msim plan at one of them says what would help");
+        return STATUS_BAD_INPUT;
+    }
+    return option_given(call, "within") && sweep->cheapest < 0 ? STATUS_CHECK : STATUS_OK;
+}
+
 /* What a sweep does not do. */
 static enum status check_options(struct invocation *call)
 {
@@ -260,6 +240,10 @@ static enum status check_options(struct invocation *call)
                        others[i]);
             return STATUS_USAGE;
         }
+    if (option_given(call, "within") && option_quantity(call, "within") <= 0) {
+        diag_error(&call->diags, nowhere, "--within: no training is done in no time; write for example 60d");
+        return STATUS_USAGE;
+    }
     return STATUS_OK;
 }
 
@@ -280,8 +264,8 @@ enum status plan_sweep(struct invocation *call)
         count_budget(call, sweep);
         status = plan_sweep_report(sweep, call);
     }
-    if (status == STATUS_OK && option_given(call, "within") && sweep->cheapest < 0)
-        status = STATUS_CHECK;
+    if (status == STATUS_OK)
+        status = judge(call, sweep);
     for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {
         free(sweep->points[i].config);
         json_decref(sweep->points[i].json);

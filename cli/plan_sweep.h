@@ -5,6 +5,7 @@
  *
  *   gpus=256,512,1024     gpus=256..4096 (doubling)     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
+ *   layout={tp=8,pp=2},{tp=4,pp=4}                      values in braces, where they have commas
  *
  * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for,
  * on an axis or by --gpus, gets more nodes of its kind.

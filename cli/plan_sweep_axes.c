@@ -10,15 +10,15 @@ enum { MOST_POINTS = 1000 };
 
 static const char KEY_LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-/* Where the first of the keys that change together ends: at a plus before another KEY=. */
+/* Where the first of the keys that change together ends: at a plus before another KEY=, in no braces. */
 static size_t part_length(const char *text)
 {
     const char *p = text;
-    while (*p) {
+    for (int depth = 0; *p; p++) {
         size_t key = strspn(p + 1, KEY_LETTERS);
-        if (*p == '+' && key > 0 && p[1 + key] == '=')
+        if (*p == '+' && depth == 0 && key > 0 && p[1 + key] == '=')
             break;
-        p++;
+        depth += (*p == '{') - (*p == '}');
     }
     return (size_t)(p - text);
 }
@@ -87,13 +87,34 @@ static bool add_doubles(struct sweep_key *key, int *n, const char *low, const ch
     return true;
 }
 
-/* Where a value ends: at a comma that stands in no list [a, b]. */
+/* Where a value ends: at a comma that stands in no list [a, b] and in no braces {tp=8,pp=2}. */
 static const char *value_end(const char *p, const char *end)
 {
     int depth = 0;
     for (; p < end && (*p != ',' || depth > 0); p++)
-        depth += (*p == '[') - (*p == ']');
+        depth += (*p == '[' || *p == '{') - (*p == ']' || *p == '}');
     return p;
+}
+
+/* Of a value in braces what they hold. A mapping keeps its own: {base: NAME, nodes: 4}. */
+static bool take_braces(const char **text, size_t *length)
+{
+    bool braced = *length >= 2 && (*text)[0] == '{' && (*text)[*length - 1] == '}' && !memchr(*text, ':', *length);
+    if (braced) {
+        (*text)++;
+        *length -= 2;
+    }
+    return braced;
+}
+
+/* One value, or the doubles that A..B stands for. */
+static bool read_value(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
+{
+    const char *dots = NULL;
+    bool braced = take_braces(&text, &length);
+    for (const char *q = text + 1; q + 2 < text + length && !braced && !dots; q++)
+        dots = q[0] == '.' && q[1] == '.' && q[2] != '/' ? q : NULL;
+    return dots ? add_doubles(key, n, text, dots, length, why, size) : add_value(key, n, text, length);
 }
 
 /* The values between commas of one key; their number, 0 with *why when they cannot be read. */
@@ -102,12 +123,10 @@ static int read_values(struct sweep_key *key, const char *text, size_t length, c
     const char *end = text + length;
     int n = 0;
     for (const char *p = text; p <= end; p++) {
-        const char *stop = value_end(p, end), *dots = NULL;
-        for (const char *q = p; q + 1 < stop && !dots; q++)
-            dots = q > p && q[0] == '.' && q[1] == '.' && q + 2 < stop && q[2] != '/' ? q : NULL;
+        const char *stop = value_end(p, end);
         snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d printable letters", key->word, SWEEP_VALUES,
                  SWEEP_TEXT - 1);
-        if (dots ? !add_doubles(key, &n, p, dots, (size_t)(stop - p), why, size) : !add_value(key, &n, p, (size_t)(stop - p)))
+        if (!read_value(key, &n, p, (size_t)(stop - p), why, size))
             return 0;
         p = stop;
     }

@@ -54,7 +54,8 @@ char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size
     else if (point->legal)
         snprintf(buffer, size, "no layout fits: the smallest is %.1f GiB too large", point->missing_bytes / GIB);
     else
-        snprintf(buffer, size, "no layout on %d GPUs is legal: %s", point->gpus, layout_reason_text(point->reason));
+        snprintf(buffer, size, "no layout on %d GPU%s is legal: %s", point->gpus, plural(point->gpus),
+                 layout_reason_text(point->reason));
     return buffer;
 }
 
@@ -278,12 +279,12 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
         table_cell(table, "-");
 }
 
-/* Why points cannot be. */
+/* Why points have no plan. */
 static void write_reasons(const struct plan_sweep *sweep, FILE *out)
 {
     char text[512], why[sizeof sweep->points->why];
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].why[0] || !sweep->points[i].legal)
+        if (!sweep->points[i].fits)
             fprintf(out, "%s: %s\n", plan_axes_text(&sweep->axes, i, text, sizeof text),
                     sweep_point_why(&sweep->points[i], why, sizeof why));
 }
@@ -363,14 +364,15 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
 
 enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call)
 {
-    char text[512];
+    char text[512], why[sizeof sweep->points->why];
     if (call->format == FORMAT_JSON)
         return report_json(sweep, call);
     if (call->format == FORMAT_CSV) {
         report_csv(sweep, call);
         for (int i = 0; i < sweep->axes.n_points; i++)
-            if (sweep->points[i].why[0])
-                talk(call, 0, "left out: %s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+            if (!sweep->points[i].fits)
+                talk(call, 0, "%s: %s: %s", sweep->points[i].why[0] ? "left out" : "no plan",
+                     plan_axes_text(&sweep->axes, i, text, sizeof text), sweep_point_why(&sweep->points[i], why, sizeof why));
     } else {
         report_text(sweep, call);
     }

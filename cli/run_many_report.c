@@ -183,8 +183,8 @@ static void tell_waiting(struct invocation *call, const struct replica_outcome *
     for (int64_t i = 0; i < n; i++)
         waiting += outcomes[i].ended_waiting;
     if (waiting > 0)
-        fprintf(call->out, "\n%" PRId64 " of %" PRId64 " replicas had stopped and were waiting for nodes at the horizon\n",
-                waiting, n);
+        fprintf(call->out, "\n%" PRId64 " of %" PRId64 " replica%s had stopped and waited for nodes at the horizon\n", waiting, n,
+                plural(n));
 }
 
 enum status run_replicas_report(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
@@ -198,10 +198,10 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
         return STATUS_OK;
     }
     char horizon[32], gpus[32], replicas[32];
-    fprintf(call->out, "%s on %s x %s (%s), %s of %s, policy %s, %s replicas\n\n", e->model.name,
+    fprintf(call->out, "%s on %s x %s (%s), %s of %s, policy %s, %s replica%s\n\n", e->model.name,
             grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
             horizon_text(s->options.horizon, horizon, sizeof horizon), s->has_model ? s->model.name : e->faults.trace,
-            s->has_policy ? s->policy.name : "replay", grouped(n, replicas, sizeof replicas));
+            s->has_policy ? s->policy.name : "replay", grouped(n, replicas, sizeof replicas), plural(n));
     write_table(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     for (int i = 0; i < s->report.n_assumptions; i++)

@@ -113,18 +113,19 @@ static void write_head(const struct invocation *call, const struct run_report *r
 {
     const struct experiment *e = report->experiment;
     char step[32], interval[32], block[32], restart[32], detect[32], horizon[32], gpus[32], nodes[32];
-    fprintf(call->out, "%s on %s x %s (%s nodes of %s), %s of %s\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus),
-            e->cluster.gpu.name, grouped(report->options->nodes, nodes, sizeof nodes), e->cluster.name,
-            horizon_text(report->result->horizon, horizon, sizeof horizon),
+    fprintf(call->out, "%s on %s x %s (%s node%s of %s), %s of %s\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus),
+            e->cluster.gpu.name, grouped(report->options->nodes, nodes, sizeof nodes), plural(report->options->nodes),
+            e->cluster.name, horizon_text(report->result->horizon, horizon, sizeof horizon),
             e->faults.model[0] ? e->faults.model : e->faults.trace);
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
-    fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare nodes\n\n", step,
+    fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare node%s\n\n", step,
             duration_text(report->options->checkpoint.interval, interval, sizeof interval),
             duration_text(report->options->checkpoint.block, block, sizeof block),
             duration_text(report->options->recovery.detect, detect, sizeof detect),
-            duration_text(report->options->recovery.restart, restart, sizeof restart), report->options->recovery.spares);
+            duration_text(report->options->recovery.restart, restart, sizeof restart), report->options->recovery.spares,
+            plural(report->options->recovery.spares));
 }
 
 static void write_costs(const struct invocation *call, const struct run_report *report)

@@ -10,6 +10,7 @@
 #include "cli/fabric_options.h"
 #include "cli/layout_choice.h"
 #include "cli/shared_options.h"
+#include "cli/table.h"
 #include "sim/checkpoint_traffic.h"
 #include "sim/degraded.h"
 #include "sim/fault_statistics.h"
@@ -120,9 +121,9 @@ static int32_t job_nodes(const struct experiment *e)
 static void note_outside(struct invocation *call, const struct run_session *s, bool shipped)
 {
     if (s->trace.n_outside > 0)
-        diag_note(&call->diags, nowhere, "%zu faults of %s are on nodes %s (it uses %" PRId32 ") and are left out",
-                  s->trace.n_outside, s->experiment.faults.trace, shipped ? "beyond the job's" : "that the job does not use",
-                  s->options.nodes);
+        diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
+                  plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
+                  shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
 }
 
 static enum status read_faults(struct invocation *call, struct run_session *s)

@@ -1,6 +1,7 @@
 #include "cli/step_report.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,10 +65,15 @@ static double report_gpu_hours(const struct step_report *report)
     return report_days(report) * 24 * report->setup->experiment.gpus;
 }
 
-static void assume(struct step_report *report, const char *text)
+static void assume(struct step_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
+static void assume(struct step_report *report, const char *format, ...)
 {
-    if (report->n_assumptions < (int)(sizeof report->assumptions / sizeof report->assumptions[0]))
-        report->assumptions[report->n_assumptions++] = text;
+    va_list arguments;
+    if (report->n_assumptions == (int)(sizeof report->assumptions / sizeof report->assumptions[0]))
+        return;
+    va_start(arguments, format);
+    vsnprintf(report->assumptions[report->n_assumptions++], sizeof report->assumptions[0], format, arguments);
+    va_end(arguments);
 }
 
 void step_report_complete(struct step_report *report)
@@ -102,9 +108,11 @@ void step_report_complete(struct step_report *report)
                "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
                "does: host_pause a layer and rank, among the host's time");
     if (layout->offload)
-        assume(report, "copies to and from the host reach 0.8 of their link, and take nothing from what runs beside them");
+        assume(report, "copies to and from the host reach %g of their link, and take nothing from what runs beside them",
+               HOST_LINK_FRACTION);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER) && report->setup->experiment.cluster.host_memory_rate <= 0)
-        assume(report, "the bandwidth of the host's memory is unknown (host_memory_rate): as a DGX A100's, 51.2 GB/s a GPU");
+        assume(report, "the bandwidth of the host's memory is unknown (host_memory_rate): as a DGX A100's, %g GB/s a GPU",
+               HOST_MEMORY_RATE_UNKNOWN / 1e9);
     assume(report, "the input batch is ready when the step begins: data loading costs no time");
     assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
 }

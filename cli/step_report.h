@@ -19,7 +19,7 @@ struct step_report {
     enum detail detail;
     bool folded;
     double capacity_bytes; /* of one GPU */
-    const char *assumptions[12];
+    char assumptions[12][256];
     int n_assumptions;
 };
 

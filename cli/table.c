@@ -108,6 +108,11 @@ void table_free(struct table *table)
     *table = (struct table){0};
 }
 
+const char *plural(int64_t number)
+{
+    return number == 1 ? "" : "s";
+}
+
 char *grouped(int64_t number, char *buffer, size_t size)
 {
     char digits[32];

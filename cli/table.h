@@ -51,5 +51,7 @@ const char *tint_end(enum tint tint, bool colour);
 
 /* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
 char *grouped(int64_t number, char *buffer, size_t size);
+/* The end of the word for so many of something: "s", of one "". */
+const char *plural(int64_t number);
 
 #endif

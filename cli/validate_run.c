@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
 #include "model/cost/machine.h"
@@ -286,7 +287,7 @@ static enum status execute(struct invocation *call, const struct thread_run_opti
     if (comparable)
         status = run_compared(call, options, v, &many);
     if (status == STATUS_OK) {
-        talk(call, 0, "executing %d steps", options->steps);
+        talk(call, 0, "executing %d step%s", options->steps, plural(options->steps));
         status = devices_run(call, &v->devices, &v->program, &v->setup->setting, options, &v->run);
     }
     if (status == STATUS_OK && comparable && v->devices.rank == 0)

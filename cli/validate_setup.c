@@ -4,6 +4,7 @@
 
 #include "cli/experiment_options.h"
 #include "cli/layout_choice.h"
+#include "cli/table.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
 #include "model/cost/precision_bytes.h"
@@ -159,7 +160,8 @@ static enum status measure(struct invocation *call, struct validation *v)
     struct probe_result result;
     talk(call, 0, "probing: kernels and exchanges of this job");
     if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)
-        talk(call, 0, "%d ranks share %d cores: operations wait for one another, and for whatever else runs here", ranks, cores);
+        talk(call, 0, "%d ranks share %d core%s: operations wait for one another, and for whatever else runs here", ranks, cores,
+             plural(cores));
     enum status status = devices_probe(call, &v->devices, &options, ranks, &result, &setup->experiment.cluster);
     if (status != STATUS_OK)
         return status;

@@ -2,17 +2,10 @@
 
 #include <math.h>
 
-/* Assumption, after what bandwidthTest shows of pinned memory: 12 to 13 of 15.75 GB/s (gen 3), 24 to 26 of 31.5 (gen 4), 52 to 55
- * of 63 (gen 5), 375 to 420 of 450 (NVLink-C2C). */
-#define HOST_LINK_FRACTION 0.8
-
 /* Of the data-sheet bandwidth of a node's memory: CPU-Adam takes 0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
  * parameters on two Xeon Platinum 8168 with twelve channels of DDR4-2666, 256 GB/s (ZeRO-Offload, arXiv:2101.06840, tables 2 and
  * 4): 0.53, 0.46, 0.46, 0.39 and 0.46 of them; the median. */
 #define HOST_UPDATE_FRACTION 0.46
-
-/* What a GPU's share of the host's memory is taken to give where nobody says: a DGX A100's, 2 x 8 channels of DDR4-3200. */
-#define UNKNOWN_MEMORY_RATE 51.2e9
 
 /* Gradients are widened to fp32 for the update. */
 #define HOST_GRADIENT_BYTES 4.0
@@ -44,7 +37,7 @@ double host_nominal_rate(double rate)
 
 double host_update_rate(const struct cluster *cluster, const struct layout *layout)
 {
-    double node = cluster->host_memory_rate > 0 ? cluster->host_memory_rate : UNKNOWN_MEMORY_RATE * cluster->gpus_per_node;
+    double node = cluster->host_memory_rate > 0 ? cluster->host_memory_rate : HOST_MEMORY_RATE_UNKNOWN * cluster->gpus_per_node;
     return node * HOST_UPDATE_FRACTION / ranks_of_node(cluster, layout);
 }
 

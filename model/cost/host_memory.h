@@ -28,6 +28,12 @@
 /* Buffers in each direction: what is computed on may be so far from what is copied. */
 enum { OFFLOAD_BUFFERS = 2, OFFLOADED_LAYERS_STAGED = 2 * OFFLOAD_BUFFERS, OFFLOADED_GRADIENT_BUCKETS = 3, FETCHED_UNITS = 2 };
 
+/* Of a link's nominal rate. Assumption, after what bandwidthTest shows of pinned memory: 12 to 13 of 15.75 GB/s (gen 3), 24 to 26
+ * of 31.5 (gen 4), 52 to 55 of 63 (gen 5), 375 to 420 of 450 (NVLink-C2C). */
+#define HOST_LINK_FRACTION 0.8
+/* B/s that a GPU's share of the host's memory is taken to give where nobody says: a DGX A100's, 2 x 8 channels of DDR4-3200. */
+#define HOST_MEMORY_RATE_UNKNOWN 51.2e9
+
 /* B/s of a rank's copies in one direction while all ranks on its node copy. */
 double host_link_rate(const struct cluster *cluster, const struct layout *layout);
 /* The data sheet's rate (gpu.host_rate) of a link whose copies were measured to go on at `rate`, while as many copy. */

@@ -71,7 +71,12 @@ double memory_record_share(double use)
     return use > 0 ? 1 / (1 + pow(outcomes.median * use, -1 / outcomes.scale)) : 0;
 }
 
+double memory_quantile(double median, double scale, double below)
+{
+    return median * pow(below / (1 - below), scale);
+}
+
 double memory_record_use(double share)
 {
-    return pow(share / (1 - share), outcomes.scale) / outcomes.median;
+    return 1 / memory_quantile(outcomes.median, outcomes.scale, 1 - share);
 }

@@ -45,6 +45,8 @@ struct memory_record {
 };
 
 const struct memory_record *memory_record(void);
+/* What a share `below` (0 to 1) of runs needs at most, over the prediction, of a record's log-logistic. */
+double memory_quantile(double median, double scale, double below);
 /* Share of the runs of a predicted use that run out of memory, and the use of which that is the share (0 < share < 1). */
 double memory_record_share(double use);
 double memory_record_use(double share);

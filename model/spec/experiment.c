@@ -40,6 +40,7 @@ struct loader {
     struct arena arena;
     struct diags *diags;
     size_t errors_before;
+    bool grows;
 };
 
 static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
@@ -184,25 +185,31 @@ static struct yaml_node *usual_nodes(const struct yaml_node *part, int nodes, st
     return replace(tree, "name", yaml_scalar(GPU_FLAG, name, arena), arena);
 }
 
-/* Of the nodes that a GPU alone stands for, as many as hold the job. What there is to say of their entry was said when it was
- * read first. */
+/* As many nodes of the same kind as hold the job, where they may be: usual ones that a GPU alone stands for, or others of a
+ * cluster that grows. What there is to say of their entry was said when it was read first. */
 static bool grow_cluster(const struct yaml_node *part, struct experiment *e, struct loader *l)
 {
     const struct yaml_node *said = yaml_find(part, "nodes");
+    bool usual = said && said->at.file && strcmp(said->at.file, GPU_FLAG) == 0;
     int gpn = e->cluster.gpus_per_node, nodes = e->gpus / gpn + (e->gpus % gpn != 0);
-    if (!said || !said->at.file || strcmp(said->at.file, GPU_FLAG) != 0 || nodes <= e->cluster.nodes)
+    if ((!usual && !l->grows) || nodes <= e->cluster.nodes)
         return true;
+    char number[16];
+    snprintf(number, sizeof number, "%d", nodes);
+    const struct yaml_node *tree =
+        usual ? usual_nodes(part, nodes, &l->arena) : replace(part, "nodes", yaml_scalar("gpus", number, &l->arena), &l->arena);
     struct diags again = {0}, *first = l->diags;
     l->diags = &again;
-    bool holds = read_entry(CATALOG_CLUSTERS, usual_nodes(part, nodes, &l->arena), &e->cluster, l) == STATUS_OK;
+    bool holds = read_entry(CATALOG_CLUSTERS, tree, &e->cluster, l) == STATUS_OK;
     l->diags = first;
     diags_free(&again);
     int nics = e->cluster.nics_per_node;
-    if (holds)
+    e->grown = l->grows;
+    if (!holds)
+        diag_error(first, part->at, "gpus: no cluster of %d nodes can be made for %d", nodes, e->gpus);
+    else if (usual)
         diag_note(first, said->at, "%d usual nodes of %d, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric are assumed",
                   nodes, gpn, nics, nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
-    else
-        diag_error(first, said->at, "gpus: no cluster of %d nodes can be made for %d", nodes, e->gpus);
     return holds;
 }
 
@@ -337,7 +344,7 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)
 {
-    struct loader l = {.diags = diags, .errors_before = diags->n_errors};
+    struct loader l = {.diags = diags, .errors_before = diags->n_errors, .grows = flags->grows};
     struct yaml_node *root = arena_new(&l.arena, 1, sizeof *root);
     *root = (struct yaml_node){.kind = YAML_MAPPING};
     if (flags->text)

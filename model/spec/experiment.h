@@ -43,6 +43,7 @@ struct experiment {
     struct transformer model;
     struct cluster cluster; /* nodes reduced to what `gpus` uses is NOT done: see gpus */
     int gpus;               /* used by the job; a multiple of gpus_per_node, or a divisor of it */
+    bool grown;             /* the cluster has been given more nodes of its kind, for these GPUs */
     struct job job;
     struct layout_request layout;
     struct faults_request faults;
@@ -58,6 +59,7 @@ struct experiment_flags {
     const char *layout;
     const char *const *overrides; /* n_overrides texts "a.b=value" */
     int n_overrides;
+    bool grows; /* a cluster that has fewer GPUs than the job uses gets more nodes of its kind */
 };
 
 /* Load, apply overrides, fill defaults (seq_len from the model, precision bf16, optimizer adam, gradients fp32), check. All

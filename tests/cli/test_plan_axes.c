@@ -38,6 +38,10 @@ static const struct {
     {"model.layers=2,4", "model.layers", "2 4 "},
     {"features=none,[flash_attention2,fused_ops]", "job.features", "none [flash_attention2,fused_ops] "},
     {"recompute=norm+act,full", "layout.recompute", "norm+act full "},
+    {"layout={tp=8,pp=2},{tp=4,pp=4,recompute=mlp+moe}", "layout", "tp=8,pp=2 tp=4,pp=4,recompute=mlp+moe "},
+    {"layout={tp=8},auto", "layout", "tp=8 auto "},
+    {"features={flash_attention2},{[fused_ops,compile]}", "job.features", "flash_attention2 [fused_ops,compile] "},
+    {"cluster={base: dgx-h100, nodes: 4},dgx-h100", "cluster", "{base: dgx-h100, nodes: 4} dgx-h100 "},
 };
 
 START_TEST(one_key)
@@ -96,6 +100,15 @@ START_TEST(what_cannot_be_read)
 }
 END_TEST
 
+START_TEST(keys_in_braces_are_values)
+{
+    struct sweep_axis *axis = parsed("gpus=8,16+layout={tp=8,recompute=mlp+pp=2},{tp=4}");
+    ck_assert_int_eq(axis->n_keys, 2);
+    check_values(&axis->keys[1], 2, "tp=8,recompute=mlp+pp=2 tp=4 ");
+    free(axis);
+}
+END_TEST
+
 /* Every combination once, the first axis next to each other. */
 START_TEST(points_are_all_combinations)
 {
@@ -126,6 +139,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, one_key, 0, sizeof good / sizeof good[0]);
     tcase_add_test(all, keys_that_change_together);
+    tcase_add_test(all, keys_in_braces_are_values);
     tcase_add_loop_test(all, what_cannot_be_read, 0, sizeof bad / sizeof bad[0]);
     tcase_add_test(all, points_are_all_combinations);
     suite_add_tcase(suite, all);

@@ -5,6 +5,22 @@
 
 #include "model/cost/track_record.h"
 
+/* The log-logistic: its median, and an equal factor up and down to a tenth on either side; what is used at a share is what leaves
+ * that share of needs above it. */
+START_TEST(quantiles_of_the_need)
+{
+    ck_assert_double_eq_tol(memory_quantile(1.25, 0.3, 0.5), 1.25, 1e-12);
+    ck_assert_double_eq_tol(memory_quantile(2, 0.5, 0.9), 6, 1e-12);
+    ck_assert_double_eq_tol(memory_quantile(2, 0.5, 0.1), 2.0 / 3, 1e-12);
+    for (int i = 1; i < 100; i++) {
+        const struct memory_record *record = memory_record();
+        double use = memory_record_use(i / 100.0);
+        ck_assert_double_eq_tol(memory_record_share(use), i / 100.0, 1e-12);
+        ck_assert_double_eq_tol(use * memory_quantile(record->median, record->scale, 1 - i / 100.0), 1, 1e-12);
+    }
+}
+END_TEST
+
 START_TEST(kinds)
 {
     struct transformer dense = {.layers = 2}, experts = {.layers = 2, .moe = {.experts = 8, .top_k = 2}};
@@ -80,6 +96,7 @@ int main(void)
 {
     Suite *suite = suite_create("track_record");
     TCase *tests = tcase_create("record");
+    tcase_add_test(tests, quantiles_of_the_need);
     tcase_add_test(tests, kinds);
     tcase_add_loop_test(tests, record_makes_sense, 0, N_RUN_KINDS);
     tcase_add_test(tests, gpus_are_whole_words);
