@@ -126,6 +126,7 @@ START_TEST(arguments_mean_what_the_program_makes_of_them)
         {"--make-vocab-size-divisible-by 1", VOCAB, 50257},              /* msim pads to tp itself */
         {"--tokenizer-type NullTokenizer --vocab-size 128", VOCAB, 256}, /* 128 and an end */
         {"--padded-vocab-size 51200", VOCAB, 51200},
+        {"--pad-vocab-size-to 50432", VOCAB, 50432},
         {"", KV_HEADS, 32},
         {"--group-query-attention", KV_HEADS, 1},
         {"--group-query-attention --num-query-groups 8", KV_HEADS, 8},
@@ -237,6 +238,7 @@ START_TEST(what_is_not_modelled_is_told)
         {"--rampup-batch-size 16 16 1000", "grows"},
         {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
         {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},
+        {"--pipeline-model-parallel-size 2 --pp-partition-method 'type:transformer|embedding'", NULL},
         {"--optimizer muon", "adam is taken"},
         {"--brand-new-thing 3", "unknown to msim"},
     };

@@ -82,6 +82,11 @@ START_TEST(words_are_expanded_as_a_shell_would)
         {"X=z; case \"$X\" in a) N=1;; *) N=8;; esac; p --num-layers $N", "8"},
         {"run() {\n  p --num-layers 8\n}\nrun", "8"},
         {"N=8 p --num-layers $N", "8"},
+        {"X=a; if [ $X = a ] || [ $X = b ] || [ -z $X ]; then N=8; else N=9; fi; p --num-layers $N", "8"},
+        {"X=a; if [ $X = a ] && [ $X = b ] || [ $X = c ]; then N=9; else N=8; fi; p --num-layers $N", "8"},
+        {"if grep -q x y || true && [ a = b ]; then N=9; else N=8; fi; p --num-layers $N", "8"},
+        {"mkdir -p x && N=8; cd y || N=9; p --num-layers $N", "8"},
+        {"A=\"--num-layers '8'\"; bash -c \"p $A\"; echo p --num-layers 1 --bf16 --swiglu", "8"},
         {"p --num-layers 1\nq --num-layers 8 --hidden-size 2 --bf16", "8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -13,7 +13,7 @@
 enum certainty { SKIPPED, UNSURE, RUNS };
 
 enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP };
-enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096 };
+enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2 };
 
 struct block {
     enum block_kind kind;
@@ -36,6 +36,8 @@ struct runner {
     bool in_condition;
     int condition;        /* 1 true, 0 false, -1 cannot be told */
     enum certainty chain; /* what a && or || before this command leaves */
+    int last;             /* value of the list so far: 1, 0, -1 */
+    char joint;           /* the operator before this command */
     struct raw_word *command;
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
@@ -63,7 +65,8 @@ static void add_split(struct runner *r, struct shell_fields *fields, const struc
     }
     for (const char *p = field->text; *(p += strspn(p, blanks));) {
         size_t n = strcspn(p, blanks);
-        struct launch_field part = shell_slice(&r->state, field, (size_t)(p - field->text), n);
+        bool quoted = n > 2 && (*p == '\'' || *p == '"') && p[n - 1] == *p;
+        struct launch_field part = shell_slice(&r->state, field, (size_t)(p - field->text) + quoted, n - 2 * quoted);
         shell_fields_add(fields, &part);
         p += n;
     }
@@ -221,6 +224,12 @@ static bool starts_assignments(const struct raw_word *word)
     return false;
 }
 
+/* Commands that only show what others would run. */
+static bool is_talk(const char *command)
+{
+    return strcmp(command, "echo") == 0 || strcmp(command, "printf") == 0 || strcmp(command, "cat") == 0;
+}
+
 static void run_fields(struct runner *r, size_t from)
 {
     struct shell_fields fields = {0};
@@ -229,13 +238,13 @@ static void run_fields(struct runner *r, size_t from)
     if (fields.n && strncmp(fields.items[0].text, "--", 2) == 0) {
         for (size_t i = 0; i < fields.n; i++)
             add_split(r, &r->loose, &fields.items[i]);
-    } else if (fields.n) {
+    } else if (fields.n && !is_talk(fields.items[0].text)) {
         try_launch(r, &fields, r->command[from].at);
     }
     shell_fields_free(&fields);
 }
 
-/* A simple command: assignments, then perhaps something to run. What it gives as a test. */
+/* A simple command: assignments, then perhaps something to run. What it gives as a test; COMMAND_RAN where it is none. */
 static int run_command(struct runner *r)
 {
     size_t i = 0;
@@ -256,7 +265,7 @@ static int run_command(struct runner *r)
     if (is_test)
         return test_value(r, r->command + i, r->n_command - i);
     run_fields(r, i);
-    return -1;
+    return COMMAND_RAN;
 }
 
 /* --- blocks --- */
@@ -377,18 +386,29 @@ static bool keyword(struct runner *r, const struct raw_word *word)
     return true;
 }
 
+/* A command's value joins those before it in a list of && and ||: of what was passed over nothing changes. */
+static void join(struct runner *r, int value)
+{
+    if (r->chain == RUNS)
+        r->last = value;
+    else if (r->chain == UNSURE)
+        r->last = value == (r->joint == '|') ? value : -1;
+}
+
 /* What the operator behind a command makes of the next one. */
 static void follow(struct runner *r, int value)
 {
     const char *op = r->lexer.kind == SHELL_OPERATOR ? r->lexer.sign : "\n";
     if (r->n_command)
-        r->condition = r->condition >= -1 && r->in_condition ? value : -1;
-    enum certainty before = r->chain;
-    r->chain = RUNS;
-    if (strcmp(op, "&&") == 0)
-        r->chain = value == 0 ? SKIPPED : value < 0 && r->n_command && r->command[0].start[0] == '[' ? UNSURE : before;
-    else if (strcmp(op, "||") == 0)
-        r->chain = value == 0 ? before : r->n_command && r->command[0].start[0] == '[' && value < 0 ? UNSURE : SKIPPED;
+        join(r, value);
+    bool both = strcmp(op, "&&") == 0, either = strcmp(op, "||") == 0;
+    if (r->n_command && r->in_condition)
+        r->condition = r->last;
+    if (!both && !either)
+        r->chain = RUNS;
+    else if (r->n_command)
+        r->chain = r->last < 0 ? UNSURE : (r->last == 1) == both ? RUNS : SKIPPED;
+    r->joint = *op;
     if (strcmp(op, ";;") == 0)
         begin_pattern(r);
 }
@@ -407,6 +427,7 @@ static void run_script(struct runner *r)
             continue;
         }
         int value = certainty_of(r) == SKIPPED || !r->n_command ? -1 : run_command(r);
+        value = value == COMMAND_RAN ? (r->in_condition ? -1 : 1) : value; /* taken to succeed */
         follow(r, value);
         r->n_command = 0;
     } while (l->kind != SHELL_END);

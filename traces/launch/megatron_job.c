@@ -112,9 +112,11 @@ static void read_features(struct meaning *m)
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
         set |= features[i].on ? features[i].bit : 0;
     m->description->job.job.features = m->description->job.layout.features = set;
-    launch_originate(m->description, "job.features", "fusions, overlaps, %s",
-                     megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION) ? "--transformer-impl"
-                                                                           : "Transformer Engine's attention unless told");
+    const char *attention = !(set & FEATURE_BIT(FLASH_ATTENTION2)) ? "attention by scores in memory"
+                            : megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION)
+                                ? "attention by --transformer-impl"
+                                : "Transformer Engine's attention unless told";
+    launch_originate(m->description, "job.features", "fusions, overlaps; %s", attention);
 }
 
 static void read_budget(struct meaning *m)

@@ -211,12 +211,18 @@ static void report_unknown(struct meaning *m)
 
 /* --- chunks --- */
 
+/* Does the embedding, or the loss, take a layer's place? DeepSpeed can be told both at once. */
+static bool counts(struct meaning *m, enum argument end)
+{
+    return meaning_true(m, end) || meaning_is(m, ARGUMENT_PARTITION, "type:transformer|embedding");
+}
+
 /* Layers that stages share evenly: all, the two ends where they count as one each, without those of named stages. */
 static int64_t shared_layers(struct meaning *m, int *stages)
 {
     int64_t layers = m->description->job.model.layers;
     int64_t first = meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0), last = meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0);
-    layers += meaning_true(m, ARGUMENT_EMBEDDING_COUNTS) + meaning_true(m, ARGUMENT_LOSS_COUNTS);
+    layers += counts(m, ARGUMENT_EMBEDDING_COUNTS) + counts(m, ARGUMENT_LOSS_COUNTS);
     *stages = m->description->job.layout.pp - (first > 0) - (last > 0);
     return layers - first - last;
 }
@@ -318,8 +324,8 @@ static void check_stages(struct meaning *m)
             layers[c * job->layout.pp] = (int)(meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0) / vpp);
         for (int c = 0; c < vpp && last; c++)
             layers[(c + 1) * job->layout.pp - 1] = (int)(meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0) / vpp);
-        layers[0] -= meaning_true(m, ARGUMENT_EMBEDDING_COUNTS);
-        layers[n - 1] -= meaning_true(m, ARGUMENT_LOSS_COUNTS);
+        layers[0] -= counts(m, ARGUMENT_EMBEDDING_COUNTS);
+        layers[n - 1] -= counts(m, ARGUMENT_LOSS_COUNTS);
         said = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
     }
     if (n == stages)
@@ -386,7 +392,8 @@ static int64_t gpus_said(struct meaning *m)
         return meaning_int(m, ARGUMENT_WORLD, 1, 0);
     }
     if (per_node && meaning_has(m, ARGUMENT_NODES)) {
-        launch_originate(m->description, "cluster.gpus", "%lld nodes of %lld", (long long)nodes, (long long)per_node);
+        launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld", (long long)nodes, nodes == 1 ? "" : "s",
+                         (long long)per_node);
         return nodes * per_node;
     }
     if (meaning_has(m, ARGUMENT_TASKS)) {

@@ -47,7 +47,7 @@ static int64_t unpadded_vocabulary(struct meaning *m, enum argument *by)
 static void read_vocabulary(struct meaning *m)
 {
     struct launch_job *job = &m->description->job;
-    enum argument by = ARGUMENT_PADDED_VOCAB;
+    enum argument by = meaning_has(m, ARGUMENT_PADDED_VOCAB) ? ARGUMENT_PADDED_VOCAB : ARGUMENT_PAD_VOCAB_TO;
     job->model.vocab = meaning_int(m, by, 1, 0);
     if (!job->model.vocab) {
         int64_t words = unpadded_vocabulary(m, &by), divisor = meaning_int(m, ARGUMENT_VOCAB_DIVISOR, 1, 1);

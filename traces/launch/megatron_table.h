@@ -15,6 +15,7 @@
     X(STAGE_LAYOUT, "pipeline-model-parallel-layout", TEXT, NULL, .key = "layout.vpp", .since = "0.13")                          \
     X(EMBEDDING_COUNTS, "account-for-embedding-in-pipeline-split", TRUE, "false", .since = "0.11")                               \
     X(LOSS_COUNTS, "account-for-loss-in-pipeline-split", TRUE, "false", .since = "0.11")                                         \
+    X(PARTITION, "pp-partition-method", TEXT, NULL, .since = "Megatron-DeepSpeed")                                               \
     X(FIRST_LAYERS, "decoder-first-pipeline-num-layers", INT, NULL, .since = "0.9")                                              \
     X(LAST_LAYERS, "decoder-last-pipeline-num-layers", INT, NULL, .since = "0.9")                                                \
     X(CP, "context-parallel-size", INT, "1", NUMBER(layout.cp), .since = "0.5")                                                  \
@@ -51,6 +52,7 @@
     X(VOCAB, "vocab-size", INT, NULL, .key = "model.vocab", .since = "2022")                                                     \
     X(VOCAB_DIVISOR, "make-vocab-size-divisible-by", INT, "128", .key = "model.vocab", .since = "2019")                          \
     X(PADDED_VOCAB, "padded-vocab-size", INT, NULL, .key = "model.vocab", .since = "2020")                                       \
+    X(PAD_VOCAB_TO, "pad-vocab-size-to", INT, NULL, .key = "model.vocab", .since = "Megatron-DeepSpeed")                         \
     X(TOKENIZER, "tokenizer-type", TEXT, NULL, .key = "model.vocab", .since = "2019")                                            \
     X(TOKENIZER_MODEL, "tokenizer-model", TEXT, NULL, .key = "model.vocab", .since = "2022")                                     \
     X(MAX_POSITIONS, "max-position-embeddings", INT, NULL, NUMBER(model.max_seq_len), .since = "2019")                           \
