@@ -20,11 +20,10 @@ double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
     return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
 }
 
-/* What a rank keeps in the memory of the host. */
-static double host_bytes(const struct layout *layout, const struct setting *setting)
+double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting)
 {
     struct footprint footprint;
-    footprint_peak(layout, setting, &footprint, NULL);
+    footprint_peak(&ranked->plan.layout, setting, &footprint, NULL);
     return footprint.host;
 }
 
@@ -42,7 +41,7 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
     json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
     if (plan->layout.offload)
-        json_object_set_new(json, "host_memory_gib", json_real(host_bytes(&plan->layout, setting) / GIB));
+        json_object_set_new(json, "host_memory_gib", json_real(plan_host_bytes(ranked, setting) / GIB));
     json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
     json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
     json_object_set_new(json, "exposed_comm_s", json_real(ranked_exposed_s(ranked)));
@@ -279,7 +278,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
     if (any_offloads(outcome))
-        table_cell(table, "%.1f", host_bytes(l, setting) / GIB);
+        table_cell(table, "%.1f", plan_host_bytes(ranked, setting) / GIB);
     table_cell(table, "%.0f", 100 * use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);

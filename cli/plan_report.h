@@ -23,8 +23,9 @@ struct plan_outcome {
     struct explanation explanation;
 };
 
-/* Of the memory of a GPU, what a plan needs. */
+/* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
 double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
+double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting);
 /* A split of the layers that frameworks want to be told. */
 bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
 #define UNEVEN_NOTE                                                                                                              \

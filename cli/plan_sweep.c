@@ -73,6 +73,7 @@ static void take_best(const struct plans_found *found, const struct setting *set
     point->tokens_per_s = (double)point->global_batch * (double)point->seq_len / point->step_s;
     point->kind = run_kind_of(&point->best.plan.layout, setting->model);
     point->use = plan_use(&point->best, setting);
+    point->host_bytes = plan_host_bytes(&point->best, setting);
     point->json = plan_json(&point->best, setting);
 }
 

@@ -67,6 +67,7 @@ struct sweep_point {
     struct ranked_plan best;
     bool uneven;                           /* its split of the layers is one to be told to frameworks */
     double step_s, mfu, use, tokens_per_s; /* use: of a GPU's memory */
+    double host_bytes;                     /* what a rank keeps in its host's memory */
     enum run_kind kind;
     json_t *json;                 /* the plan, as msim plan writes it */
     double tokens;                /* the budget; 0: none */

@@ -203,6 +203,15 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
     fprintf(out, "%s%sthe best layout of each\n\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
 }
 
+/* Does a plan keep anything in the memory of the host? */
+static bool any_offloads(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].best.plan.layout.offload)
+            return true;
+    return false;
+}
+
 static void text_columns(const struct plan_sweep *sweep, struct table *table)
 {
     const struct plan_axes *axes = &sweep->axes;
@@ -214,6 +223,8 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
     table_column(table, "MFU", "%", ALIGN_RIGHT);
     table_column(table, "used", "%", ALIGN_RIGHT);
     table_column(table, "OOM", "%", ALIGN_RIGHT);
+    if (any_offloads(sweep))
+        table_column(table, "host", "GiB", ALIGN_RIGHT);
     table_column(table, "exposed", "%", ALIGN_RIGHT);
     table_column(table, "bubble", "%", ALIGN_RIGHT);
     table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
@@ -235,6 +246,8 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%.0f", 100 * point->use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
+    if (any_offloads(sweep))
+        table_cell(table, "%.1f", point->host_bytes / GIB);
     table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best) / point->step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best)->s[CLASS_BUBBLE] / point->step_s);
     table_cell(table, "%s", quantity_format(point->tokens_per_s, DIM_COUNT, number, sizeof number));
@@ -312,6 +325,8 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (sweep->points[i].fits) {
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
+            if (any_offloads(sweep))
+                fputs("host: what a rank keeps in the memory of its host.\n", out);
             return;
         }
 }

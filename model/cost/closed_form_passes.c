@@ -241,18 +241,25 @@ double pass_leaving_layers(const struct layout *layout, double stage_layers, dou
     return all > 0 ? layers * offload_layers(layout->offload, all) / all : 0;
 }
 
-/* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward. */
-static void copies_of_chunk(const struct pass_costs *costs, double layers, double leaving, double waited[PASS_BACKWARD + 1])
+double pass_waiting_layers(enum pass pass, double layers, double leaving)
+{
+    return pass == PASS_FORWARD ? fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)) : fmax(0, leaving - OFFLOAD_BUFFERS);
+}
+
+/* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward; of that, what both
+ * together are behind the link. */
+static double copies_of_chunk(const struct pass_costs *costs, double layers, double leaving, double waited[PASS_BACKWARD + 1])
 {
     double both = 0;
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
         double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, 1, false, false);
-        waited[p] = fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)) * fmax(0, costs->copy_s - layer);
+        waited[p] = pass_waiting_layers((enum pass)p, layers, leaving) * fmax(0, costs->copy_s - layer);
         both += layers * layer + waited[p];
     }
     double behind = fmax(0, leaving * costs->copy_s - both);
     waited[PASS_FORWARD] += behind / 2;
     waited[PASS_BACKWARD] += behind / 2;
+    return behind;
 }
 
 /* --- stages */
@@ -356,7 +363,7 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1];
     const double full = t->fullest / l->vpp, first = layers_at(l, model, 0), ending = layers_at(l, model, last);
     t->copies = pass_leaving_layers(l, t->fullest, full) * costs->copy_s;
-    copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
+    t->behind = copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
     copies_of_chunk(costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
     copies_of_chunk(costs, ending, pass_leaving_layers(l, t->fullest, ending), at_last);
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {

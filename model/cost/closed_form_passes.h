@@ -7,8 +7,8 @@
  * micro-batch or more, features) and put together for any division of the layers.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
- * seconds of which the first k leave, and whose copies take c, takes n t + min(k, n - 2) max(0, c - t); and a forward and a
- * backward pass together not less than k c.
+ * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for min(k, n - 2) of them forward and for k -
+ * 2 backward, as two have come up while others were at work; a forward and a backward pass together take not less than k c.
  *
  * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
  * chunks, V virtual stages (layout_virtual_stages).
@@ -48,6 +48,7 @@ struct stage_times {
     struct pass_times layer;              /* a layer, on average over the model's */
     double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
     double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
+    double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
 };
 
@@ -84,8 +85,10 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
 /* Fills in what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* Of so many of a stage's layers those whose activations leave. */
+/* Of so many of a stage's layers those whose activations leave; and of a pass of so many layers, of which the first `leaving` do,
+ * those that wait for copies where these are the slower. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
+double pass_waiting_layers(enum pass pass, double layers, double leaving);
 
 /* A pass of so many layers (of kind `layer`), with or without an end. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,

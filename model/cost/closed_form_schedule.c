@@ -88,20 +88,22 @@ static double one_f_one_b_seconds(const struct question *q)
  * Copies of activations. A forward and a backward pass have a direction of the link each; so a stage's first passes, which are
  * all forward, and its last ones, all backward, take what their copies do where a pair would have covered them. Of the last stage
  * (v - 1) p + 1 either way, of the first one 2 (p - 1) more, where that is not hidden by what it waits for. Where there is one
- * round it is all of them, and what of the round is not full has room for copies.
+ * round it is all of them, and what of the round is not full has room for copies. Messages that block cover copies as passes do.
  */
 static double copies_seconds(const struct question *q)
 {
     const struct pass_times *chunk = &q->t.chunk;
-    double v = q->layout->vpp, all = q->m * v, longer = 0, round = 0;
+    double v = q->layout->vpp, all = q->m * v, message = q->blocking ? q->message : 0, longer = 0, round = 0;
+    double covered = fmin(q->t.behind, 2 * message), pair = work_of(chunk, false) + 2 * message - covered;
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
-        longer += fmax(0, q->t.copies - chunk->s[pass]);
-        round += fmax(0, q->m * q->t.copies - q->p * chunk->s[pass]);
+        double alone = chunk->s[pass] - q->t.behind / 2 + message;
+        longer += fmax(alone, q->t.copies);
+        round += fmax(0, q->m * q->t.copies - q->p * (chunk->s[pass] + message));
     }
     if (q->m <= q->p)
-        return v * round;
+        return v * round - all * covered;
     double last = fmin(all, (v - 1) * q->p + 1), first = fmin(all, last + 2 * (q->p - 1));
-    return fmax(last * longer, first * longer - (q->p - 1) * work_of(chunk, false));
+    return fmax(last * (longer - pair), first * (longer - pair) - (q->p - 1) * pair) - all * covered;
 }
 
 static double interleaved_seconds(const struct question *q, double slowest)
