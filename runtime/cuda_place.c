@@ -69,7 +69,8 @@ enum status cuda_place_read(struct cuda_place *place, struct diags *diags)
 {
     struct cuda_place read = {.rank = 0, .n_ranks = 1, .local = 0, .n_local = 1, .launcher = "none"};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        if (!getenv(launchers[i].rank) || !getenv(launchers[i].n_ranks))
+        const bool by_hand = i == 0; /* all others say the place on the machine; PMI alone may be Slurm's */
+        if (!getenv(launchers[i].rank) || !getenv(launchers[i].n_ranks) || (!by_hand && !getenv(launchers[i].local)))
             continue;
         read.launcher = launchers[i].launcher;
         read.rank = variable(launchers[i].rank, -1);

@@ -143,17 +143,17 @@ export -f programs
 
 # Timeouts within a stage are --foreground: in a group of their own they would outlive the stage and disturb the next ones.
 
-# check_kernels SEEDS SIZE: goes on behind a kernel that hung, or left the GPU unusable for the process that ran it.
+# check_kernels SEEDS SIZE TABLE: goes on behind a kernel that hung, or left the GPU unusable for the process that ran it.
 check_kernels() {
-    local rc=0 worst=0 lines=0
+    local rc=0 worst=0 lines=0 table="$out/$3.csv"
     while [ "$lines" -lt 100 ]; do
-        timeout --foreground -k 5 40 "$bin/kernel_check" "$1" "$2" "$lines" >>"$out/kernel_check.csv"
+        timeout --foreground -k 5 40 "$bin/kernel_check" "$1" "$2" "$lines" >>"$table"
         rc=$?
         [ $rc -eq 0 ] || worst=$rc
         case $rc in 3 | 124 | 137) ;; *) return $worst ;; esac
-        lines=$(wc -l <"$out/kernel_check.csv")
+        lines=$(wc -l <"$table")
         [ "$lines" -gt 0 ] || return $worst
-        echo "number $((lines - 1)),,,,BROKE" >>"$out/kernel_check.csv" # one line each behind a head
+        echo "number $((lines - 1)),,,,BROKE" >>"$table" # one line each behind a head
     done
 }
 export -f check_kernels
@@ -266,10 +266,15 @@ experts="--model mixtral-8x7b --set model.layers=4 --set model.hidden=256 --set 
     --set model.kv_heads=2 --set model.vocab=2048 --seq-len 256"
 experts=${experts//$'\n'/ }
 
-stage kernel_check 90 bash -c 'check_kernels 24 300'
+stage kernel_check 90 bash -c 'check_kernels 24 300 kernel_check'
+stage kernel_wide 60 bash -c 'check_kernels 3 1500 kernel_wide' # long rows and sequences, as far as references are quick
 # A kernel made for one architecture that fails or hangs does not take the rest along.
-only_portable() { # only_portable KERNEL: its portable variant is right and the other is not
-    ! grep -q "^$1,.*,ok\$" "$out/kernel_check.csv" && grep -q "^$1 portable,.*,ok\$" "$out/kernel_check.csv"
+only_portable() { # only_portable KERNEL: in one of the tables its portable variant is right and the other is not
+    local table
+    for table in "$out/kernel_check.csv" "$out/kernel_wide.csv"; do
+        ! grep -qs "^$1,.*,ok\$" "$table" && grep -qs "^$1 portable,.*,ok\$" "$table" && return 0
+    done
+    return 1
 }
 if only_portable attention_forward || only_portable attention_backward; then
     export MSIM_PORTABLE_KERNELS=1
