@@ -42,17 +42,17 @@ static void expect_layout(const struct configured *c, const char *layout)
 
 START_TEST(nemo_has_the_same_words_in_other_places)
 {
-    struct configured c =
-        read_config("trainer: {devices: 8, num_nodes: 4, precision: bf16-mixed, max_steps: 10}\n"
-                    "model:\n"
-                    "  micro_batch_size: 2\n  global_batch_size: 64\n  tensor_model_parallel_size: 2\n"
-                    "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: 2\n  sequence_parallel: true\n"
-                    "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n"
-                    "  num_layers: 16\n  hidden_size: 2048\n  num_attention_heads: 16\n  num_query_groups: 4\n"
-                    "  ffn_hidden_size: ${multiply:4,2}\n  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n"
-                    "  share_embeddings_and_output_weights: False\n  position_embedding_type: rope\n"
-                    "  tokenizer: {type: meta-llama/Llama-2-70b-hf}\n  transformer_engine: True\n  fp8_hybrid: true\n"
-                    "  activations_checkpoint_granularity: full\n  optim: {name: mcore_distributed_optim}\n");
+    struct configured c = read_config(
+        "trainer: {devices: 8, num_nodes: 4, precision: bf16-mixed, max_steps: 10}\n"
+        "model:\n"
+        "  micro_batch_size: 2\n  global_batch_size: 64\n  tensor_model_parallel_size: 2\n"
+        "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: 2\n  sequence_parallel: true\n"
+        "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n"
+        "  num_layers: 16\n  hidden_size: 2048\n  num_attention_heads: 16\n  num_query_groups: 4\n"
+        "  ffn_hidden_size: ${multiply:4,2}\n  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n"
+        "  share_embeddings_and_output_weights: False\n  position_embedding_type: rope\n"
+        "  tokenizer: {type: meta-llama/Llama-2-70b-hf}\n  transformer_engine: True\n  fp8: true\n  fp8_hybrid: true\n"
+        "  activations_checkpoint_granularity: full\n  optim: {name: mcore_distributed_optim}\n");
     ck_assert_int_eq(c.diags.n_errors, 1);
     ck_assert(strstr(c.diags.items[0].text, "--ffn-hidden-size") && strstr(c.diags.items[0].text, "another key"));
     ck_assert_int_eq(c.diags.items[0].line, 15);
@@ -67,6 +67,25 @@ START_TEST(nemo_has_the_same_words_in_other_places)
     ck_assert_int_eq(c.d.job.job.precision, PRECISION_FP8);
     ck_assert_int_eq(c.d.job.gpus, 32);
     configured_free(&c);
+}
+END_TEST
+
+/* Its recipes leave fp8_hybrid on and switch by fp8. */
+START_TEST(nemo_switches_fp8_by_one_key)
+{
+    static const struct {
+        const char *keys;
+        enum precision expected;
+    } cases[] = {{"fp8: False, fp8_e4m3: False, fp8_hybrid: True", PRECISION_BF16},
+                 {"fp8: True, fp8_e4m3: False, fp8_hybrid: True", PRECISION_FP8},
+                 {"fp8: True, fp8_e4m3: True, fp8_hybrid: False", PRECISION_FP8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[160];
+        snprintf(text, sizeof text, "trainer: {precision: bf16}\nmodel: {%s}\n", cases[i].keys);
+        struct configured c = read_config(text);
+        ck_assert_int_eq(c.d.job.job.precision, cases[i].expected);
+        configured_free(&c);
+    }
 }
 END_TEST
 
@@ -139,6 +158,7 @@ int main(void)
     Suite *suite = suite_create("launch_config");
     TCase *all = tcase_create("all");
     tcase_add_test(all, nemo_has_the_same_words_in_other_places);
+    tcase_add_test(all, nemo_switches_fp8_by_one_key);
     tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
     tcase_add_test(all, deepspeed_only_says_more_about_a_job);
     tcase_add_test(all, recipes_have_the_arguments_themselves);

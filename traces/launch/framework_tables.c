@@ -21,8 +21,8 @@ static const struct framework_word nemo_activations[] = {
     {"gelu", "swiglu", "False"},      {"squared-relu", "swiglu", "False"}, {0},
 };
 static const struct framework_word nemo_optimizers[] = {
-    {"distributed_fused_adam", "use_distributed_optimizer", "True"},
     {"mcore_distributed_optim", "use_distributed_optimizer", "True"},
+    {"distributed_fused_adam", "use_distributed_optimizer", "True"},
     {"fused_adam", "use_distributed_optimizer", "False"},
     {0},
 };
@@ -38,6 +38,11 @@ static const struct framework_word nemo_fsdp[] = {
     {"true", "zero_stage", "3"},
     {0},
 };
+
+/* fp8 switches, the others choose. */
+static const struct framework_word nemo_fp8[] = {{"True", "fp8", "hybrid"}, {"true", "fp8", "hybrid"}, {0}};
+static const struct framework_word nemo_fp8_e4m3[] = {{"True", "fp8", "e4m3"}, {"true", "fp8", "e4m3"}, {0}};
+static const struct framework_word nemo_no_fp8[] = {{"False", "fp8", "None"}, {"false", "fp8", "None"}, {0}};
 
 #define SAME(key)                                                                                                                \
     {                                                                                                                            \
@@ -107,8 +112,10 @@ static const struct framework_key nemo_keys[] = {
     SAME("gradient_accumulation_fusion"),
     AS("model.use_flash_attention", "use_flash_attn"),
     WORDS("model.transformer_engine", nemo_engine),
-    AS("model.fp8_e4m3", "fp8_e4m3"),
-    AS("model.fp8_hybrid", "fp8_hybrid"),
+    WORDS("model.fp8", nemo_fp8),
+    WORDS("model.fp8_e4m3", nemo_fp8_e4m3),
+    WORDS("model.fp8_hybrid", nemo_fp8),
+    WORDS("model.fp8", nemo_no_fp8),
     AS("model.ub_tp_comm_overlap", "tp_comm_overlap"),
     AS("model.overlap_p2p_comm", "overlap_p2p_comm"),
     SAME("cpu_offloading"),

@@ -417,6 +417,24 @@ static void write_argument(const struct argument_row *row, const char *text, FIL
         fprintf(out, plain ? "    --%s %s\n" : "    --%s '%s'\n", row->flag, text);
 }
 
+/* The youngest of the arguments that are written, and since which release of Megatron-Core it is there. */
+static void write_youngest(const struct megatron_export *e, FILE *out)
+{
+    const struct argument_row *youngest = NULL;
+    long newest = 0;
+    for (int i = 0; i < N_ARGUMENTS; i++) {
+        const struct argument_row *row = &megatron_rows[i];
+        bool released = e->arguments.of[i].text && row->since && strncmp(row->since, "0.", 2) == 0;
+        long release = released ? strtol(row->since + 2, NULL, 10) : 0;
+        if (release > newest) {
+            newest = release;
+            youngest = row;
+        }
+    }
+    if (youngest)
+        fprintf(out, "# The youngest of these arguments is --%s, of Megatron-Core %s.\n", youngest->flag, youngest->since);
+}
+
 void megatron_write_script(const struct launch_job *job, const char *const *heading, int n_heading, FILE *out,
                            struct diags *diags)
 {
@@ -429,6 +447,7 @@ void megatron_write_script(const struct launch_job *job, const char *const *head
         fprintf(out, "# Not said by any argument: %s.\n", e->lost[i]);
         diag_warning(diags, (struct place){0}, "--export: no argument says %s", e->lost[i]);
     }
+    write_youngest(e, out);
     fputs("ARGUMENTS=(\n", out);
     for (int i = 0; i < N_ARGUMENTS; i++)
         if (e->arguments.of[i].text && !is_launchers((enum argument)i))
