@@ -307,6 +307,7 @@ static const struct example examples[] = {
     {"msim import train.sh --cluster dgx-h100 -o job.yaml", "a launch script as an experiment for plan, step, run"},
     {"msim import train.sh --gpu h100-sxm --env NNODES=64 | msim step -", "how long a step of it should take"},
     {"msim import run*.log --gpu a100-80g-sxm --format csv -o mine.csv", "logs as a table for msim compare and msim calibrate"},
+    {"msim import train.sh ds_config.json --gpu a100-80g-sxm", "a script and what DeepSpeed is told beside it"},
     {"msim import train.sh slurm-4711.out --cluster dgx-h100", "a log without arguments, and the script that has them"},
     {0},
 };
@@ -320,7 +321,9 @@ const struct command command_import = {
         "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests "
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
-        "arguments are those of Megatron-LM and its kin.\n\n"
+        "arguments are those of Megatron-LM and its kin; configurations of NeMo 1, nanotron and DeepSpeed (YAML, JSON) are read "
+        "as "
+        "such.\n\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
         "are "
         "counted, and listed with -v. What must be known and is not said is named in one line.",

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (launch_is_log(text, size)) {
         megatron_log_parse("input", text, size, -1, &words, &log, &diags);
         check_log(&log);
-    } else if (framework_is_config("input", text, size) || strncmp(text, "trainer:", 8) == 0) {
+    } else if (framework_is_config("input", text, size)) {
         bool companion;
         status = framework_config_parse("input", text, size, &words, &companion, &diags);
         fuzz_expect(status == STATUS_OK || diags.n_errors > 0, "a refusal says why");

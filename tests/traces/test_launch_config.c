@@ -149,7 +149,9 @@ START_TEST(other_files_are_refused)
         configured_free(&c);
     }
     ck_assert(framework_is_config("a.yaml", "", 0) && framework_is_config("a", "  {", 3));
-    ck_assert(!framework_is_config("a.sh", "echo {", 6));
+    ck_assert(framework_is_config("-", "# x\n\nmodel:\n", 13) && framework_is_config("-", "a: 1", 4));
+    ck_assert(!framework_is_config("a.sh", "echo {", 6) && !framework_is_config("-", "#!/bin/sh\n: x", 12));
+    ck_assert(!framework_is_config("-", "A=1\n", 4) && !framework_is_config("-", "#", 1) && !framework_is_config("-", "", 0));
 }
 END_TEST
 

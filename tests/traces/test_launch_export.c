@@ -7,6 +7,8 @@
 #include "model/base/random.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
+#include "traces/launch/framework_config.h"
+#include "traces/launch/framework_export.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
 #include "traces/launch/megatron_log.h"
@@ -205,6 +207,103 @@ static void through_a_log(const struct launch_job *x)
     free(text);
 }
 
+/* Whether the framework has words for all of it; if so it must come back. */
+static bool through_a_config(const struct launch_job *x, const char *framework)
+{
+    char *text;
+    size_t n;
+    struct diags lost = {0}, diags = {0};
+    struct launch_words words = {0};
+    struct launch_description d;
+    bool companion;
+    FILE *out = open_memstream(&text, &n);
+    framework_write_config(framework, x, NULL, 0, out, &lost);
+    fclose(out);
+    bool whole = lost.n_items == 0;
+    if (!whole && framework[1] == 'a')
+        if (whole) {
+            struct launch_job said = *x;
+            said.job.tokens = 0; /* how long it trains is not its step */
+            ck_assert_int_eq(framework_config_parse("c.yaml", text, n, &words, &companion, &diags), STATUS_OK);
+            mean(&words, &d, &diags);
+            expect_job(&said, &d, text);
+        }
+    launch_words_free(&words);
+    diags_free(&diags);
+    diags_free(&lost);
+    free(text);
+    return whole;
+}
+
+/* Nearer to what NeMo has words for. */
+static void as_nemo(struct launch_job *x)
+{
+    struct layout *l = &x->layout;
+    l->zero = l->zero > 0;
+    l->shard = 0;
+    l->offload = (enum offload)((int)l->offload & OFFLOAD_ACTIVATIONS);
+    l->recompute = (int)l->recompute < N_RECOMPUTES ? l->recompute : RECOMPUTE_SELECTIVE;
+    l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.precision = x->job.precision == PRECISION_FP8 ? PRECISION_FP8 : PRECISION_BF16;
+    x->job.gradient_precision = PRECISION_FP32;
+    l->features = x->job.features &= ~FEATURE_BIT(EP_OVERLAP);
+}
+
+/* A job that nanotron can run: a LLaMA model, plainly. */
+static bool as_nanotron(struct random_stream *random, struct launch_job *x)
+{
+    struct layout *l = &x->layout;
+    const struct transformer *m = &x->model;
+    bool llama = m->norm == NORM_RMS && m->position == POSITION_ROTARY && m->gated_mlp && !m->linear_bias && !m->qkv_bias &&
+                 !m->qk_norm && !m->moe.experts && !m->window && m->attention == ATTENTION_GROUPED &&
+                 (int64_t)m->head_dim * m->heads == m->hidden;
+    l->schedule = l->pp == 1 ? SCHEDULE_NONE : SCHEDULE_1F1B;
+    l->vpp = 1;
+    l->zero = (int)random_below(random, 2);
+    l->shard = l->etp = 0;
+    l->sequence_parallel = l->tp > 1;
+    l->offload = OFFLOAD_NONE;
+    l->recompute = random_below(random, 2) ? RECOMPUTE_NONE : RECOMPUTE_FULL;
+    x->job.precision = PRECISION_BF16;
+    x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
+    x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.dropout = 0;
+    x->job.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
+    l->features = x->job.features |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;
+    return llama && !m->mtp_layers;
+}
+
+START_TEST(what_other_frameworks_have_words_for_comes_back)
+{
+    enum { TRIES = 400000, WANTED = 100 };
+    struct random_stream random = random_stream_named((uint64_t)_i + 1, 1, 0);
+    struct cluster cluster;
+    struct diags diags = {0};
+    char **names;
+    size_t n_names;
+    int nemo = 0, nanotron = 0;
+    ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
+    ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
+    for (int i = 0; i < TRIES && (nemo < WANTED || nanotron < WANTED); i++) {
+        struct launch_job x;
+        if (!draw(&random, names, n_names, &cluster, &x))
+            continue;
+        struct launch_job y = x;
+        as_nemo(&y);
+        nemo += through_a_config(&y, "NeMo");
+        if (as_nanotron(&random, &x)) {
+            ck_assert(through_a_config(&x, "nanotron"));
+            nanotron++;
+        }
+    }
+    ck_assert_int_ge(nemo, WANTED);
+    ck_assert_int_ge(nanotron, WANTED);
+    names_free(names);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(what_is_exported_is_imported_the_same)
 {
     enum { WANTED = 1500, TRIES = 400000 };
@@ -318,6 +417,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
+    tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
     tcase_add_test(all, stages_that_do_not_divide_are_named);
     tcase_add_test(all, what_no_argument_says_is_told);
     suite_add_tcase(suite, all);

@@ -1,5 +1,6 @@
 #include "traces/launch/framework_config.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,15 @@ bool framework_is_config(const char *path, const char *bytes, size_t n)
         if (length > end && strcmp(path + length - end, endings[i]) == 0)
             return true;
     }
-    while (blank < n && strchr(" \t\r\n", bytes[blank]))
-        blank++;
-    return blank < n && bytes[blank] == '{';
+    while (blank < n && strchr(" \t\r\n#", bytes[blank])) {
+        const char *stop = bytes[blank] == '#' ? memchr(bytes + blank, '\n', n - blank) : bytes + blank;
+        blank = stop ? (size_t)(stop - bytes) + 1 : n;
+    }
+    size_t key = blank;
+    while (key < n && (isalnum((unsigned char)bytes[key]) || bytes[key] == '_'))
+        key++;
+    bool names = key > blank && key < n && bytes[key] == ':' && (key + 1 == n || strchr(" \r\n", bytes[key + 1]));
+    return names || (blank < n && bytes[blank] == '{');
 }
 
 /* --- one key --- */

@@ -11,7 +11,8 @@
 
 #include "traces/launch/launch_words.h"
 
-/* Does a file of this name and content look like a configuration (a mapping in YAML or JSON), not a script? */
+/* Does a file of this name and content look like a configuration (a mapping in YAML or JSON, by its name or its first line), not
+ * a script? */
 bool framework_is_config(const char *path, const char *bytes, size_t n);
 
 /* The words of a configuration; *companion: it describes no job by itself. `path` must outlive the words. */

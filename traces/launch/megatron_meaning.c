@@ -328,7 +328,8 @@ static void check_stages(struct meaning *m)
         layers[n - 1] -= counts(m, ARGUMENT_LOSS_COUNTS);
         said = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
     }
-    if (n == stages)
+    bool by_weight = said == ARGUMENT_PP && layout_follows_llama(&job->layout, &job->model); /* other stacks' own rule */
+    if (n == stages && !by_weight)
         compare_stages(m, layers, said);
     free(layers);
 }

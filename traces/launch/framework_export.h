@@ -1,0 +1,21 @@
+/*
+ * framework_export.h - a layout as the configuration of another framework: the tables that read its keys, the other way round.
+ *
+ * The job becomes arguments (megatron_export.h), and arguments become keys. Written are the keys that msim knows, with their
+ * values also where those are usual: recipes' own defaults differ. What the framework has no key for, or does otherwise whatever
+ * one says, is told. Reading the file again (msim import) gives the same job where nothing was lost.
+ */
+#ifndef MSIM_TRACES_FRAMEWORK_EXPORT_H
+#define MSIM_TRACES_FRAMEWORK_EXPORT_H
+
+#include <stdio.h>
+
+#include "model/base/diag.h"
+#include "traces/launch/launch.h"
+
+/* The YAML of a framework ("NeMo", "nanotron"; any other is a programmer's mistake); `heading` lines of comment in front. What is
+ * lost goes to diags, too. */
+void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
+                            FILE *out, struct diags *diags);
+
+#endif
