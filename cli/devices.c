@@ -186,6 +186,13 @@ static enum status open_cpu(struct devices *devices, int rank, struct device **d
     return status;
 }
 
+/* CUDA keeps the process: nothing that waits for it may be called. */
+static void end_process(const char *text)
+{
+    fprintf(stderr, "error: %s\n", text);
+    _exit(STATUS_FAILED);
+}
+
 static enum status open_cuda(struct devices *devices, int rank, struct device **device, struct world **world, struct diags *diags)
 {
     char folder[DEVICES_PATH + 16];
@@ -204,7 +211,8 @@ static enum status open_cuda(struct devices *devices, int rank, struct device **
                                         .shared_gpu = devices->shared_gpu,
                                         .folder = folder,
                                         .share = world_size() == devices->n_processes ? world_broadcast : NULL,
-                                        .timeout = devices->timeout};
+                                        .timeout = devices->timeout,
+                                        .end = end_process};
     if (status == STATUS_OK)
         status = cuda_comm_open(&options, *device, world, diags);
     if (status != STATUS_OK)

@@ -68,6 +68,7 @@ struct cuda_world {
     void *scratch;
     size_t scratch_bytes;
     struct cuda_meeting meeting;
+    struct meeting_guard *guard;
     struct cuda_communicator *all; /* of all ranks */
     ncclComm_t outside;            /* what a split gives to who is no member: nothing */
     struct cuda_communicator **communicators;
@@ -394,8 +395,7 @@ static enum status cuda_group_end(struct world *base, struct diags *diags)
 {
     struct cuda_world *world = (struct cuda_world *)base;
     ncclResult_t result = world->nccl.GroupEnd();
-    enum status status =
-        result == ncclSuccess || result == ncclInProgress ? STATUS_OK : report(world, "ncclGroupEnd", result, diags);
+    enum status status = goes_on(result) ? STATUS_OK : report(world, "ncclGroupEnd", result, diags);
     for (size_t i = 0; result == ncclInProgress && i < world->n_communicators && status == STATUS_OK; i++)
         if (world->communicators[i]->comm)
             status = settle(world, world->communicators[i]->comm, ncclInProgress, "ncclGroupEnd", diags);
@@ -532,6 +532,7 @@ static void cuda_close(struct world *base)
     world->device->api->stream_free(world->stream);
     world->device->api->memory_free(world->device, world->scratch, world->scratch_bytes);
     (void)cudaGetLastError(); /* NCCL stays loaded: its threads may outlive an abort */
+    meeting_guard_free(world->guard);
     free(world);
 }
 
@@ -551,6 +552,7 @@ static enum status join(struct cuda_world *world, const struct cuda_comm_options
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     int cuda = 0;
     (void)cudaRuntimeGetVersion(&cuda);
+    world->guard = meeting_guard_new(&world->meeting, 2 * world->base.timeout, options->end);
     snprintf(versions, sizeof versions, "NCCL %d with CUDA %d", version, cuda);
     ncclResult_t result = options->rank == 0 ? world->nccl.GetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)
@@ -569,10 +571,8 @@ enum status cuda_comm_open(const struct cuda_comm_options *options, struct devic
 {
     struct cuda_world *made = memory_new(1, sizeof *made);
     int version = 0;
-    made->base = (struct world){.api = &cuda_comm_api,
-                                .rank = options->rank,
-                                .n_ranks = options->n_ranks,
-                                .timeout = options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND};
+    const nanos timeout = options->timeout ? options->timeout : TIMEOUT_S * NANOS_PER_SECOND;
+    made->base = (struct world){.api = &cuda_comm_api, .rank = options->rank, .n_ranks = options->n_ranks, .timeout = timeout};
     made->device = device;
     made->scratch_bytes = 1 << 16;
     enum status status = device->api->memory_new(device, made->scratch_bytes, &made->scratch, diags);

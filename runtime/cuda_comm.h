@@ -31,6 +31,8 @@ struct cuda_comm_options {
     /* Gives all ranks rank 0's bytes (MPI); NULL: by a file in the folder, which all ranks then must see. */
     void (*share)(void *bytes, size_t n);
     nanos timeout; /* of any wait for another rank; 0: a minute */
+    /* Ends this process, called by another thread, when two timeouts after somebody gave up it is still here (cuda_meeting.h). */
+    void (*end)(const char *text);
 };
 
 /* Joins the world; all ranks call it at the same time. `device` is a CUDA device (cuda_device.h) and outlives the world.

@@ -1,12 +1,16 @@
 #include "runtime/cuda_meeting.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "model/base/clock.h"
+#include "model/base/memory.h"
 
 static const struct place nowhere = {0};
 
@@ -156,4 +160,84 @@ void meeting_gone(const struct cuda_meeting *meeting, char *text, size_t size)
         if (strcmp(record, host) == 0 && process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH)
             at += (size_t)snprintf(text + at, size - at, "%srank %d (process %ld) is gone", at ? ", " : "", rank, process);
     }
+}
+
+/* --- the guard */
+
+enum { GUARD_MS = 200 }; /* between two looks at the folder, which may be on another machine */
+
+struct meeting_guard {
+    struct cuda_meeting meeting;
+    nanos grace;
+    void (*end)(const char *text);
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool left;
+};
+
+/* Until the process has left, at most until the next look. */
+static bool has_left(struct meeting_guard *guard)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += GUARD_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / NANOS_PER_SECOND;
+    until.tv_nsec %= NANOS_PER_SECOND;
+    pthread_mutex_lock(&guard->lock);
+    if (!guard->left)
+        pthread_cond_timedwait(&guard->changed, &guard->lock, &until);
+    bool left = guard->left;
+    pthread_mutex_unlock(&guard->lock);
+    return left;
+}
+
+static void *guard_main(void *argument)
+{
+    struct meeting_guard *guard = argument;
+    char why[MEETING_REASON], text[MEETING_REASON + 160];
+    nanos given_up = 0;
+    while (!has_left(guard)) {
+        if (!meeting_abandoned(&guard->meeting, why))
+            continue;
+        given_up = given_up ? given_up : clock_monotonic();
+        if (clock_monotonic() - given_up < guard->grace)
+            continue;
+        snprintf(text, sizeof text,
+                 "rank %d: has not come to an end %g s after the job was given up; CUDA or NCCL may keep it: %s",
+                 guard->meeting.rank, (double)guard->grace * 1e-9, why);
+        guard->end(text);
+        break;
+    }
+    return NULL;
+}
+
+struct meeting_guard *meeting_guard_new(const struct cuda_meeting *meeting, nanos grace, void (*end)(const char *text))
+{
+    if (!end)
+        return NULL;
+    struct meeting_guard *guard = memory_new(1, sizeof *guard);
+    guard->meeting = *meeting;
+    guard->grace = grace;
+    guard->end = end;
+    pthread_mutex_init(&guard->lock, NULL);
+    pthread_cond_init(&guard->changed, NULL);
+    if (pthread_create(&guard->thread, NULL, guard_main, guard) == 0)
+        return guard;
+    free(guard);
+    return NULL;
+}
+
+void meeting_guard_free(struct meeting_guard *guard)
+{
+    if (!guard)
+        return;
+    pthread_mutex_lock(&guard->lock);
+    guard->left = true;
+    pthread_cond_signal(&guard->changed);
+    pthread_mutex_unlock(&guard->lock);
+    pthread_join(guard->thread, NULL);
+    pthread_cond_destroy(&guard->changed);
+    pthread_mutex_destroy(&guard->lock);
+    free(guard);
 }

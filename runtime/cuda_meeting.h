@@ -29,6 +29,13 @@ MUST_CHECK enum status meeting_enter(struct cuda_meeting *meeting, const char *f
 MUST_CHECK enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes,
                                      void (*share)(void *bytes, size_t n), struct diags *diags);
 void meeting_abandon(const struct cuda_meeting *meeting, const char *why);
+/* From now on a thread calls `end` with a sentence when this process has not left `grace` after somebody gave up: CUDA may keep
+ * it (a kernel that is loaded, or memory that is taken, behind one that waits for who is gone), where it asks nobody. All that
+ * `end` can do is to end the process without asking CUDA. NULL: no thread was to be had, or `end` is NULL. */
+struct meeting_guard;
+MUST_CHECK struct meeting_guard *meeting_guard_new(const struct cuda_meeting *meeting, nanos grace,
+                                                   void (*end)(const char *text));
+void meeting_guard_free(struct meeting_guard *guard); /* it has left; NULL is nothing */
 /* Whether somebody gave up; `why` gets the sentence. */
 bool meeting_abandoned(const struct cuda_meeting *meeting, char why[MEETING_REASON]);
 /* "rank 3 (process 1234) is gone" for each rank of this host whose process has ended; "" when none has. */

@@ -1,5 +1,6 @@
 /* Processes find each other through a folder, notice other versions, who gave up and who is gone; launchers' variables. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -103,6 +104,39 @@ START_TEST(a_process_that_ended_is_gone)
 }
 END_TEST
 
+static void end_process(const char *text)
+{
+    _exit(strstr(text, "rank 1: out of memory") ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+START_TEST(who_stays_behind_is_ended)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
+    int status = 0;
+    meeting_abandon(&zero, "rank 1: out of memory");
+    pid_t child = fork();
+    if (child == 0) {
+        (void)!meeting_guard_new(&zero, NANOS_PER_SECOND / 100, end_process);
+        sleep(20);
+        _exit(EXIT_SUCCESS);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), EXIT_FAILURE);
+}
+END_TEST
+
+START_TEST(who_leaves_in_time_is_not)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
+    struct meeting_guard *guard = meeting_guard_new(&zero, 60 * NANOS_PER_SECOND, end_process);
+    ck_assert_ptr_nonnull(guard);
+    meeting_abandon(&zero, "rank 1: out of memory");
+    usleep(300000);
+    meeting_guard_free(guard);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_not_there_is_said)
 {
     struct cuda_meeting meeting;
@@ -197,6 +231,8 @@ int main(void)
     tcase_add_test(tcase, a_missing_rank_0_is_named_in_time);
     tcase_add_test(tcase, the_first_to_give_up_is_remembered);
     tcase_add_test(tcase, a_process_that_ended_is_gone);
+    tcase_add_test(tcase, who_stays_behind_is_ended);
+    tcase_add_test(tcase, who_leaves_in_time_is_not);
     tcase_add_test(tcase, a_folder_that_is_not_there_is_said);
     tcase_add_loop_test(tcase, launchers_say_who_we_are, 0, sizeof launch_cases / sizeof *launch_cases);
     suite_add_tcase(suite, tcase);
