@@ -5,6 +5,8 @@
 #ifndef MSIM_TRACES_MEGATRON_TABLE_H
 #define MSIM_TRACES_MEGATRON_TABLE_H
 
+#include "traces/launch/launch.h"
+
 #define MEGATRON_ARGUMENTS(X)                                                                                                    \
     /* --- how the work is divided --- */                                                                                        \
     X(TP, "tensor-model-parallel-size", INT, "1", NUMBER(layout.tp), .since = "2020")                                            \
