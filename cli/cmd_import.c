@@ -8,6 +8,7 @@
 #include "cli/layout_choice.h"
 #include "cli/result.h"
 #include "model/base/memory.h"
+#include "model/spec/catalog.h"
 #include "model/spec/experiment.h"
 #include "traces/launch/launch_read.h"
 #include "traces/launch/launch_write.h"
@@ -83,6 +84,19 @@ static enum status read_back(struct imported *job, struct diags *diags)
     return STATUS_OK;
 }
 
+/* The GPU that a log names, where nobody names another and the catalog knows it. */
+static const char *gpu_of_log(struct imported *job)
+{
+    const struct launch_log *log = &job->source->log;
+    struct gpu gpu;
+    struct diags quiet = {0};
+    bool known = log->gpu[0] && catalog_gpu(log->gpu, &gpu, &quiet) == STATUS_OK;
+    diags_free(&quiet);
+    if (known)
+        launch_originate(&job->description, "cluster.gpu", "\"%s\" in line %d of the log", log->gpu, log->gpu_line);
+    return known ? log->gpu : NULL;
+}
+
 /* Fused attention of the generation that the GPU has kernels for. */
 static void settle_features(struct imported *job)
 {
@@ -118,6 +132,8 @@ static enum status import_job(struct imported *job, const struct launch_sources 
     size_t before = call->diags.n_errors;
     job->source = &sources->items[i];
     launch_describe(sources, i, how, &job->description, &call->diags);
+    if (!cluster && !gpu)
+        gpu = gpu_of_log(job);
     if (report_missing(job, cluster || gpu, &call->diags) != STATUS_OK || call->diags.n_errors > before)
         return STATUS_BAD_INPUT;
     struct launch_job *said = &job->description.job;

@@ -450,6 +450,36 @@ START_TEST(argument_blocks_whatever_stands_in_front)
 }
 END_TEST
 
+START_TEST(the_vocabulary_is_padded_behind_the_arguments)
+{
+    struct logged l =
+        log_of(BLOCK "0:  > padded vocab (size: 128256) with 768 dummy tokens (new size: 129024)\n" STEP(1000) OF(8), -1);
+    ck_assert_int_eq(l.words.n, 3);
+    ck_assert_str_eq(l.words.items[2].name, "padded_vocab_size");
+    ck_assert_str_eq(l.words.items[2].value, "129024");
+    ck_assert_int_eq(l.words.items[2].at.line, 5);
+    logged_free(&l);
+}
+END_TEST
+
+START_TEST(a_log_may_name_its_gpu)
+{
+    static const struct {
+        const char *line, *gpu;
+    } cases[] = {{"|   0  NVIDIA H100 80GB HBM3          On  | 0000 |\n", "NVIDIA H100 80GB HBM3"},
+                 {"NVIDIA Release 24.05\n[rank0]: device NVIDIA A100-SXM4-80GB, 80 GB\n", "NVIDIA A100-SXM4-80GB"},
+                 {"AMD Instinct MI300X\n", "AMD Instinct MI300X"},
+                 {"NVIDIA-SMI 550.1 NVIDIA Corporation\n", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", cases[i].line, BLOCK);
+        struct logged l = log_of(text, -1);
+        ck_assert_str_eq(l.log.gpu, cases[i].gpu);
+        logged_free(&l);
+    }
+}
+END_TEST
+
 /* The same job again goes on; another one ends the reading. */
 START_TEST(a_second_job_in_a_log)
 {
@@ -478,6 +508,8 @@ int main(void)
     tcase_add_test(all, the_median_behind_ramp_up_and_warm_up);
     tcase_add_test(all, how_jobs_end);
     tcase_add_test(all, argument_blocks_whatever_stands_in_front);
+    tcase_add_test(all, the_vocabulary_is_padded_behind_the_arguments);
+    tcase_add_test(all, a_log_may_name_its_gpu);
     tcase_add_test(all, a_second_job_in_a_log);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

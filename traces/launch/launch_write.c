@@ -100,12 +100,13 @@ static void write_model(const struct launch_description *d, const char *catalog,
 static void write_cluster(const struct launch_description *d, const struct launch_machine *machine, FILE *out)
 {
     char text[32];
+    const char *from = launch_origin_of(d, "cluster.gpu");
+    from = from ? from : "--gpu";
     fputs("cluster:\n", out);
     if (machine->base[0]) {
-        write_line(out, 2, "base", machine->base,
-                   machine->by_gpu ? "the catalog's one cluster of such GPUs (--gpu)" : "--cluster");
+        write_line(out, 2, "base", machine->base, machine->by_gpu ? "the catalog's one cluster of such GPUs" : "--cluster");
         if (machine->gpu[0])
-            write_line(out, 2, "gpu", machine->gpu, "--gpu");
+            write_line(out, 2, "gpu", machine->gpu, from);
         snprintf(text, sizeof text, "%d", machine->cluster.nodes);
         if (machine->resized)
             write_line(out, 2, "nodes", text, "as many as the job needs");
@@ -113,7 +114,7 @@ static void write_cluster(const struct launch_description *d, const struct launc
         const struct cluster *c = &machine->cluster;
         fprintf(out, "  name: \"%s\"\n", c->name);
         fputs("  source: assumed, usual nodes of this GPU on a non-blocking fabric\n", out);
-        write_line(out, 2, "gpu", c->gpu.name, "--gpu");
+        write_line(out, 2, "gpu", c->gpu.name, from);
         snprintf(text, sizeof text, "%d", c->nodes);
         write_line(out, 2, "nodes", text, "as many as the job needs");
         snprintf(text, sizeof text, "%d", c->gpus_per_node);

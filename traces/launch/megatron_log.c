@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,44 @@ static void read_argument(struct log_reader *r, const struct line *line)
     r->ended = true;
 }
 
+/* Words of the padding are said when the tokenizer is built, behind the arguments: "... dummy tokens (new size: 129024)". */
+static void read_padding(struct log_reader *r, const struct line *line)
+{
+    static const char key[] = "dummy tokens (new size: ";
+    const char *p = find_in(line->start, line->end, key);
+    if (!p)
+        return;
+    p += strlen(key);
+    size_t n = 0;
+    while (p + n < line->end && isdigit((unsigned char)p[n]))
+        n++;
+    struct launch_word word = {
+        .name = "padded_vocab_size", .by_dest = true, .at = {r->name, line->number, (int)(p - line->start) + 1}};
+    word.value = launch_text(r->words, p, n);
+    if (n)
+        launch_words_add(r->words, word);
+}
+
+/* A maker and a model, which has a digit soon: "NVIDIA A100-SXM4-80GB"; not "NVIDIA Release". */
+static void read_gpu(struct log_reader *r, const struct line *line)
+{
+    static const char *const makers[] = {"NVIDIA ", "AMD Instinct "};
+    struct launch_log *log = r->log;
+    for (int i = 0; i < 2 && !log->gpu[0]; i++) {
+        const char *name = find_in(line->start, line->end, makers[i]);
+        const char *model = name ? name + strlen(makers[i]) : NULL;
+        size_t n = 0, left = name ? (size_t)(line->end - model) : 0;
+        while (n < left && n + 24 < sizeof log->gpu &&
+               (isalnum((unsigned char)model[n]) || model[n] == '-' ||
+                (model[n] == ' ' && n + 1 < left && isalnum((unsigned char)model[n + 1]))))
+            n++;
+        if (n < 2 || (!isdigit((unsigned char)model[1]) && (n < 3 || !isdigit((unsigned char)model[2]))))
+            continue;
+        snprintf(log->gpu, sizeof log->gpu, "%s%.*s", makers[i], (int)n, model);
+        log->gpu_line = line->number;
+    }
+}
+
 /* --- iterations --- */
 
 /* A number, perhaps with K, M, B or T behind it as nanotron writes them; -1: none. */
@@ -235,6 +274,8 @@ static void read_line(struct log_reader *r, const struct line *line)
     } else if (r->in_block) {
         read_argument(r, line);
     } else if (!r->ended) {
+        read_padding(r, line);
+        read_gpu(r, line);
         read_iteration(r, line);
         read_failure(r, line);
     }

@@ -2,9 +2,11 @@
  * megatron_log.h - what the log of a training job says: its arguments, how long steps took, how it ended.
  *
  * Read are the argument block of Megatron-LM and its kin ("--- arguments ---" to "--- end of arguments ---", a name, dots and a
- * value a line), lines of iterations of Megatron-LM ("elapsed time per iteration (ms): 6340.0", or (s)), nanotron
+ * value a line), the padded vocabulary ("dummy tokens (new size: 129024)"), lines of iterations of Megatron-LM ("elapsed time per
+ * iteration (ms): 6340.0", or (s)), nanotron
  * ("elapsed_time_per_iteration_ms: 6.34K") and NeMo ("train_step_timing in s: 6.34"), whatever stands in front of them in a line
- * (ranks, times), and the words with which jobs fail. A second argument block with other arguments is another job: what comes
+ * (ranks, times), the words with which jobs fail, and what nvidia-smi or a
+ * framework calls the GPU. A second argument block with other arguments is another job: what comes
  * from there on is not read, with a warning.
  *
  * The step time is the median of the iterations that count: those of the last global batch (smaller ones come before it while the
@@ -23,8 +25,10 @@ struct launch_log {
     size_t n_iterations; /* lines, all together */
     size_t n_taken;      /* of them */
     size_t n_warm_up, n_ramp_up;
-    double step_s;          /* median; 0: no iteration */
-    double low_s, high_s;   /* quartiles */
+    double step_s;        /* median; 0: no iteration */
+    double low_s, high_s; /* quartiles */
+    char gpu[48];         /* what a line calls the GPU ("NVIDIA H100 80GB HBM3"); "" no line does */
+    int gpu_line;
     bool has_arguments;     /* an argument block was there */
     bool oom;               /* the job ended out of memory */
     struct place failed_at; /* where it failed; file NULL: nothing tells that it did */
