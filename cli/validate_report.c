@@ -6,6 +6,7 @@
 #include "cli/result.h"
 #include "cli/table.h"
 #include "cli/validating.h"
+#include "model/cost/precision_bytes.h"
 
 #define GIB           0x1p30
 #define WAITING_NOTED 0.01 /* of the step */
@@ -103,8 +104,9 @@ static void text_report(const struct invocation *call, const struct validation *
     fprintf(out, "step       %.3f ms predicted, %.3f ms measured (median of %d), error %+.1f %%\n", v->predicted_s * 1e3,
             v->measured_s * 1e3, v->run.n_steps > 1 ? v->run.n_steps - 1 : 1, v->error_pct);
     if (v->numerics.compared)
-        fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank\n",
-                v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst);
+        fprintf(out, "numerics   %s: loss within %.1e, gradients within %.1e (%s) of one rank%s\n",
+                v->numerics.held ? "equal" : "WRONG", v->numerics.loss_error, v->numerics.gradient_error, v->numerics.worst,
+                precision_is_narrow(v->setup->setting.job->precision) ? " in fp32" : "");
     write_waiting(v, out);
     if (v->slices > 1)
         fprintf(out, "pieces     up to %d of a product and the exchange of what it reads or makes\n", v->slices);
@@ -184,9 +186,9 @@ static json_t *waiting_json(double predicted, double measured, int ranks)
 
 static json_t *numerics_json(const struct numerics *n)
 {
-    return json_pack("{s:o, s:o, s:o, s:s, s:b}", "max_rel_error", number_json(n->max_rel_error), "loss",
-                     number_json(n->loss_error), "gradients", number_json(n->gradient_error), "worst", n->worst, "held",
-                     (int)n->held);
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:b}", "max_rel_error", number_json(n->max_rel_error), "loss",
+                     number_json(n->loss_error), "gradients", number_json(n->gradient_error), "allowed", number_json(n->allowed),
+                     "worst", n->worst, "held", (int)n->held);
 }
 
 static enum status json_report(struct invocation *call, const struct validation *v)

@@ -10,13 +10,6 @@
 #include "model/cost/precision_bytes.h"
 #include "runtime/parameters.h"
 
-/* What is allowed, of the reference's loss and of a tensor's largest gradient. fp32: sums in other orders. bf16: activations with
- * eight bits, rounded some dozen times on the way through a few layers. Choices: an operand of 8 bits, with three or two of
- * mantissa, may be rounded the other way, and moves all that follows (tests/runtime/test_casts.c); in bf16 a token whose best
- * experts are nearly as good may go to another one, and takes its gradients along. */
-static const struct tolerance {
-    double loss, gradients;
-} of_choices = {2e-2, 0.5}, tolerances[] = {[DEVICE_CPU] = {1e-4, 1e-4}, [DEVICE_CUDA] = {2e-2, 1e-1}};
 enum { COMPARED_PARAMETERS_MAX = 1 << 26 }; /* what one rank of the CPU computes with in seconds */
 
 static const struct op *op_of(const struct program *program, const struct span *span)
@@ -61,56 +54,7 @@ static enum status predict(struct invocation *call, struct validation *v)
     return status;
 }
 
-/* --- numerics: one step against one rank */
-
-static enum status run_reference(struct invocation *call, const struct validation *v, const struct thread_run_options *options,
-                                 struct thread_run *result)
-{
-    struct setting setting = v->setup->setting;
-    struct layout layout = {.tp = 1,
-                            .cp = 1,
-                            .pp = 1,
-                            .vpp = 1,
-                            .dp = 1,
-                            .ep = 1,
-                            .micro_batch = 1,
-                            .schedule = SCHEDULE_NONE,
-                            .features = v->setup->layout.features & ~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
-                                                                      FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))};
-    struct program program;
-    setting.gpus = 1;
-    enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    struct thread_run_options unlimited = *options; /* one rank holds what the others divide */
-    unlimited.memory_limit = 0;
-    status = run_on_threads(&program, &setting, &unlimited, result, &call->diags);
-    program_free(&program);
-    return status;
-}
-
-/* Tensors lie one after the other in the map. */
-static void compare_gradients(const struct setting *setting, const float *one, const float *many, struct numerics *n)
-{
-    struct model_map map = model_map_of(setting);
-    char name[64], other[64];
-    for (int64_t at = 0; at < map.total;) {
-        double largest = 0, difference = 0;
-        bool lost = false; /* a number that is none compares with nothing */
-        model_map_name(&map, at, name, sizeof name);
-        do {
-            largest = fmax(largest, fabs(one[at]));
-            difference = fmax(difference, fabs((double)one[at] - many[at]));
-            lost |= isnan(many[at]);
-            at++;
-        } while (at < map.total && strcmp(name, model_map_name(&map, at, other, sizeof other)) == 0);
-        double error = lost ? INFINITY : largest > 0 ? difference / largest : difference > 0 ? INFINITY : 0;
-        if (error > n->gradient_error) {
-            n->gradient_error = error;
-            memcpy(n->worst, name, sizeof name);
-        }
-    }
-}
+/* --- numerics: one step of all ranks */
 
 /* Whether a reference can be had, and makes sense. */
 static bool is_comparable(const struct validation *v, const struct thread_run_options *options)
@@ -128,30 +72,6 @@ static enum status run_compared(struct invocation *call, const struct thread_run
     talk(call, 0, "numerics: one step of %d rank%s against one step of one rank on the CPU", v->program.n_ranks,
          v->program.n_ranks == 1 ? "" : "s");
     return devices_run(call, &v->devices, &v->program, &v->setup->setting, &options, many);
-}
-
-static enum status check_numerics(struct invocation *call, const struct thread_run_options *whole, const struct thread_run *many,
-                                  struct validation *v)
-{
-    struct thread_run one = {0};
-    struct thread_run_options options = *whole;
-    options.steps = 1;
-    options.gradients = true;
-    enum status status = run_reference(call, v, &options, &one);
-    if (status == STATUS_OK) {
-        struct numerics *n = &v->numerics;
-        n->compared = true;
-        n->loss_error = fabs(many->steps[0].loss - one.steps[0].loss) / fabs(one.steps[0].loss);
-        compare_gradients(&v->setup->setting, one.gradients, many->gradients, n);
-        n->max_rel_error = fmax(n->loss_error, n->gradient_error);
-        const struct setting *setting = &v->setup->setting;
-        bool chooses =
-            precision_is_narrow(setting->job->precision) || (v->devices.kind == DEVICE_CUDA && setting->model->moe.experts);
-        const struct tolerance *allowed = chooses ? &of_choices : &tolerances[v->devices.kind];
-        n->held = n->loss_error <= allowed->loss && n->gradient_error <= allowed->gradients;
-    }
-    thread_run_free(&one);
-    return status;
 }
 
 /* --- the comparison */
@@ -291,7 +211,7 @@ static enum status execute(struct invocation *call, const struct thread_run_opti
         status = devices_run(call, &v->devices, &v->program, &v->setup->setting, options, &v->run);
     }
     if (status == STATUS_OK && comparable && v->devices.rank == 0)
-        status = check_numerics(call, options, &many, v);
+        status = validate_numerics(call, options, &many, v);
     thread_run_free(&many);
     return status;
 }

@@ -30,9 +30,11 @@ struct rank_comparison {
 };
 
 struct numerics {
-    bool compared;         /* with one rank on the CPU */
+    bool compared;         /* with one rank on the CPU; of operands of 8 bits: in fp32 */
     double loss_error;     /* relative */
-    double gradient_error; /* largest difference within a tensor over the tensor's largest gradient */
+    double gradient_error; /* of the worst tensor: largest difference over its largest gradient; of operands of 8 bits: length of
+                            * the difference over its length */
+    double allowed;        /* of that */
     char worst[64];        /* the tensor */
     double max_rel_error;  /* the larger one */
     bool held;
@@ -83,6 +85,9 @@ double validate_memory_of_all(const struct validation *v);
 /* Predict, execute, compare. Free it with validation_free. */
 MUST_CHECK enum status validate_run(struct invocation *call, const struct thread_run_options *options,
                                     struct validation *validation);
+/* What of a step of all ranks, with gradients, equals one of one rank on the CPU: v->numerics (validate_numerics.c says how). */
+MUST_CHECK enum status validate_numerics(struct invocation *call, const struct thread_run_options *options,
+                                         const struct thread_run *many, struct validation *v);
 void validation_free(struct validation *validation);
 
 MUST_CHECK enum status validate_report(struct invocation *call, const struct validation *validation);
