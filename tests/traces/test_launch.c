@@ -239,6 +239,7 @@ START_TEST(what_is_not_modelled_is_told)
         {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
         {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},
         {"--pipeline-model-parallel-size 2 --pp-partition-method 'type:transformer|embedding'", NULL},
+        {"--num-experts 8 --moe-grouped-gemm --moe-layer-freq 5", "5 of 24 layers"},
         {"--optimizer muon", "adam is taken"},
         {"--brand-new-thing 3", "unknown to msim"},
     };

@@ -89,6 +89,17 @@ static void read_pattern(struct meaning *m, const char *text)
     free(pattern);
 }
 
+/* One layer in n, from the first on; here one in n from the n-th on. */
+static void read_every(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    int every = (int)meaning_int(m, ARGUMENT_MIXTURE_FREQ, 1, 1);
+    model->moe.every = every;
+    if (model->layers % every)
+        meaning_not_modelled(m, ARGUMENT_MIXTURE_FREQ, "%d of %d layers are mixtures; %d are taken", model->layers / every + 1,
+                             model->layers, model->layers / every);
+}
+
 static void read_frequency(struct meaning *m)
 {
     struct transformer *model = &m->description->job.model;
@@ -97,7 +108,7 @@ static void read_frequency(struct meaning *m)
     if (text && strchr(text, '['))
         read_pattern(m, text);
     else if (text)
-        model->moe.every = (int)meaning_int(m, ARGUMENT_MIXTURE_FREQ, 1, 1);
+        read_every(m);
     if (!megatron_given(m->arguments, ARGUMENT_MIXTURE_FREQ))
         return;
     meaning_from(m, "model.moe.every", ARGUMENT_MIXTURE_FREQ);
