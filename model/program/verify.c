@@ -62,7 +62,8 @@ enum status program_verify(const struct program *program, struct diags *diags)
         for (int32_t s = 0; s < program->n_scripts; s++)
             view_create(&verifier.views[s], program, s);
         right = verify_collectives(&verifier);
-        right = verify_messages(&verifier) && right; /* both are worth knowing */
+        right = verify_messages(&verifier) && right; /* each is worth knowing */
+        right = verify_copies(&verifier) && right;
         right = right && verify_progress(&verifier);
     }
     verifier_free(&verifier);

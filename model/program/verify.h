@@ -6,6 +6,7 @@
  *   verify_tables.c      indices are in range, dependencies point backwards; per script
  *   verify_collectives.c members of a group enter equal collectives in one order; per script and kind, then per member
  *   verify_messages.c    sends match receives; per pair of neighbouring scripts
+ *   verify_copies.c      what layers give to the host comes back, once; per script
  *   verify_progress.c    nothing waits in a circle: the program is run without times; per rank and operation
  *
  * Each part relies on those before it having found nothing. A rank's streams are queues; `struct script_view` has the position
@@ -50,6 +51,7 @@ struct verifier {
 bool verify_tables(struct verifier *verifier);
 bool verify_collectives(struct verifier *verifier);
 bool verify_messages(struct verifier *verifier);
+bool verify_copies(struct verifier *verifier);
 bool verify_progress(struct verifier *verifier);
 
 #define VERIFY_ERROR(verifier, ...) diag_error((verifier)->diags, (struct place){0}, __VA_ARGS__)

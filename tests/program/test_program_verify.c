@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixtures.h"
+#include "model/cost/host_memory.h"
 
 /* Four stages of two replicas, all ranks there, with everything that can go wrong in it. */
 static struct program healthy(void)
@@ -332,11 +333,52 @@ START_TEST(random_damage)
 }
 END_TEST
 
+/* Six layers of which four go to the host, and come back. */
+static struct program offloading(void)
+{
+    struct fixture f = fixture_of(6, false);
+    f.job.global_batch = 2;
+    f.layout.offload = OFFLOAD_ACTIVATIONS;
+    return fixture_build(&f, DETAIL_CHUNK, true);
+}
+
+static struct op *find_copy(struct program *program, enum stream stream, int ordinal)
+{
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        if (program->ops[i].stream == (uint8_t)stream && ordinal-- == 0)
+            return &program->ops[i];
+    ck_abort_msg("no such copy");
+    return NULL;
+}
+
+START_TEST(copies_come_back)
+{
+    struct program program = offloading();
+    struct diags diags = {0};
+    ck_assert_int_eq(program_verify(&program, &diags), STATUS_OK);
+    program_free(&program);
+    program = offloading();
+    find_copy(&program, STREAM_UP, 1)->layer++;
+    expect_wrong(&program, "brings what no copy that it waits for took away");
+    program = offloading();
+    find_copy(&program, STREAM_UP, 2)->stream = STREAM_HOST;
+    expect_wrong(&program, "takes away what does not come back");
+    program = offloading();
+    *find_copy(&program, STREAM_UP, 2) = *find_copy(&program, STREAM_UP, 1);
+    expect_wrong(&program, ", again");
+    program = offloading();
+    find_copy(&program, STREAM_UP, 0)->work =
+        work_add_copy(&program.works, "less", program.works.items[find_copy(&program, STREAM_UP, 0)->work].host.bytes / 2);
+    expect_wrong(&program, "bytes that op");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("program_verify");
     TCase *tcase = tcase_create("verify");
     tcase_add_test(tcase, healthy_is_right);
+    tcase_add_test(tcase, copies_come_back);
     tcase_add_test(tcase, dropped_receive);
     tcase_add_test(tcase, dropped_send);
     tcase_add_test(tcase, wrong_tag);
