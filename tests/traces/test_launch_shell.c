@@ -80,6 +80,9 @@ START_TEST(words_are_expanded_as_a_shell_would)
         {"X=2; [ $X = 1 ] && N=9; N=${N:-8}; p --num-layers $N", "8"},
         {"X=b; case $X in\n a) N=1;;\n b|c) N=8 ;;\n *) N=9;;\nesac\np --num-layers $N", "8"},
         {"X=z; case \"$X\" in a) N=1;; *) N=8;; esac; p --num-layers $N", "8"},
+        {"N=8; while [[ $# -gt 0 ]]; do case $1 in -n) N=$2; shift 2;; esac; done; p --num-layers $N", "8"},
+        {"N=8; until [ $# = 0 ]; do N=9; done; p --num-layers $N", "8"},
+        {"p --num-layers 8 \"$@\"", "8"},
         {"run() {\n  p --num-layers 8\n}\nrun", "8"},
         {"N=8 p --num-layers $N", "8"},
         {"X=a; if [ $X = a ] || [ $X = b ] || [ -z $X ]; then N=8; else N=9; fi; p --num-layers $N", "8"},
@@ -107,6 +110,7 @@ START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
         {"p --num-layers $((2 ** 3))", "cannot be worked out"},
         {"p --num-layers $((1 / 0))", "cannot be worked out"},
         {"if grep -q x y; then N=1; fi\np --num-layers $N", "line 1 sets it under a condition"},
+        {"N=1; while read x; do N=2; done <f; p --num-layers $N", "line 1 sets it under a condition"},
         {"for N in 1 2; do p --num-layers $N; done", "a loop sets it"},
         {"X=$(hostname); case $X in a) N=1;; esac; p --num-layers $N", "under a condition"},
     };
@@ -159,6 +163,9 @@ START_TEST(variables_come_from_outside_and_from_slurm)
     ck_assert_str_eq(word_of(&r, "nodes")->value, "16");
     ck_assert_str_eq(word_of(&r, "gpus-per-node")->value, "8");
     ck_assert_str_eq(r.words.items[0].name, "ntasks-per-node");
+    reading_free(&r);
+    r = read_script("p $@ --bf16 --hidden-size $#", &environment);
+    ck_assert_str_eq(word_of(&r, "hidden-size")->value, "1");
     reading_free(&r);
 }
 END_TEST

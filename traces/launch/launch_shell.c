@@ -33,11 +33,11 @@ struct runner {
     struct shell_state state;
     struct block blocks[BLOCKS_MAX];
     int n_blocks;
-    bool in_condition;
-    int condition;        /* 1 true, 0 false, -1 cannot be told */
-    enum certainty chain; /* what a && or || before this command leaves */
-    int last;             /* value of the list so far: 1, 0, -1 */
-    char joint;           /* the operator before this command */
+    bool in_condition, until; /* of an if or a loop; of a loop that goes on while it is false */
+    int condition;            /* 1 true, 0 false, -1 cannot be told */
+    enum certainty chain;     /* what a && or || before this command leaves */
+    int last;                 /* value of the list so far: 1, 0, -1 */
+    char joint;               /* the operator before this command */
     struct raw_word *command;
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
@@ -336,15 +336,13 @@ static void begin_case(struct runner *r)
 }
 
 /* for NAME in ...: what NAME is changes. */
-static void begin_loop(struct runner *r, bool counts)
+static void begin_loop(struct runner *r)
 {
-    if (counts) {
-        shell_next(&r->lexer, r->state.diags);
-        if (r->lexer.kind == SHELL_WORD) {
-            struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
-            *item = shell_field_of(&r->state, UNKNOWN_TEXT, "a loop sets it");
-            shell_set(&r->state, r->lexer.start, r->lexer.length, item, 1, false);
-        }
+    shell_next(&r->lexer, r->state.diags);
+    if (r->lexer.kind == SHELL_WORD) {
+        struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
+        *item = shell_field_of(&r->state, UNKNOWN_TEXT, "a loop sets it");
+        shell_set(&r->state, r->lexer.start, r->lexer.length, item, 1, false);
     }
     begin_block(r, BLOCK_LOOP, UNSURE);
 }
@@ -369,8 +367,16 @@ static bool keyword(struct runner *r, const struct raw_word *word)
         begin_branch(r, 1);
     } else if (is_word(word, "fi")) {
         end_block(r, BLOCK_IF);
-    } else if (is_word(word, "for") || is_word(word, "select") || is_word(word, "while") || is_word(word, "until")) {
-        begin_loop(r, word->start[0] == 'f' || word->start[0] == 's');
+    } else if (is_word(word, "for") || is_word(word, "select")) {
+        begin_loop(r);
+    } else if (is_word(word, "while") || is_word(word, "until")) {
+        begin_block(r, BLOCK_LOOP, certainty_of(r));
+        r->in_condition = true;
+        r->condition = -1;
+        r->until = word->start[0] == 'u';
+    } else if (is_word(word, "do") && r->in_condition) {
+        r->in_condition = false;
+        begin_branch(r, r->condition == r->until ? 0 : -1); /* how often it runs cannot be told */
     } else if (is_word(word, "done")) {
         end_block(r, BLOCK_LOOP);
     } else if (is_word(word, "case")) {
@@ -451,6 +457,25 @@ static void set_environment(struct runner *r, const struct launch_environment *e
     }
 }
 
+/* $#, $@ and $*: the arguments 1, 2, ... as far as they are given. */
+static void set_positional(struct runner *r)
+{
+    enum { POSITIONAL_MAX = 99 };
+    struct launch_field *items = arena_new(&r->state.words->arena, POSITIONAL_MAX, sizeof *items);
+    size_t n = 0;
+    char text[8];
+    for (const struct shell_variable *v; n < POSITIONAL_MAX; items[n++] = v->items[0]) {
+        snprintf(text, sizeof text, "%zu", n + 1);
+        v = shell_find(&r->state, text, strlen(text));
+        if (!v)
+            break;
+    }
+    snprintf(text, sizeof text, "%zu", n);
+    set_text(r, "#", 1, text);
+    shell_set(&r->state, "@", 1, items, n, true);
+    shell_set(&r->state, "*", 1, items, n, true);
+}
+
 /* What Slurm tells a script of its own directives. */
 static void set_slurm(struct runner *r, const char *name, const char *value)
 {
@@ -515,6 +540,7 @@ static void order_directives(struct launch_words *words)
 static void run(struct runner *r, const struct launch_environment *environment, struct launch_words *words)
 {
     set_environment(r, environment);
+    set_positional(r);
     read_directives(r, words);
     order_directives(words);
     run_script(r);

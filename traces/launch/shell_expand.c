@@ -326,7 +326,9 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
         return p + 1;
     }
     const struct shell_variable *v = shell_find(g->state, p + 1, n);
-    if (v && v->n)
+    if (v && (p[1] == '@' || p[1] == '*'))
+        add_items(g, v, quoted);
+    else if (v && v->n)
         add_value(g, &v->items[0], quoted);
     else if (!v)
         cannot_tell(g, p, "$%.*s is set nowhere in the script; --env gives it a value", p + 1, n);
