@@ -335,9 +335,16 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
     return p + 1 + n;
 }
 
+/* "$@" and "${ARRAY[@]}" are as many fields as there are items, none for none. */
+static bool is_whole_array(const char *text, size_t n)
+{
+    bool braces = n > 6 && text[0] == '$' && text[1] == '{' && memcmp(text + n - 4, "[@]}", 4) == 0;
+    return braces || (n == 2 && memcmp(text, "$@", 2) == 0);
+}
+
 static const char *expand_double(struct growing *g, const char *p, const char *end)
 {
-    g->open = true;
+    const char *start = p;
     while (p < end && *p != '"') {
         if (*p == '\\' && p + 1 < end) {
             if (p[1] != '\n')
@@ -358,6 +365,7 @@ static const char *expand_double(struct growing *g, const char *p, const char *e
             p += n;
         }
     }
+    g->open |= !is_whole_array(start, (size_t)(p - start));
     return p < end ? p + 1 : end;
 }
 
