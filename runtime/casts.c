@@ -161,7 +161,7 @@ static void gather_bytes(struct step_context *c, const void *from, void *to, int
     pipeline_exchange(c, &call);
 }
 
-void narrow_gather(struct step_context *c, const struct tensor *in, struct tensor **out, const char *what)
+void narrow_gather(struct step_context *c, const struct tensor *in, struct tensor **out, enum gathered read, const char *what)
 {
     struct rank *rank = c->rank;
     if (!*out)
@@ -174,7 +174,7 @@ void narrow_gather(struct step_context *c, const struct tensor *in, struct tenso
         gather_bytes(c, bytes_of(in, false), bytes_of(*out, false), in->rows * in->cols, what);
         return;
     }
-    for (int down = 0; down < 2; down++) {
+    for (int down = read == GATHERED_COLUMNS; down < (read == GATHERED_ROWS ? 1 : 2); down++) {
         gather_bytes(c, bytes_of(in, down), bytes_of(*out, down), in->rows * in->cols, what);
         gather_bytes(c, blocks_of(in, down), blocks_of(*out, down), narrow_blocks(in->rows, in->cols, down), what);
     }

@@ -40,8 +40,8 @@ struct tensor *narrow_new(struct rank *rank, int64_t rows, int64_t cols, enum na
  * parts of one tensor. */
 void narrow_cast(struct rank *rank, const void *from, const int32_t *count, bool shared, struct tensor *to,
                  struct device_stream *stream);
-/* The whole of a sequence of which this rank has `in`; made where it is not there. */
-void narrow_gather(struct step_context *c, const struct tensor *in, struct tensor **out, const char *what);
+/* The whole of a sequence of which this rank has `in`; made where it is not there. In blocks the casts that `read` names. */
+void narrow_gather(struct step_context *c, const struct tensor *in, struct tensor **out, enum gathered read, const char *what);
 
 /* Room for what a product does to its operands first: one for all of them, since they follow one another on one stream. */
 void *product_scratch(struct rank *rank, const struct kernel_call *call);

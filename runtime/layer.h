@@ -50,6 +50,9 @@ void product_input_of(const struct layer_context *c, struct product p, struct op
 void product_weight_of(const struct layer_context *c, struct product p, struct operand dy, struct operand x);
 
 /* After the last product that reads the layer's gathered input: it goes where it will be gathered, or computed, again. */
+/* The input of column-parallel products for the forward pass, or `again` for the weights' gradient. What stays from one to the
+ * other serves both. */
+void layer_gather_input(const struct layer_context *c, struct tensor *in, struct tensor **out, bool again, const char *what);
 void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered);
 /* Of the step under way: queries, keys and values or one of them; gate and up or one of them. */
 struct product qkv_product(const struct layer_context *c);

@@ -230,7 +230,7 @@ void layer_backward_rest(const struct layer_context *c, const struct step *step)
     case STEP_DOWN_WEIGHT: down_weight_step(c); break;
     case STEP_ACTIVATION_BACKWARD: activation_step(c); break;
     case STEP_UP_INPUT: up_input_step(c); break;
-    case STEP_GATHER2_AGAIN: tp_gather(c->step, l->n2, &l->n2_full, "input of feed-forward again"); break;
+    case STEP_GATHER2_AGAIN: layer_gather_input(c, l->n2, &l->n2_full, true, "input of feed-forward again"); break;
     case STEP_UP_SUM: *d_input_of(c) = parts_sum(c); break;
     case STEP_REDUCE_UP_GRADIENT: tp_reduce(c->step, part_reduced(c, &l->d_n2), "gradient of feed-forward's input"); break;
     case STEP_UP_WEIGHT: up_weight_step(c); break;
@@ -240,7 +240,7 @@ void layer_backward_rest(const struct layer_context *c, const struct step *step)
     case STEP_PROJECTION_INPUT: projection_input_step(c); break;
     case STEP_PROJECTION_WEIGHT: projection_weight_step(c); break;
     case STEP_QKV_INPUT: qkv_input_step(c); break;
-    case STEP_GATHER1_AGAIN: tp_gather(c->step, l->n1, &l->n1_full, "input of attention again"); break;
+    case STEP_GATHER1_AGAIN: layer_gather_input(c, l->n1, &l->n1_full, true, "input of attention again"); break;
     case STEP_QKV_SUM: l->d_n1 = parts_sum(c); break;
     case STEP_REDUCE_QKV_GRADIENT: tp_reduce(c->step, part_reduced(c, &l->d_n1), "gradient of attention's input"); break;
     case STEP_QKV_WEIGHT: qkv_weight_step(c); break;

@@ -4,11 +4,12 @@
 
 /* --- exchanges */
 
-void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **out, int64_t width, const char *what)
+void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **out, int64_t width, enum gathered read,
+                    const char *what)
 {
     const struct shape *s = &c->rank->shape;
     if (in->format != NARROW_NONE) {
-        narrow_gather(c, in, out, what);
+        narrow_gather(c, in, out, read, what);
         return;
     }
     if (!*out)
@@ -24,7 +25,14 @@ void tp_gather_rows(struct step_context *c, struct tensor *in, struct tensor **o
 
 void tp_gather(struct step_context *c, struct tensor *in, struct tensor **out, const char *what)
 {
-    tp_gather_rows(c, in, out, c->rank->shape.hidden, what);
+    tp_gather_rows(c, in, out, c->rank->shape.hidden, GATHERED_BOTH, what);
+}
+
+void layer_gather_input(const struct layer_context *c, struct tensor *in, struct tensor **out, bool again, const char *what)
+{
+    bool stays = !c->shape->gathers_again || (c->parallel && !again);
+    enum gathered read = stays ? GATHERED_BOTH : again ? GATHERED_COLUMNS : GATHERED_ROWS;
+    tp_gather_rows(c->step, in, out, c->shape->hidden, read, what);
 }
 
 void tp_reduce_rows(struct step_context *c, struct tensor **tensor, int64_t width, const char *what)
@@ -225,13 +233,13 @@ void layer_forward_rest(const struct layer_context *c, const struct step *step)
     struct layer_state *l = c->state;
     switch (step->kind) {
     case STEP_NORM1: norm1_step(c, step->recompute); break;
-    case STEP_GATHER1: tp_gather(c->step, l->n1, &l->n1_full, "input of attention"); break;
+    case STEP_GATHER1: layer_gather_input(c, l->n1, &l->n1_full, false, "input of attention"); break;
     case STEP_QKV: qkv_step(c); break;
     case STEP_PROJECTION: projection_step(c); break;
     case STEP_REDUCE1: tp_reduce(c->step, &l->branch, "output of attention"); break;
     case STEP_RESIDUAL1: residual1_step(c); break;
     case STEP_NORM2: norm2_step(c); break;
-    case STEP_GATHER2: tp_gather(c->step, l->n2, &l->n2_full, "input of feed-forward"); break;
+    case STEP_GATHER2: layer_gather_input(c, l->n2, &l->n2_full, false, "input of feed-forward"); break;
     case STEP_UP: up_step(c); break;
     case STEP_ACTIVATION: activation_step(c); break;
     case STEP_DOWN: down_step(c); break;

@@ -172,12 +172,16 @@ bool prediction_step(const struct layer_context *c, const struct step *step)
     int64_t width = 2 * c->shape->hidden;
     switch (step->kind) {
     case STEP_PREDICTION_NORMS: norms_step(c); return true;
-    case STEP_PREDICTION_GATHER: tp_gather_rows(c->step, state_of(c)->n, &state_of(c)->n_full, width, what); return true;
+    case STEP_PREDICTION_GATHER:
+        tp_gather_rows(c->step, state_of(c)->n, &state_of(c)->n_full, width, GATHERED_BOTH, what);
+        return true;
     case STEP_PREDICTION_PROJECTION: projection_step(c); return true;
     case STEP_PREDICTION_COLUMNS: columns_step(c); return true;
     case STEP_PREDICTION_GATHER_GRADIENT: gather_gradient_step(c); return true;
     case STEP_PREDICTION_INPUT: input_step(c); return true;
-    case STEP_PREDICTION_GATHER_AGAIN: tp_gather_rows(c->step, state_of(c)->n, &state_of(c)->n_full, width, what); return true;
+    case STEP_PREDICTION_GATHER_AGAIN:
+        tp_gather_rows(c->step, state_of(c)->n, &state_of(c)->n_full, width, GATHERED_BOTH, what);
+        return true;
     case STEP_PREDICTION_WEIGHT: weight_step(c); return true;
     case STEP_PREDICTION_REDUCE: tp_reduce_rows(c->step, &state_of(c)->d_n, width, what); return true;
     case STEP_PREDICTION_NORMS_BACKWARD: norms_backward_step(c); return true;

@@ -331,7 +331,11 @@ int64_t pipeline_row(const struct rank *rank, int k);
 
 /* Exchanges of rows of hidden (_rows: `width`) elements over the tensor-parallel group. */
 void tp_gather(struct step_context *context, struct tensor *in, struct tensor **out, const char *what);
-void tp_gather_rows(struct step_context *context, struct tensor *in, struct tensor **out, int64_t width, const char *what);
+/* Of operands in blocks of 8 bits what products read of it: along rows the forward pass and the input's gradient, along columns
+ * the weights' gradient. */
+enum gathered { GATHERED_ROWS, GATHERED_COLUMNS, GATHERED_BOTH };
+void tp_gather_rows(struct step_context *context, struct tensor *in, struct tensor **out, int64_t width, enum gathered read,
+                    const char *what);
 /* Sum over the group: *tensor becomes what this rank keeps of it. */
 void tp_reduce(struct step_context *context, struct tensor **tensor, const char *what);
 void tp_reduce_rows(struct step_context *context, struct tensor **tensor, int64_t width, const char *what);

@@ -104,10 +104,11 @@ int32_t builder_tp_gather(struct layer_builder *b, const char *label)
     return gathers(b) ? gather_of(b, label, 2) : -1;
 }
 
-int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label)
+int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label, bool both)
 {
     enum precision p = b->job->precision;
-    return gathers(b) ? gather_of(b, label, precision_is_narrow(p) ? precision_bytes(p) : 2) : -1;
+    double copies = both && p != PRECISION_FP8 ? 2 : 1; /* see builder_cast_operand */
+    return gathers(b) ? gather_of(b, label, precision_is_narrow(p) ? copies * precision_bytes(p) : 2) : -1;
 }
 
 int32_t builder_tp_reduce(struct layer_builder *b, const char *label)

@@ -125,7 +125,7 @@ static void column_backward(struct layer_builder *b, struct linear l, struct col
     if (input) {
         builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather_operand(b, "gather_input_again") : -1);
+        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather_operand(b, "gather_input_again", false) : -1);
         sum_inputs(b, duties.sums);
     }
     int32_t reduce = duties.reduces && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
@@ -144,7 +144,7 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
         else
             builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather_operand(b, "gather_output_gradient") : -1, true);
+        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather_operand(b, "gather_output_gradient", true) : -1, true);
     }
     if (weight)
         builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), -1,
@@ -355,14 +355,14 @@ static void last_residual(struct layer_builder *b)
  * that with the norm. */
 static int32_t gather_for_module(struct layer_builder *b)
 {
-    return keeps_gathered(b) ? -1 : builder_tp_gather_operand(b, "gather");
+    return keeps_gathered(b) ? -1 : builder_tp_gather_operand(b, "gather", false);
 }
 
 /* With the exchange and the cast for the products behind it; a mixture has its own. */
 static void norm_module(struct layer_builder *b, bool mixture)
 {
     norm(b, false);
-    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather_operand(b, "gather") : -1;
+    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather_operand(b, "gather", true) : -1;
     if (gather >= 0)
         builder_append(b, gather);
     if (!mixture)
@@ -409,18 +409,18 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
     norm(b, false);
     if (builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture) {
         /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
-        attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather"), -1);
+        attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather", true), -1);
         dense_forward(b, -1, builder_tp_reduce(b, "reduce"));
         last_residual(b);
         return;
     }
-    attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather"), builder_tp_reduce(b, "reduce"));
+    attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather", false), builder_tp_reduce(b, "reduce"));
     residual(b, false);
     norm(b, false);
     if (kind.mixture)
         mixture_forward(b);
     else
-        dense_forward(b, builder_tp_gather_operand(b, "gather"), builder_tp_reduce(b, "reduce"));
+        dense_forward(b, builder_tp_gather_operand(b, "gather", false), builder_tp_reduce(b, "reduce"));
     last_residual(b);
 }
 

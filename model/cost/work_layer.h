@@ -72,8 +72,9 @@ int32_t builder_exchange(struct layer_builder *b, enum work_class class, const c
 /* The exchange that gathers a sharded sequence (all-gather) or reduces partial sums (reduce-scatter, or all-reduce without
  * sequence parallelism); -1 where there is nothing to exchange. */
 int32_t builder_tp_gather(struct layer_builder *b, const char *label);
-/* The same of what a product reads, as builder_cast_operand left it. */
-int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label);
+/* The same of what a product reads, as builder_cast_operand left it; `both` the input's and the weights' gradient do, or a
+ * forward pass and the backward pass behind it: casts in blocks are two then, as Transformer Engine gathers them. */
+int32_t builder_tp_gather_operand(struct layer_builder *b, const char *label, bool both);
 int32_t builder_tp_reduce(struct layer_builder *b, const char *label);
 void builder_append(struct layer_builder *b, int32_t work);
 /* A GEMM whose input or output must be exchanged: one after the other, or in pieces beside one another when tp_overlap is used.
