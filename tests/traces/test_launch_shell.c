@@ -182,6 +182,34 @@ START_TEST(what_is_no_script_is_refused)
 }
 END_TEST
 
+/* Sixty lines that double what is there, or twenty thousand that each copy all of it. */
+START_TEST(what_grows_without_end_is_refused)
+{
+    static const struct {
+        const char *first, *more, *last;
+        int n;
+    } cases[] = {
+        {"A=aaaaaaaa\n", "A=$A$A\n", "p --num-layers 8 $A\n", 60},
+        {"A=(1 '')\n", "A=(\"${A[@]}\" \"${A[@]}\")\n", "p --num-layers 8 ${A[@]}\n", 60},
+        {"A=()\n", "A+=(--x)\n", "p --num-layers 8 ${A[@]}\n", 20000},
+        {"A=''\n", "A+=' --x'\n", "p --num-layers 8 $A\n", 20000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t n = strlen(cases[i].more), front = strlen(cases[i].first);
+        char *script = memory_new(front + n * (size_t)cases[i].n + 64, 1);
+        strcpy(script, cases[i].first);
+        for (int k = 0; k < cases[i].n; k++)
+            memcpy(script + front + n * (size_t)k, cases[i].more, n);
+        strcat(script, cases[i].last);
+        struct reading r = read_script(script, NULL);
+        ck_assert_int_eq(r.status, STATUS_BAD_INPUT);
+        ck_assert_msg(r.diags.n_errors == 1 && strstr(r.diags.items[0].text, "grow out of themselves"), "%s", cases[i].more);
+        reading_free(&r);
+        free(script);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_shell");
@@ -191,6 +219,7 @@ int main(void)
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);
     tcase_add_test(all, what_is_no_script_is_refused);
+    tcase_add_test(all, what_grows_without_end_is_refused);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -120,6 +120,8 @@ static struct launch_field *joined(struct runner *r, const struct shell_variable
                                    const struct shell_fields *more, size_t *n)
 {
     size_t n_old = old ? old->n : 0;
+    if (old && shell_is_full(&r->state, n_old * sizeof *old->items))
+        n_old = 0;
     struct launch_field *items = arena_new(&r->state.words->arena, n_old + more->n + 1, sizeof *items);
     if (n_old)
         memcpy(items, old->items, n_old * sizeof *items);
@@ -436,7 +438,7 @@ static void run_script(struct runner *r)
         value = value == COMMAND_RAN ? (r->in_condition ? -1 : 1) : value; /* taken to succeed */
         follow(r, value);
         r->n_command = 0;
-    } while (l->kind != SHELL_END);
+    } while (l->kind != SHELL_END && !shell_is_full(&r->state, 0));
 }
 
 /* --- what surrounds the commands --- */

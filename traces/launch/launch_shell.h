@@ -8,14 +8,15 @@
  * variable nobody sets, what is set under a condition that cannot be told) makes the words that depend on it unknown, with the
  * reason; only who needs the word complains.
  *
- * Nothing is executed. Cost: linear in the script, plus what variables expand to (at most SHELL_EXPANSION bytes in all).
+ * Nothing is executed. Cost: linear in the script, plus what variables expand to (at most SHELL_EXPANSION bytes in all;
+ * more is an error).
  */
 #ifndef MSIM_TRACES_LAUNCH_SHELL_H
 #define MSIM_TRACES_LAUNCH_SHELL_H
 
 #include "traces/launch/launch_words.h"
 
-enum { SHELL_BYTES_MAX = 1 << 18, SHELL_EXPANSION = 1 << 22 };
+enum { SHELL_BYTES_MAX = 1 << 18, SHELL_EXPANSION = 1 << 24 };
 
 /* Variables that the script expects from outside: "NAME=VALUE". */
 struct launch_environment {

@@ -76,17 +76,21 @@ struct growing {
     int depth;  /* of expansions within expansions */
 };
 
+bool shell_is_full(struct shell_state *state, size_t bytes)
+{
+    bool before = state->expanded > SHELL_EXPANSION;
+    state->expanded += bytes;
+    if (!before && state->expanded > SHELL_EXPANSION)
+        diag_error(state->diags, (struct place){.file = state->name},
+                   "variables that grow out of themselves: the script expands to more than %d MiB", SHELL_EXPANSION >> 20);
+    return state->expanded > SHELL_EXPANSION;
+}
+
 /* Text from `source`, which goes on the segment before where it was written behind it. */
 static void add_from(struct growing *g, const char *bytes, size_t n, const char *source, const char *unknown)
 {
-    if (n == 0)
+    if (n == 0 || shell_is_full(g->state, n))
         return;
-    g->state->expanded += n;
-    if (g->state->expanded > SHELL_EXPANSION) {
-        bytes = UNKNOWN_TEXT;
-        n = 1;
-        unknown = "the script expands to more than this reader holds";
-    }
     const struct launch_segment *last = g->n_segments ? &g->segments[g->n_segments - 1] : NULL;
     bool goes_on = last && !last->unknown && !unknown && last->source && last->source + (g->n - last->from) == source;
     if (!goes_on) {
@@ -221,6 +225,8 @@ static void add_value(struct growing *g, const struct launch_field *item, bool q
 static void add_items(struct growing *g, const struct shell_variable *v, bool quoted)
 {
     for (size_t i = 0; i < v->n; i++) {
+        if (shell_is_full(g->state, sizeof *v->items))
+            return;
         if (i && g->split)
             finish(g);
         else if (i)

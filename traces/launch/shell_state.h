@@ -52,7 +52,7 @@ struct shell_state {
     size_t n_lines;
     struct shell_variable *variables;
     size_t n, capacity;
-    size_t expanded; /* bytes so far */
+    size_t expanded; /* bytes so far; use shell_is_full */
     struct diags *diags;
 };
 
@@ -65,6 +65,9 @@ struct shell_fields {
     struct launch_field *items;
     size_t n, capacity;
 };
+
+/* Counts bytes that are about to be held; true, and an error once, when that is more than SHELL_EXPANSION in all. */
+bool shell_is_full(struct shell_state *state, size_t bytes);
 
 /* A raw word into fields: quotes gone, variables in their place, split where they stand unquoted. */
 void shell_expand(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
