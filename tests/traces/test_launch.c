@@ -409,6 +409,49 @@ START_TEST(the_median_behind_ramp_up_and_warm_up)
 }
 END_TEST
 
+/* A log that is copied while it is written ends anywhere: in a number, or before the batch. */
+START_TEST(a_log_may_break_off_anywhere)
+{
+    static const char *const ends[] = {"elapsed time per iteration (ms): 10", "elapsed time per iteration (ms): 10 | lear",
+                                       STEP(1000) " global batch size: 1"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", BLOCK STEP(1000) OF(16) STEP(1000) OF(16) STEP(1000) OF(16), ends[i]);
+        struct logged l = log_of(text, -1);
+        ck_assert_msg(l.log.n_taken == 2, "%s", ends[i]);
+        expect_near(l.log.step_s, 1);
+        logged_free(&l);
+    }
+}
+END_TEST
+
+START_TEST(progress_bars_stand_on_one_line)
+{
+    struct logged l = log_of("1%\r2%\r3%\r\n" BLOCK "1%\r2%\nCUDA out of memory\n", -1);
+    ck_assert_int_eq(l.words.items[0].at.line, 3);
+    ck_assert_int_eq(l.log.failed_at.line, 7);
+    logged_free(&l);
+}
+END_TEST
+
+START_TEST(colours_are_taken_out)
+{
+    static const char *const texts[][2] = {{"plain", "plain"},
+                                           {"\033[32mnum_layers ... 8\033[0m\n", "num_layers ... 8\n"},
+                                           {"a\033[1;38;5;208mb\033[Kc", "abc"},
+                                           {"a\033", "a"},
+                                           {"a\033[", "a"},
+                                           {"\033[1", ""}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char text[64];
+        size_t n = (size_t)snprintf(text, sizeof text, "%s", texts[i][0]);
+        n = launch_plain(text, n);
+        ck_assert_uint_eq(n, strlen(texts[i][1]));
+        ck_assert(memcmp(text, texts[i][1], n) == 0);
+    }
+}
+END_TEST
+
 START_TEST(how_jobs_end)
 {
     struct logged l =
@@ -507,6 +550,9 @@ int main(void)
     tcase_add_test(all, models_are_named_by_their_shape);
     tcase_add_test(all, lines_of_iterations_of_all_kinds);
     tcase_add_test(all, the_median_behind_ramp_up_and_warm_up);
+    tcase_add_test(all, a_log_may_break_off_anywhere);
+    tcase_add_test(all, progress_bars_stand_on_one_line);
+    tcase_add_test(all, colours_are_taken_out);
     tcase_add_test(all, how_jobs_end);
     tcase_add_test(all, argument_blocks_whatever_stands_in_front);
     tcase_add_test(all, the_vocabulary_is_padded_behind_the_arguments);

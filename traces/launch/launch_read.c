@@ -14,6 +14,7 @@ static enum status read_source(struct launch_source *source, const struct launch
     enum status status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
     if (status != STATUS_OK)
         return status;
+    source->n = launch_plain(source->bytes, source->n);
     source->is_log = launch_is_log(source->bytes, source->n);
     if (source->is_log) {
         megatron_log_parse(source->path, source->bytes, source->n, how->warm_up, &source->words, &source->log, diags);

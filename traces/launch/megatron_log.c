@@ -8,9 +8,12 @@
 
 #include "model/base/order.h"
 
+enum { ESCAPE = '\033' };
+
 struct line {
     const char *start, *end;
     int number;
+    bool goes_on; /* a return ends it, as in progress bars: what follows stands on the same line */
 };
 
 struct iteration {
@@ -19,7 +22,7 @@ struct iteration {
 };
 
 struct log_reader {
-    const char *name;
+    const char *name, *end; /* of the log */
     struct launch_words *words;
     struct launch_log *log;
     struct diags *diags;
@@ -176,8 +179,8 @@ static void read_gpu(struct log_reader *r, const struct line *line)
 
 /* --- iterations --- */
 
-/* A number, perhaps with K, M, B or T behind it as nanotron writes them; -1: none. */
-static double number_at(const char *p, const char *end)
+/* A number, perhaps with K, M, B or T behind it as nanotron writes them; -1: none, or cut off where the log is (`whole`). */
+static double number_at(const char *p, const char *end, const char *whole)
 {
     char text[40];
     size_t n = 0;
@@ -188,17 +191,17 @@ static double number_at(const char *p, const char *end)
     text[n] = '\0';
     char *stop;
     double value = strtod(text, &stop);
-    if (n == 0 || *stop || !isfinite(value) || value < 0)
+    if (n == 0 || *stop || !isfinite(value) || value < 0 || p == whole)
         return -1;
     static const char letters[] = "KMBT";
     const char *letter = p < end && *p ? strchr(letters, *p) : NULL;
     return letter ? value * pow(1000, (double)(letter - letters + 1)) : value;
 }
 
-static double number_after(const struct line *line, const char *key)
+static double number_after(const struct log_reader *r, const struct line *line, const char *key)
 {
     const char *p = find_in(line->start, line->end, key);
-    return p ? number_at(p + strlen(key), line->end) : -1;
+    return p ? number_at(p + strlen(key), line->end, r->end) : -1;
 }
 
 static void read_iteration(struct log_reader *r, const struct line *line)
@@ -215,12 +218,12 @@ static void read_iteration(struct log_reader *r, const struct line *line)
     };
     double seconds = -1, batch;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && seconds <= 0; i++)
-        seconds = number_after(line, keys[i].key) / keys[i].in_a_second;
+        seconds = number_after(r, line, keys[i].key) / keys[i].in_a_second;
     if (!(seconds > 0))
         return;
-    batch = number_after(line, "global batch size:");
+    batch = number_after(r, line, "global batch size:");
     if (batch < 0)
-        batch = number_after(line, "global_batch_size:");
+        batch = number_after(r, line, "global_batch_size:");
     struct launch_log *log = r->log;
     r->iterations = memory_grow(r->iterations, &r->capacity, log->n_iterations + 1, sizeof *r->iterations);
     r->iterations[log->n_iterations++] = (struct iteration){seconds, batch > 0 ? batch : 0};
@@ -286,13 +289,30 @@ static bool next_line(const char **at, const char *end, struct line *line)
     if (*at >= end)
         return false;
     const char *stop = *at;
-    while (stop < end && *stop != '\n' && *stop != '\r') /* progress bars end lines with a return */
+    while (stop < end && *stop != '\n' && *stop != '\r')
         stop++;
-    *line = (struct line){*at, stop, line->number + 1};
-    *at = stop < end ? stop + 1 : stop;
+    *line = (struct line){*at, stop, line->number + !line->goes_on, false};
     if (stop + 1 < end && stop[0] == '\r' && stop[1] == '\n')
-        (*at)++;
+        stop++;
+    line->goes_on = stop < end && *stop == '\r';
+    *at = stop < end ? stop + 1 : stop;
     return true;
+}
+
+size_t launch_plain(char *bytes, size_t n)
+{
+    char *to = memchr(bytes, ESCAPE, n), *end = bytes + n;
+    if (!to)
+        return n;
+    for (const char *p = to; p < end; p++) {
+        if (*p != ESCAPE) {
+            *to++ = *p;
+        } else if (p + 1 < end && p[1] == '[') {
+            for (p += 2; p < end && !(*p >= '@' && *p <= '~'); p++)
+                ;
+        }
+    }
+    return (size_t)(to - bytes);
 }
 
 bool launch_is_log(const char *bytes, size_t n)
@@ -318,7 +338,9 @@ static void take_median(struct log_reader *r, int warm_up)
     size_t n = log->n_iterations, kept = 0;
     if (n == 0)
         return;
-    double last = r->iterations[n - 1].batch, *times = memory_new(n, sizeof *times);
+    double last = 0, *times = memory_new(n, sizeof *times);
+    for (size_t i = n; i-- > 0 && !(last > 0);) /* the last line may end before it */
+        last = r->iterations[i].batch;
     for (size_t i = 0; i < n; i++)
         if (!(r->iterations[i].batch < last) && !(r->iterations[i].batch > last))
             times[kept++] = r->iterations[i].seconds;
@@ -348,7 +370,7 @@ void megatron_log_parse(const char *name, const char *bytes, size_t n, int warm_
                         struct launch_log *log, struct diags *diags)
 {
     *log = (struct launch_log){0};
-    struct log_reader r = {.name = name, .words = words, .log = log, .diags = diags};
+    struct log_reader r = {.name = name, .end = bytes + n, .words = words, .log = log, .diags = diags};
     struct line line = {0};
     const char *at = bytes;
     while (next_line(&at, bytes + n, &line) && !r.ended)

@@ -3,11 +3,10 @@
  *
  * Read are the argument block of Megatron-LM and its kin ("--- arguments ---" to "--- end of arguments ---", a name, dots and a
  * value a line), the padded vocabulary ("dummy tokens (new size: 129024)"), lines of iterations of Megatron-LM ("elapsed time per
- * iteration (ms): 6340.0", or (s)), nanotron
- * ("elapsed_time_per_iteration_ms: 6.34K") and NeMo ("train_step_timing in s: 6.34"), whatever stands in front of them in a line
- * (ranks, times), the words with which jobs fail, and what nvidia-smi or a
- * framework calls the GPU. A second argument block with other arguments is another job: what comes
- * from there on is not read, with a warning.
+ * iteration (ms): 6340.0", or (s)), nanotron ("elapsed_time_per_iteration_ms: 6.34K") and NeMo ("train_step_timing in s: 6.34"),
+ * whatever stands in front of them in a line (ranks, times), the words with which jobs fail, and what nvidia-smi or a framework
+ * calls the GPU. A number at which the log breaks off does not count. A second argument block with other arguments is another
+ * job: what comes from there on is not read, with a warning.
  *
  * The step time is the median of the iterations that count: those of the last global batch (smaller ones come before it while the
  * batch ramps up), without the first ones (warm-up: compilation, caches, allocators): a fifth of them, at most ten.
@@ -35,6 +34,9 @@ struct launch_log {
     const char *failed;     /* the words that tell */
     size_t after_failure;   /* iterations behind them */
 };
+
+/* Takes what colours a terminal (ESC [ ... m) out of the text, in place; returns how long it is then. */
+size_t launch_plain(char *bytes, size_t n);
 
 /* Is this the log of a job? By its argument block or lines of iterations. */
 bool launch_is_log(const char *bytes, size_t n);
