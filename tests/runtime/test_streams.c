@@ -199,8 +199,30 @@ START_TEST(streams_may_fall_behind)
 }
 END_TEST
 
+/* Of 1000 bytes 600 and 400 are given and not one more; what is given back is there again, and the most that was in use stays. */
+START_TEST(memory_ends_at_its_limit)
+{
+    struct diags diags = {0};
+    struct device *device;
+    void *first, *second, *third;
+    ck_assert(device_cpu_open(0, NULL, 1000, &device, &diags) == STATUS_OK);
+    ck_assert(device->api->memory_new(device, 600, &first, &diags) == STATUS_OK);
+    ck_assert(device->api->memory_new(device, 400, &second, &diags) == STATUS_OK);
+    ck_assert(device->api->memory_new(device, 1, &third, &diags) == STATUS_FAILED);
+    ck_assert_uint_eq(diags.n_items, 1);
+    device->api->memory_free(device, first, 600);
+    ck_assert_uint_eq(device->in_use, 400);
+    ck_assert(device->api->memory_new(device, 500, &first, &diags) == STATUS_OK);
+    ck_assert_uint_eq(device->peak, 1000);
+    device->api->memory_free(device, first, 500);
+    device->api->memory_free(device, second, 400);
+    device->api->close(device);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
-    const struct toy_test tests[] = {{streams_may_fall_behind, COUNT(cases)}};
+    const struct toy_test tests[] = {{streams_may_fall_behind, COUNT(cases)}, {memory_ends_at_its_limit, 1}};
     return toy_suite("runtime streams", tests, COUNT(tests));
 }
