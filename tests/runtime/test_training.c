@@ -66,6 +66,11 @@ static const char *const layouts[] = {
     "pp=2,schedule=zb-2p,tp=2,sp=1,zero=0",
     "pp=2,schedule=zb-2p,dp=2,ep=2,zero=1",
     "pp=2,vpp=2,schedule=zb-v,dp=2,zero=2",
+    "dp=4,ep=2,zero=1,shard=2",
+    "tp=2,sp=1,dp=4,ep=2,zero=3,shard=2",
+    "cp=2,dp=2,ep=2,zero=2,shard=2",
+    "pp=2,schedule=zb-2p,dp=4,ep=2,zero=1,shard=2",
+    "pp=2,vpp=2,schedule=dualpipe,cp=2,dp=2,ep=2,zero=1,shard=2",
 };
 
 /* SGD's first step is rate * gradient, so what clipping leaves of it has the length rate * clip. */
