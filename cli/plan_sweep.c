@@ -109,6 +109,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     point->precision = precision_name(experiment->job.precision);
     point->gpus = experiment->gpus;
     point->grown = experiment->grown;
+    point->usual = experiment->cluster.as_needed && experiment->cluster.nodes > 1;
     point->global_batch = experiment->job.global_batch;
     point->seq_len = experiment->job.seq_len;
     point->tokens = experiment->job.tokens;

@@ -61,6 +61,7 @@ struct sweep_point {
     const char *precision;
     int gpus;
     bool grown; /* more nodes than the cluster has */
+    bool usual; /* several usual nodes of a GPU that is named alone */
     int64_t global_batch, seq_len;
     bool legal, fits;     /* some layout is, does; the rest only if it fits */
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */

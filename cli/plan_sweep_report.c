@@ -351,9 +351,10 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
 static void report_text(const struct plan_sweep *sweep, const struct invocation *call)
 {
     struct table table = {0};
-    bool grown = false, uneven = false, costs = false;
+    bool grown = false, usual = false, uneven = false, costs = false;
     for (int i = 0; i < sweep->axes.n_points; i++) {
         grown |= sweep->points[i].grown;
+        usual |= sweep->points[i].usual;
         uneven |= sweep->points[i].uneven;
         costs |= sweep->points[i].cost > 0;
     }
@@ -367,6 +368,8 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     table_free(&table);
     if (grown)
         fputs("* more GPUs than the cluster has: with more nodes of its kind\n", call->out);
+    if (usual)
+        fputs("Where only a GPU is named its usual nodes on a non-blocking fabric are assumed.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);
     write_reasons(sweep, call->out);

@@ -185,7 +185,7 @@ static void try_more_gpus(struct remedy_list *list, const struct setting *settin
         int before = list->n, nodes = trial.cluster.nodes;
         snprintf(what, sizeof what, "%d GPUs", trial.setting.gpus);
         snprintf(option, sizeof option, "--gpus %d", trial.setting.gpus);
-        if (nodes > setting->cluster->nodes)
+        if (nodes > setting->cluster->nodes && !setting->cluster->as_needed)
             text_append(option, sizeof option, " --set cluster.nodes=%d", nodes);
         if (try_remedy(list, &trial.setting, limits, what, option))
             return;

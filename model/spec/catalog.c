@@ -111,8 +111,6 @@ enum status cluster_of_kind(const struct cluster_kind *kind, int nodes, struct c
     if (!kind->named) {
         struct yaml_node nowhere = {.kind = YAML_MAPPING};
         size_t before = diags->n_errors;
-        c.fabric_layers = cluster_usual_layers(nodes);
-        snprintf(c.name, sizeof c.name, "%.40s x %d", c.gpu.name, nodes);
         cluster_complete(&c, &nowhere, diags);
         if (diags->n_errors > before)
             return STATUS_BAD_INPUT;

@@ -20,6 +20,7 @@ struct cluster {
     char source[SOURCE_SIZE];
     struct gpu gpu;
     int nodes;
+    bool as_needed; /* nobody says how many nodes: as many as the job needs */
     int gpus_per_node;
     int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, more (NVL72: 72), or an equal part (two boards of 4 in a node) */
     enum fabric_kind fabric;

@@ -88,6 +88,8 @@ void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *d
 
 static void complete_fabric(struct cluster *c)
 {
+    if (!c->fabric_layers)
+        c->fabric_layers = cluster_usual_layers(c->nodes);
     if (!c->nics_per_node)
         c->nics_per_node = c->gpus_per_node;
     if (c->nic_rate <= 0)
@@ -113,7 +115,8 @@ static int domain_of(const struct cluster *c)
 
 void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags)
 {
-    complete_name(cluster->name, "cluster");
+    if (!*cluster->name) /* after its nodes: one of them has this name in the catalog */
+        snprintf(cluster->name, NAME_SIZE, "%.50s-node", cluster->gpu.name);
     if (!*cluster->source)
         snprintf(cluster->source, SOURCE_SIZE, "given in place");
     if (!cluster->gpus_per_node)

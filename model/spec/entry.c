@@ -102,7 +102,6 @@ static struct yaml_node *single_node(const struct yaml_node *value, const char *
     struct yaml_node *tree = yaml_with(NULL, "name", yaml_scalar(value->text, name, arena), arena);
     tree = yaml_with(tree, "source", yaml_scalar(value->text, "one usual host of this GPU", arena), arena);
     tree = yaml_with(tree, "gpu.base", yaml_scalar(value->text, gpu, arena), arena);
-    tree = yaml_with(tree, "fabric_layers", yaml_scalar(value->text, "1", arena), arena);
     return yaml_with(tree, "nodes", yaml_scalar(value->text, "1", arena), arena);
 }
 

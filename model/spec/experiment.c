@@ -86,24 +86,6 @@ static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, con
     return long_forms(yaml_with(root, path, value, &l->arena), l);
 }
 
-/* Who says how many nodes there are where only a GPU is named: as many as the job needs. */
-static const char GPU_FLAG[] = "--gpu";
-
-static struct yaml_node *with_gpu(struct yaml_node *root, const char *gpu, struct loader *l)
-{
-    bool alone = yaml_find(root, "cluster") == NULL;
-    root = with_flag(root, GPU_FLAG, "cluster.gpu.base", gpu, l);
-    if (!alone)
-        return root;
-    char name[NAME_SIZE];
-    const char *slash = strrchr(gpu, '/');
-    snprintf(name, sizeof name, "%.50s-node", slash ? slash + 1 : gpu);
-    root = with_flag(root, GPU_FLAG, "cluster.name", name, l);
-    root = with_flag(root, GPU_FLAG, "cluster.source", "one usual host of this GPU", l);
-    root = with_flag(root, GPU_FLAG, "cluster.fabric_layers", "1", l);
-    return with_flag(root, GPU_FLAG, "cluster.nodes", "1", l);
-}
-
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct loader *l)
 {
@@ -145,7 +127,7 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     if (flags->cluster)
         root = with_flag(yaml_without(root, "cluster", &l->arena), "--cluster", "cluster", flags->cluster, l);
     if (flags->gpu)
-        root = with_gpu(root, flags->gpu, l);
+        root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, l);
     if (flags->layout)
         root = with_layout(root, flags->layout, l);
     for (int i = 0; i < flags->n_overrides; i++)
@@ -173,43 +155,47 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
                    gpn);
 }
 
-/* The tree of one usual node as that of `nodes` of them. */
-static struct yaml_node *usual_nodes(const struct yaml_node *part, int nodes, struct arena *arena)
+/* Does a cluster name its GPU only? Then it is as many usual nodes of it as the job needs. */
+static bool is_gpu_alone(const struct yaml_node *part)
 {
-    char numbers[2][16], name[NAME_SIZE];
-    snprintf(numbers[0], sizeof numbers[0], "%d", nodes);
-    snprintf(numbers[1], sizeof numbers[1], "%d", cluster_usual_layers(nodes));
-    snprintf(name, sizeof name, "%.48s x %d", yaml_find(part, "name")->text, nodes);
-    struct yaml_node *tree = replace(part, "nodes", yaml_scalar(GPU_FLAG, numbers[0], arena), arena);
-    tree = replace(tree, "fabric_layers", yaml_scalar(GPU_FLAG, numbers[1], arena), arena);
-    return replace(tree, "name", yaml_scalar(GPU_FLAG, name, arena), arena);
+    return yaml_find(part, "gpu") && !yaml_find(part, "base") && !yaml_find(part, "nodes");
+}
+
+static struct yaml_node *with_nodes(const struct yaml_node *part, int nodes, struct arena *arena)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", nodes);
+    return replace(part, "nodes", yaml_scalar("gpus", number, arena), arena);
+}
+
+static struct yaml_node *usual_node(const struct yaml_node *part, struct arena *arena)
+{
+    struct yaml_node *tree = with_nodes(part, 1, arena);
+    if (yaml_find(tree, "source"))
+        return tree;
+    return yaml_with(tree, "source", yaml_scalar("gpus", "usual nodes of this GPU", arena), arena);
 }
 
 /* As many nodes of the same kind as hold the job, where they may be: usual ones that a GPU alone stands for, or others of a
  * cluster that grows. What there is to say of their entry was said when it was read first. */
-static bool grow_cluster(const struct yaml_node *part, struct experiment *e, struct loader *l)
+static bool grow_cluster(const struct yaml_node *part, bool usual, struct experiment *e, struct loader *l)
 {
-    const struct yaml_node *said = yaml_find(part, "nodes");
-    bool usual = said && said->at.file && strcmp(said->at.file, GPU_FLAG) == 0;
     int gpn = e->cluster.gpus_per_node, nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if ((!usual && !l->grows) || nodes <= e->cluster.nodes)
         return true;
-    char number[16];
-    snprintf(number, sizeof number, "%d", nodes);
-    const struct yaml_node *tree =
-        usual ? usual_nodes(part, nodes, &l->arena) : replace(part, "nodes", yaml_scalar("gpus", number, &l->arena), &l->arena);
     struct diags again = {0}, *first = l->diags;
     l->diags = &again;
-    bool holds = read_entry(CATALOG_CLUSTERS, tree, &e->cluster, l) == STATUS_OK;
+    bool holds = read_entry(CATALOG_CLUSTERS, with_nodes(part, nodes, &l->arena), &e->cluster, l) == STATUS_OK;
     l->diags = first;
     diags_free(&again);
     int nics = e->cluster.nics_per_node;
-    e->grown = l->grows;
+    e->grown = !usual;
     if (!holds)
         diag_error(first, part->at, "gpus: no cluster of %d nodes can be made for %d", nodes, e->gpus);
     else if (usual)
-        diag_note(first, said->at, "%d usual nodes of %d, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric are assumed",
-                  nodes, gpn, nics, nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
+        diag_note(first, entry_place(part, "gpu"),
+                  "%d usual nodes of %d, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric are assumed", nodes, gpn, nics,
+                  nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
     return holds;
 }
 
@@ -226,12 +212,15 @@ static bool read_cluster(const struct yaml_node *part, struct experiment *e, str
                    "of which cluster? --cluster NAME, --gpu NAME, or `base: NAME` in the experiment's cluster");
         return false;
     }
+    bool usual = is_gpu_alone(rest);
+    rest = usual ? usual_node(rest, &l->arena) : rest;
     if (read_entry(CATALOG_CLUSTERS, rest, &e->cluster, l) != STATUS_OK)
         return false;
     if (!e->gpus)
         e->gpus = cluster_gpus(&e->cluster);
-    if (!grow_cluster(rest, e, l))
+    if (!grow_cluster(rest, usual, e, l))
         return false;
+    e->cluster.as_needed = usual;
     if (l->diags->n_errors == before)
         check_gpus(gpus ? gpus->at : part->at, e, l->diags);
     return l->diags->n_errors == before;

@@ -96,12 +96,20 @@ START_TEST(a_gpu_alone_has_nodes_enough)
     ck_assert_int_eq(e.cluster.nodes, 36);
     ck_assert_int_eq(e.cluster.fabric_layers, 2);
     ck_assert_int_eq(e.cluster.nvlink_domain, 72);
-    ck_assert_str_eq(e.cluster.name, "gb200-node x 36");
+    ck_assert_str_eq(e.cluster.name, "gb200-node");
+    ck_assert(e.cluster.as_needed);
     load_with(alone, "cluster.gpus=8192");
     ck_assert_int_eq(e.cluster.nodes, 2048);
     ck_assert_int_eq(e.cluster.fabric_layers, 3);
     load_with(alone, "cluster.gpus=2");
     ck_assert_int_eq(e.cluster.nodes, 1);
+    load_with(alone, "cluster.nodes=64"); /* somebody says */
+    ck_assert_int_eq(e.gpus, 256);
+    ck_assert_int_eq(e.cluster.fabric_layers, 2);
+    ck_assert(!e.cluster.as_needed);
+    load_with((struct experiment_flags){.model = "tiny-gpt"}, "cluster={gpu: gb200, gpus: 144, nic_rate: 800Gbps}");
+    ck_assert_int_eq(e.cluster.nodes, 36);
+    ck_assert_double_eq(e.cluster.nic_rate, 100e9);
     char *words = said_of(alone, "cluster.gpus=18");
     ck_assert_ptr_nonnull(strstr(words, "18 do not fill nodes of 4; take 16 or 20"));
     free(words);
