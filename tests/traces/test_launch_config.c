@@ -1,5 +1,6 @@
 /* Configurations of other frameworks, by hand. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,8 +123,36 @@ START_TEST(deepspeed_only_says_more_about_a_job)
     ck_assert_int_eq(c.d.job.job.precision, PRECISION_BF16);
     ck_assert_int_eq(c.d.job.layout.micro_batch, 0);
     ck_assert_int_eq(c.diags.n_items, 1);
-    ck_assert(strstr(c.diags.items[0].text, "weights are kept by the host"));
+    ck_assert(strstr(c.diags.items[0].text, "not with ZeRO stage 2"));
     configured_free(&c);
+}
+END_TEST
+
+START_TEST(deepspeed_offloads_states_and_parameters)
+{
+    static const struct {
+        const char *zero, *warning; /* NULL: none */
+        enum offload offload;
+    } cases[] = {
+        {"\"stage\": 3", NULL, OFFLOAD_NONE},
+        {"\"stage\": 1, \"cpu_offload\": true", NULL, OFFLOAD_OPTIMIZER},
+        {"\"stage\": 1, \"cpu_offload\": false", NULL, OFFLOAD_NONE},
+        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"none\"}", NULL, OFFLOAD_NONE},
+        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"nvme\"}", "on disks", OFFLOAD_OPTIMIZER},
+        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}", NULL,
+         OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS},
+        {"\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}", "without their optimizer states", OFFLOAD_NONE},
+        {"\"stage\": 3, \"offload_param\": {\"device\": \"none\"}", NULL, OFFLOAD_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"zero_optimization\": {%s}}", cases[i].zero);
+        struct configured c = read_config(text);
+        ck_assert_msg(c.d.job.layout.offload == cases[i].offload, "%s", text);
+        ck_assert_msg(c.diags.n_items == (cases[i].warning != NULL), "%s", text);
+        ck_assert(!cases[i].warning || strstr(c.diags.items[0].text, cases[i].warning));
+        configured_free(&c);
+    }
 }
 END_TEST
 
@@ -163,6 +192,7 @@ int main(void)
     tcase_add_test(all, nemo_switches_fp8_by_one_key);
     tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
     tcase_add_test(all, deepspeed_only_says_more_about_a_job);
+    tcase_add_test(all, deepspeed_offloads_states_and_parameters);
     tcase_add_test(all, recipes_have_the_arguments_themselves);
     tcase_add_test(all, other_files_are_refused);
     suite_add_tcase(suite, all);

@@ -192,8 +192,7 @@ static const struct framework_word nanotron_fixed[] = {
 /* --- DeepSpeed: its configuration in JSON --- */
 
 static const struct framework_word deepspeed_bf16[] = {{"true", "bf16", "True"}, {"true", "grad_reduce_in_bf16", "True"}, {0}};
-static const struct framework_word deepspeed_devices[] = {
-    {"cpu", "optimizer_cpu_offload", "True"}, {"nvme", "optimizer_cpu_offload", "True"}, {0}};
+static const struct framework_word deepspeed_host[] = {{"true", "offload_optimizer", "cpu"}, {0}};
 static const struct framework_word deepspeed_overlap[] = {{"true", "overlap_grad_reduce", "True"},
                                                           {"true", "overlap_param_gather", "True"},
                                                           {"false", "overlap_grad_reduce", "False"},
@@ -204,7 +203,8 @@ static const struct framework_key deepspeed_keys[] = {
     AS("train_micro_batch_size_per_gpu", "micro_batch_size"),
     AS("zero_optimization.stage", "zero_stage"),
     WORDS("zero_optimization.overlap_comm", deepspeed_overlap),
-    WORDS("zero_optimization.offload_optimizer.device", deepspeed_devices),
+    WORDS("zero_optimization.cpu_offload", deepspeed_host), /* until 2021 */
+    AS("zero_optimization.offload_optimizer.device", "offload_optimizer"),
     AS("zero_optimization.offload_param.device", "offload_param"),
     WORDS("bf16.enabled", deepspeed_bf16),
     AS("fp16.enabled", "fp16"),

@@ -203,18 +203,44 @@ static void read_recompute(struct meaning *m)
 
 /* --- offloading --- */
 
+/* Does DeepSpeed's configuration name a device to offload to? */
+static bool names_device(struct meaning *m, enum argument by)
+{
+    if (meaning_is(m, by, "nvme"))
+        meaning_not_modelled(m, by, "on disks; the host's memory is taken");
+    return megatron_given(m->arguments, by) && !meaning_is(m, by, "none");
+}
+
 static enum offload read_offloaded_states(struct meaning *m)
 {
     const char *fraction = meaning_text(m, ARGUMENT_OFFLOAD_FRACTION);
     double percent = fraction ? 100 * strtod(fraction, NULL) : 100;
-    if (!meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER) && !meaning_true(m, ARGUMENT_OFFLOAD_OPTIMIZER_OLD))
+    enum argument by = ARGUMENT_OFFLOAD_OPTIMIZER_TO;
+    if (!names_device(m, by) && !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER_OLD) &&
+        !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER))
         return OFFLOAD_NONE;
-    meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_OPTIMIZER);
+    meaning_from(m, "layout.offload", by);
     int amount = percent >= 0 && percent < 100 ? (int)rint(percent) : 100;
     if (fabs(amount - percent) > 1e-6)
         meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken", fraction,
                              amount);
     return offload_of(OFFLOAD_OPTIMIZER, amount);
+}
+
+/* Parameters follow all of their states, and are fetched for ZeRO-3's gathers. */
+static enum offload read_offloaded_parameters(struct meaning *m, enum offload states)
+{
+    enum argument by = ARGUMENT_OFFLOAD_PARAMETERS_TO;
+    if (!names_device(m, by))
+        return OFFLOAD_NONE;
+    int zero = m->description->job.layout.zero;
+    if (zero == 3 && offload_share(states, OFFLOAD_OPTIMIZER) >= 1)
+        return OFFLOAD_PARAMETERS;
+    if (zero == 3)
+        meaning_not_modelled(m, by, "the host keeps weights without their optimizer states; the GPU is taken to keep both");
+    else
+        meaning_not_modelled(m, by, "not with ZeRO stage %d; the GPU is taken to keep the weights", zero);
+    return OFFLOAD_NONE;
 }
 
 static enum offload read_offloaded_activations(struct meaning *m)
@@ -229,7 +255,8 @@ static enum offload read_offloaded_activations(struct meaning *m)
 
 static void read_offload(struct meaning *m)
 {
-    m->description->job.layout.offload = read_offloaded_states(m) | read_offloaded_activations(m);
+    enum offload states = read_offloaded_states(m);
+    m->description->job.layout.offload = states | read_offloaded_parameters(m, states) | read_offloaded_activations(m);
 }
 
 void meaning_memory(struct meaning *m)

@@ -134,6 +134,8 @@
     X(PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .since = "0.11")                                        \
     X(OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1", .key = "layout.offload", .since = "0.12")                       \
     X(OFFLOAD_OPTIMIZER_OLD, "cpu-optimizer", TRUE, "false", .key = "layout.offload", .since = "Megatron-DeepSpeed")             \
+    X(OFFLOAD_OPTIMIZER_TO, "offload-optimizer", TEXT, "none", .key = "layout.offload", .since = "DeepSpeed")                    \
+    X(OFFLOAD_PARAMETERS_TO, "offload-param", TEXT, "none", .key = "layout.offload", .since = "DeepSpeed")                       \
     X(OFFLOAD_ACTIVATIONS, "cpu-offloading", TRUE, "false", .key = "layout.offload", .since = "0.5")                             \
     X(OFFLOAD_LAYERS, "cpu-offloading-num-layers", INT, "0", .key = "layout.offload", .since = "0.5")                            \
     X(GROUPED_GEMM, "moe-grouped-gemm", TRUE, "false", .when = WHEN_MIXTURE, .since = "0.5")                                     \
@@ -171,7 +173,6 @@
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
     X(TOLD_CROSS_ENTROPY, "cross-entropy-loss-fusion", TRUE, "false", .told = "the loss in fewer passes")                        \
-    X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")                  \
-    X(TOLD_OFFLOAD_PARAMETERS, "offload-param", TEXT, "none", .told = "weights are kept by the host")
+    X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 
 #endif
