@@ -18,13 +18,13 @@
  *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). Under ZeRO-3 without fused operators
  *             the latter is of MPT's line: ALiBi and no biases.
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
- *             gpus_per_node 8, tp pp vpp cp ep 1, zero 0, shard 0 (all replicas), micro_batch 1, recompute none, precision bf16,
- * outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. job       Adam. Gradients are
- * reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under ZeRO-3, which is what
- * Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default. features  between semicolons; a name nobody knows is warned of
- * once and left out. An empty cell is a run without any; where the column is missing altogether rows have those of current
- * training stacks, as a job that names none. Fused operators are a sign of Megatron's line, which cuts pipeline messages among
- * tensor-parallel ranks unasked.
+ *             gpus_per_node 8, tp pp vpp cp ep 1, zero 0, shard 0 (all replicas), micro_batch 1, recompute none,
+ *             precision bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
+ *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
+ *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
+ *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
+ *             the column is missing altogether rows have those of current training stacks, as a job that names none.
+ *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
  * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision

@@ -233,7 +233,7 @@ static bool check_shard(const struct layout *l, struct reply why)
     if (l->zero == 0)
         SAY(why, "shard=%d, but zero=0 shards nothing", l->shard);
     else if (l->shard == 1 || l->shard >= replicas || replicas % l->shard)
-        SAY(why, "shard=%d is not a part of the dp * cp = %d replicas that divides them", l->shard, replicas);
+        SAY(why, "shard=%d does not divide the dp * cp = %d replicas into several groups of 2 or more", l->shard, replicas);
     else if ((int64_t)l->tp * l->shard % experts)
         SAY(why, "the ep * etp = %d ranks of the experts do not divide the tp * shard = %d that hold a stage between them",
             experts, l->tp * l->shard);

@@ -201,9 +201,10 @@ START_TEST(hybrid_sharding)
     EXPECT_AFTER(dense, f.layout.shard = 8, LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, f.layout.shard = 2, LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, f.layout.shard = -2, LAYOUT_RANGE, "shard=-2 is below 0");
-    EXPECT_AFTER(dense, f.layout.shard = 3, LAYOUT_SHARD, "shard=3 is not a part of the dp * cp = 16 replicas");
-    EXPECT_AFTER(dense, f.layout.shard = 1, LAYOUT_SHARD, "shard=1 is not a part");
-    EXPECT_AFTER(dense, f.layout.shard = 16, LAYOUT_SHARD, "shard=16 is not a part");
+    EXPECT_AFTER(dense, f.layout.shard = 3, LAYOUT_SHARD,
+                 "shard=3 does not divide the dp * cp = 16 replicas into several groups of 2 or more");
+    EXPECT_AFTER(dense, f.layout.shard = 1, LAYOUT_SHARD, "shard=1 does not divide");
+    EXPECT_AFTER(dense, f.layout.shard = 16, LAYOUT_SHARD, "shard=16 does not divide");
     EXPECT_AFTER(dense, (f.layout.shard = 8, f.layout.zero = 0), LAYOUT_SHARD, "zero=0 shards nothing");
 }
 END_TEST
