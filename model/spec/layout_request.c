@@ -104,28 +104,39 @@ static struct yaml_node *auto_item(struct place at, struct arena *arena)
     return node;
 }
 
-/* "key=value", or "auto", of `length` characters at `offset` of the text. NULL after reporting. */
+/* Of `length` characters those before the blanks at the end. */
+static size_t without_blanks(const char *text, size_t length)
+{
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    return length;
+}
+
+/* "key=value", or "auto", of `length` characters at `offset` of the text; blanks may stand around either. NULL after reporting.
+ */
 static struct yaml_node *item_tree(const struct yaml_node *whole, size_t offset, size_t length, struct arena *arena,
                                    struct diags *diags)
 {
     const char *start = whole->text + offset;
-    const char *equals = memchr(start, '=', length);
+    const char *equals = memchr(start, '=', length = without_blanks(start, length));
     struct place at = inside(whole->at, offset, whole->quoted);
     if (length == strlen(AUTO) && memcmp(start, AUTO, length) == 0)
         return auto_item(at, arena);
-    if (!equals || equals == start) {
+    size_t key_length = equals ? without_blanks(start, (size_t)(equals - start)) : 0;
+    size_t value_at = equals ? (size_t)(equals - start) + 1 + strspn(equals + 1, " ") : length;
+    bool blank = memchr(start, ' ', key_length) || (value_at < length && memchr(start + value_at, ' ', length - value_at));
+    if (key_length == 0 || blank) {
         diag_error(diags, at, "layout: '%.*s' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2",
                    length > 40 ? 40 : (int)length, start);
         return NULL;
     }
     char *key = arena_new(arena, length + 1, 1), *value = arena_new(arena, length + 1, 1);
-    memcpy(key, start, (size_t)(equals - start));
-    memcpy(value, equals + 1, (size_t)(start + length - equals) - 1);
-    key[strcspn(key, " ")] = '\0';
-    value[strcspn(value, " ")] = '\0';
+    memcpy(key, start, key_length);
+    if (value_at < length)
+        memcpy(value, start + value_at, length - value_at);
     struct yaml_node *node = arena_new(arena, 1, sizeof *node);
     *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true, .text = value, .key = layout_request_key(key), .key_at = at};
-    node->at = inside(at, (size_t)(equals - start) + 1, false);
+    node->at = inside(at, value_at, false);
     return node;
 }
 

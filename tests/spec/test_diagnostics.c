@@ -71,6 +71,8 @@ static const struct {
      "t.yaml:4:17: error: pp: 'x' is not a number; write for example 6144 or 300B\n"},
     {GOOD "job: {global_batch: 8}\nlayout: tp=8, qq\n",
      "t.yaml:4:15: error: layout: 'qq' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp=8 pp=2\n",
+     "t.yaml:4:9: error: layout: 'tp=8 pp=2' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2\n"},
     {GOOD "job: {global_batch: 8}\nlayout: {mb: 1, micro_batch: 1}\n",
      "t.yaml:4:17: error: layout: 'micro_batch' is given twice\n"},
     {GOOD "job: {global_batch: 8}\nlayout: tp=1,tp=2\n", "t.yaml:4:14: error: layout: 'tp' is given twice\n"},

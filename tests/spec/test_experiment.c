@@ -128,6 +128,9 @@ START_TEST(flags_win)
     ck_assert_str_eq(e.model.name, "gpt3-175b");
     ck_assert_str_eq(e.layout.text, "tp=4,pp=2,micro_batch=2,sequence_parallel=1");
     ck_assert_int_eq(e.gpus, 12288);
+    flags.layout = " tp = 4 , mb=2 ,  sp= 1 ";
+    load(&flags);
+    ck_assert_str_eq(e.layout.text, "tp=4,micro_batch=2,sequence_parallel=1");
     flags.layout = "tp=4,ep=8,expert_tensor_parallel=4";
     load(&flags);
     ck_assert_str_eq(e.layout.text, "tp=4,ep=8,etp=4");
