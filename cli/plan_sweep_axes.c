@@ -96,10 +96,19 @@ static const char *value_end(const char *p, const char *end)
     return p;
 }
 
+/* As YAML has it: a blank behind a colon. offload=optimizer:50% is none. */
+static bool is_mapping(const char *text, size_t length)
+{
+    for (size_t i = 0; i + 1 < length; i++)
+        if (text[i] == ':' && text[i + 1] == ' ')
+            return true;
+    return false;
+}
+
 /* Of a value in braces what they hold. A mapping keeps its own: {base: NAME, nodes: 4}. */
 static bool take_braces(const char **text, size_t *length)
 {
-    bool braced = *length >= 2 && (*text)[0] == '{' && (*text)[*length - 1] == '}' && !memchr(*text, ':', *length);
+    bool braced = *length >= 2 && (*text)[0] == '{' && (*text)[*length - 1] == '}' && !is_mapping(*text, *length);
     if (braced) {
         (*text)++;
         *length -= 2;

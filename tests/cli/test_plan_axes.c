@@ -106,6 +106,9 @@ START_TEST(keys_in_braces_are_values)
     ck_assert_int_eq(axis->n_keys, 2);
     check_values(&axis->keys[1], 2, "tp=8,recompute=mlp+pp=2 tp=4 ");
     free(axis);
+    axis = parsed("layout={tp=8,offload=optimizer:50%},{base: x}");
+    check_values(&axis->keys[0], 2, "tp=8,offload=optimizer:50% {base: x} ");
+    free(axis);
 }
 END_TEST
 
