@@ -10,8 +10,10 @@
  *   thread "Steps" of either
  *       where steps begin; events are called by their numbers
  *   thread "XLA Modules" of either
- *       runs of compiled functions: those of the function that takes most of the time are steps where no thread "Steps" tells,
- * and the host marks as many or none args.step_num anywhere else jax.profiler.StepTraceAnnotation: where the host begins a step
+ *       runs of compiled functions: those of the function that takes most of the time are steps where no thread "Steps"
+ *       tells, and the host marks as many or none
+ *   args.step_num anywhere else
+ *       jax.profiler.StepTraceAnnotation: where the host begins a step
  *
  * Other threads of devices ("Framework Ops", on GPUs "XLA Ops", ...) tell the same again. What an exchange does is told by its
  * operation (args.hlo_op, on TPUs the name), its group by nothing.
