@@ -189,7 +189,7 @@ static double host_optimizer_seconds(const struct setting *setting, const struct
     const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
                              work_add_copy(&table, "copy_down", piece * gradient * states),
                              work_add_host_update(&table, setting, piece * states),
-                             work_add_copy(&table, "copy_up", piece * OFFLOADED_WEIGHT_BYTES * returned),
+                             work_add_copy(&table, "copy_up", piece * offloaded_weight_bytes(setting->job) * returned),
                              work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers)),
                              work_add_kept_update(&table, setting, own * (1 - states))};
     enum { WORKS = sizeof works / sizeof *works };
@@ -241,7 +241,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     bool leaves = layout_offloads_gradients(l), on_host = layout_offloads(l, OFFLOAD_OPTIMIZER);
     double own = work_own_parameters(l, layer);
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(l->offload, OFFLOAD_OPTIMIZER);
-    double fetched = OFFLOADED_WEIGHT_BYTES * own * offload_share(l->offload, OFFLOAD_PARAMETERS);
+    double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(l->offload, OFFLOAD_PARAMETERS);
     return (struct replica_costs){
         .tp = l->tp,
         .cp = l->cp,

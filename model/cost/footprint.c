@@ -436,8 +436,8 @@ static void offload_states(const struct layout *layout, const struct setting *se
     double parameters = offload_share(layout->offload, OFFLOAD_PARAMETERS);
     struct stage_parameters unit = largest_unit(layout, setting);
     double gradients = (unit.dense + unit.experts) * precision_bytes(setting->job->gradient_precision);
-    double fetched = work_own_parameters(layout, unit) * OFFLOADED_WEIGHT_BYTES;
-    out->host += updated * (states * host_parameter_bytes(setting->job) + parameters * OFFLOADED_WEIGHT_BYTES);
+    double fetched = work_own_parameters(layout, unit) * offloaded_weight_bytes(setting->job);
+    out->host += updated * (states * host_parameter_bytes(setting->job) + parameters * offloaded_weight_bytes(setting->job));
     out->optimizer *= 1 - states;
     out->weights = bytes_left(out->weights, parameters, FETCHED_UNITS * fetched);
     if (layout_offloads_gradients(layout))

@@ -56,6 +56,11 @@ double host_parameter_bytes(const struct job *job)
     return optimizer_state_bytes(job) + HOST_GRADIENT_BYTES;
 }
 
+double offloaded_weight_bytes(const struct job *job)
+{
+    return job->precision == PRECISION_FP32 ? 4 : 2;
+}
+
 int32_t work_add_copy(struct work_table *table, const char *label, double bytes)
 {
     return work_add(table, (struct work){.kind = WORK_COPY, .class = CLASS_HOST, .label = label, .host = {.bytes = bytes}});
@@ -66,7 +71,7 @@ int32_t work_add_host_update(struct work_table *table, const struct setting *set
 {
     const struct job *job = setting->job;
     double again = job->optimizer == OPTIMIZER_LAMB ? 8 : 0;
-    double each = 2 * optimizer_state_bytes(job) + again + HOST_GRADIENT_BYTES + OFFLOADED_WEIGHT_BYTES;
+    double each = 2 * optimizer_state_bytes(job) + again + HOST_GRADIENT_BYTES + offloaded_weight_bytes(job);
     struct work work = {
         .kind = WORK_HOST_UPDATE, .class = CLASS_OPTIMIZER, .label = "host_update", .host = {.bytes = parameters * each}};
     return work_add(table, work);

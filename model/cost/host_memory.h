@@ -54,6 +54,6 @@ struct cost host_update_cost(const struct cluster *cluster, const struct layout 
  * in fp32; what comes back. */
 double optimizer_state_bytes(const struct job *job);
 double host_parameter_bytes(const struct job *job);
-#define OFFLOADED_WEIGHT_BYTES 2.0
+double offloaded_weight_bytes(const struct job *job);
 
 #endif

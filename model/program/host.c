@@ -219,7 +219,7 @@ void host_after_gradients(struct stage *stage, const struct slot *slot, int i, s
 uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment segment)
 {
     double own = work_own_parameters(stage->build->layout, stage_parameters_of(stage, segment));
-    double bytes = own * OFFLOADED_WEIGHT_BYTES * share_of(stage, OFFLOAD_PARAMETERS);
+    double bytes = own * offloaded_weight_bytes(stage->build->setting->job) * share_of(stage, OFFLOAD_PARAMETERS);
     int layer = segment.range.count ? segment.range.first : -1;
     struct waits waits = {.n = 0};
     waits_add(&waits, stage->host.gathers[0]);
@@ -255,7 +255,8 @@ static uint32_t update_segment(struct stage *stage, struct segment segment, uint
     struct waits updated = {.ops = {stage_add(stage, compute_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
     if (fetched >= states)
         return updated.ops[0];
-    return add_copy(stage, NULL, layer, STREAM_UP, own * (states - fetched) * OFFLOADED_WEIGHT_BYTES, &updated);
+    double bytes = own * (states - fetched) * offloaded_weight_bytes(build->setting->job);
+    return add_copy(stage, NULL, layer, STREAM_UP, bytes, &updated);
 }
 
 void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged)

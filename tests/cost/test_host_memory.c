@@ -89,6 +89,28 @@ START_TEST(optimizer_states_move_to_the_host)
 }
 END_TEST
 
+/* Weights of fp32 training are as wide on their way up as on the GPU. */
+START_TEST(weights_in_fp32_keep_their_width)
+{
+    struct shape s;
+    shape_gpt(&s, 24, 2048, 16, 1, 1, 1, 1);
+    s.layout.dp = 8, s.setting.gpus = 8, s.layout.zero = 3, s.layout.schedule = SCHEDULE_NONE;
+    s.job.gradient_precision = PRECISION_FP32;
+    struct footprint here, there;
+    for (int wide = 0; wide < 2; wide++) {
+        s.job.precision = wide ? PRECISION_FP32 : PRECISION_BF16;
+        s.layout.offload = OFFLOAD_NONE;
+        footprint_of_stage(&s.layout, &s.setting, 0, &here);
+        s.layout.offload = OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS;
+        footprint_of_stage(&s.layout, &s.setting, 0, &there);
+        double own = here.optimizer / 12, unit = there.weights / FETCHED_UNITS / (wide ? 4 : 2);
+        struct stage_parameters end = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){23, 1}, true, false);
+        ck_assert_double_eq_tol(there.host, own * (16 + (wide ? 4 : 2)), 1);
+        ck_assert_double_eq_tol(unit, work_own_parameters(&s.layout, end), 1);
+    }
+}
+END_TEST
+
 /* Without a pipeline gradients leave layer by layer; three units of them have room. */
 START_TEST(gradients_move_to_the_host)
 {
@@ -250,6 +272,7 @@ Suite *suite_host_memory(void)
     tcase_add_loop_test(all, an_update_takes_what_was_measured, 0, sizeof cpu_adam / sizeof *cpu_adam);
     tcase_add_test(all, ranks_of_a_node_share_its_memory);
     tcase_add_test(all, optimizer_states_move_to_the_host);
+    tcase_add_test(all, weights_in_fp32_keep_their_width);
     tcase_add_test(all, gradients_move_to_the_host);
     tcase_add_test(all, activations_move_to_the_host);
     tcase_add_test(all, parts_move_to_the_host);
