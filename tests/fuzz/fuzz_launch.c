@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (size)
         memcpy(text, data, size);
+    size = launch_plain(text, size);
     text[size] = '\0';
     struct launch_log log;
     enum status status = STATUS_OK;

@@ -242,6 +242,9 @@ START_TEST(what_is_not_modelled_is_told)
         {"--num-experts 8 --moe-grouped-gemm --moe-layer-freq 5", "5 of 24 layers"},
         {"--optimizer muon", "adam is taken"},
         {"--brand-new-thing 3", "unknown to msim"},
+        {"--bf16 $MORE", "further arguments may stand here: $MORE is set nowhere"},
+        {"--seq-length 1024 $MORE", "further arguments"},
+        {"--tokenizer-model $PATH_TO_IT", NULL}, /* --vocab-size says what it would */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct meant m = meaning_of(base, cases[i].arguments, 0);
@@ -262,6 +265,7 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
         {"--num-layers 1x", "'1x' is not a whole number"},
         {"--num-layers -3", "not between"},
         {"--tensor-model-parallel-size $TP", "$TP is set nowhere"},
+        {"--tensor-model-parallel-size $TP", "--with \"--tensor-model-parallel-size VALUE\""},
         {"--tensor-model-parallel-size 3", "64 GPUs are not a multiple"},
         {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 5", "chunks of 5"},
         {"--num-experts 4 --moe-layer-freq [1]*3", "a list of 24 layers"},

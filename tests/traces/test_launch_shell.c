@@ -125,6 +125,31 @@ START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
 }
 END_TEST
 
+/* Behind a value, or a flag without one, any arguments may come from where nothing is known of. */
+START_TEST(arguments_that_cannot_be_told_are_told_of)
+{
+    static const struct {
+        const char *script;
+        size_t n;
+    } cases[] = {
+        {"p --num-layers 8 $MORE $EVEN_MORE", 2},
+        {"p --num-layers 8 $@", 0},
+        {"p --num-layers 8 ${MORE:-}", 0},
+        {"p --num-layers 8 ${MORE:+--bf16}", 0},
+        {"p --num-layers 8 $(echo --bf16) --fp16", 1},
+        {"p --data-path $DATA --num-layers 8", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_script(cases[i].script, NULL);
+        size_t n = 0;
+        for (size_t k = 0; k < r.words.n; k++)
+            n += !*r.words.items[k].name && r.words.items[k].unknown;
+        ck_assert_msg(n == cases[i].n, "%s", cases[i].script);
+        reading_free(&r);
+    }
+}
+END_TEST
+
 /* Only the word that depends on it is unknown, and places are those of the letters, through any number of variables. */
 START_TEST(words_keep_where_they_were_written)
 {
@@ -216,6 +241,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, words_are_expanded_as_a_shell_would);
     tcase_add_test(all, what_cannot_be_told_is_unknown_with_a_reason);
+    tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);
     tcase_add_test(all, what_is_no_script_is_refused);

@@ -29,13 +29,18 @@ static bool is_flag(const struct launch_field *field)
     return field->text[0] == '-' && field->text[1] == '-' && isalpha((unsigned char)field->text[2]);
 }
 
+/* How many of a flag's n fields are its value: behind it may stand more arguments from outside, such as $EXTRA. */
+static size_t known_values(const struct launch_field *fields, size_t n)
+{
+    while (n > 1 && fields[n - 1].unknown && strcmp(fields[n - 1].text, UNKNOWN_TEXT) == 0)
+        n--;
+    return n;
+}
+
 /* What follows a flag, as one text. */
 static void take_values(struct launch_words *words, struct launch_word *word, const struct launch_field *fields, size_t n)
 {
     size_t length = 0, used = 0;
-    while (n > 1 && fields[n - 1].unknown &&
-           strcmp(fields[n - 1].text, UNKNOWN_TEXT) == 0) /* more arguments from outside, such as $@ */
-        n--;
     for (size_t i = 0; i < n; i++)
         length += strlen(fields[i].text) + 1;
     char *value = arena_new(&words->arena, length + 1, 1);
@@ -57,19 +62,24 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
     for (size_t i = 0; i < n; i++) {
         if (!is_flag(&fields[i]))
             continue;
-        const char *name = fields[i].text + 2, *equals = strchr(name, '=');
-        struct launch_word word = {.name = name, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
-        size_t values = 0;
+        const char *said = fields[i].text, *equals = strchr(said, '=');
+        struct launch_word word = {.said = said, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
+        size_t values = 0, known = 0;
         if (equals) {
-            word.name = launch_text(words, name, (size_t)(equals - name));
+            word.said = launch_text(words, said, (size_t)(equals - said));
             word.value = equals + 1;
         } else {
             while (i + 1 + values < n && !is_flag(&fields[i + 1 + values]))
                 values++;
-            if (values)
-                take_values(words, &word, &fields[i + 1], values);
+            known = known_values(&fields[i + 1], values);
+            if (known)
+                take_values(words, &word, &fields[i + 1], known);
         }
+        word.name = word.said + strlen("--");
         launch_words_add(words, word);
+        for (; known < values; known++)
+            launch_words_add(words, (struct launch_word){
+                                        .name = "", .unknown = fields[i + 1 + known].unknown, .at = fields[i + 1 + known].at});
         i += values;
     }
 }

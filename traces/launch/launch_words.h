@@ -11,11 +11,11 @@
 #include "model/base/memory.h"
 
 struct launch_word {
-    const char *name;    /* of the flag or key, without dashes in front */
+    const char *name;    /* of the flag or key, without dashes in front; "" where any number of them may stand (`unknown`) */
     const char *value;   /* what follows it; several between blanks; NULL nothing */
     size_t first;        /* length of the first of several; 0: it is one */
     const char *unknown; /* why the value cannot be told ("$TP is not set"); NULL: it can */
-    const char *said;    /* as people know it: "--num-layers", "model.num_layers"; NULL: "--" and the name */
+    const char *said;    /* as people wrote it: "--num-layers", "model.num_layers"; NULL: the name, in a log */
     struct place at;
     bool by_dest; /* the name is that of a log: the argument's value in the program, not its flag */
 };

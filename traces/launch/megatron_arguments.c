@@ -322,6 +322,15 @@ static void list_unknown(const char *list, size_t n, bool all, struct place at, 
         diag_note(diags, at, "%zu arguments are unknown to msim and left out; -v lists them", n);
 }
 
+/* Behind a flag that has no value, or behind one's value, stands what may be any arguments. */
+static bool tell_untold(const struct launch_word *word, bool is_flag, struct diags *diags)
+{
+    bool untold = word->unknown && !word->by_dest && (is_flag || !*word->name);
+    if (untold)
+        diag_warning(diags, word->at, "further arguments may stand here: %s", word->unknown);
+    return untold && !*word->name;
+}
+
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
 {
     char unknown[4096] = "";
@@ -330,6 +339,9 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *word = &words->items[i];
         int found = megatron_find(word->name, word->by_dest);
+        bool is_flag = found >= 0 && (megatron_rows[found].type == ARGUMENT_TRUE || megatron_rows[found].type == ARGUMENT_FALSE);
+        if (tell_untold(word, is_flag, diags))
+            continue;
         if (found < 0) {
             if (!word->by_dest && !is_silent(word->name)) {
                 text_append(unknown, sizeof unknown, " --%.60s", word->name);
@@ -342,10 +354,9 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
         if (text && one && word->first) /* positional arguments stand behind */
             text = launch_text(words, text, word->first);
-        bool is_flag = row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
         arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
         if (!word->said)
-            arguments->of[found].said = word->by_dest ? word->name : row->flag;
+            arguments->of[found].said = word->name;
         arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
     }
     list_unknown(unknown, n_unknown, all, first, diags);

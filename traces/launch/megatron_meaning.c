@@ -76,8 +76,6 @@ void meaning_from(struct meaning *m, const char *key, enum argument argument)
     place_text(value->at, place, sizeof place);
     if (!value->text)
         launch_originate(m->description, key, "what --%s is when left out", megatron_rows[argument].flag);
-    else if (value->said == megatron_rows[argument].flag)
-        launch_originate(m->description, key, "--%s%s", value->said, place);
     else
         launch_originate(m->description, key, "%.60s%s", value->said, place);
 }
@@ -96,7 +94,8 @@ void meaning_not_modelled(struct meaning *m, enum argument argument, const char 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const struct megatron_value *value = &m->arguments->of[argument];
-    diag_warning(m->diags, value->at, "not modelled: %s (%s)", value->said ? value->said : megatron_rows[argument].flag, text);
+    const char *dashes = value->said ? "" : "--", *name = value->said ? value->said : megatron_rows[argument].flag;
+    diag_warning(m->diags, value->at, "not modelled: %s%.60s (%s)", dashes, name, text);
 }
 
 /* --- arguments that mean one thing --- */
@@ -203,9 +202,10 @@ static void report_unknown(struct meaning *m)
         const struct argument_row *row = &megatron_rows[i];
         const struct megatron_value *value = &m->arguments->of[i];
         bool shadowed = (row->key && strncmp(row->key, "cluster.", 8) == 0 && m->known->gpus) || i == ARGUMENT_TRAIN_ITERS ||
-                        i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_WORKERS;
+                        i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_WORKERS || i == ARGUMENT_TOKENIZER ||
+                        i == ARGUMENT_TOKENIZER_MODEL; /* whose words --vocab-size may say */
         if (value->unknown && row->key && !shadowed)
-            diag_error(m->diags, value->at, "--%s: %s", row->flag, value->unknown);
+            diag_error(m->diags, value->at, "--%s: %s; --with \"--%s VALUE\" wins over it", row->flag, value->unknown, row->flag);
     }
 }
 
