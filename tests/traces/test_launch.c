@@ -264,6 +264,10 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
     } cases[] = {
         {"--num-layers 1x", "'1x' is not a whole number"},
         {"--num-layers -3", "not between"},
+        {"--context-parallel-size 2x", "not a whole number"},
+        {"--num-experts 8x", "not a whole number"},
+        {"--optimizer-cpu-offload --optimizer-offload-fraction half", "not a number"},
+        {"--optimizer-cpu-offload --optimizer-offload-fraction 1.5", "not between 0 and 1"},
         {"--tensor-model-parallel-size $TP", "$TP is set nowhere"},
         {"--tensor-model-parallel-size $TP", "--with \"--tensor-model-parallel-size VALUE\""},
         {"--tensor-model-parallel-size 3", "64 GPUs are not a multiple"},
@@ -278,6 +282,14 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
         ck_assert_msg(strstr(m.diags.items[0].text, cases[i].error), "%s: %s", cases[i].arguments, m.diags.items[0].text);
         meant_free(&m);
     }
+    struct meant wrong = meaning_of(base, "--micro-batch-size 1.5 --seq-length 0 --vocab-size x", 0);
+    ck_assert_int_eq(wrong.diags.n_errors, 3);
+    ck_assert_int_eq(wrong.d.n_missing, 0); /* it is there, and wrong */
+    meant_free(&wrong);
+    struct meant nodes = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 64 --seq-length 8",
+                                    "--micro-batch-size 1 --nproc-per-node 8", 0);
+    ck_assert_int_eq(nodes.d.n_missing, 1); /* of how many nodes it is, nobody says */
+    meant_free(&nodes);
     struct meant nothing = meaning_of("p --hidden-size 64 --bf16 ", "", 0);
     ck_assert_int_eq(nothing.d.n_missing, 6); /* layers, heads, sequence, vocabulary, GPUs, micro-batch */
     ck_assert_int_eq(nothing.diags.n_errors, 0);

@@ -97,7 +97,7 @@ static void add_word(struct launch_words *words, const struct yaml_node *node, c
 {
     struct launch_word word = {.name = name, .value = value, .said = path, .at = node->at, .by_dest = true};
     if (strstr(value, "${"))
-        word.unknown = "it refers to another key; write the value or give it by --with";
+        word.unknown = "it refers to another key";
     else if (strcmp(value, "???") == 0)
         word.unknown = "it is left open there; give it by --with";
     launch_words_add(words, word);

@@ -213,17 +213,19 @@ static bool names_device(struct meaning *m, enum argument by)
 
 static enum offload read_offloaded_states(struct meaning *m)
 {
-    const char *fraction = meaning_text(m, ARGUMENT_OFFLOAD_FRACTION);
-    double percent = fraction ? 100 * strtod(fraction, NULL) : 100;
+    const struct megatron_value *fraction = &m->arguments->of[ARGUMENT_OFFLOAD_FRACTION];
+    double share = 1;
     enum argument by = ARGUMENT_OFFLOAD_OPTIMIZER_TO;
     if (!names_device(m, by) && !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER_OLD) &&
         !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER))
         return OFFLOAD_NONE;
     meaning_from(m, "layout.offload", by);
-    int amount = percent >= 0 && percent < 100 ? (int)rint(percent) : 100;
-    if (fabs(amount - percent) > 1e-6)
-        meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken", fraction,
-                             amount);
+    if (!fraction->unknown && !megatron_number(fraction, &megatron_rows[ARGUMENT_OFFLOAD_FRACTION], 0, 1, &share, m->diags))
+        return OFFLOAD_NONE;
+    int amount = (int)rint(100 * share);
+    if (fabs(amount - 100 * share) > 1e-6)
+        meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken",
+                             fraction->text, amount);
     return offload_of(OFFLOAD_OPTIMIZER, amount);
 }
 

@@ -80,9 +80,10 @@ void meaning_from(struct meaning *m, const char *key, enum argument argument)
         launch_originate(m->description, key, "%.60s%s", value->said, place);
 }
 
-void meaning_missing(struct meaning *m, const char *what)
+void meaning_missing(struct meaning *m, enum argument argument, const char *what)
 {
-    if (m->description->n_missing < LAUNCH_MISSING)
+    const struct megatron_value *value = &m->arguments->of[argument];
+    if (!value->text && !value->unknown && m->description->n_missing < LAUNCH_MISSING)
         m->description->missing[m->description->n_missing++] = what;
 }
 
@@ -174,12 +175,19 @@ static void tell(struct meaning *m, enum argument argument)
         meaning_not_modelled(m, argument, "%s", row->told);
 }
 
+/* Is an argument a number above this? What is none is reported where it is read. */
+static bool exceeds(struct meaning *m, enum argument argument, double limit)
+{
+    const char *text = meaning_text(m, argument);
+    return text && strtod(text, NULL) > limit;
+}
+
 static bool applies(struct meaning *m, enum argument_when when)
 {
     if (when == WHEN_MIXTURE)
-        return meaning_int(m, ARGUMENT_EXPERTS, 0, 0) > 0;
+        return exceeds(m, ARGUMENT_EXPERTS, 0);
     if (when == WHEN_CONTEXT)
-        return meaning_int(m, ARGUMENT_CP, 1, 1) > 1;
+        return exceeds(m, ARGUMENT_CP, 1);
     return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT);
 }
 
@@ -205,7 +213,7 @@ static void report_unknown(struct meaning *m)
                         i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_WORKERS || i == ARGUMENT_TOKENIZER ||
                         i == ARGUMENT_TOKENIZER_MODEL; /* whose words --vocab-size may say */
         if (value->unknown && row->key && !shadowed)
-            diag_error(m->diags, value->at, "--%s: %s; --with \"--%s VALUE\" wins over it", row->flag, value->unknown, row->flag);
+            diag_error(m->diags, value->at, "%s: %s; --with \"--%s VALUE\" wins over it", value->said, value->unknown, row->flag);
     }
 }
 
@@ -417,11 +425,9 @@ static void read_gpus(struct meaning *m)
     int64_t gpus = gpus_said(m), inner = (int64_t)l->tp * l->pp * l->cp;
     if (m->diags->n_errors > before)
         return;
-    bool reported = m->arguments->of[ARGUMENT_NODES].unknown || m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
-    if (gpus == 0 && reported)
-        return;
     if (gpus == 0) {
-        meaning_missing(m, "how many GPUs (--gpus)");
+        if (!m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown)
+            meaning_missing(m, ARGUMENT_WORLD, "how many GPUs (--gpus)");
         return;
     }
     if (gpus > GPUS_MAX || gpus % inner != 0) {
@@ -468,8 +474,8 @@ static void read_layout(struct meaning *m)
     }
     read_gpus(m);
     read_shards(m);
-    if (!l->micro_batch && !m->arguments->of[ARGUMENT_MICRO_BATCH].unknown)
-        meaning_missing(m, "the micro-batch (--micro-batch-size)");
+    if (!l->micro_batch)
+        meaning_missing(m, ARGUMENT_MICRO_BATCH, "the micro-batch (--micro-batch-size)");
     if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {
         job->job.global_batch = (int64_t)l->micro_batch * l->dp;
         launch_originate(m->description, "job.global_batch", "micro-batch x dp, as --global-batch-size is when left out");

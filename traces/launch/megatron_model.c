@@ -56,8 +56,8 @@ static void read_vocabulary(struct meaning *m)
     }
     if (job->model.vocab)
         meaning_from(m, "model.vocab", by);
-    else if (!m->arguments->of[ARGUMENT_VOCAB].unknown)
-        meaning_missing(m, "the vocabulary (--with \"--vocab-size N\")");
+    else
+        meaning_missing(m, ARGUMENT_VOCAB, "the vocabulary (--with \"--vocab-size N\")");
 }
 
 /* --- mixture of experts --- */
@@ -197,8 +197,8 @@ static void read_positions(struct meaning *m)
     }
     if (!job->seq_len && (job->seq_len = meaning_int(m, ARGUMENT_ENCODER_SEQ_LEN, 1, 0)) > 0)
         meaning_from(m, "job.seq_len", ARGUMENT_ENCODER_SEQ_LEN);
-    if (!job->seq_len && !m->arguments->of[ARGUMENT_SEQ_LEN].unknown)
-        meaning_missing(m, "the sequence length (--seq-length)");
+    if (!job->seq_len)
+        meaning_missing(m, ARGUMENT_SEQ_LEN, "the sequence length (--seq-length)");
     if (!model->max_seq_len)
         model->max_seq_len = job->seq_len;
 }
@@ -222,8 +222,7 @@ void meaning_model(struct meaning *m)
                   {ARGUMENT_HIDDEN, "the hidden width (--hidden-size)"},
                   {ARGUMENT_HEADS, "the attention heads (--num-attention-heads)"}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        if (!m->arguments->of[needed[i].argument].text)
-            meaning_missing(m, needed[i].what);
+        meaning_missing(m, needed[i].argument, needed[i].what);
     read_ffn(m);
     read_mixture(m);
     read_heads(m);

@@ -27,7 +27,8 @@ bool meaning_usual(struct meaning *m, enum argument argument);
 int64_t meaning_int(struct meaning *m, enum argument argument, int64_t low, int64_t otherwise);
 /* The key came from this argument, or from its fallback. */
 void meaning_from(struct meaning *m, const char *key, enum argument argument);
-void meaning_missing(struct meaning *m, const char *what);
+/* What must be known is missing, unless its argument is there and only wrong or not known, which is reported as such. */
+void meaning_missing(struct meaning *m, enum argument argument, const char *what);
 void meaning_not_modelled(struct meaning *m, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* The parts: what arguments mean for the model, for how the work is divided, for the job. */
