@@ -286,7 +286,7 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
     ck_assert_int_eq(wrong.diags.n_errors, 3);
     ck_assert_int_eq(wrong.d.n_missing, 0); /* it is there, and wrong */
     meant_free(&wrong);
-    struct meant nodes = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 64 --seq-length 8",
+    struct meant nodes = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 64 --seq-length 8 ",
                                     "--micro-batch-size 1 --nproc-per-node 8", 0);
     ck_assert_int_eq(nodes.d.n_missing, 1); /* of how many nodes it is, nobody says */
     meant_free(&nodes);
