@@ -2,8 +2,8 @@
  * host_copies.c - what layers keep for their backward passes, on its way to the memory of the host and back.
  *
  * A copy down takes a layer's tensors out of its state and gives them up when the compute stream waits for it (as the program
- * says, two layers later, or with the copy back): ordinary tensors are used again in the order of that stream. A copy up makes
- * travelling ones, as other streams' buffers are. Of tensors that stand in a state several times one copy is made.
+ * says, two such layers later, or with the copy back): ordinary tensors are used again in the order of that stream. A copy up
+ * makes travelling ones, as other streams' buffers are. Of tensors that stand in a state several times one copy is made.
  */
 #include "runtime/rank.h"
 

@@ -241,9 +241,9 @@ double pass_leaving_layers(const struct layout *layout, double stage_layers, dou
     return all > 0 ? layers * offload_layers(layout->offload, all) / all : 0;
 }
 
-double pass_waiting_layers(enum pass pass, double layers, double leaving)
+double pass_waiting_layers(double leaving)
 {
-    return pass == PASS_FORWARD ? fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)) : fmax(0, leaving - OFFLOAD_BUFFERS);
+    return fmax(0, leaving - OFFLOAD_BUFFERS);
 }
 
 /* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward; of that, what both
@@ -253,7 +253,7 @@ static double copies_of_chunk(const struct pass_costs *costs, double layers, dou
     double both = 0;
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
         double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, 1, false, false);
-        waited[p] = pass_waiting_layers((enum pass)p, layers, leaving) * fmax(0, costs->copy_s - layer);
+        waited[p] = pass_waiting_layers(leaving) * fmax(0, costs->copy_s - layer);
         both += layers * layer + waited[p];
     }
     double behind = fmax(0, leaving * costs->copy_s - both);

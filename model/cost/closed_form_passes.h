@@ -7,8 +7,8 @@
  * micro-batch or more, features) and put together for any division of the layers.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
- * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for min(k, n - 2) of them forward and for k -
- * 2 backward, as two have come up while others were at work; a forward and a backward pass together take not less than k c.
+ * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for k - 2 of them, as two are under way while
+ * others are at work; a forward and a backward pass together take not less than k c.
  *
  * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
  * chunks, V virtual stages (layout_virtual_stages).
@@ -85,10 +85,10 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
 /* Fills in what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* Of so many of a stage's layers those whose activations leave; and of a pass of so many layers, of which the first `leaving` do,
- * those that wait for copies where these are the slower. */
+/* Of so many of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
+ * slower. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
-double pass_waiting_layers(enum pass pass, double layers, double leaving);
+double pass_waiting_layers(double leaving);
 
 /* A pass of so many layers (of kind `layer`), with or without an end. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,

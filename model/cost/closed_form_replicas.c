@@ -83,10 +83,10 @@ static double beyond(double passes_s, double exchange_s, double crowding_s)
 }
 
 /* The share of the layers of a model that is one stage whose passes wait for copies of activations. */
-static double waiting_share(enum pass pass, const struct layout *l, const struct transformer *model)
+static double waiting_share(const struct layout *l, const struct transformer *model)
 {
     double layers = model->layers;
-    return layers > 0 ? pass_waiting_layers(pass, layers, pass_leaving_layers(l, layers, layers)) / layers : 0;
+    return layers > 0 ? pass_waiting_layers(pass_leaving_layers(l, layers, layers)) / layers : 0;
 }
 
 /* The same for a layer's pass, on average: those that wait for copies cover more. */
@@ -103,19 +103,20 @@ static double exposed_sharded(const struct setting *setting, const struct layout
 {
     int layers = setting->model->layers;
     double completions = layout_offloads_gradients(l) ? m : 1;
-    double down = waiting_share(PASS_FORWARD, l, setting->model), up = waiting_share(PASS_BACKWARD, l, setting->model);
+    double waiting = waiting_share(l, setting->model);
     double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false);
     double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
     if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
         double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
-        double waited = beyond_layer(c, down, forward, e->gather_s, e->gather_crowding_s) +
-                        beyond_layer(c, up, backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
+        double waited = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s) +
+                        beyond_layer(c, waiting, backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
         return m * (layers * waited + e->gather_s) + completions * layers * e->replicas_s;
     }
     struct exchange last = completing(e);
-    double longer = beyond_layer(c, down, forward, e->gather_s, e->gather_crowding_s);
-    double scattered = beyond_layer(c, up, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
-    double completed = beyond_layer(c, up, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
+    double longer = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s);
+    double scattered = beyond_layer(c, waiting, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
+    double completed =
+        beyond_layer(c, waiting, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
     return m * (layers * longer + e->gather_s) + layers * ((m - completions) * scattered + completions * completed) +
            last.reduce_s;
 }
@@ -170,7 +171,7 @@ static double exposed_gradients(const struct layout *l, const struct replica_cos
         double gathered = model->layers * e.gather_s, forward = stages->inner.s[PASS_FORWARD];
         waited = m * model->layers * reduced + (overlaps ? e.reduce_s + e.gather_s + fmax(0, gathered - forward) : gathered);
     }
-    double each = m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS), waiting = waiting_share(PASS_BACKWARD, l, model);
+    double each = m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS), waiting = waiting_share(l, model);
     return waited + costs->copy_s +
            each * (waiting * longer_layer(l, costs, backward, c->copy_s, m) +
                    (1 - waiting) * longer_layer(l, costs, backward, 0, m));

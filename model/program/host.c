@@ -150,7 +150,8 @@ void host_before_layer(struct stage *stage, const struct slot *slot, int layer)
     if (!keeps(stage, OFFLOAD_ACTIVATIONS))
         return;
     if (slot->pass == PASS_FORWARD) {
-        wait_for(stage, host->leaving[0]);
+        if (!stays(stage, slot, layer))
+            wait_for(stage, host->leaving[0]);
         return;
     }
     uint32_t left = *left_at(stage, slot, layer);
@@ -168,8 +169,10 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
         return;
     uint32_t *left = left_at(stage, slot, layer);
     if (slot->pass == PASS_FORWARD) {
-        bool leaves = !stays(stage, slot, layer);
-        *left = leaves ? add_copy(stage, slot, layer, STREAM_DOWN, kept_bytes(stage, layer), &stage->waits) : NO_OP;
+        *left = NO_OP;
+        if (stays(stage, slot, layer))
+            return;
+        *left = add_copy(stage, slot, layer, STREAM_DOWN, kept_bytes(stage, layer), &stage->waits);
         push(host->leaving, OFFLOAD_BUFFERS, *left);
     } else if (*left != NO_OP) {
         host->read[0] = host->read[1];

@@ -2,9 +2,9 @@
  * host.h - what goes to the host's memory and comes back (private to the program folder).
  *
  * Activations. What a layer keeps goes down when its forward pass ends and comes up before its backward pass. Two buffers in
- * each direction (OFFLOAD_BUFFERS): a layer's forward pass waits until what the layer two before it keeps has gone, and what
- * a layer needs may come up while the two before it are at work. Where a micro-batch's backward pass is the very next one its
- * last two layers stay in their buffers.
+ * each direction (OFFLOAD_BUFFERS), of those layers whose activations leave: the forward pass of one waits until what the one two
+ * before it keeps has gone, and what it needs may come up while the two before it are at work. Layers that stay wait for nothing.
+ * Where a micro-batch's backward pass is the very next one its last two layers stay.
  *
  * Gradients that the host keeps (layout_offloads_gradients) leave after each backward pass, layer by layer, when they are
  * reduced; with the second micro-batch and later ones the sum so far comes up before and is added to (as DeepSpeed does it, on
