@@ -78,7 +78,7 @@ static feature_set draw_features(struct random_stream *random, const struct layo
     feature_set set = any & (feature_set)random_below(random, (uint64_t)1 << N_FEATURES);
     set |= l->zero == 3 ? FEATURE_BIT(DP_OVERLAP) : 0;
     set |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;
-    set |= l->tp > 1 && l->pp > 1 ? FEATURE_BIT(SCATTER_GATHER_P2P) : 0;
+    set |= l->tp > 1 && l->pp > 1 && !l->sequence_parallel && random_below(random, 2) ? FEATURE_BIT(SCATTER_GATHER_P2P) : 0;
     set |= l->schedule == SCHEDULE_INTERLEAVED && random_below(random, 2) ? FEATURE_BIT(PP_OVERLAP) : 0;
     if (layout_offloads(l, OFFLOAD_ACTIVATIONS))
         set &= ~FEATURE_BIT(EP_OVERLAP);

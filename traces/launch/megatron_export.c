@@ -371,6 +371,8 @@ static void write_features(struct writing *w)
         if (l->zero)
             flag(w, ARGUMENT_PARAMETER_OVERLAP);
     }
+    if (!(used & FEATURE_BIT(SCATTER_GATHER_P2P)) && l->tp > 1 && l->pp > 1 && !l->sequence_parallel)
+        flag(w, ARGUMENT_NO_SCATTER_GATHER);
     if (used & FEATURE_BIT(EP_OVERLAP))
         flag(w, ARGUMENT_EP_OVERLAP);
     if (used & FEATURE_BIT(CUDA_GRAPHS))

@@ -91,7 +91,7 @@ static void read_features(struct meaning *m)
 {
     const struct layout *l = &m->description->job.layout;
     bool chunked = l->pp > 1 && l->vpp > 1 && l->schedule == SCHEDULE_INTERLEAVED;
-    bool cut = l->tp > 1 && l->pp > 1;
+    bool whole = l->tp > 1 && l->pp > 1 && !l->sequence_parallel; /* each rank of tp would send the same */
     const struct {
         bool on;
         feature_set bit;
@@ -103,7 +103,7 @@ static void read_features(struct meaning *m)
              (!m->arguments->logged || megatron_given(m->arguments, ARGUMENT_NO_PP_OVERLAP)),
          FEATURE_BIT(PP_OVERLAP)},
         {overlaps_replicas(m), FEATURE_BIT(DP_OVERLAP)},
-        {cut && meaning_usual(m, ARGUMENT_NO_SCATTER_GATHER), FEATURE_BIT(SCATTER_GATHER_P2P)},
+        {whole && meaning_usual(m, ARGUMENT_NO_SCATTER_GATHER), FEATURE_BIT(SCATTER_GATHER_P2P)},
         {meaning_int(m, ARGUMENT_WORKERS, 0, 2) > 0, FEATURE_BIT(ASYNC_DATA)},
         {uses_graphs(m), FEATURE_BIT(CUDA_GRAPHS)},
         {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
