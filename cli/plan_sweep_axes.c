@@ -3,6 +3,7 @@
 
 #include "cli/experiment_options.h"
 #include "cli/plan_sweep.h"
+#include "cli/table.h"
 #include "model/base/append.h"
 #include "model/spec/experiment.h"
 
@@ -167,8 +168,8 @@ enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *wh
         if (n == 0)
             return STATUS_BAD_INPUT;
         if (axis->n_keys > 0 && n != axis->n_values) {
-            snprintf(why, size, "%s has %d values and %s %d; keys joined by + change together", axis->keys[0].word,
-                     axis->n_values, key->word, n);
+            snprintf(why, size, "%s has %d value%s and %s %d; keys joined by + change together", axis->keys[0].word,
+                     axis->n_values, plural(axis->n_values), key->word, n);
             return STATUS_BAD_INPUT;
         }
         axis->n_values = n;

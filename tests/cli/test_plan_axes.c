@@ -83,6 +83,7 @@ static const struct {
     {"gups=8", "no key 'gups'"},
     {"set=8", "no key 'set'"},
     {"gpus=8,16+global-batch=8", "gpus has 2 values and global-batch 1"},
+    {"gpus=8+layout={tp=8},{tp=4}", "gpus has 1 value and layout 2"},
     {"tp=1+pp=1+cp=1+ep=1+vpp=1", "at most 4 keys"},
     {"gpus=1+", ""}, /* a value "1+", which the experiment refuses */
 };
