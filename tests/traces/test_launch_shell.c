@@ -125,6 +125,31 @@ START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
 }
 END_TEST
 
+START_TEST(directives_of_slurm)
+{
+    static const char *const cases[][3] = {
+        {"#SBATCH --nodes=16", "nodes", "16"},
+        {"#SBATCH -N 16 -n 128 # both", "nodes", "16"},
+        {"#SBATCH -N 16 -n 128 # both", "ntasks", "128"},
+        {"#SBATCH --exclusive --nodes 16\r", "nodes", "16"},
+        {"#SBATCH --mem=0 --gres=gpu:h100:8,nvme:1", "gpus-per-node", "8"},
+        {"#SBATCH --gres=gpu:4(S:0-1)", "gpus-per-node", "4"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[128];
+        snprintf(script, sizeof script, "#!/bin/bash\n%s\np --num-layers 8\n", cases[i][0]);
+        struct reading r = read_script(script, NULL);
+        const struct launch_word *word = word_of(&r, cases[i][1]);
+        ck_assert_msg(word && strcmp(word->value, cases[i][2]) == 0 && word->at.line == 2, "%s", cases[i][0]);
+        reading_free(&r);
+    }
+    struct reading none =
+        read_script("##SBATCH --nodes=16\n#SBATCH --nodes # 16\n#SBATCH --nodes\n#SBATCH\np --num-layers 8 # --nodes 2\n", NULL);
+    ck_assert_ptr_null(word_of(&none, "nodes"));
+    reading_free(&none);
+}
+END_TEST
+
 /* Behind a value, or a flag without one, any arguments may come from where nothing is known of. */
 START_TEST(arguments_that_cannot_be_told_are_told_of)
 {
@@ -241,6 +266,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, words_are_expanded_as_a_shell_would);
     tcase_add_test(all, what_cannot_be_told_is_unknown_with_a_reason);
+    tcase_add_test(all, directives_of_slurm);
     tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);

@@ -443,19 +443,12 @@ static void run_script(struct runner *r)
 
 /* --- what surrounds the commands --- */
 
-static void set_text(struct runner *r, const char *name, size_t n, const char *value)
-{
-    struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
-    *item = shell_field_of(&r->state, value, NULL);
-    shell_set(&r->state, name, n, item, 1, false);
-}
-
 static void set_environment(struct runner *r, const struct launch_environment *environment)
 {
     for (int i = 0; environment && i < environment->n; i++) {
         const char *setting = environment->settings[i], *equals = strchr(setting, '=');
         if (equals)
-            set_text(r, setting, (size_t)(equals - setting), equals + 1);
+            shell_set_text(&r->state, setting, (size_t)(equals - setting), equals + 1);
     }
 }
 
@@ -473,78 +466,16 @@ static void set_positional(struct runner *r)
             break;
     }
     snprintf(text, sizeof text, "%zu", n);
-    set_text(r, "#", 1, text);
+    shell_set_text(&r->state, "#", 1, text);
     shell_set(&r->state, "@", 1, items, n, true);
     shell_set(&r->state, "*", 1, items, n, true);
-}
-
-/* What Slurm tells a script of its own directives. */
-static void set_slurm(struct runner *r, const char *name, const char *value)
-{
-    static const struct {
-        const char *flag, *variable;
-    } told[] = {{"nodes", "SLURM_NNODES"},
-                {"nodes", "SLURM_JOB_NUM_NODES"},
-                {"ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
-                {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
-                {"gpus-per-node", "SLURM_GPUS_ON_NODE"},
-                {"ntasks", "SLURM_NTASKS"}};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        if (strcmp(name, told[i].flag) == 0 && !shell_find(&r->state, told[i].variable, strlen(told[i].variable)))
-            set_text(r, told[i].variable, strlen(told[i].variable), value);
-}
-
-/* #SBATCH --nodes=64, -N 64, --gres=gpu:8. Tasks before GPUs, which tell more. */
-static void read_directives(struct runner *r, struct launch_words *words)
-{
-    const char *end = r->lexer.end;
-    int line = 0;
-    for (const char *p = r->lexer.text; p < end; line++) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        stop = stop ? stop : end;
-        struct launch_field fields[2] = {{.text = ""}, {.text = ""}};
-        if (stop - p > 9 && strncmp(p, "#SBATCH", 7) == 0) {
-            char text[160], name[48] = "", value[48] = "";
-            snprintf(text, sizeof text, "%.*s", (int)(stop - p - 7), p + 7);
-            if (sscanf(text, " --%40[a-z-]%*[= ]%40[^ \t\r#]", name, value) < 2 &&
-                sscanf(text, " -%1[NnG]%*[= ]%40[0-9]", name, value) == 2)
-                snprintf(name, sizeof name, "%s", name[0] == 'N' ? "nodes" : "ntasks");
-            const char *colon = strrchr(value, ':');
-            if (strcmp(name, "gres") == 0 && strncmp(value, "gpu", 3) == 0 && colon) {
-                snprintf(name, sizeof name, "gpus-per-node");
-                memmove(value, colon + 1, strlen(colon));
-            }
-            char flag[52];
-            snprintf(flag, sizeof flag, "--%s", name);
-            fields[0] = (struct launch_field){.text = launch_text(words, flag, strlen(flag)), .at = {r->lexer.name, line + 1, 1}};
-            fields[1] =
-                (struct launch_field){.text = launch_text(words, value, strlen(value)), .at = {r->lexer.name, line + 1, 1}};
-        }
-        int row = fields[0].text[0] ? megatron_find(fields[0].text + 2, false) : -1;
-        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS) {
-            launch_words_of_fields(words, fields, 2);
-            set_slurm(r, fields[0].text + 2, fields[1].text);
-        }
-        p = stop < end ? stop + 1 : end;
-    }
-}
-
-static void order_directives(struct launch_words *words)
-{
-    for (size_t i = 1; i < words->n; i++)
-        if (strcmp(words->items[i].name, "ntasks-per-node") == 0) {
-            struct launch_word tasks = words->items[i];
-            memmove(words->items + 1, words->items, i * sizeof *words->items);
-            words->items[0] = tasks;
-        }
 }
 
 static void run(struct runner *r, const struct launch_environment *environment, struct launch_words *words)
 {
     set_environment(r, environment);
     set_positional(r);
-    read_directives(r, words);
-    order_directives(words);
+    shell_slurm(&r->state);
     run_script(r);
     if (r->loose.n)
         try_launch(r, &r->loose, r->loose.items[0].at);

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,12 +234,22 @@ static const char *const silent[] = {
     "map-by",
 };
 
+/* Do the first n letters of two names agree? A dash is an underscore. */
+static bool same_letters(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool both = (a[i] == '-' || a[i] == '_') && (b[i] == '-' || b[i] == '_');
+        if (a[i] != b[i] && !both)
+            return false;
+        if (!a[i])
+            return true;
+    }
+    return true;
+}
+
 static bool same_name(const char *a, const char *b)
 {
-    for (; *a && *b; a++, b++)
-        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
-            return false;
-    return *a == *b;
+    return same_letters(a, b, SIZE_MAX);
 }
 
 static bool is_silent(const char *name)
@@ -246,16 +257,8 @@ static bool is_silent(const char *name)
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
         size_t n = strlen(silent[i]);
         bool family = silent[i][n - 1] == '*';
-        char front[64];
-        if (family && strlen(name) >= n - 1) {
-            snprintf(front, sizeof front, "%.*s", (int)(n - 1), name);
-            char family_name[64];
-            snprintf(family_name, sizeof family_name, "%.*s", (int)(n - 1), silent[i]);
-            if (same_name(front, family_name))
-                return true;
-        } else if (same_name(name, silent[i])) {
+        if (same_letters(name, silent[i], family ? n - 1 : SIZE_MAX))
             return true;
-        }
     }
     return false;
 }

@@ -205,6 +205,13 @@ struct launch_field shell_field_of(struct shell_state *state, const char *text, 
     return field;
 }
 
+void shell_set_text(struct shell_state *state, const char *name, size_t n, const char *value)
+{
+    struct launch_field *item = arena_new(&state->words->arena, 1, sizeof *item);
+    *item = shell_field_of(state, value, NULL);
+    shell_set(state, name, n, item, 1, false);
+}
+
 /* What a variable holds. Unquoted, its blanks divide fields. */
 static void add_value(struct growing *g, const struct launch_field *item, bool quoted)
 {

@@ -1,6 +1,6 @@
 /*
  * shell_state.h - a script being read: its variables, and how words expand. Private to the files launch_shell.c, shell_lexer.c,
- * shell_expand.c and shell_arithmetic.c.
+ * shell_expand.c, shell_arithmetic.c and shell_slurm.c.
  */
 #ifndef MSIM_TRACES_SHELL_STATE_H
 #define MSIM_TRACES_SHELL_STATE_H
@@ -58,6 +58,11 @@ struct shell_state {
 
 struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
 void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
+
+/* A plain variable whose text is in no file. */
+void shell_set_text(struct shell_state *state, const char *name, size_t n, const char *value);
+/* The script's #SBATCH lines: words of what they ask for, and the variables that Slurm sets from them. */
+void shell_slurm(struct shell_state *state);
 
 /* --- expansion --- */
 

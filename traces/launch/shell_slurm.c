@@ -1,0 +1,88 @@
+/* What a script asks Slurm for. */
+#include <string.h>
+
+#include "traces/launch/megatron_arguments.h"
+#include "traces/launch/shell_state.h"
+
+/* What Slurm tells a script of its own directives. */
+static void set_variables(struct shell_state *state, const char *name, const char *value)
+{
+    static const struct {
+        const char *flag, *variable;
+    } told[] = {{"nodes", "SLURM_NNODES"},
+                {"nodes", "SLURM_JOB_NUM_NODES"},
+                {"ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+                {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
+                {"gpus-per-node", "SLURM_GPUS_ON_NODE"},
+                {"ntasks", "SLURM_NTASKS"}};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (strcmp(name, told[i].flag) == 0 && !shell_find(state, told[i].variable, strlen(told[i].variable)))
+            shell_set_text(state, told[i].variable, strlen(told[i].variable), value);
+}
+
+/* A directive's long name; of --gres=gpu:h100:8,nvme:1 the GPUs go to *value. */
+static const char *long_name(const char *name, char **value)
+{
+    static const char *const brief[][2] = {{"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--ntasks"}};
+    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
+        if (strcmp(name, brief[i][0]) == 0)
+            return brief[i][1];
+    if (strcmp(name, "--gres") != 0 || strncmp(*value, "gpu:", 4) != 0)
+        return name;
+    (*value)[strcspn(*value, ",(")] = '\0';
+    *value = strrchr(*value, ':') + 1;
+    return "--gpus-per-node";
+}
+
+/* What stands behind an #SBATCH, which is changed: --nodes=64, -N 64, any number of them. */
+static void read_directive(struct shell_state *state, char *text, struct place at)
+{
+    static const char blanks[] = " \t\r=";
+    char *rest, *next = strtok_r(text, blanks, &rest);
+    while (next && *next != '#') {
+        char *name = next, *value = strtok_r(NULL, blanks, &rest);
+        next = value;
+        if (!value || *value == '-' || *value == '#')
+            continue;
+        next = strtok_r(NULL, blanks, &rest);
+        const char *flag = long_name(name, &value);
+        int row = strncmp(flag, "--", 2) == 0 ? megatron_find(flag + 2, false) : -1;
+        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS) {
+            launch_words_of_fields(state->words, (struct launch_field[]){{.text = flag, .at = at}, {.text = value, .at = at}}, 2);
+            set_variables(state, flag + 2, value);
+        }
+    }
+}
+
+/* Lines that begin with #SBATCH. */
+static void read_directives(struct shell_state *state)
+{
+    static const char mark[] = "#SBATCH";
+    const char *end = state->script_end;
+    int line = 1;
+    for (const char *p = state->script; p < end; line++) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop : end;
+        size_t n = strlen(mark);
+        if ((size_t)(stop - p) > n && memcmp(p, mark, n) == 0)
+            read_directive(state, launch_text(state->words, p + n, (size_t)(stop - p) - n), (struct place){state->name, line, 1});
+        p = stop < end ? stop + 1 : end;
+    }
+}
+
+/* Tasks before GPUs, which tell more. */
+static void order_directives(struct launch_words *words)
+{
+    for (size_t i = 1; i < words->n; i++)
+        if (strcmp(words->items[i].name, "ntasks-per-node") == 0) {
+            struct launch_word tasks = words->items[i];
+            memmove(words->items + 1, words->items, i * sizeof *words->items);
+            words->items[0] = tasks;
+        }
+}
+
+void shell_slurm(struct shell_state *state)
+{
+    read_directives(state);
+    order_directives(state->words);
+}
