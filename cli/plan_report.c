@@ -118,12 +118,13 @@ void plan_columns_csv(struct table *table)
                    {"simulated", NULL},
                    {"out of memory", "%"},
                    {"offload", NULL},
-                   {"shard", NULL}};
+                   {"shard", NULL},
+                   {"host memory", "gib"}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
 }
 
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use)
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use, double host_bytes)
 {
     const struct layout *l = &ranked->plan.layout;
     const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
@@ -151,6 +152,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     table_cell(table, "%.12g", 100 * memory_record_share(use));
     table_cell(table, "%s", offload_format(l->offload, offload, sizeof offload));
     table_cell(table, "%d", l->shard);
+    table_cell(table, "%.12g", host_bytes / GIB);
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -162,7 +164,8 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *plan = &outcome->found.plans[i];
         table_cell(&table, "%d", i + 1);
-        plan_cells_csv(&table, plan, ranked_mfu(plan, outcome->setting), plan_use(plan, outcome->setting));
+        plan_cells_csv(&table, plan, ranked_mfu(plan, outcome->setting), plan_use(plan, outcome->setting),
+                       plan_host_bytes(plan, outcome->setting));
         plan_flow_cells(&outcome->flow, i, &table);
     }
     table_write(&table, call);

@@ -33,7 +33,7 @@ bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
 void plan_columns_csv(struct table *table);
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use);
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use, double host_bytes);
 
 /* In call->format. */
 MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);

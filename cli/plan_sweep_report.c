@@ -161,7 +161,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_cell(&table, "%s", point->precision);
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
         if (point->fits)
-            plan_cells_csv(&table, &point->best, point->mfu, point->use);
+            plan_cells_csv(&table, &point->best, point->mfu, point->use, point->host_bytes);
         for (size_t c = own; c < table.n_columns && !point->fits; c++)
             table_cell(&table, "%s", "");
     }

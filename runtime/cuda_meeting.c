@@ -224,6 +224,8 @@ struct meeting_guard *meeting_guard_new(const struct cuda_meeting *meeting, nano
     pthread_cond_init(&guard->changed, NULL);
     if (pthread_create(&guard->thread, NULL, guard_main, guard) == 0)
         return guard;
+    pthread_cond_destroy(&guard->changed);
+    pthread_mutex_destroy(&guard->lock);
     free(guard);
     return NULL;
 }
