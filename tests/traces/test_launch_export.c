@@ -406,6 +406,16 @@ START_TEST(what_no_argument_says_is_told)
     for (int i = 0; i < 6; i++)
         ck_assert_msg(strncmp(e->lost[i], expected[i], strlen(expected[i])) == 0, "%s", e->lost[i]);
     megatron_export_free(e);
+    ck_assert_int_eq(catalog_model("mixtral-8x7b", &x.model, &diags), STATUS_OK);
+    for (int sp = 0; sp < 2; sp++) {
+        x.layout.sequence_parallel = sp;
+        megatron_export(&x, e);
+        bool told = false;
+        for (int i = 0; i < e->n_lost; i++)
+            told |= strncmp(e->lost[i], "no sequence_parallel", 20) == 0;
+        ck_assert(told == !sp); /* its mixtures do not train otherwise */
+        megatron_export_free(e);
+    }
     free(e);
     diags_free(&diags);
 }

@@ -99,7 +99,7 @@ static void add_word(struct launch_words *words, const struct yaml_node *node, c
     if (strstr(value, "${"))
         word.unknown = "it refers to another key";
     else if (strcmp(value, "???") == 0)
-        word.unknown = "it is left open there; give it by --with";
+        word.unknown = "it is left open there";
     launch_words_add(words, word);
 }
 

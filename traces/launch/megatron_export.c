@@ -241,6 +241,8 @@ static void write_layout(struct writing *w)
     }
     if (layout_offloads(l, OFFLOAD_PARAMETERS))
         lose(w, "offload parameters: Megatron-LM keeps weights on the GPU");
+    if (job->model.moe.experts && l->tp > 1 && !l->sequence_parallel)
+        lose(w, "no sequence_parallel: beside tensor parallelism its mixtures of experts ask for it");
     if (job->gpus) {
         int per_node = job->gpus_per_node && job->gpus_per_node < job->gpus ? job->gpus_per_node : job->gpus;
         set(w, ARGUMENT_NODE_GPUS, "%d", per_node);
