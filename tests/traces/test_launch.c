@@ -188,6 +188,11 @@ START_TEST(arguments_mean_what_the_program_makes_of_them)
         {"--train-iters 10 --global-batch-size 128", TOKENS, 2621440},
         {"", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
         {"--transformer-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
+        {"--DDP-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)}, /* of 2021 */
+        {"--data-impl mmap --use-flash-attn", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
+        {"--activations-checkpoint-method uniform", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
+        {"--data-impl mmap --transformer-impl transformer_engine", FEATURES,
+         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
         {"--transformer-impl local --use-flash-attn --num-workers 0", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS)},
         {"--attention-backend unfused --no-bias-gelu-fusion --no-bias-dropout-fusion --num-workers 0", FEATURES, 0},
         {"--overlap-grad-reduce --num-workers 0 --enable-cuda-graph", FEATURES,

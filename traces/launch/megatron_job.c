@@ -51,11 +51,21 @@ static void read_gradients(struct meaning *m)
 
 /* --- features --- */
 
+/* Does it say what was no argument any more when Transformer Engine became the default (Megatron-Core 0.6)? */
+static bool is_old(struct meaning *m)
+{
+    static const enum argument gone[] = {ARGUMENT_DEEPSPEED, ARGUMENT_DDP_IMPLEMENTATION, ARGUMENT_DATA_IMPLEMENTATION,
+                                         ARGUMENT_CHECKPOINT_ACTIVATIONS, ARGUMENT_CHECKPOINT_METHOD};
+    bool old = m->arguments->logged;
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+        old |= megatron_given(m->arguments, gone[i]);
+    return old;
+}
+
 /* Transformer Engine's attention is one kernel by default; local modules hold the scores unless --use-flash-attn. */
 static bool is_flash(struct meaning *m)
 {
-    bool old =
-        (m->arguments->logged || meaning_true(m, ARGUMENT_DEEPSPEED)) && !megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION);
+    bool old = is_old(m) && !megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION);
     if (meaning_true(m, ARGUMENT_FLASH))
         return true;
     if (old || meaning_is(m, ARGUMENT_IMPLEMENTATION, "local"))

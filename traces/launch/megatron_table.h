@@ -100,6 +100,8 @@
     X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
     X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .or_zero = true, .since = "2019")                             \
     X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
+    X(DDP_IMPLEMENTATION, "DDP-impl", TEXT, NULL, .since = "2020")                                                               \
+    X(DATA_IMPLEMENTATION, "data-impl", TEXT, NULL, .since = "2019")                                                             \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
     X(DEEPSPEED, "deepspeed", TRUE, "false", .key = "job.features", .since = "Megatron-DeepSpeed")                               \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
