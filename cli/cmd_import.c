@@ -338,11 +338,9 @@ const struct command command_import = {
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
         "arguments are those of Megatron-LM and its kin; configurations of NeMo 1, nanotron and DeepSpeed (YAML, JSON) are read "
-        "as "
-        "such.\n\n"
+        "as such.\n\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
-        "are "
-        "counted, and listed with -v. What must be known and is not said is named in one line.",
+        "are counted, and listed with -v. What must be known and is not said is named in one line.",
     .operands = "FILE...",
     .min_operands = 1,
     .max_operands = -1,
