@@ -1,5 +1,6 @@
 /* Scripts, read and not run: the words of a job, and where each was written. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,12 +246,14 @@ START_TEST(what_grows_without_end_is_refused)
         {"A=''\n", "A+=' --x'\n", "p --num-layers 8 $A\n", 20000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        size_t n = strlen(cases[i].more), front = strlen(cases[i].first);
-        char *script = memory_new(front + n * (size_t)cases[i].n + 64, 1);
-        strcpy(script, cases[i].first);
+        char *script;
+        size_t n;
+        FILE *out = open_memstream(&script, &n);
+        fputs(cases[i].first, out);
         for (int k = 0; k < cases[i].n; k++)
-            memcpy(script + front + n * (size_t)k, cases[i].more, n);
-        strcat(script, cases[i].last);
+            fputs(cases[i].more, out);
+        fputs(cases[i].last, out);
+        fclose(out);
         struct reading r = read_script(script, NULL);
         ck_assert_int_eq(r.status, STATUS_BAD_INPUT);
         ck_assert_msg(r.diags.n_errors == 1 && strstr(r.diags.items[0].text, "grow out of themselves"), "%s", cases[i].more);
