@@ -273,6 +273,12 @@ static void *turned(const void *at, int64_t elements, size_t element, size_t wei
     return (char *)at + skipped((size_t)elements, weight_bytes, turn) * element;
 }
 
+/* Of so many heads of all tokens. */
+static int64_t attention_elements(const struct attention_call *call, int64_t heads)
+{
+    return call->batch * call->seq_len * heads * call->head_dim;
+}
+
 /* What a forward pass leaves for the backward pass of its layer: that writes it, and this reads it, when caches have long held
  * something else. */
 static void turn_activations(struct kernel_call *call, size_t weight_bytes, size_t element, uint64_t turn)
@@ -280,16 +286,15 @@ static void turn_activations(struct kernel_call *call, size_t weight_bytes, size
     struct linear_call *linear = &call->linear;
     struct activation_call *act = &call->activation;
     struct attention_call *att = &call->attention;
-    int64_t up = act->t * act->f * (act->gated ? 2 : 1), tokens = att->batch * att->seq_len;
     switch (call->kernel) {
     case KERNEL_LINEAR_FORWARD: linear->y = turned(linear->y, linear->t * linear->out, element, weight_bytes, turn); break;
     case KERNEL_LINEAR_BACKWARD_WEIGHT: linear->x = turned(linear->x, linear->t * linear->in, element, weight_bytes, turn); break;
     case KERNEL_ATTENTION_FORWARD:
-        att->out = turned(att->out, tokens * att->heads * att->head_dim, element, weight_bytes, turn);
+        att->out = turned(att->out, attention_elements(att, att->heads), element, weight_bytes, turn);
         break;
     case KERNEL_ATTENTION_BACKWARD:
-        att->qkv = turned(att->qkv, tokens * (att->heads + 2 * att->kv_heads) * att->head_dim, element, weight_bytes, turn);
-        att->out = turned(att->out, tokens * att->heads * att->head_dim, element, weight_bytes, turn);
+        att->qkv = turned(att->qkv, attention_elements(att, att->heads + 2 * att->kv_heads), element, weight_bytes, turn);
+        att->out = turned(att->out, attention_elements(att, att->heads), element, weight_bytes, turn);
         break;
     case KERNEL_NORM_FORWARD:
         call->norm_forward.y =
@@ -300,7 +305,9 @@ static void turn_activations(struct kernel_call *call, size_t weight_bytes, size
             turned(call->norm_backward.x, call->norm_backward.t * call->norm_backward.h, element, weight_bytes, turn);
         break;
     case KERNEL_ACTIVATION_FORWARD: act->a = turned(act->a, act->t * act->f, element, weight_bytes, turn); break;
-    case KERNEL_ACTIVATION_BACKWARD: act->u = turned(act->u, up, element, weight_bytes, turn); break;
+    case KERNEL_ACTIVATION_BACKWARD:
+        act->u = turned(act->u, act->t * act->f * (act->gated ? 2 : 1), element, weight_bytes, turn);
+        break;
     default: break;
     }
 }
