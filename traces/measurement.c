@@ -128,8 +128,7 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     };
     layout->schedule = read_schedule(reading, layout->pp, layout->vpp);
     read_world(reading, layout, gpus);
-    if (layout->shard == layout->dp * layout->cp)
-        layout->shard = 0;
+    layout_settle_shard(layout);
 }
 
 /* Without the column features are the usual ones of the row's GPU. */

@@ -157,6 +157,13 @@ static inline bool layout_offloads(const struct layout *layout, enum offload par
  * until the step ends. Those that leave are those whose states are there. */
 bool layout_offloads_gradients(const struct layout *layout);
 
+/* A shard over all replicas is the same as none: 0. */
+static inline void layout_settle_shard(struct layout *layout)
+{
+    if (layout->shard == layout->dp * layout->cp)
+        layout->shard = 0;
+}
+
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
 {
     return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);

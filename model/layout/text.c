@@ -240,8 +240,7 @@ void layout_complete(struct layout *layout, const struct setting *setting)
     int64_t others = (int64_t)layout->tp * layout->cp * layout->pp;
     if (layout->dp == 0)
         layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
-    if (layout->shard == layout->dp * layout->cp)
-        layout->shard = 0;
+    layout_settle_shard(layout);
     if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
         layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     if (layout->tp == 1)

@@ -111,111 +111,112 @@ static int64_t value(const struct launch_job *x, enum what what)
 #define SET(id) (int64_t) FEATURE_BIT(id)
 enum { MIX_LAYERS = 24 };
 
+static const struct {
+    const char *arguments;
+    enum what what;
+    int64_t expected;
+} meanings[] = {
+    {"", FFN, 16384},
+    {"--swiglu", FFN, 10880}, /* 4096 * 8 / 3 = 10922, down to a multiple of 64 */
+    {"--swiglu --ffn-hidden-size 14336", FFN, 14336},
+    {"", VOCAB, 50304},                                              /* 393 * 128 */
+    {"--tensor-model-parallel-size 8", VOCAB, 51200},                /* 50 * 1024 */
+    {"--make-vocab-size-divisible-by 1", VOCAB, 50257},              /* msim pads to tp itself */
+    {"--tokenizer-type NullTokenizer --vocab-size 128", VOCAB, 256}, /* 128 and an end */
+    {"--padded-vocab-size 51200", VOCAB, 51200},
+    {"--pad-vocab-size-to 50432", VOCAB, 50432},
+    {"", KV_HEADS, 32},
+    {"--group-query-attention", KV_HEADS, 1},
+    {"--group-query-attention --num-query-groups 8", KV_HEADS, 8},
+    {"--num-query-groups 8", KV_HEADS, 32}, /* without the flag it says nothing */
+    {"", HEAD_DIM, 128},
+    {"--kv-channels 64", HEAD_DIM, 64},
+    {"", POSITION, POSITION_LEARNED},
+    {"--no-position-embedding", POSITION, POSITION_NONE},
+    {"--use-rotary-position-embeddings", POSITION, POSITION_ROTARY},
+    {"--position-embedding-type rope --no-position-embedding", POSITION, POSITION_ROTARY},
+    {"", TIED, 1},
+    {"--untie-embeddings-and-output-weights", TIED, 0},
+    {"", BIAS, 1},
+    {"--disable-bias-linear", BIAS, 0},
+    {"--window-size 1024,0", WINDOW, 1024},
+    {"", DP, 64},
+    {"--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 2", DP, 4},
+    {"", BATCH, 128},
+    {"--global-batch-size 512", BATCH, 512},
+    {"--pipeline-model-parallel-size 4", SCHEDULE, SCHEDULE_1F1B},
+    {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", VPP, 3},
+    {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", SCHEDULE, SCHEDULE_INTERLEAVED},
+    {"--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 6", VPP, 6},
+    {"--num-layers-per-virtual-pipeline-stage 2", VPP, 1},
+    {"--pipeline-model-parallel-size 4 --num-layers 22 --num-layers-per-virtual-pipeline-stage 3 "
+     "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
+     VPP, 2},
+    {"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ettt|(ttt|)*6tttL'", VPP, 2},
+    {"--pipeline-model-parallel-size 4 --enable-zero-bubble", SCHEDULE, SCHEDULE_ZB1P},
+    {"", ZERO, 0},
+    {"--use-distributed-optimizer", ZERO, 1},
+    {"--use-distributed-optimizer --num-distributed-optimizer-instances 4", SHARD, 16},
+    {"--use-torch-fsdp2", ZERO, 3},
+    {"--use-torch-fsdp2 --torch-fsdp2-no-reshard-after-forward", ZERO, 2},
+    {"--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer", ZERO, 2},
+    {"--use-custom-fsdp --data-parallel-sharding-strategy optim_grads_params", ZERO, 3},
+    {"--data-parallel-sharding-strategy optim_grads_params", ZERO, 0}, /* of FSDP only */
+    {"--zero-stage 3", ZERO, 3},
+    {"--sequence-parallel", SP, 0},
+    {"--sequence-parallel --tensor-model-parallel-size 2", SP, 1},
+    {"", RECOMPUTE, RECOMPUTE_NONE},
+    {"--recompute-activations", RECOMPUTE, RECOMPUTE_SELECTIVE},
+    {"--recompute-granularity selective", RECOMPUTE, RECOMPUTE_SELECTIVE},
+    {"--recompute-granularity selective --recompute-modules core_attn mlp", RECOMPUTE, RECOMPUTE_CORE_ATTN | RECOMPUTE_MLP},
+    {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", RECOMPUTE, RECOMPUTE_FULL},
+    {"--recompute-granularity full --recompute-method block --recompute-num-layers 0", RECOMPUTE, RECOMPUTE_NONE},
+    {"--checkpoint-activations", RECOMPUTE, RECOMPUTE_FULL},
+    {"--optimizer-cpu-offload", OFFLOAD, OFFLOAD_OPTIMIZER},
+    {"--cpu-offloading-num-layers 23", OFFLOAD, OFFLOAD_ACTIVATIONS},
+    {"", PRECISION, PRECISION_BF16},
+    {"--fp8-format hybrid", PRECISION, PRECISION_FP8},
+    {"--fp8-format e4m3 --fp8-recipe mxfp8", PRECISION, PRECISION_MXFP8},
+    {"--fp4-format e2m1", PRECISION, PRECISION_NVFP4},
+    {"", GRADIENT, PRECISION_FP32},
+    {"--grad-reduce-in-bf16", GRADIENT, PRECISION_BF16},
+    {"--fp16", GRADIENT, PRECISION_FP16},
+    {"--fp16 --accumulate-allreduce-grads-in-fp32", GRADIENT, PRECISION_FP32},
+    {"--train-samples 1_000", TOKENS, 2048000},
+    {"--train-iters 10 --global-batch-size 128", TOKENS, 2621440},
+    {"", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
+    {"--transformer-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
+    {"--DDP-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)}, /* of 2021 */
+    {"--data-impl mmap --use-flash-attn", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
+    {"--activations-checkpoint-method uniform", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
+    {"--data-impl mmap --transformer-impl transformer_engine", FEATURES,
+     SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
+    {"--transformer-impl local --use-flash-attn --num-workers 0", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS)},
+    {"--attention-backend unfused --no-bias-gelu-fusion --no-bias-dropout-fusion --num-workers 0", FEATURES, 0},
+    {"--overlap-grad-reduce --num-workers 0 --enable-cuda-graph", FEATURES,
+     SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(DP_OVERLAP) | SET(CUDA_GRAPHS)},
+    {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2 --num-workers 0", FEATURES,
+     SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(PP_OVERLAP)},
+    {"--num-experts 8 --moe-grouped-gemm", EXPERT_FFN, 16384},
+    {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 2048", SHARED, 2},
+    {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 1500", SHARED_FFN, 1500},
+    {"--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)'", DENSE, 3},
+    {"--num-experts 8 --moe-layer-freq '([0]*2 + ([0, 1])*11)'", EVERY, 2},
+    {"--num-experts 8 --moe-layer-freq 2", EVERY, 2},
+    {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2", ETP, 2}, /* split over tp unless told */
+    {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 0},
+    {"--num-experts 8 --tensor-model-parallel-size 2", ETP, 0},
+    {"--num-experts 8 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 1},
+};
+
 START_TEST(arguments_mean_what_the_program_makes_of_them)
 {
-    static const struct {
-        const char *arguments;
-        enum what what;
-        int64_t expected;
-    } cases[] = {
-        {"", FFN, 16384},
-        {"--swiglu", FFN, 10880}, /* 4096 * 8 / 3 = 10922, down to a multiple of 64 */
-        {"--swiglu --ffn-hidden-size 14336", FFN, 14336},
-        {"", VOCAB, 50304},                                              /* 393 * 128 */
-        {"--tensor-model-parallel-size 8", VOCAB, 51200},                /* 50 * 1024 */
-        {"--make-vocab-size-divisible-by 1", VOCAB, 50257},              /* msim pads to tp itself */
-        {"--tokenizer-type NullTokenizer --vocab-size 128", VOCAB, 256}, /* 128 and an end */
-        {"--padded-vocab-size 51200", VOCAB, 51200},
-        {"--pad-vocab-size-to 50432", VOCAB, 50432},
-        {"", KV_HEADS, 32},
-        {"--group-query-attention", KV_HEADS, 1},
-        {"--group-query-attention --num-query-groups 8", KV_HEADS, 8},
-        {"--num-query-groups 8", KV_HEADS, 32}, /* without the flag it says nothing */
-        {"", HEAD_DIM, 128},
-        {"--kv-channels 64", HEAD_DIM, 64},
-        {"", POSITION, POSITION_LEARNED},
-        {"--no-position-embedding", POSITION, POSITION_NONE},
-        {"--use-rotary-position-embeddings", POSITION, POSITION_ROTARY},
-        {"--position-embedding-type rope --no-position-embedding", POSITION, POSITION_ROTARY},
-        {"", TIED, 1},
-        {"--untie-embeddings-and-output-weights", TIED, 0},
-        {"", BIAS, 1},
-        {"--disable-bias-linear", BIAS, 0},
-        {"--window-size 1024,0", WINDOW, 1024},
-        {"", DP, 64},
-        {"--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 2", DP, 4},
-        {"", BATCH, 128},
-        {"--global-batch-size 512", BATCH, 512},
-        {"--pipeline-model-parallel-size 4", SCHEDULE, SCHEDULE_1F1B},
-        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", VPP, 3},
-        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2", SCHEDULE, SCHEDULE_INTERLEAVED},
-        {"--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 6", VPP, 6},
-        {"--num-layers-per-virtual-pipeline-stage 2", VPP, 1},
-        {"--pipeline-model-parallel-size 4 --num-layers 22 --num-layers-per-virtual-pipeline-stage 3 "
-         "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
-         VPP, 2},
-        {"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ettt|(ttt|)*6tttL'", VPP, 2},
-        {"--pipeline-model-parallel-size 4 --enable-zero-bubble", SCHEDULE, SCHEDULE_ZB1P},
-        {"", ZERO, 0},
-        {"--use-distributed-optimizer", ZERO, 1},
-        {"--use-distributed-optimizer --num-distributed-optimizer-instances 4", SHARD, 16},
-        {"--use-torch-fsdp2", ZERO, 3},
-        {"--use-torch-fsdp2 --torch-fsdp2-no-reshard-after-forward", ZERO, 2},
-        {"--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer", ZERO, 2},
-        {"--use-custom-fsdp --data-parallel-sharding-strategy optim_grads_params", ZERO, 3},
-        {"--data-parallel-sharding-strategy optim_grads_params", ZERO, 0}, /* of FSDP only */
-        {"--zero-stage 3", ZERO, 3},
-        {"--sequence-parallel", SP, 0},
-        {"--sequence-parallel --tensor-model-parallel-size 2", SP, 1},
-        {"", RECOMPUTE, RECOMPUTE_NONE},
-        {"--recompute-activations", RECOMPUTE, RECOMPUTE_SELECTIVE},
-        {"--recompute-granularity selective", RECOMPUTE, RECOMPUTE_SELECTIVE},
-        {"--recompute-granularity selective --recompute-modules core_attn mlp", RECOMPUTE, RECOMPUTE_CORE_ATTN | RECOMPUTE_MLP},
-        {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", RECOMPUTE, RECOMPUTE_FULL},
-        {"--recompute-granularity full --recompute-method block --recompute-num-layers 0", RECOMPUTE, RECOMPUTE_NONE},
-        {"--checkpoint-activations", RECOMPUTE, RECOMPUTE_FULL},
-        {"--optimizer-cpu-offload", OFFLOAD, OFFLOAD_OPTIMIZER},
-        {"--cpu-offloading-num-layers 23", OFFLOAD, OFFLOAD_ACTIVATIONS},
-        {"", PRECISION, PRECISION_BF16},
-        {"--fp8-format hybrid", PRECISION, PRECISION_FP8},
-        {"--fp8-format e4m3 --fp8-recipe mxfp8", PRECISION, PRECISION_MXFP8},
-        {"--fp4-format e2m1", PRECISION, PRECISION_NVFP4},
-        {"", GRADIENT, PRECISION_FP32},
-        {"--grad-reduce-in-bf16", GRADIENT, PRECISION_BF16},
-        {"--fp16", GRADIENT, PRECISION_FP16},
-        {"--fp16 --accumulate-allreduce-grads-in-fp32", GRADIENT, PRECISION_FP32},
-        {"--train-samples 1_000", TOKENS, 2048000},
-        {"--train-iters 10 --global-batch-size 128", TOKENS, 2621440},
-        {"", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
-        {"--transformer-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
-        {"--DDP-impl local", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)}, /* of 2021 */
-        {"--data-impl mmap --use-flash-attn", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
-        {"--activations-checkpoint-method uniform", FEATURES, SET(FUSED_OPS) | SET(ASYNC_DATA)},
-        {"--data-impl mmap --transformer-impl transformer_engine", FEATURES,
-         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(ASYNC_DATA)},
-        {"--transformer-impl local --use-flash-attn --num-workers 0", FEATURES, SET(FLASH_ATTENTION2) | SET(FUSED_OPS)},
-        {"--attention-backend unfused --no-bias-gelu-fusion --no-bias-dropout-fusion --num-workers 0", FEATURES, 0},
-        {"--overlap-grad-reduce --num-workers 0 --enable-cuda-graph", FEATURES,
-         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(DP_OVERLAP) | SET(CUDA_GRAPHS)},
-        {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2 --num-workers 0", FEATURES,
-         SET(FLASH_ATTENTION2) | SET(FUSED_OPS) | SET(PP_OVERLAP)},
-        {"--num-experts 8 --moe-grouped-gemm", EXPERT_FFN, 16384},
-        {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 2048", SHARED, 2},
-        {"--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 1500", SHARED_FFN, 1500},
-        {"--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)'", DENSE, 3},
-        {"--num-experts 8 --moe-layer-freq '([0]*2 + ([0, 1])*11)'", EVERY, 2},
-        {"--num-experts 8 --moe-layer-freq 2", EVERY, 2},
-        {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2", ETP, 2}, /* split over tp unless told */
-        {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 0},
-        {"--num-experts 8 --tensor-model-parallel-size 2", ETP, 0},
-        {"--num-experts 8 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct meant m = meaning_of(base, cases[i].arguments, 0);
-        int64_t found = value(&m.d.job, cases[i].what);
-        ck_assert_msg(m.diags.n_errors == 0, "%s: %s", cases[i].arguments, m.diags.n_items ? m.diags.items[0].text : "");
-        ck_assert_msg(found == cases[i].expected, "%s: %lld instead of %lld", cases[i].arguments, (long long)found,
-                      (long long)cases[i].expected);
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        struct meant m = meaning_of(base, meanings[i].arguments, 0);
+        int64_t found = value(&m.d.job, meanings[i].what);
+        ck_assert_msg(m.diags.n_errors == 0, "%s: %s", meanings[i].arguments, m.diags.n_items ? m.diags.items[0].text : "");
+        ck_assert_msg(found == meanings[i].expected, "%s: %lld instead of %lld", meanings[i].arguments, (long long)found,
+                      (long long)meanings[i].expected);
         ck_assert_int_eq(m.d.n_missing, 0);
         meant_free(&m);
     }

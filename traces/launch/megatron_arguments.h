@@ -77,6 +77,8 @@ struct megatron_arguments {
 
 /* The words for enum position_kind, norm_kind, optimizer; "" where Megatron-LM has none. NULL after the last. */
 extern const char *const megatron_positions[], *const megatron_norms[], *const megatron_optimizers[];
+/* The words of --data-parallel-sharding-strategy, by ZeRO stage. NULL after the last. */
+extern const char *const megatron_shardings[];
 
 /* Words into values; of what is said twice the last counts. Arguments that change time or memory without being modelled are
  * warned of, and with `all` those that nobody knows are listed, in one note otherwise. */

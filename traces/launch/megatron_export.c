@@ -182,7 +182,6 @@ static void write_schedule(struct writing *w)
 
 static void write_zero(struct writing *w)
 {
-    static const char *const strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
     int zero = w->job->layout.zero;
     if (zero >= 1)
         flag(w, ARGUMENT_DISTRIBUTED_OPTIMIZER);
@@ -190,7 +189,7 @@ static void write_zero(struct writing *w)
         set(w, ARGUMENT_OPTIMIZER_INSTANCES, "%d", w->job->layout.dp * w->job->layout.cp / w->job->layout.shard);
     if (zero >= 2) {
         flag(w, ARGUMENT_MEGATRON_FSDP);
-        set(w, ARGUMENT_SHARDING, "%s", strategies[zero]);
+        set(w, ARGUMENT_SHARDING, "%s", megatron_shardings[zero]);
     }
 }
 

@@ -362,7 +362,6 @@ static void read_expert_split(struct meaning *m)
 
 static void read_zero(struct meaning *m)
 {
-    static const char *const strategies[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
     struct layout *l = &m->description->job.layout;
     enum argument by = ARGUMENT_DISTRIBUTED_OPTIMIZER;
     bool fsdp = meaning_true(m, ARGUMENT_MEGATRON_FSDP) || meaning_true(m, ARGUMENT_CUSTOM_FSDP);
@@ -374,8 +373,8 @@ static void read_zero(struct meaning *m)
         l->zero = meaning_usual(m, ARGUMENT_FSDP2_KEEPS) ? 3 : 2;
     } else if (fsdp) {
         by = ARGUMENT_SHARDING;
-        for (int i = 0; i < 4; i++)
-            l->zero = meaning_is(m, by, strategies[i]) ? i : l->zero;
+        for (int i = 0; megatron_shardings[i]; i++)
+            l->zero = meaning_is(m, by, megatron_shardings[i]) ? i : l->zero;
     } else {
         l->zero = meaning_true(m, by);
     }
