@@ -6,11 +6,8 @@
 
 static void write_features(feature_set features, FILE *out)
 {
-    int n = 0;
-    for (int i = 0; i < N_FEATURES; i++)
-        if (features >> i & 1)
-            fprintf(out, "%s%s", n++ ? ", " : "", feature_name((enum feature)i));
-    fputs(n ? "\n" : "none\n", out);
+    char text[FEATURES_TEXT];
+    fprintf(out, "%s\n", features ? features_text(features, ", ", text, sizeof text) : "none");
 }
 
 static void write_run(const struct compared *row, FILE *out)

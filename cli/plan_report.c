@@ -130,15 +130,11 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         table_cell(table, "%d", numbers[i]);
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[512] = "";
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[FEATURES_TEXT];
     table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%d", l->sequence_parallel);
-    for (int i = 0, used = 0; i < N_FEATURES; i++)
-        if (l->features >> i & 1)
-            used += snprintf(features + used, sizeof features - (size_t)used, "%s%s", used > 0 ? " " : "",
-                             feature_name((enum feature)i));
-    table_cell(table, "%s", features);
+    table_cell(table, "%s", features_text(l->features, " ", features, sizeof features));
     const double values[] = {ranked_step_s(ranked),
                              100 * mfu,
                              ranked->plan.estimate.memory_bytes / GIB,

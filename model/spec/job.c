@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "model/base/append.h"
+
 const char *const feature_names[N_FEATURES + 1] = {
 #define X(id, name, what) [FEATURE_##id] = name,
     FEATURES(X)
@@ -18,6 +20,15 @@ feature_set features_usual(const struct gpu *gpu)
 const char *feature_name(enum feature feature)
 {
     return feature_names[feature];
+}
+
+char *features_text(feature_set features, const char *separator, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int i = 0; i < N_FEATURES; i++)
+        if (features >> i & 1)
+            text_append(buffer, size, "%s%s", *buffer ? separator : "", feature_name((enum feature)i));
+    return buffer;
 }
 
 int feature_parse(const char *name)

@@ -7,6 +7,7 @@
 #ifndef MSIM_MODEL_SPEC_JOB_H
 #define MSIM_MODEL_SPEC_JOB_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/spec/gpu.h"
@@ -59,6 +60,9 @@ feature_set features_usual(const struct gpu *gpu);
 
 extern const char *const feature_names[N_FEATURES + 1]; /* by enum feature; NULL after the last */
 const char *feature_name(enum feature feature);
+/* Their names in order; "" for none. Returns buffer. */
+enum { FEATURES_TEXT = 512 }; /* room for them */
+char *features_text(feature_set features, const char *separator, char *buffer, size_t size);
 int feature_parse(const char *name); /* -1: unknown */
 
 struct job {

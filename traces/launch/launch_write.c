@@ -214,21 +214,12 @@ void launch_write_header(FILE *out)
     csv_write_row(out, columns, sizeof columns / sizeof columns[0]);
 }
 
-static const char *features_text(feature_set features, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (int i = 0; i < N_FEATURES; i++)
-        if (features & (feature_set)1 << i)
-            text_append(text, size, "%s%s", *text ? ";" : "", feature_name((enum feature)i));
-    return *text ? text : "none";
-}
-
 void launch_write_row(const struct launch_run *run, FILE *out)
 {
     const struct transformer *m = &run->job->model;
     const struct layout *l = &run->job->layout;
     const struct job *j = &run->job->job;
-    char text[512];
+    char text[FEATURES_TEXT];
     csv_write_cell(out, true, run->name);
     csv_write_cell(out, false, run->catalog);
     const int64_t shape[] = {m->layers, m->hidden, m->ffn_hidden, m->gated_mlp, m->heads, m->kv_heads, j->seq_len, m->vocab};
@@ -253,7 +244,7 @@ void launch_write_row(const struct launch_run *run, FILE *out)
     csv_write_cell(out, false, recompute_format(l->recompute, text, sizeof text));
     csv_write_cell(out, false, precision_name(j->precision));
     csv_write_cell(out, false, schedule_name(l->schedule));
-    csv_write_cell(out, false, features_text(j->features, text, sizeof text));
+    csv_write_cell(out, false, j->features ? features_text(j->features, ";", text, sizeof text) : "none");
     csv_write_cell(out, false, run->oom ? "oom" : "ok");
     if (run->step_s > 0 && !run->oom)
         csv_write_number(out, false, run->step_s);
