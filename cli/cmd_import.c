@@ -68,14 +68,17 @@ static void write_text(struct imported *job)
     fclose(out);
 }
 
-/* What was written must read back, and should be something that can be predicted. */
+/* What was written must read back, and should be something that can be predicted. What is assumed is said to whom it matters, who
+ * reads it then. */
 static enum status read_back(struct imported *job, struct diags *diags)
 {
     char name[300], why[256];
     snprintf(name, sizeof name, "the experiment of %s", job->source->path);
-    enum status status = experiment_parse_text(name, job->text, job->n_text, &job->experiment, diags);
+    struct diags quiet = {0};
+    enum status status = experiment_parse_text(name, job->text, job->n_text, &job->experiment, &quiet);
+    diags_free(&quiet);
     if (status != STATUS_OK)
-        return status;
+        return experiment_parse_text(name, job->text, job->n_text, &job->experiment, diags);
     struct setting setting = experiment_setting(&job->experiment);
     struct layout layout = job->description.job.layout;
     layout.features = job->experiment.job.features;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/units.h"
 #include "model/spec/entry.h"
 
 static const char *const kind_keys[N_CATALOG_KINDS] = {
@@ -156,12 +157,17 @@ void alias_table_free(struct alias_table *table)
 
 /* --- questions ------------------------------------------------------------------------------------------------------------ */
 
-static const char *named(struct alias_table *table, enum catalog_kind kind, const char *folded)
+static void load_names(struct alias_table *table, enum catalog_kind kind)
 {
     struct diags quiet = {0}; /* a catalog that cannot be read is reported when an entry is looked for */
     if (!table->names[kind])
         (void)!catalog_names(kind, &table->names[kind], &table->n_names[kind], &quiet);
     diags_free(&quiet);
+}
+
+static const char *named(struct alias_table *table, enum catalog_kind kind, const char *folded)
+{
+    load_names(table, kind);
     for (size_t i = 0; i < table->n_names[kind]; i++)
         if (spells(table->names[kind][i], folded))
             return table->names[kind][i];
@@ -200,6 +206,49 @@ enum alias_match alias_table_find(struct alias_table *table, enum catalog_kind k
         return match;
     fold_core(table, kind, text, folded);
     return find_folded(table, kind, folded, name);
+}
+
+/* All spellings of a kind, with the entry that each stands for. */
+struct spellings {
+    const char **texts, **entries;
+    size_t n, capacity, entries_capacity;
+};
+
+static void add_spelling(struct spellings *all, const char *text, const char *entry)
+{
+    all->texts = memory_grow(all->texts, &all->capacity, all->n + 1, sizeof *all->texts);
+    all->entries = memory_grow(all->entries, &all->entries_capacity, all->n + 1, sizeof *all->entries);
+    all->texts[all->n] = text;
+    all->entries[all->n++] = entry;
+}
+
+static void add_spellings(struct spellings *all, const struct yaml_node *entry)
+{
+    for (int match = ALIAS_ALSO; match <= ALIAS_USUAL; match++) {
+        const struct yaml_node *list = yaml_find(entry, match_keys[match]);
+        for (const struct yaml_node *item = list ? list->first : NULL; item; item = item->next)
+            add_spelling(all, item->text, entry->key);
+    }
+}
+
+const char *alias_table_nearest(struct alias_table *table, enum catalog_kind kind, const char *text, const char **entry)
+{
+    struct spellings all = {0};
+    load_names(table, kind);
+    for (size_t i = 0; i < table->n_names[kind]; i++)
+        add_spelling(&all, table->names[kind][i], table->names[kind][i]);
+    for (size_t f = 0; f < table->n_files; f++) {
+        const struct yaml_node *entries = yaml_find(table->files[f], kind_keys[kind]);
+        for (const struct yaml_node *e = entries ? entries->first : NULL; e; e = e->next)
+            add_spellings(&all, e);
+    }
+    const char *near = nearest_name(text, all.texts, all.n);
+    for (size_t i = 0; near && i < all.n; i++)
+        if (all.texts[i] == near)
+            *entry = all.entries[i];
+    free(all.texts);
+    free(all.entries);
+    return near;
 }
 
 size_t alias_table_of(const struct alias_table *table, enum catalog_kind kind, const char *name, const char **spellings,

@@ -39,6 +39,10 @@ void alias_table_free(struct alias_table *table);
 /* What `text` means among the entries of a kind. *name lives as long as the table; untouched when there is none. */
 enum alias_match alias_table_find(struct alias_table *table, enum catalog_kind kind, const char *text, const char **name);
 
+/* The name or listed spelling that is nearest to `text`, and the *entry that it stands for; NULL: none is near. Both live as long
+ * as the table. */
+const char *alias_table_nearest(struct alias_table *table, enum catalog_kind kind, const char *text, const char **entry);
+
 /* The listed spellings of an entry, `usual` ones first; at most `max` are written, all are counted. */
 size_t alias_table_of(const struct alias_table *table, enum catalog_kind kind, const char *name, const char **spellings,
                       size_t max);

@@ -23,24 +23,18 @@ static const struct {
     {"gemm", CATALOG_GPUS},           {"nccl", CATALOG_GPUS},
 };
 
-static enum status unknown_name(const struct yaml_node *value, struct diags *diags)
+static enum status unknown_name(const struct yaml_node *value, struct alias_table *table, struct diags *diags)
 {
-    char **names[N_CATALOG_KINDS] = {0};
-    const char *candidates[N_CATALOG_KINDS];
+    const char *candidates[N_CATALOG_KINDS], *entry;
     size_t n_candidates = 0;
     for (int kind = 0; kind < N_CATALOG_KINDS; kind++) {
-        size_t n = 0;
-        if (catalog_names((enum catalog_kind)kind, &names[kind], &n, diags) != STATUS_OK)
-            continue;
-        const char *near = nearest_name(value->text, (const char *const *)names[kind], n);
+        const char *near = alias_table_nearest(table, (enum catalog_kind)kind, value->text, &entry);
         if (near)
             candidates[n_candidates++] = near;
     }
     const char *best = nearest_name(value->text, candidates, n_candidates);
     diag_error(diags, value->at, "no model, GPU or cluster is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
                best ? best : "; `msim catalog` lists them", best ? "'?" : "");
-    for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
-        names_free(names[kind]);
     return STATUS_BAD_INPUT;
 }
 
@@ -58,8 +52,10 @@ static enum status kind_of_alias(const struct yaml_node *value, enum catalog_kin
             *kind = (enum catalog_kind)k;
         }
     }
+    if (status == STATUS_OK && best == ALIAS_NONE)
+        status = unknown_name(value, &table, diags);
     alias_table_free(&table);
-    return status == STATUS_OK && best == ALIAS_NONE ? unknown_name(value, diags) : status;
+    return status;
 }
 
 static enum status kind_of_name(const struct yaml_node *value, enum catalog_kind *kind, struct diags *diags)

@@ -59,14 +59,18 @@ char *entry_catalog_file(enum catalog_kind kind, const char *name)
 
 static void report_unknown(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
 {
-    char **names, hint[NAME_SIZE + 32];
-    size_t n;
-    if (catalog_names(kind, &names, &n, diags) != STATUS_OK)
-        return;
-    diag_error(diags, value->at, "unknown %s '%.60s'; %s", kinds[kind].one, value->text,
-               name_hint(value->text, (const char *const *)names, n,
-                         "`msim catalog` lists them, and a file is named with its .yaml or .json", hint, sizeof hint));
-    names_free(names);
+    struct alias_table table;
+    const char *entry = NULL, *near = NULL;
+    if (alias_table_load(&table, diags) == STATUS_OK)
+        near = alias_table_nearest(&table, kind, value->text, &entry);
+    if (!near)
+        diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
+                   kinds[kind].one, value->text);
+    else if (strcmp(near, entry) == 0)
+        diag_error(diags, value->at, "unknown %s '%.60s'; did you mean '%s'?", kinds[kind].one, value->text, near);
+    else
+        diag_error(diags, value->at, "unknown %s '%.60s'; did you mean '%s' (%s)?", kinds[kind].one, value->text, near, entry);
+    alias_table_free(&table);
 }
 
 /* The entry of a name that has no file of its own, by one of its other spellings; NULL when there is none. */

@@ -358,6 +358,33 @@ START_TEST(the_usual_part_is_said)
 }
 END_TEST
 
+/* A slip is nearest to a spelling that need not be the entry's own name. */
+START_TEST(slips_in_other_spellings)
+{
+    static const struct {
+        enum catalog_kind kind;
+        const char *text, *near, *entry;
+    } slips[] = {
+        {CATALOG_GPUS, "H1000", "h100", "h100-sxm"},
+        {CATALOG_GPUS, "h200-sxn", "h200-sxm", "h200-sxm"},
+        {CATALOG_GPUS, "MI30O", "mi300", "mi300x"},
+        {CATALOG_MODELS, "lama2-70b", "llama2-70b", "llama2-70b"},
+        {CATALOG_MODELS, "nothing like any model", NULL, NULL},
+    };
+    struct alias_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(alias_table_load(&table, &diags), STATUS_OK);
+    for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
+        const char *entry = NULL, *near = alias_table_nearest(&table, slips[i].kind, slips[i].text, &entry);
+        ck_assert_msg(!near == !slips[i].near, "%s: %s", slips[i].text, near ? near : "nothing");
+        ck_assert_pstr_eq(near, slips[i].near);
+        ck_assert_pstr_eq(entry, slips[i].entry);
+    }
+    alias_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
 /* A repository's name is a model where there is no such file, and a missing file where there is no such model. */
 START_TEST(a_hub_name_is_a_model)
 {
@@ -443,6 +470,7 @@ int main(void)
     tcase_add_test(tests, names_of_hubs_and_makers);
     tcase_add_loop_test(tests, no_spelling_means_two_entries, 0, N_CATALOG_KINDS);
     tcase_add_test(tests, the_usual_part_is_said);
+    tcase_add_test(tests, slips_in_other_spellings);
     tcase_add_test(tests, a_hub_name_is_a_model);
     tcase_add_test(tests, a_machine_by_any_name);
     tcase_add_test(tests, aliases_of_msim_data);

@@ -97,11 +97,32 @@ static void write_model(const struct launch_description *d, const char *catalog,
     diags_free(&quiet);
 }
 
+/* A GPU and how many: a job's reader takes as many of its usual nodes as hold them. */
+static bool is_gpu_alone(const struct launch_machine *machine, int gpus)
+{
+    const struct cluster *c = &machine->cluster;
+    int per_node = c->gpu.gpus_per_node;
+    return !machine->base[0] && c->gpus_per_node == per_node && c->nodes == (gpus + per_node - 1) / per_node;
+}
+
+static void write_gpus(const struct launch_description *d, const struct launch_machine *machine, const char *from, FILE *out)
+{
+    char text[NAME_SIZE + 48], origin[2 * LAUNCH_ORIGIN + 8];
+    const char *number = launch_origin_of(d, "cluster.gpus");
+    snprintf(text, sizeof text, "{gpu: %s, gpus: %d}", machine->cluster.gpu.name, d->job.gpus);
+    snprintf(origin, sizeof origin, "%s%s%s", from, number ? "; " : "", number ? number : "");
+    write_line(out, 0, "cluster", text, origin);
+}
+
 static void write_cluster(const struct launch_description *d, const struct launch_machine *machine, FILE *out)
 {
     char text[32];
     const char *from = launch_origin_of(d, "cluster.gpu");
     from = from ? from : "--gpu";
+    if (is_gpu_alone(machine, d->job.gpus)) {
+        write_gpus(d, machine, from, out);
+        return;
+    }
     fputs("cluster:\n", out);
     if (machine->base[0]) {
         write_line(out, 2, "base", machine->base, machine->by_gpu ? "the catalog's one cluster of such GPUs" : "--cluster");
