@@ -17,9 +17,11 @@
  * disagree by more than half a percent of F, or when V is no sensible vocabulary. Otherwise all rows of that shape, those without
  * an MFU too, take V in steps of 256, with a warning. The time itself is never looked at: only its product with the MFU.
  *
- * A row that names its source by arXiv number cannot have used what was published later. Taken away from rows of earlier months
- * are the FlashAttentions (numbers 2205.14135, 2307.08691, 2407.08608), of which a later generation gives way to the one before;
- * sequence parallelism (2205.05198); and the overlap of tensor and pipeline parallel exchanges in training stacks (2402.15627).
+ * A row that says when its source appeared, by arXiv number or by the round of MLPerf Training that it is a result of (rounds are
+ * published at known dates), cannot have used what came later. Taken away from rows of earlier months are the FlashAttentions
+ * (numbers 2205.14135, 2307.08691, 2407.08608), of which a later generation gives way to the one before; sequence parallelism
+ * (2205.05198); the overlap of tensor parallel exchanges with their products (Wang et al., ASPLOS 2023, January) and of pipeline
+ * messages (2211.05953).
  *
  * An assumed micro-batch that a stack's fused softmax cannot take (layout_fuses_softmax) is doubled until it can, if the batch
  * divides by it: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades the bubble for efficiency, it
