@@ -180,9 +180,9 @@ static void tell_lost(const struct imported *job, struct diags *diags)
                      "the catalog has no such mixture of experts, and a table's columns do not hold one: the row cannot be used");
     if (said->layout.etp)
         diag_warning(diags, at, "a table has no column for etp=%d: experts are whole there", said->layout.etp);
-    if (said->layout.offload)
+    if (!offload_is_none(&said->layout.offload))
         diag_warning(diags, at, "a table has no column for offload=%s",
-                     offload_format(said->layout.offload, offload, sizeof offload));
+                     offload_format(&said->layout.offload, offload, sizeof offload));
 }
 
 static void write_table(const struct imported *jobs, size_t n, struct invocation *call)

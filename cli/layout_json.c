@@ -12,8 +12,8 @@ json_t *layout_json(const struct layout *layout)
         json_object_set_new(json, "etp", json_integer(layout->etp));
     if (layout->shard)
         json_object_set_new(json, "shard", json_integer(layout->shard));
-    if (layout->offload)
-        json_object_set_new(json, "offload", json_string(offload_format(layout->offload, offload, sizeof offload)));
+    if (!offload_is_none(&layout->offload))
+        json_object_set_new(json, "offload", json_string(offload_format(&layout->offload, offload, sizeof offload)));
     return json;
 }
 

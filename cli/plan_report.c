@@ -40,7 +40,7 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
     json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
     json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
-    if (plan->layout.offload)
+    if (!offload_is_none(&plan->layout.offload))
         json_object_set_new(json, "host_memory_gib", json_real(plan_host_bytes(ranked, setting) / GIB));
     json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
     json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
@@ -146,7 +146,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
         table_cell(table, "%.12g", values[i]);
     table_cell(table, "%d", ranked->simulated);
     table_cell(table, "%.12g", 100 * memory_record_share(use));
-    table_cell(table, "%s", offload_format(l->offload, offload, sizeof offload));
+    table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
     table_cell(table, "%d", l->shard);
     table_cell(table, "%.12g", host_bytes / GIB);
 }
@@ -238,7 +238,7 @@ bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
 static bool any_offloads(const struct plan_outcome *outcome)
 {
     for (int i = 0; i < outcome->n_shown; i++)
-        if (outcome->found.plans[i].plan.layout.offload)
+        if (!offload_is_none(&outcome->found.plans[i].plan.layout.offload))
             return true;
     return false;
 }
@@ -269,7 +269,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_cell(table, "%d", l->sequence_parallel);
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     if (any_offloads(outcome))
-        table_cell(table, "%s", offload_format(l->offload, offload, sizeof offload));
+        table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);

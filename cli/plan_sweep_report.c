@@ -207,7 +207,7 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
 static bool any_offloads(const struct plan_sweep *sweep)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].fits && sweep->points[i].best.plan.layout.offload)
+        if (sweep->points[i].fits && !offload_is_none(&sweep->points[i].best.plan.layout.offload))
             return true;
     return false;
 }

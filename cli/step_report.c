@@ -107,7 +107,7 @@ void step_report_complete(struct step_report *report)
         assume(report,
                "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
                "does: host_pause a layer and rank, among the host's time");
-    if (layout->offload)
+    if (!offload_is_none(&layout->offload))
         assume(report, "copies to and from the host reach %g of their link, and take nothing from what runs beside them",
                HOST_LINK_FRACTION);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER) && report->setup->experiment.cluster.host_memory_rate <= 0)
@@ -262,7 +262,7 @@ static void write_memory(const struct step_report *report, const struct invocati
         fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
     fputc('\n', out);
     write_memory_expectation(report, out);
-    if (report->setup->layout.offload) {
+    if (!offload_is_none(&report->setup->layout.offload)) {
         double host = report_host_capacity(report);
         fprintf(out, "memory of the host, a rank: %.1f GiB of ", r->memory.host / GIB);
         if (host > 0)
@@ -385,7 +385,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
     json_object_set_new(result, "fits", json_boolean(report_runs(report)));
-    if (report->setup->layout.offload) {
+    if (!offload_is_none(&report->setup->layout.offload)) {
         json_object_set_new(result, "host_memory_gib", json_real(report->result->memory.host / GIB));
         json_object_set_new(result, "host_memory_capacity_gib", json_real(report_host_capacity(report) / GIB));
     }

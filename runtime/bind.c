@@ -244,7 +244,7 @@ static enum status supports_layout(const struct layout *layout, struct diags *di
         return STATUS_OK;
     diag_error(diags, NOWHERE,
                "the runtime updates weights on its devices: it does not execute offload=%s; set it to none or activations",
-               offload_format(layout->offload, text, sizeof text));
+               offload_format(&layout->offload, text, sizeof text));
     return STATUS_MISSING;
 }
 

@@ -33,7 +33,7 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
     struct parameter_count count;
     struct footprint memory;
     struct layout on_gpu = *layout; /* what is saved is the same wherever it is */
-    on_gpu.offload = OFFLOAD_NONE;
+    on_gpu.offload = (struct offload){.of = {{0}}};
     transformer_parameters(setting->model, &count);
     footprint_peak(&on_gpu, setting, &memory, NULL);
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
@@ -43,8 +43,8 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
         .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
         .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
-    double there = offload_share(layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
-                   offload_share(layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */
+    double there = offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
+                   offload_share(&layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */
     cost->snapshot_s = (cost->rank_bytes - there) / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);

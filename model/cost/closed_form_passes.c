@@ -44,16 +44,25 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
         .sequence_parallel = l->sequence_parallel,
         .expert_tp = layout_expert_tp(l),
         .accumulates = layout_micro_batches(l, job) > 1,
-        .offloads = offload_amount(l->offload, OFFLOAD_ACTIVATIONS),
+        .offloads = l->offload.of[OFFLOAD_ACTIVATIONS],
         .features = l->features & PASS_FEATURES,
     };
 }
 
 static size_t key_hash(const struct pass_key *k)
 {
-    const int fields[] = {
-        k->tp,        k->cp,          k->ep,       k->micro_batch,  k->recompute, k->by_need, k->sequence_parallel,
-        k->expert_tp, k->accumulates, k->offloads, (int)k->features};
+    const int fields[] = {k->tp,
+                          k->cp,
+                          k->ep,
+                          k->micro_batch,
+                          k->recompute,
+                          k->by_need,
+                          k->sequence_parallel,
+                          k->expert_tp,
+                          k->accumulates,
+                          k->offloads.percent,
+                          k->offloads.layers,
+                          (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -64,8 +73,8 @@ static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
            a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
-           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->offloads == b->offloads &&
-           a->features == b->features;
+           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->offloads.percent == b->offloads.percent &&
+           a->offloads.layers == b->offloads.layers && a->features == b->features;
 }
 
 static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
@@ -216,7 +225,7 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
     costs_fill(*slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
-    if (key.offloads)
+    if (layout_offloads(layout, OFFLOAD_ACTIVATIONS))
         (*slot)->copy_s = copy_of_layer(setting, layout);
     return *slot;
 }
@@ -238,7 +247,7 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers)
 {
     int all = (int)ceil(stage_layers);
-    return all > 0 ? layers * offload_layers(layout->offload, all) / all : 0;
+    return all > 0 ? layers * offload_layers(&layout->offload, all) / all : 0;
 }
 
 double pass_waiting_layers(double leaving)

@@ -54,8 +54,8 @@ struct stage_times {
 
 struct pass_key {
     int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
-    int accumulates; /* more than one micro-batch: gradients are added up */
-    int offloads;    /* the amount of activations */
+    int accumulates;                /* more than one micro-batch: gradients are added up */
+    struct offload_amount offloads; /* of activations */
     feature_set features;
 };
 

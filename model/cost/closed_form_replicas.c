@@ -182,8 +182,8 @@ static double host_optimizer_seconds(const struct setting *setting, const struct
                                      struct stage_parameters layers, int pieces)
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
-    double states = offload_share(l->offload, OFFLOAD_OPTIMIZER);
-    double returned = states - offload_share(l->offload, OFFLOAD_PARAMETERS);
+    double states = offload_share(&l->offload, OFFLOAD_OPTIMIZER);
+    double returned = states - offload_share(&l->offload, OFFLOAD_PARAMETERS);
     double own = work_own_parameters(l, p), piece = own / pieces;
     double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
     struct work_table table = {0};
@@ -241,8 +241,8 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     struct stage_parameters layer = {all.dense / layers, all.experts / layers};
     bool leaves = layout_offloads_gradients(l), on_host = layout_offloads(l, OFFLOAD_OPTIMIZER);
     double own = work_own_parameters(l, layer);
-    double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(l->offload, OFFLOAD_OPTIMIZER);
-    double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(l->offload, OFFLOAD_PARAMETERS);
+    double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
+    double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
     return (struct replica_costs){
         .tp = l->tp,
         .cp = l->cp,
@@ -269,7 +269,8 @@ static bool holds_for(const struct replica_costs *costs, const struct layout *l,
 {
     return costs->tp == l->tp && costs->cp == l->cp && costs->pp == l->pp && costs->vpp == l->vpp && costs->dp == l->dp &&
            costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) && costs->shard == l->shard &&
-           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers && costs->offload == l->offload;
+           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers &&
+           offload_equal(&costs->offload, &l->offload);
 }
 
 static int sharding_of(const struct layout *l)

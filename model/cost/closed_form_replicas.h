@@ -19,7 +19,7 @@ struct exchange {
 struct replica_costs {
     int tp, cp, pp, vpp, dp, ep, expert_tp, shard; /* whose: the memo's key; tp 0: none */
     enum arrangement arrangement;
-    enum offload offload;
+    struct offload offload;
     int layers;               /* of the fullest stage */
     struct exchange exchange; /* of a stage; ZeRO-3, and where the host keeps gradients: of a layer */
     double copy_s;            /* of a layer's gradients to or from the host that keeps them */

@@ -399,7 +399,7 @@ static double absent_bytes(const struct layout *layout, const struct stage_load 
     int layers = layers_of(load);
     if (!layout_offloads(layout, OFFLOAD_ACTIVATIONS) || layers == 0)
         return 0;
-    double leaving = kept * offload_layers(layout->offload, layers) / layers;
+    double leaving = kept * offload_layers(&layout->offload, layers) / layers;
     return fmax(0, leaving - OFFLOADED_LAYERS_STAGED * fmax(common->kept[0], common->kept[1]));
 }
 
@@ -432,8 +432,8 @@ static double bytes_left(double kept, double share, double staged)
 /* Of `updated` parameters the host has states and a gradient, and of parameters themselves the 16-bit weights that come up. */
 static void offload_states(const struct layout *layout, const struct setting *setting, double updated, struct footprint *out)
 {
-    double states = offload_share(layout->offload, OFFLOAD_OPTIMIZER);
-    double parameters = offload_share(layout->offload, OFFLOAD_PARAMETERS);
+    double states = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
+    double parameters = offload_share(&layout->offload, OFFLOAD_PARAMETERS);
     struct stage_parameters unit = largest_unit(layout, setting);
     double gradients = (unit.dense + unit.experts) * precision_bytes(setting->job->gradient_precision);
     double fetched = work_own_parameters(layout, unit) * offloaded_weight_bytes(setting->job);

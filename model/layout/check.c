@@ -20,7 +20,7 @@ static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
            l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
-           offload_is_known((int)l->offload) && (unsigned)l->schedule < N_SCHEDULES;
+           offload_is_known(&l->offload) && (unsigned)l->schedule < N_SCHEDULES;
 }
 
 static bool check_range(const struct layout *l, struct reply why)
@@ -264,13 +264,13 @@ static bool check_offloaded_parameters(const struct layout *l, struct reply why)
         return true;
     if (l->zero < 3 || l->dp * l->cp == 1) {
         SAY(why, "offload=%s fetches parameters for each gather of ZeRO-3 (zero=3, dp * cp above 1); here zero=%d and dp * cp=%d",
-            offload_format(l->offload, text, sizeof text), l->zero, l->dp * l->cp);
+            offload_format(&l->offload, text, sizeof text), l->zero, l->dp * l->cp);
         return false;
     }
-    if (offload_share(l->offload, OFFLOAD_PARAMETERS) <= offload_share(l->offload, OFFLOAD_OPTIMIZER))
+    if (offload_share(&l->offload, OFFLOAD_PARAMETERS) <= offload_share(&l->offload, OFFLOAD_OPTIMIZER))
         return true;
     SAY(why, "offload=%s: parameters are in the host's memory where they are updated there; add optimizer",
-        offload_format(l->offload, text, sizeof text));
+        offload_format(&l->offload, text, sizeof text));
     return false;
 }
 
@@ -279,7 +279,7 @@ static bool check_offloaded_parameters(const struct layout *l, struct reply why)
 static bool check_offload(const struct layout *l, struct reply why)
 {
     char text[OFFLOAD_TEXT];
-    if (!l->offload)
+    if (offload_is_none(&l->offload))
         return true;
     if (!check_offloaded_parameters(l, why))
         return false;
@@ -287,7 +287,7 @@ static bool check_offload(const struct layout *l, struct reply why)
     bool pairs = l->schedule == SCHEDULE_INTERLEAVED && (l->features & FEATURE_BIT(EP_OVERLAP));
     if (!layout_offloads(l, OFFLOAD_ACTIVATIONS) || (!splits && !pairs))
         return true;
-    SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_format(l->offload, text, sizeof text),
+    SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_format(&l->offload, text, sizeof text),
         splits ? schedule_name(l->schedule) : "ep_overlap", splits ? "divided or paired" : "paired");
     return false;
 }

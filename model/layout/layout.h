@@ -64,7 +64,7 @@ struct layout {
     bool sequence_parallel;
     int micro_batch;
     enum recompute recompute; /* a word, or a set of modules */
-    enum offload offload;     /* a set: what the host keeps, and how much of it */
+    struct offload offload;   /* what the host keeps, and how much of it */
     enum schedule schedule;
     feature_set features; /* those used; a subset of what the job allows */
 };
@@ -148,9 +148,9 @@ bool layout_checkpoints_in_python(const struct layout *layout, const struct tran
 bool layout_fuses_softmax(const struct layout *layout, int heads);
 
 /* Any of that part. */
-static inline bool layout_offloads(const struct layout *layout, enum offload part)
+static inline bool layout_offloads(const struct layout *layout, enum offload_part part)
 {
-    return layout->offload && offload_amount(layout->offload, part) > 0;
+    return offload_has(&layout->offload, part);
 }
 /* Whether a rank gives its gradients to the host, bucket by bucket as they are made and reduced, with each micro-batch: where the
  * optimizer's states are there and ZeRO shards gradients, or there is one replica (DeepSpeed). Otherwise they stay on the GPU

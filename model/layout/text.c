@@ -107,10 +107,7 @@ static void parse_schedule(const char *value, struct layout *layout, struct diag
 static void parse_offload(const char *value, struct layout *layout, struct diags *diags)
 {
     char why[OFFLOAD_WHY];
-    int found = offload_parse(value, why, sizeof why);
-    if (found >= 0)
-        layout->offload = (enum offload)found;
-    else
+    if (!offload_parse(value, &layout->offload, why, sizeof why))
         diag_error(diags, NOWHERE, "layout: offload=%s: %s", value, why);
 }
 
@@ -193,8 +190,8 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size)
              layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
              layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
              schedule_name(layout->schedule));
-    if (layout->offload)
-        text_append(buffer, size, ",offload=%s", offload_format(layout->offload, offload, sizeof offload));
+    if (!offload_is_none(&layout->offload))
+        text_append(buffer, size, ",offload=%s", offload_format(&layout->offload, offload, sizeof offload));
     return buffer;
 }
 
@@ -218,8 +215,8 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
         text_append(buffer, size, " sel");
     else if (layout->recompute != RECOMPUTE_NONE)
         text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
-    if (layout->offload)
-        text_append(buffer, size, " offload=%s", offload_format(layout->offload, offload, sizeof offload));
+    if (!offload_is_none(&layout->offload))
+        text_append(buffer, size, " offload=%s", offload_format(&layout->offload, offload, sizeof offload));
     return buffer;
 }
 

@@ -91,7 +91,7 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
     if (dimension == SPACE_SCHEDULE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
     else if (dimension == SPACE_OFFLOAD)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_format(l->offload, offload, sizeof offload));
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_format(&l->offload, offload, sizeof offload));
     else if (dimension == SPACE_RECOMPUTE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_format(l->recompute, text, sizeof text));
     else
@@ -134,10 +134,10 @@ static void try_offloading(struct remedy_list *list, const struct setting *setti
         struct space_limits offloading = *limits;
         struct space_limit *only = &offloading.dimensions[SPACE_OFFLOAD];
         only->n = 1;
-        only->ranges[0].low = only->ranges[0].high = (int)offload_wholes[i];
+        only->ranges[0].low = only->ranges[0].high = offload_number(&offload_wholes[i]);
         char what[96], option[96], text[OFFLOAD_TEXT];
         int before = list->n;
-        offload_format(offload_wholes[i], text, sizeof text);
+        offload_format(&offload_wholes[i], text, sizeof text);
         snprintf(what, sizeof what, "offload=%s", text);
         snprintf(option, sizeof option, "%s%s", is_restricted(limits) ? "--set layout.offload=" : "--layout auto,offload=", text);
         if (try_remedy(list, setting, &offloading, what, option))

@@ -75,8 +75,9 @@ int plan_compare(const struct plan *a, const struct plan *b)
 {
     if (a->estimate.step_s < b->estimate.step_s || a->estimate.step_s > b->estimate.step_s)
         return a->estimate.step_s < b->estimate.step_s ? -1 : 1;
-    if (a->layout.offload != b->layout.offload) /* copies that passes hide cost nothing here */
-        return a->layout.offload < b->layout.offload ? -1 : 1;
+    int more = offload_number(&a->layout.offload) - offload_number(&b->layout.offload); /* copies that passes hide cost nothing */
+    if (more != 0)
+        return more;
     if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
         return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
@@ -145,7 +146,7 @@ static void estimate(struct worker *worker, const struct layout *layout, uint64_
 static double needed_bytes(struct worker *worker, const struct layout *layout)
 {
     double bytes = closed_form_memory(worker->form, layout);
-    if (!layout->offload)
+    if (offload_is_none(&layout->offload))
         return bytes;
     double host = closed_form_host_memory(worker->form, layout);
     double capacity = host_capacity(space_setting(worker->hunt->space)->cluster, layout);
@@ -197,7 +198,8 @@ static bool condemns_family(enum layout_reason reason)
 static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
                                  bool plain[SPACE_SHARDINGS][2])
 {
-    bool is_plain = layout->recompute == RECOMPUTE_NONE && !layout->offload, one_is_enough = !worker->hunt->options->variants;
+    bool is_plain = layout->recompute == RECOMPUTE_NONE && offload_is_none(&layout->offload),
+         one_is_enough = !worker->hunt->options->variants;
     for (int i = 0; i < family->n_shardings; i++) {
         layout->zero = family->shardings[i].zero;
         layout->shard = family->shardings[i].shard;
@@ -217,7 +219,7 @@ static uint64_t examine_schedule(struct worker *worker, const struct space_famil
     bool plain[SPACE_SHARDINGS][2];
     memset(plain, 0, (size_t)family->n_shardings * sizeof plain[0]);
     for (int offload = 0; offload < family->n_offloads; offload++) {
-        layout->offload = (enum offload)family->offloads[offload];
+        layout->offload = offload_of_number(family->offloads[offload]);
         for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
             layout->recompute = (enum recompute)family->recomputes[recompute];
             index = examine_sharding(worker, family, layout, index, plain);

@@ -130,9 +130,9 @@ static void build_digits(struct space *space)
         digit_add_allowed(&space->schedules[PIPELINE_FLAT], &limits[SPACE_SCHEDULE], (int)flat_schedules[i]);
     build_recomputes(space);
     if (limits[SPACE_OFFLOAD].n > 0)
-        add_sets(&space->offloads, &limits[SPACE_OFFLOAD], OFFLOAD_NONE - 1);
+        add_sets(&space->offloads, &limits[SPACE_OFFLOAD], -1);
     else
-        digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], OFFLOAD_NONE);
+        digit_add_allowed(&space->offloads, &limits[SPACE_OFFLOAD], 0);
     build_shardings(space);
     space->sps[false] = (struct digit){.n = 1};
     for (int i = 0; i <= 1; i++)
@@ -385,7 +385,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep, base->etp = block->etp;
     base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
     base->schedule = (enum schedule)out->schedules[0];
-    base->offload = (enum offload)out->offloads[0];
+    base->offload = offload_of_number(out->offloads[0]);
     base->recompute = (enum recompute)out->recomputes[0];
     base->zero = out->shardings[0].zero, base->shard = out->shardings[0].shard;
     base->sequence_parallel = out->sps[0] != 0;
@@ -420,7 +420,7 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
     layout->zero = sharding.zero;
     layout->shard = sharding.shard;
     layout->recompute = (enum recompute)family.recomputes[take_digit(&number, family.n_recomputes)];
-    layout->offload = (enum offload)family.offloads[take_digit(&number, family.n_offloads)];
+    layout->offload = offload_of_number(family.offloads[take_digit(&number, family.n_offloads)]);
     layout->schedule = (enum schedule)family.schedules[take_digit(&number, family.n_schedules)];
 }
 
@@ -486,7 +486,7 @@ bool space_find(const struct space *space, const struct layout *layout, uint64_t
     struct space_family family;
     fill_family(space, block, (uint32_t)micro_batch, &family);
     const int digits[] = {position_of(family.schedules, family.n_schedules, (int)layout->schedule),
-                          position_of(family.offloads, family.n_offloads, (int)layout->offload),
+                          position_of(family.offloads, family.n_offloads, offload_number(&layout->offload)),
                           position_of(family.recomputes, family.n_recomputes, (int)layout->recompute),
                           position_of_sharding(&family, layout),
                           position_of(family.sps, family.n_sps, layout->sequence_parallel),

@@ -84,10 +84,11 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
 /* The value of a dimension whose values have names, -1 when it is not one of them. */
 static int named_value(enum space_dimension dimension, const char *text)
 {
+    struct offload set;
     switch (dimension) {
     case SPACE_SCHEDULE: return schedule_parse(text);
     case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
-    case SPACE_OFFLOAD: return offload_parse(text, NULL, 0);
+    case SPACE_OFFLOAD: return offload_parse(text, &set, NULL, 0) ? offload_number(&set) : -1;
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:
@@ -156,12 +157,13 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
 static void report_value(enum space_dimension dimension, struct slice item, struct place at, struct diags *diags)
 {
     const char *name = dimension_rows[dimension].name;
-    char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY] = "";
+    char text[RECOMPUTE_TEXT + 16], why[OFFLOAD_WHY] = "";
+    struct offload set;
     snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
     if (dimension == SPACE_RECOMPUTE && item.length > 0)
         recompute_parse(text, why, sizeof why);
     if (dimension == SPACE_OFFLOAD && item.length > 0 && strncmp(text, "auto", 4) != 0)
-        offload_parse(text, why, sizeof why);
+        (void)offload_parse(text, &set, why, sizeof why);
     if (*why)
         diag_error(diags, at, "%s: %s", name, why);
     else
@@ -185,14 +187,14 @@ static void limit_add_range(struct space_limit *limit, enum space_dimension dime
 /* "auto", "auto:25%": false where it is neither. */
 static bool limit_add_automatic(struct space_limit *limit, struct slice item, struct place at, struct diags *diags)
 {
-    enum offload sets[OFFLOAD_SETS];
+    struct offload sets[OFFLOAD_SETS];
     char text[OFFLOAD_TEXT];
     int n;
     snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
     if (!offload_sets_of(text, sets, &n))
         return false;
     for (int i = 0; i < n; i++)
-        limit_add_range(limit, SPACE_OFFLOAD, (int)sets[i], (int)sets[i], at, diags);
+        limit_add_range(limit, SPACE_OFFLOAD, offload_number(&sets[i]), offload_number(&sets[i]), at, diags);
     return true;
 }
 

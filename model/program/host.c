@@ -7,14 +7,14 @@
 #include "model/cost/footprint.h"
 #include "model/cost/precision_bytes.h"
 
-static bool keeps(const struct stage *stage, enum offload part)
+static bool keeps(const struct stage *stage, enum offload_part part)
 {
     return layout_offloads(stage->build->layout, part);
 }
 
-static double share_of(const struct stage *stage, enum offload part)
+static double share_of(const struct stage *stage, enum offload_part part)
 {
-    return offload_share(stage->build->layout->offload, part);
+    return offload_share(&stage->build->layout->offload, part);
 }
 
 /* A copy of so many bytes; equal ones share their work. */
@@ -88,7 +88,7 @@ static void divide_layers(struct stage *stage)
     host->leaving_layers = memory_new((size_t)layout->vpp, sizeof *host->leaving_layers);
     for (int c = 0; c < layout->vpp; c++) {
         int layers = stage->chunks[c].whole.range.count;
-        host->leaving_layers[c] = offload_layers_among(layout->offload, all, before, layers);
+        host->leaving_layers[c] = offload_layers_among(&layout->offload, all, before, layers);
         before += layers;
     }
 }

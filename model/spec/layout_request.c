@@ -16,7 +16,8 @@
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
     int tp, cp, pp, vpp, dp, ep, etp, zero, shard, micro_batch;
-    int sequence_parallel, recompute, offload, schedule, search;
+    int sequence_parallel, recompute, schedule, search;
+    struct offload offload;
 };
 
 /* The words of model/layout (a test keeps them equal). */
@@ -41,18 +42,18 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
 /* What is offloaded, or "auto" or "auto:25%": what a search finds best. */
 static void read_offload(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    enum offload sets[OFFLOAD_SETS];
+    struct offload sets[OFFLOAD_SETS];
     char why[OFFLOAD_WHY];
     int n;
     if (value->kind != YAML_SCALAR) {
         diag_error(diags, value->at, "%s: %s where a word is wanted, such as optimizer", row->key, yaml_kind_name(value->kind));
         return;
     }
-    int found = offload_sets_of(value->text, sets, &n) ? OFFLOAD_NONE : offload_parse(value->text, why, sizeof why);
-    if (found < 0)
-        diag_error(diags, value->at, "%s: %s", row->key, why);
-    else
+    struct offload found = {.of = {{0}}};
+    if (offload_sets_of(value->text, sets, &n) || offload_parse(value->text, &found, why, sizeof why))
         memcpy(at, &found, sizeof found);
+    else
+        diag_error(diags, value->at, "%s: %s", row->key, why);
 }
 
 static const struct field rows[] = {

@@ -8,58 +8,93 @@
 #include "model/base/append.h"
 #include "model/base/units.h"
 
-enum { AMOUNT_BITS = 10, AMOUNT_MASK = (1 << AMOUNT_BITS) - 1 };
+static const char *const words[N_OFFLOAD_PARTS] = {
+    [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ACTIVATIONS] = "activations", [OFFLOAD_PARAMETERS] = "parameters"};
 
-static const enum offload parts[N_OFFLOAD_PARTS] = {OFFLOAD_OPTIMIZER, OFFLOAD_ACTIVATIONS, OFFLOAD_PARAMETERS};
-static const char *const words[N_OFFLOAD_PARTS] = {"optimizer", "activations", "parameters"};
-
-const enum offload offload_wholes[N_OFFLOAD_WHOLES] = {
-    OFFLOAD_NONE,
-    OFFLOAD_OPTIMIZER,
-    OFFLOAD_ACTIVATIONS,
-    OFFLOAD_OPTIMIZER | OFFLOAD_ACTIVATIONS,
-    OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS,
-    OFFLOAD_OPTIMIZER | OFFLOAD_ACTIVATIONS | OFFLOAD_PARAMETERS,
+#define ALL                                                                                                                      \
+    {                                                                                                                            \
+        .percent = OFFLOAD_WHOLE                                                                                                 \
+    }
+const struct offload offload_wholes[N_OFFLOAD_WHOLES] = {
+    {.of = {{0}}},
+    {.of = {[OFFLOAD_OPTIMIZER] = ALL}},
+    {.of = {[OFFLOAD_ACTIVATIONS] = ALL}},
+    {.of = {[OFFLOAD_OPTIMIZER] = ALL, [OFFLOAD_ACTIVATIONS] = ALL}},
+    {.of = {[OFFLOAD_OPTIMIZER] = ALL, [OFFLOAD_PARAMETERS] = ALL}},
+    {.of = {[OFFLOAD_OPTIMIZER] = ALL, [OFFLOAD_ACTIVATIONS] = ALL, [OFFLOAD_PARAMETERS] = ALL}},
 };
+#undef ALL
 
-static int shift_of(enum offload part)
+struct offload offload_all(enum offload_part part)
 {
-    return part == OFFLOAD_OPTIMIZER ? 0 : part == OFFLOAD_ACTIVATIONS ? AMOUNT_BITS : 2 * AMOUNT_BITS;
+    struct offload set = {.of = {{0}}};
+    set.of[part].percent = OFFLOAD_WHOLE;
+    return set;
 }
 
-int offload_amount(enum offload set, enum offload part)
+struct offload offload_join(struct offload a, struct offload b)
 {
-    return (int)set >> shift_of(part) & AMOUNT_MASK;
+    for (int i = 0; i < N_OFFLOAD_PARTS; i++)
+        if (!offload_has(&a, (enum offload_part)i))
+            a.of[i] = b.of[i];
+    return a;
 }
 
-enum offload offload_of(enum offload part, int amount)
+bool offload_is_known(const struct offload *set)
 {
-    return (enum offload)(amount << shift_of(part));
+    for (int i = 0; i < N_OFFLOAD_PARTS; i++) {
+        struct offload_amount amount = set->of[i];
+        int most = i == OFFLOAD_ACTIVATIONS && amount.percent == 0 ? OFFLOAD_LAYERS_MAX : 0;
+        if (amount.percent < 0 || amount.percent > OFFLOAD_WHOLE || amount.layers < 0 || amount.layers > most)
+            return false;
+    }
+    return true;
 }
 
-bool offload_is_known(int set)
+double offload_share(const struct offload *set, enum offload_part part)
 {
-    return set >= 0 && set <= OFFLOAD_MOST && offload_amount((enum offload)set, OFFLOAD_OPTIMIZER) <= OFFLOAD_WHOLE &&
-           offload_amount((enum offload)set, OFFLOAD_PARAMETERS) <= OFFLOAD_WHOLE;
+    return set->of[part].percent / (double)OFFLOAD_WHOLE;
 }
 
-double offload_share(enum offload set, enum offload part)
+int offload_layers(const struct offload *set, int layers)
 {
-    return offload_amount(set, part) / (double)OFFLOAD_WHOLE;
+    struct offload_amount amount = set->of[OFFLOAD_ACTIVATIONS];
+    if (amount.layers > 0)
+        return amount.layers < layers ? amount.layers : layers;
+    return (amount.percent * layers + OFFLOAD_WHOLE - 1) / OFFLOAD_WHOLE;
 }
 
-int offload_layers(enum offload set, int layers)
-{
-    int amount = offload_amount(set, OFFLOAD_ACTIVATIONS);
-    if (amount > OFFLOAD_WHOLE)
-        return amount - OFFLOAD_WHOLE < layers ? amount - OFFLOAD_WHOLE : layers;
-    return (amount * layers + OFFLOAD_WHOLE - 1) / OFFLOAD_WHOLE;
-}
-
-int offload_layers_among(enum offload set, int layers, int before, int count)
+int offload_layers_among(const struct offload *set, int layers, int before, int count)
 {
     int leaving = offload_layers(set, layers);
     return layers > 0 ? leaving * (before + count) / layers - leaving * before / layers : 0;
+}
+
+/* --- their order: parameters first, then activations, then states */
+
+enum { AMOUNTS = OFFLOAD_WHOLE + OFFLOAD_LAYERS_MAX + 1 };
+static const enum offload_part by_weight[N_OFFLOAD_PARTS] = {OFFLOAD_PARAMETERS, OFFLOAD_ACTIVATIONS, OFFLOAD_OPTIMIZER};
+
+int offload_number(const struct offload *set)
+{
+    int number = 0;
+    for (int i = 0; i < N_OFFLOAD_PARTS; i++) {
+        struct offload_amount amount = set->of[by_weight[i]];
+        number = number * AMOUNTS + (amount.layers > 0 ? OFFLOAD_WHOLE + amount.layers : amount.percent);
+    }
+    return number;
+}
+
+struct offload offload_of_number(int number)
+{
+    struct offload set = {.of = {{0}}};
+    for (int i = N_OFFLOAD_PARTS - 1; i >= 0; i--, number /= AMOUNTS) {
+        int16_t amount = (int16_t)(number % AMOUNTS);
+        struct offload_amount *at = &set.of[by_weight[i]];
+        *(amount > OFFLOAD_WHOLE ? &at->layers : &at->percent) =
+            (int16_t)(amount > OFFLOAD_WHOLE ? amount - OFFLOAD_WHOLE : amount);
+    }
+    return set;
 }
 
 /* --- what a search looks at */
@@ -86,7 +121,7 @@ static int percent_of(const char *text, size_t length)
     return fabs(value - rint(value)) < 1e-9 ? (int)rint(value) : 0;
 }
 
-bool offload_sets_of(const char *text, enum offload sets[OFFLOAD_SETS], int *n)
+bool offload_sets_of(const char *text, struct offload sets[OFFLOAD_SETS], int *n)
 {
     static const char automatic[] = "auto";
     size_t length = sizeof automatic - 1;
@@ -98,10 +133,12 @@ bool offload_sets_of(const char *text, enum offload sets[OFFLOAD_SETS], int *n)
     if (step == 0 || of_each * (of_each + 1) > OFFLOAD_SETS)
         return false;
     *n = 0;
-    for (int parameters = 0; parameters <= OFFLOAD_PARAMETERS; parameters += OFFLOAD_PARAMETERS)
+    for (int parameters = 0; parameters <= OFFLOAD_WHOLE; parameters += OFFLOAD_WHOLE)
         for (int a = 0; a <= OFFLOAD_WHOLE; a = next_amount(a, step))
             for (int o = parameters ? OFFLOAD_WHOLE : 0; o <= OFFLOAD_WHOLE; o = next_amount(o, step))
-                sets[(*n)++] = (enum offload)(parameters + (int)offload_of(OFFLOAD_ACTIVATIONS, a) + o);
+                sets[(*n)++] = (struct offload){.of = {[OFFLOAD_OPTIMIZER] = {.percent = (int16_t)o},
+                                                       [OFFLOAD_ACTIVATIONS] = {.percent = (int16_t)a},
+                                                       [OFFLOAD_PARAMETERS] = {.percent = (int16_t)parameters}}};
     return true;
 }
 
@@ -115,14 +152,14 @@ static int word_of(const char *text, size_t length)
     return -1;
 }
 
-/* What stands behind the colon; 0: none of that. */
-static int amount_of(const char *text, size_t length, enum offload part)
+/* What stands behind the colon; nothing where it is no amount. */
+static struct offload_amount amount_of(const char *text, size_t length, enum offload_part part)
 {
     bool counts = part == OFFLOAD_ACTIVATIONS && length > 0 && length <= 3 && strspn(text, "0123456789") == length;
     if (!counts)
-        return percent_of(text, length);
-    int layers = (int)strtol(text, NULL, 10);
-    return layers >= 1 && layers <= OFFLOAD_LAYERS_MAX ? OFFLOAD_WHOLE + layers : 0;
+        return (struct offload_amount){.percent = (int16_t)percent_of(text, length)};
+    long layers = strtol(text, NULL, 10);
+    return (struct offload_amount){.layers = (int16_t)(layers <= OFFLOAD_LAYERS_MAX ? layers : 0)};
 }
 
 static void explain_word(const char *text, size_t length, char *why, size_t size)
@@ -144,7 +181,7 @@ static void explain_word(const char *text, size_t length, char *why, size_t size
 }
 
 /* One part of `length` characters added to *set; false with a reason. */
-static bool parse_part(const char *text, size_t length, int *set, char *why, size_t size)
+static bool parse_part(const char *text, size_t length, struct offload *set, char *why, size_t size)
 {
     const char *colon = memchr(text, ':', length);
     size_t word_length = colon ? (size_t)(colon - text) : length;
@@ -153,51 +190,55 @@ static bool parse_part(const char *text, size_t length, int *set, char *why, siz
         explain_word(text, word_length, why, size);
         return false;
     }
-    int amount = colon ? amount_of(colon + 1, length - word_length - 1, parts[word]) : OFFLOAD_WHOLE;
-    if (amount == 0) {
+    enum offload_part part = (enum offload_part)word;
+    struct offload said = offload_all(part);
+    if (colon)
+        said.of[part] = amount_of(colon + 1, length - word_length - 1, part);
+    if (!offload_has(&said, part)) {
         snprintf(why, size, "'%.*s' says no amount of %s; write %s", (int)(length < 48 ? length : 48), text, words[word],
-                 parts[word] == OFFLOAD_ACTIVATIONS
-                     ? "a share in whole percents (activations:25%) or a number of a stage's layers "
-                       "(activations:16)"
-                     : "a share in whole percents, as in optimizer:50%");
+                 part == OFFLOAD_ACTIVATIONS ? "a share in whole percents (activations:25%) or a number of a stage's layers "
+                                               "(activations:16)"
+                                             : "a share in whole percents, as in optimizer:50%");
         return false;
     }
-    if (offload_amount((enum offload) * set, parts[word]) > 0) {
+    if (offload_has(set, part)) {
         snprintf(why, size, "%s stands there twice", words[word]);
         return false;
     }
-    *set |= (int)offload_of(parts[word], amount);
+    *set = offload_join(*set, said);
     return true;
 }
 
-int offload_parse(const char *text, char *why, size_t size)
+bool offload_parse(const char *text, struct offload *set, char *why, size_t size)
 {
     char unread[OFFLOAD_WHY];
-    int set = 0;
-    if (strcmp(text, "none") == 0)
-        return OFFLOAD_NONE;
-    for (;;) {
-        size_t length = strcspn(text, "+");
-        if (!parse_part(text, length, &set, why ? why : unread, why ? size : sizeof unread))
-            return -1;
-        if (text[length] == '\0')
-            return set;
-        text += length + 1;
+    struct offload found = {.of = {{0}}};
+    if (strcmp(text, "none") != 0) {
+        for (;;) {
+            size_t length = strcspn(text, "+");
+            if (!parse_part(text, length, &found, why ? why : unread, why ? size : sizeof unread))
+                return false;
+            if (text[length] == '\0')
+                break;
+            text += length + 1;
+        }
     }
+    *set = found;
+    return true;
 }
 
-char *offload_format(enum offload set, char *buffer, size_t size)
+char *offload_format(const struct offload *set, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%s", set == OFFLOAD_NONE ? "none" : "");
+    snprintf(buffer, size, "%s", offload_is_none(set) ? "none" : "");
     for (int i = 0; i < N_OFFLOAD_PARTS; i++) {
-        int amount = offload_amount(set, parts[i]);
-        if (amount == 0)
+        struct offload_amount amount = set->of[i];
+        if (!offload_has(set, (enum offload_part)i))
             continue;
         text_append(buffer, size, "%s%s", *buffer ? "+" : "", words[i]);
-        if (amount > OFFLOAD_WHOLE)
-            text_append(buffer, size, ":%d", amount - OFFLOAD_WHOLE);
-        else if (amount < OFFLOAD_WHOLE)
-            text_append(buffer, size, ":%d%%", amount);
+        if (amount.layers > 0)
+            text_append(buffer, size, ":%d", amount.layers);
+        else if (amount.percent < OFFLOAD_WHOLE)
+            text_append(buffer, size, ":%d%%", amount.percent);
     }
     return buffer;
 }

@@ -20,34 +20,58 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Ten bits for the amount of each: 0 nothing, 1 to 100 that many percent, above that so many layers more than 100. The constants
- * are all of a part, and name it; sets are ordered by their value, less before more of the same. */
-enum offload {
-    OFFLOAD_NONE,
-    OFFLOAD_OPTIMIZER = 100,
-    OFFLOAD_ACTIVATIONS = 100 << 10,
-    OFFLOAD_PARAMETERS = 100 << 20,
-    OFFLOAD_MOST = (1 << 30) - 1 /* no value is above */
+enum offload_part { OFFLOAD_OPTIMIZER, OFFLOAD_ACTIVATIONS, OFFLOAD_PARAMETERS, N_OFFLOAD_PARTS };
+enum { OFFLOAD_WHOLE = 100, OFFLOAD_LAYERS_MAX = 923 };
+
+/* How much of a part: so many percent, or so many of each stage's layers (activations only); both 0: nothing. */
+struct offload_amount {
+    int16_t percent, layers;
 };
-enum { OFFLOAD_WHOLE = 100, OFFLOAD_LAYERS_MAX = 923, N_OFFLOAD_PARTS = 3 };
 
-/* The amount of one part, and a set of that much of one. */
-int offload_amount(enum offload set, enum offload part);
-enum offload offload_of(enum offload part, int amount);
-/* What a set's bits say is an amount of each part. */
-bool offload_is_known(int set);
+struct offload {
+    struct offload_amount of[N_OFFLOAD_PARTS];
+};
+
+/* All of one part. */
+struct offload offload_all(enum offload_part part);
+/* What either has, of disjoint parts. */
+struct offload offload_join(struct offload a, struct offload b);
+
+static inline bool offload_has(const struct offload *set, enum offload_part part)
+{
+    return set->of[part].percent > 0 || set->of[part].layers > 0;
+}
+static inline bool offload_is_none(const struct offload *set)
+{
+    return !offload_has(set, OFFLOAD_OPTIMIZER) && !offload_has(set, OFFLOAD_ACTIVATIONS) &&
+           !offload_has(set, OFFLOAD_PARAMETERS);
+}
+static inline bool offload_equal(const struct offload *a, const struct offload *b)
+{
+    for (int i = 0; i < N_OFFLOAD_PARTS; i++)
+        if (a->of[i].percent != b->of[i].percent || a->of[i].layers != b->of[i].layers)
+            return false;
+    return true;
+}
+/* Is each amount one that a text can say? */
+bool offload_is_known(const struct offload *set);
+
+/* Sets in their order, as numbers from 0 (none): less before more of the same, layers behind shares. For tables of values. */
+int offload_number(const struct offload *set);
+struct offload offload_of_number(int number);
 
 /* From 0 to 1, of a part whose amount is a share. */
-double offload_share(enum offload set, enum offload part);
+double offload_share(const struct offload *set, enum offload_part part);
 /* Of a stage of so many layers those whose activations leave; and how many of these are among `count` behind the first `before`.
  */
-int offload_layers(enum offload set, int layers);
-int offload_layers_among(enum offload set, int layers, int before, int count);
+int offload_layers(const struct offload *set, int layers);
+int offload_layers_among(const struct offload *set, int layers, int before, int count);
 
 /* Every set of whole parts that can be, in their order. */
 enum { N_OFFLOAD_WHOLES = 6 };
-extern const enum offload offload_wholes[N_OFFLOAD_WHOLES];
+extern const struct offload offload_wholes[N_OFFLOAD_WHOLES];
 
 /*
  * What a search looks at: of "auto" those; of "auto:25%" sets of states and activations in steps of that many percent, and with
@@ -55,14 +79,14 @@ extern const enum offload offload_wholes[N_OFFLOAD_WHOLES];
  * OFFLOAD_SETS.
  */
 enum { OFFLOAD_SETS = 32 };
-bool offload_sets_of(const char *text, enum offload sets[OFFLOAD_SETS], int *n);
+bool offload_sets_of(const char *text, struct offload sets[OFFLOAD_SETS], int *n);
 
 enum { OFFLOAD_WHY = 256 };
-/* What a text says, the parts in any order; -1 with, in `why` (may be NULL), what cannot stand there and what could. */
-int offload_parse(const char *text, char *why, size_t size);
+/* What a text says, the parts in any order; false with, in `why` (may be NULL), what cannot stand there and what could. */
+bool offload_parse(const char *text, struct offload *set, char *why, size_t size);
 
 enum { OFFLOAD_TEXT = 64 }; /* room for one */
 /* "none", "optimizer:50%+activations". Returns buffer. */
-char *offload_format(enum offload set, char *buffer, size_t size);
+char *offload_format(const struct offload *set, char *buffer, size_t size);
 
 #endif

@@ -7,6 +7,7 @@
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
 #include "shapes.h"
+#include "tests/layout/offloaded.h"
 
 #define GB 1e9
 
@@ -75,9 +76,9 @@ START_TEST(optimizer_states_move_to_the_host)
     struct footprint here, there;
     for (s.layout.zero = 0; s.layout.zero <= 1; s.layout.zero++) {
         double share = s.layout.zero ? 4 : 1;
-        s.layout.offload = OFFLOAD_NONE;
+        s.layout.offload = offloaded("none");
         footprint_of_stage(&s.layout, &s.setting, 1, &here);
-        s.layout.offload = OFFLOAD_OPTIMIZER;
+        s.layout.offload = offloaded("optimizer");
         footprint_of_stage(&s.layout, &s.setting, 1, &there);
         double parameters = here.weights / 2;
         ck_assert_double_eq(here.host, 0);
@@ -99,9 +100,9 @@ START_TEST(weights_in_fp32_keep_their_width)
     struct footprint here, there;
     for (int wide = 0; wide < 2; wide++) {
         s.job.precision = wide ? PRECISION_FP32 : PRECISION_BF16;
-        s.layout.offload = OFFLOAD_NONE;
+        s.layout.offload = offloaded("none");
         footprint_of_stage(&s.layout, &s.setting, 0, &here);
-        s.layout.offload = OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS;
+        s.layout.offload = offloaded("optimizer+parameters");
         footprint_of_stage(&s.layout, &s.setting, 0, &there);
         double own = here.optimizer / 12, unit = there.weights / FETCHED_UNITS / (wide ? 4 : 2);
         struct stage_parameters end = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){23, 1}, true, false);
@@ -117,7 +118,7 @@ START_TEST(gradients_move_to_the_host)
     struct shape s;
     shape_gpt(&s, 50, 4096, 32, 1, 1, 1, 10);
     s.setting.gpus = 1;
-    s.layout.dp = 1, s.layout.schedule = SCHEDULE_NONE, s.layout.offload = OFFLOAD_OPTIMIZER;
+    s.layout.dp = 1, s.layout.schedule = SCHEDULE_NONE, s.layout.offload = offloaded("optimizer");
     s.job.gradient_precision = PRECISION_FP16;
     struct footprint f;
     footprint_of_stage(&s.layout, &s.setting, 0, &f);
@@ -143,9 +144,9 @@ START_TEST(activations_move_to_the_host)
     double layer = footprint_layer_bytes(&s.layout, &s.setting, false);
     for (int stage = 0; stage < 4; stage++) {
         struct footprint here, there;
-        s.layout.offload = OFFLOAD_NONE;
+        s.layout.offload = offloaded("none");
         footprint_of_stage(&s.layout, &s.setting, stage, &here);
-        s.layout.offload = OFFLOAD_ACTIVATIONS;
+        s.layout.offload = offloaded("activations");
         footprint_of_stage(&s.layout, &s.setting, stage, &there);
         double kept = 6 * layer * (4 - stage);
         ck_assert_double_eq_tol(there.host, kept - 4 * layer, 1);
@@ -166,11 +167,11 @@ START_TEST(parts_move_to_the_host)
     double layer = footprint_layer_bytes(&s.layout, &s.setting, false);
     for (int stage = 0; stage < 4; stage++) {
         struct footprint here, states, kept;
-        s.layout.offload = OFFLOAD_NONE;
+        s.layout.offload = offloaded("none");
         footprint_of_stage(&s.layout, &s.setting, stage, &here);
-        s.layout.offload = offload_of(OFFLOAD_OPTIMIZER, 40);
+        s.layout.offload = offloaded("optimizer:40%");
         footprint_of_stage(&s.layout, &s.setting, stage, &states);
-        s.layout.offload = offload_of(OFFLOAD_ACTIVATIONS, stage % 2 ? 33 : OFFLOAD_WHOLE + 2);
+        s.layout.offload = offloaded(stage % 2 ? "activations:33%" : "activations:2");
         footprint_of_stage(&s.layout, &s.setting, stage, &kept);
         double left = fmax(0, 2 * layer * (4 - stage) - 4 * layer);
         ck_assert_double_eq_tol(kept.host, left, 1);
@@ -191,11 +192,11 @@ START_TEST(parameters_move_to_the_host)
     s.layout.dp = 8, s.layout.schedule = SCHEDULE_NONE, s.layout.zero = 3;
     struct footprint here, states, all, half;
     footprint_of_stage(&s.layout, &s.setting, 0, &here);
-    s.layout.offload = OFFLOAD_OPTIMIZER;
+    s.layout.offload = offloaded("optimizer");
     footprint_of_stage(&s.layout, &s.setting, 0, &states);
-    s.layout.offload = OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS;
+    s.layout.offload = offloaded("optimizer+parameters");
     footprint_of_stage(&s.layout, &s.setting, 0, &all);
-    s.layout.offload = OFFLOAD_OPTIMIZER | offload_of(OFFLOAD_PARAMETERS, 50);
+    s.layout.offload = offloaded("optimizer+parameters:50%");
     footprint_of_stage(&s.layout, &s.setting, 0, &half);
     struct stage_parameters unit = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){49, 1}, true, false);
     double two = 2 * 2 * unit.dense / 8;
@@ -228,11 +229,11 @@ static void divide(struct layout *l, unsigned *state)
                   (number(state, 2) ? FEATURE_BIT(DP_OVERLAP) : 0) | (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
 }
 
-static struct estimate estimate_of(struct shape *s, enum offload offload)
+static struct estimate estimate_of(struct shape *s, const char *offload)
 {
     struct closed_form *form = closed_form_create(&s->setting);
     struct estimate e;
-    s->layout.offload = offload;
+    s->layout.offload = offloaded(offload);
     closed_form_estimate(form, &s->layout, &e);
     closed_form_destroy(form);
     return e;
@@ -247,9 +248,9 @@ START_TEST(whatever_the_layout)
     for (int i = 0; i < 400; i++) {
         divide(&s.layout, &state);
         s.cluster.gpu.host_rate = 0;
-        struct estimate none = estimate_of(&s, OFFLOAD_NONE), states = estimate_of(&s, OFFLOAD_OPTIMIZER);
-        struct estimate kept = estimate_of(&s, OFFLOAD_ACTIVATIONS);
-        struct estimate some = estimate_of(&s, offload_of(OFFLOAD_ACTIVATIONS, 50));
+        struct estimate none = estimate_of(&s, "none"), states = estimate_of(&s, "optimizer");
+        struct estimate kept = estimate_of(&s, "activations");
+        struct estimate some = estimate_of(&s, "activations:50%");
         ck_assert_double_ge(some.memory_bytes, kept.memory_bytes);
         ck_assert_double_le(some.memory_bytes, none.memory_bytes);
         ck_assert_double_ge(some.step_s, none.step_s * (1 - 1e-12));
@@ -258,7 +259,7 @@ START_TEST(whatever_the_layout)
         ck_assert_double_le(kept.memory_bytes, none.memory_bytes);
         ck_assert_double_ge(kept.step_s, none.step_s * (1 - 1e-12));
         s.cluster.gpu.host_rate = 1e30;
-        kept = estimate_of(&s, OFFLOAD_ACTIVATIONS);
+        kept = estimate_of(&s, "activations");
         ck_assert_double_eq_tol(kept.step_s, none.step_s, 1e-12 * none.step_s);
     }
 }

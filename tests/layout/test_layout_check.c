@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/layout/layout.h"
+#include "tests/layout/offloaded.h"
 
 static const struct transformer DENSE = {
     .name = "dense",
@@ -227,20 +228,18 @@ static struct fixture sharded(void)
 
 START_TEST(offloading)
 {
-    const enum offload states = OFFLOAD_OPTIMIZER, parameters = OFFLOAD_PARAMETERS;
-    const enum offload half = offload_of(OFFLOAD_PARAMETERS, 50);
-    EXPECT_AFTER(dense, f.layout.offload = OFFLOAD_MOST, LAYOUT_RANGE, "what is offloaded is not a known one");
-    EXPECT_AFTER(dense, f.layout.offload = (states | OFFLOAD_ACTIVATIONS), LAYOUT_LEGAL, "");
-    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = states), LAYOUT_LEGAL, "");
-    EXPECT_AFTER(dense,
-                 (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offload_of(OFFLOAD_ACTIVATIONS, 1)),
+    EXPECT_AFTER(dense, f.layout.offload.of[OFFLOAD_OPTIMIZER].layers = 1, LAYOUT_RANGE, "what is offloaded is not a known one");
+    EXPECT_AFTER(dense, f.layout.offload = offloaded("optimizer+activations"), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offloaded("optimizer")),
+                 LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offloaded("activations:1%")),
                  LAYOUT_OFFLOAD, "offload=activations:1% does not work with zb-v");
-    EXPECT_AFTER(dense, f.layout.offload = (states | parameters), LAYOUT_OFFLOAD,
+    EXPECT_AFTER(dense, f.layout.offload = offloaded("optimizer+parameters"), LAYOUT_OFFLOAD,
                  "offload=optimizer+parameters fetches parameters for each gather of ZeRO-3");
-    EXPECT_AFTER(sharded, f.layout.offload = (states | parameters), LAYOUT_LEGAL, "");
-    EXPECT_AFTER(sharded, f.layout.offload = (states | half), LAYOUT_LEGAL, "");
-    EXPECT_AFTER(sharded, f.layout.offload = parameters, LAYOUT_OFFLOAD, "offload=parameters: parameters are");
-    EXPECT_AFTER(sharded, f.layout.offload = (offload_of(OFFLOAD_OPTIMIZER, 49) | half), LAYOUT_OFFLOAD, "; add optimizer");
+    EXPECT_AFTER(sharded, f.layout.offload = offloaded("optimizer+parameters"), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(sharded, f.layout.offload = offloaded("optimizer+parameters:50%"), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(sharded, f.layout.offload = offloaded("parameters"), LAYOUT_OFFLOAD, "offload=parameters: parameters are");
+    EXPECT_AFTER(sharded, f.layout.offload = offloaded("optimizer:49%+parameters:50%"), LAYOUT_OFFLOAD, "; add optimizer");
 }
 END_TEST
 

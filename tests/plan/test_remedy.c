@@ -62,7 +62,7 @@ START_TEST(offloading_is_found)
     c.cluster.host_memory = 2e12;
     int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
     const struct remedy *there = remedy_about(remedies, n, "offload=optimizer");
-    ck_assert(there && there->fits && there->layout.offload == OFFLOAD_OPTIMIZER);
+    ck_assert(there && there->fits && offload_equal(&there->layout.offload, &offload_wholes[1]));
     ck_assert_str_eq(there->option, "--set layout.offload=optimizer");
     struct space_limits none = {0};
     n = remedies_find(&c.setting, &none, 1, 1e15, remedies);

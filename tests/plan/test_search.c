@@ -14,6 +14,7 @@
 #include "model/cost/footprint.h"
 #include "model/plan/search.h"
 #include "model/plan/shortlist.h"
+#include "tests/layout/offloaded.h"
 #include "tests/plan/settings.h"
 
 static struct search_result search(const struct space *space, struct search_options options)
@@ -167,14 +168,14 @@ START_TEST(what_fits_stays)
     for (int i = 0; i < result.n_plans; i++) {
         struct layout plain = result.plans[i].layout;
         struct footprint memory;
-        plain.offload = OFFLOAD_NONE;
-        offloaded += result.plans[i].layout.offload != OFFLOAD_NONE;
+        plain.offload = offload_wholes[0];
+        offloaded += !offload_is_none(&result.plans[i].layout.offload);
         footprint_peak(&plain, &c.setting, &memory, NULL);
         struct closed_form *form = closed_form_create(&c.setting);
         struct estimate estimate;
         closed_form_estimate(form, &plain, &estimate);
         closed_form_destroy(form);
-        ck_assert(!result.plans[i].layout.offload || memory.total > result.limit_bytes ||
+        ck_assert(offload_is_none(&result.plans[i].layout.offload) || memory.total > result.limit_bytes ||
                   estimate.step_s > result.plans[i].estimate.step_s);
     }
     ck_assert_int_gt(offloaded, 0);
@@ -192,14 +193,14 @@ START_TEST(the_smallest_share_that_fits)
     struct space *space = space_of(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto:25%");
     struct search_result result = search(space, (struct search_options){.keep = 20, .threads = 1});
     struct closed_form *form = closed_form_create(&c.setting);
-    enum offload sets[OFFLOAD_SETS];
+    struct offload sets[OFFLOAD_SETS];
     int n, shares = 0;
     ck_assert(offload_sets_of("auto:25%", sets, &n));
     for (int i = 0; i < result.n_plans; i++) {
         const struct plan *plan = &result.plans[i];
-        shares += plan->layout.offload > OFFLOAD_NONE && plan->layout.offload != OFFLOAD_OPTIMIZER &&
-                  plan->layout.offload != OFFLOAD_ACTIVATIONS;
-        for (int s = 0; s < n && sets[s] < plan->layout.offload; s++) {
+        const struct offload *set = &plan->layout.offload;
+        shares += !offload_is_none(set) && !offload_equal(set, &offload_wholes[1]) && !offload_equal(set, &offload_wholes[2]);
+        for (int s = 0; s < n && offload_number(&sets[s]) < offload_number(set); s++) {
             struct layout less = plan->layout;
             struct estimate estimate;
             less.offload = sets[s];

@@ -10,6 +10,7 @@
 
 #include "model/base/memory.h"
 #include "model/plan/candidates.h"
+#include "tests/layout/offloaded.h"
 #include "tests/plan/settings.h"
 
 /* Ranges without the limits on plausible sizes: then the space is every legal layout. */
@@ -173,10 +174,10 @@ START_TEST(offloading_where_asked_for)
         uint64_t index;
         space_layout(all, i, &layout);
         for (int o = 0; o < N_OFFLOAD_WHOLES; o++)
-            counts[o] += layout.offload == offload_wholes[o];
+            counts[o] += offload_equal(&layout.offload, &offload_wholes[o]);
         ck_assert(space_find(all, &layout, &index) && index == i);
-        ck_assert_int_eq(space_find(plain, &layout, &index), !layout.offload);
-        ck_assert_int_eq(space_find(one, &layout, &index), layout.offload == (OFFLOAD_OPTIMIZER | OFFLOAD_ACTIVATIONS));
+        ck_assert_int_eq(space_find(plain, &layout, &index), offload_is_none(&layout.offload));
+        ck_assert_int_eq(space_find(one, &layout, &index), offload_equal(&layout.offload, &offload_wholes[3]));
     }
     for (int i = 0; i < N_OFFLOAD_WHOLES; i++)
         ck_assert_uint_eq(counts[i], space_size(plain));
@@ -200,10 +201,11 @@ START_TEST(shares_where_asked_for)
     ck_assert_uint_eq(space_size(halves), (3 * 3 + 3) * space_size(plain));
     ck_assert_uint_eq(space_size(named), 4 * space_size(plain));
     space_family(named, 0, &family);
-    ck_assert_int_eq(family.offloads[0], OFFLOAD_NONE);
-    ck_assert_int_eq(family.offloads[1], (int)offload_of(OFFLOAD_OPTIMIZER, 25));
-    ck_assert_int_eq(family.offloads[2], OFFLOAD_OPTIMIZER);
-    ck_assert_int_eq(family.offloads[3], (int)offload_of(OFFLOAD_ACTIVATIONS, OFFLOAD_WHOLE + 2));
+    static const char *const texts[] = {"none", "optimizer:25%", "optimizer", "activations:2"};
+    for (int i = 0; i < 4; i++) {
+        struct offload set = offload_of_number(family.offloads[i]), meant = offloaded(texts[i]);
+        ck_assert(offload_equal(&set, &meant));
+    }
     for (uint64_t i = 0; i < space_size(quarters); i++) {
         struct layout layout;
         uint64_t index;

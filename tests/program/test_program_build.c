@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixtures.h"
+#include "tests/layout/offloaded.h"
 
 static void expect_verified(const struct program *program)
 {
@@ -130,8 +131,7 @@ static struct fixture random_fixture(uint64_t *state)
     l->features = random_below(state, 1u << N_FEATURES);
     f.model.tied_embeddings = random_below(state, 2) == 0;
     f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
-    const enum offload some[] = {offload_of(OFFLOAD_OPTIMIZER, 40), offload_of(OFFLOAD_ACTIVATIONS, 30),
-                                 offload_of(OFFLOAD_ACTIVATIONS, OFFLOAD_WHOLE + 2)};
+    const struct offload some[] = {offloaded("optimizer:40%"), offloaded("activations:30%"), offloaded("activations:2")};
     int drawn = (int)random_below(state, N_OFFLOAD_WHOLES + 3);
     l->offload = drawn < N_OFFLOAD_WHOLES ? offload_wholes[drawn] : some[drawn - N_OFFLOAD_WHOLES];
     l->shard = l->zero && l->dp * l->cp > 2 && random_below(state, 2) == 0 ? 2 : 0;

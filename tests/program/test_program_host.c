@@ -6,6 +6,7 @@
 
 #include "fixtures.h"
 #include "model/cost/footprint.h"
+#include "tests/layout/offloaded.h"
 
 struct traffic {
     double down, up, updated; /* bytes: copied, and of the host's memory */
@@ -61,7 +62,7 @@ START_TEST(all_but_the_last_two_layers_go)
     for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
         struct fixture f = fixture_of(6, false);
         f.job.global_batch = 3;
-        f.layout.offload = OFFLOAD_ACTIVATIONS;
+        f.layout.offload = offloaded("activations");
         struct setting setting = fixture_setting(&f);
         struct program program = fixture_build(&f, (enum detail)detail, true);
         struct traffic t = traffic_of(&program, 0);
@@ -79,7 +80,7 @@ START_TEST(stages_that_turn_at_once_keep_two)
 {
     struct fixture f = fixture_pipeline(SCHEDULE_1F1B, 2, 1, 4);
     f.model.layers = 8;
-    f.layout.offload = OFFLOAD_ACTIVATIONS;
+    f.layout.offload = offloaded("activations");
     struct program program = fixture_build(&f, DETAIL_CHUNK, true);
     ck_assert_int_eq(traffic_of(&program, 0).n_down, 4 * 4);
     ck_assert_int_eq(traffic_of(&program, 1).n_down, 4 * 2);
@@ -104,7 +105,7 @@ static bool waits_on(const struct op *ops, uint32_t i, enum stream stream, uint3
 START_TEST(copies_in_order)
 {
     struct fixture f = fixture_of(6, false);
-    f.layout.offload = OFFLOAD_ACTIVATIONS;
+    f.layout.offload = offloaded("activations");
     struct program program = fixture_build(&f, DETAIL_CHUNK, true);
     uint32_t n, left, at;
     const struct op *ops = rank_ops(&program, 0, &n);
@@ -136,7 +137,7 @@ START_TEST(the_update_is_of_a_share)
     for (f.layout.zero = 0; f.layout.zero <= 1; f.layout.zero++) {
         f.layout.dp = 4;
         f.job.global_batch = 8;
-        f.layout.offload = OFFLOAD_OPTIMIZER;
+        f.layout.offload = offloaded("optimizer");
         struct program program = fixture_build(&f, DETAIL_CHUNK, true);
         struct traffic t = traffic_of(&program, 0);
         double own = parameters_of(&f) / (f.layout.zero ? 4 : 1);
@@ -158,7 +159,7 @@ START_TEST(gradients_leave_with_each_micro_batch)
             f.layout.dp = 4;
             f.layout.zero = zero;
             f.job.global_batch = 12;
-            f.layout.offload = OFFLOAD_OPTIMIZER;
+            f.layout.offload = offloaded("optimizer");
             f.layout.features |= overlap ? FEATURE_BIT(DP_OVERLAP) : 0;
             struct program program = fixture_build(&f, DETAIL_CHUNK, true);
             struct traffic t = traffic_of(&program, 0);
@@ -178,7 +179,7 @@ START_TEST(a_share_of_the_layers_goes)
     for (int i = 0; i < 3; i++) {
         struct fixture f = fixture_of(6, false);
         f.job.global_batch = 3;
-        f.layout.offload = (enum offload)offload_parse(two[i], NULL, 0);
+        f.layout.offload = offloaded(two[i]);
         struct program program = fixture_build(&f, DETAIL_CHUNK, true);
         uint32_t n;
         const struct op *ops = rank_ops(&program, 0, &n);
@@ -191,7 +192,7 @@ START_TEST(a_share_of_the_layers_goes)
     }
     struct fixture f = fixture_pipeline(SCHEDULE_INTERLEAVED, 2, 3, 4);
     f.model.layers = 12;
-    f.layout.offload = (enum offload)offload_parse("activations:50%", NULL, 0);
+    f.layout.offload = offloaded("activations:50%");
     struct program program = fixture_build(&f, DETAIL_CHUNK, true);
     ck_assert_int_eq(traffic_of(&program, 0).n_down, 4 * 3);
     uint32_t n;
@@ -209,7 +210,7 @@ START_TEST(the_update_is_of_a_part)
     struct fixture f = fixture_of(6, false);
     f.layout.dp = 4, f.layout.zero = 1;
     f.job.global_batch = 8;
-    f.layout.offload = (enum offload)offload_parse("optimizer:0.25", NULL, 0);
+    f.layout.offload = offloaded("optimizer:0.25");
     struct program program = fixture_build(&f, DETAIL_CHUNK, true);
     struct traffic t = traffic_of(&program, 0);
     double own = parameters_of(&f) / 4, here = 0;
@@ -239,7 +240,7 @@ START_TEST(parameters_come_for_each_gather)
             double share = i ? 0.5 : 1;
             f.layout.dp = 4, f.layout.zero = 3;
             f.job.global_batch = 12;
-            f.layout.offload = (enum offload)offload_parse(some[i], NULL, 0);
+            f.layout.offload = offloaded(some[i]);
             f.layout.features |= overlap ? FEATURE_BIT(DP_OVERLAP) : 0;
             struct program program = fixture_build(&f, DETAIL_CHUNK, true);
             double all = parameters_of(&f) / 4;
@@ -271,7 +272,7 @@ START_TEST(every_schedule_is_verified)
                 struct fixture f = fixture_pipeline(pipelines[i].schedule, pipelines[i].p, pipelines[i].v, 8);
                 f.layout.tp = 2, f.layout.dp = 2, f.layout.zero = 1;
                 f.job.global_batch = 16;
-                f.layout.offload = (enum offload)offload_parse(offloads[o], NULL, 0);
+                f.layout.offload = offloaded(offloads[o]);
                 f.layout.features |= features & 1 ? FEATURE_BIT(PP_OVERLAP) : 0;
                 f.layout.features |= features & 2 ? FEATURE_BIT(DP_OVERLAP) : 0;
                 expect_verified(&f);

@@ -6,6 +6,7 @@
 
 #include "fixtures.h"
 #include "model/cost/host_memory.h"
+#include "tests/layout/offloaded.h"
 
 /* Four stages of two replicas, all ranks there, with everything that can go wrong in it. */
 static struct program healthy(void)
@@ -338,7 +339,7 @@ static struct program offloading(void)
 {
     struct fixture f = fixture_of(6, false);
     f.job.global_batch = 2;
-    f.layout.offload = OFFLOAD_ACTIVATIONS;
+    f.layout.offload = offloaded("activations");
     return fixture_build(&f, DETAIL_CHUNK, true);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/layout/offloaded.h"
 #include "tests/runtime/equivalence.h"
 
 static const struct {
@@ -39,7 +40,7 @@ static void laid_out(struct toy *toy, int i, bool offloads)
     toy_make(toy, cases[i].model);
     toy->model.layers = 8;
     ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.offload = offloads ? (enum offload)offload_parse(cases[i].offload, NULL, 0) : OFFLOAD_NONE;
+    toy->layout.offload = offloaded(offloads ? cases[i].offload : "none");
     toy->layout.features |= cases[i].features;
     toy->job.features |= cases[i].features;
     toy_complete(toy);
@@ -85,7 +86,7 @@ START_TEST(the_device_needs_less)
         toy_make(&toy, TOY_GPT);
         toy.model.layers = 16;
         toy.job.global_batch = toy.layout.micro_batch = 8;
-        toy.layout.offload = (enum offload)offload_parse(offloads[i], NULL, 0);
+        toy.layout.offload = offloaded(offloads[i]);
         toy_complete(&toy);
         toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
         peak[i] = run.memory_peak[0];

@@ -170,7 +170,7 @@ START_TEST(copies_to_the_host_take_what_they_took)
     toy_complete(&toy);
     struct probe_options options = {.ranks = 2, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting};
     for (int offloads = 0; offloads < 2; offloads++) {
-        toy.layout.offload = offloads ? OFFLOAD_ACTIVATIONS : OFFLOAD_NONE;
+        toy.layout.offload = offload_wholes[offloads ? 2 : 0];
         ck_assert(probe_cpu(&options, &result, &diags) == STATUS_OK);
         ck_assert_int_eq(count_op(&result, "host_copy"), offloads);
         probe_fit(&options, &result, &device, 2, &cluster);

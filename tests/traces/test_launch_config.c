@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/layout/offloaded.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/megatron_meaning.h"
 
@@ -118,7 +119,7 @@ START_TEST(deepspeed_only_says_more_about_a_job)
                     " \"bf16\": {\"enabled\": true}}");
     ck_assert(c.companion);
     ck_assert_int_eq(c.d.job.layout.zero, 2);
-    ck_assert_int_eq(c.d.job.layout.offload, OFFLOAD_OPTIMIZER);
+    ck_assert(offload_equal(&c.d.job.layout.offload, &offload_wholes[1]));
     ck_assert_int_eq(c.d.job.job.global_batch, 512);
     ck_assert_int_eq(c.d.job.job.precision, PRECISION_BF16);
     ck_assert_int_eq(c.d.job.layout.micro_batch, 0);
@@ -132,23 +133,24 @@ START_TEST(deepspeed_offloads_states_and_parameters)
 {
     static const struct {
         const char *zero, *warning; /* NULL: none */
-        enum offload offload;
+        const char *offload;
     } cases[] = {
-        {"\"stage\": 3", NULL, OFFLOAD_NONE},
-        {"\"stage\": 1, \"cpu_offload\": true", NULL, OFFLOAD_OPTIMIZER},
-        {"\"stage\": 1, \"cpu_offload\": false", NULL, OFFLOAD_NONE},
-        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"none\"}", NULL, OFFLOAD_NONE},
-        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"nvme\"}", "on disks", OFFLOAD_OPTIMIZER},
+        {"\"stage\": 3", NULL, "none"},
+        {"\"stage\": 1, \"cpu_offload\": true", NULL, "optimizer"},
+        {"\"stage\": 1, \"cpu_offload\": false", NULL, "none"},
+        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"none\"}", NULL, "none"},
+        {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"nvme\"}", "on disks", "optimizer"},
         {"\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}", NULL,
-         OFFLOAD_OPTIMIZER | OFFLOAD_PARAMETERS},
-        {"\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}", "without their optimizer states", OFFLOAD_NONE},
-        {"\"stage\": 3, \"offload_param\": {\"device\": \"none\"}", NULL, OFFLOAD_NONE},
+         "optimizer+parameters"},
+        {"\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}", "without their optimizer states", "none"},
+        {"\"stage\": 3, \"offload_param\": {\"device\": \"none\"}", NULL, "none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256];
         snprintf(text, sizeof text, "{\"zero_optimization\": {%s}}", cases[i].zero);
         struct configured c = read_config(text);
-        ck_assert_msg(c.d.job.layout.offload == cases[i].offload, "%s", text);
+        struct offload meant = offloaded(cases[i].offload);
+        ck_assert_msg(offload_equal(&c.d.job.layout.offload, &meant), "%s", text);
         ck_assert_msg(c.diags.n_items == (cases[i].warning != NULL), "%s", text);
         ck_assert(!cases[i].warning || strstr(c.diags.items[0].text, cases[i].warning));
         configured_free(&c);

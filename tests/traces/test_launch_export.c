@@ -7,6 +7,7 @@
 #include "model/base/random.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
+#include "tests/layout/offloaded.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/launch_shell.h"
@@ -65,7 +66,7 @@ static void draw_layout(struct random_stream *random, const struct transformer *
     l->recompute = drawn && random_below(random, 2) ? (enum recompute)drawn : (enum recompute)random_below(random, 3);
     static const char *const offloads[] = {
         "none", "optimizer", "optimizer:30%", "activations", "optimizer+activations", "optimizer:50%+activations:1"};
-    l->offload = (enum offload)offload_parse(offloads[random_below(random, l->schedule < SCHEDULE_ZB1P ? 6 : 3)], NULL, 0);
+    l->offload = offloaded(offloads[random_below(random, l->schedule < SCHEDULE_ZB1P ? 6 : 3)]);
     if (model->moe.experts && l->tp > 1 && random_below(random, 2))
         l->etp = l->ep == 1 ? 1 : l->tp;
 }
@@ -241,7 +242,7 @@ static void as_nemo(struct launch_job *x)
     struct layout *l = &x->layout;
     l->zero = l->zero > 0;
     l->shard = 0;
-    l->offload = (enum offload)((int)l->offload & OFFLOAD_ACTIVATIONS);
+    l->offload.of[OFFLOAD_OPTIMIZER].percent = 0;
     l->recompute = (int)l->recompute < N_RECOMPUTES ? l->recompute : RECOMPUTE_SELECTIVE;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     x->job.optimizer = OPTIMIZER_ADAM;
@@ -263,7 +264,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     l->zero = (int)random_below(random, 2);
     l->shard = l->etp = 0;
     l->sequence_parallel = l->tp > 1;
-    l->offload = OFFLOAD_NONE;
+    l->offload = offloaded("none");
     l->recompute = random_below(random, 2) ? RECOMPUTE_NONE : RECOMPUTE_FULL;
     x->job.precision = PRECISION_BF16;
     x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;

@@ -175,8 +175,9 @@ static void write_layout(const struct launch_description *d, FILE *out)
             write_line(out, 2, numbers[i].key, text, launch_origin_of(d, numbers[i].path));
     }
     write_line(out, 2, "recompute", recompute_format(l->recompute, text, sizeof text), launch_origin_of(d, "layout.recompute"));
-    if (l->offload)
-        write_line(out, 2, "offload", offload_format(l->offload, offload, sizeof offload), launch_origin_of(d, "layout.offload"));
+    if (!offload_is_none(&l->offload))
+        write_line(out, 2, "offload", offload_format(&l->offload, offload, sizeof offload),
+                   launch_origin_of(d, "layout.offload"));
     write_line(out, 2, "schedule", schedule_name(l->schedule), launch_origin_of(d, "layout.schedule"));
 }
 

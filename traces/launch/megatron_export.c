@@ -229,13 +229,13 @@ static void write_layout(struct writing *w)
     if (layout_offloads(l, OFFLOAD_OPTIMIZER)) {
         flag(w, ARGUMENT_OFFLOAD_OPTIMIZER);
         flag(w, ARGUMENT_PRECISE_OPTIMIZER);
-        if (offload_share(l->offload, OFFLOAD_OPTIMIZER) < 1)
-            set(w, ARGUMENT_OFFLOAD_FRACTION, "%.2f", offload_share(l->offload, OFFLOAD_OPTIMIZER));
+        if (offload_share(&l->offload, OFFLOAD_OPTIMIZER) < 1)
+            set(w, ARGUMENT_OFFLOAD_FRACTION, "%.2f", offload_share(&l->offload, OFFLOAD_OPTIMIZER));
     }
     if (layout_offloads(l, OFFLOAD_ACTIVATIONS)) { /* of a stage; of all, the last one's stay */
-        bool all = offload_amount(l->offload, OFFLOAD_ACTIVATIONS) == OFFLOAD_WHOLE;
+        bool all = l->offload.of[OFFLOAD_ACTIVATIONS].percent == OFFLOAD_WHOLE;
         int but_last = job->model.layers > 1 ? job->model.layers - 1 : 1;
-        int layers = offload_layers(l->offload, (job->model.layers + l->pp - 1) / l->pp);
+        int layers = offload_layers(&l->offload, (job->model.layers + l->pp - 1) / l->pp);
         set(w, ARGUMENT_OFFLOAD_LAYERS, "%d", all ? but_last : layers);
     }
     if (layout_offloads(l, OFFLOAD_PARAMETERS))

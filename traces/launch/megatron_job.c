@@ -213,6 +213,8 @@ static void read_recompute(struct meaning *m)
 
 /* --- offloading --- */
 
+static const struct offload none = {.of = {{0}}};
+
 /* Does DeepSpeed's configuration name a device to offload to? */
 static bool names_device(struct meaning *m, enum argument by)
 {
@@ -221,54 +223,57 @@ static bool names_device(struct meaning *m, enum argument by)
     return megatron_given(m->arguments, by) && !meaning_is(m, by, "none");
 }
 
-static enum offload read_offloaded_states(struct meaning *m)
+static struct offload read_offloaded_states(struct meaning *m)
 {
     const struct megatron_value *fraction = &m->arguments->of[ARGUMENT_OFFLOAD_FRACTION];
     double share = 1;
     enum argument by = ARGUMENT_OFFLOAD_OPTIMIZER_TO;
     if (!names_device(m, by) && !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER_OLD) &&
         !meaning_true(m, by = ARGUMENT_OFFLOAD_OPTIMIZER))
-        return OFFLOAD_NONE;
+        return none;
     meaning_from(m, "layout.offload", by);
     if (!fraction->unknown && !megatron_number(fraction, &megatron_rows[ARGUMENT_OFFLOAD_FRACTION], 0, 1, &share, m->diags))
-        return OFFLOAD_NONE;
+        return none;
     int amount = (int)rint(100 * share);
     if (fabs(amount - 100 * share) > 1e-6)
         meaning_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken",
                              fraction->text, amount);
-    return offload_of(OFFLOAD_OPTIMIZER, amount);
+    return (struct offload){.of = {[OFFLOAD_OPTIMIZER] = {.percent = (int16_t)amount}}};
 }
 
 /* Parameters follow all of their states, and are fetched for ZeRO-3's gathers. */
-static enum offload read_offloaded_parameters(struct meaning *m, enum offload states)
+static struct offload read_offloaded_parameters(struct meaning *m, struct offload states)
 {
     enum argument by = ARGUMENT_OFFLOAD_PARAMETERS_TO;
     if (!names_device(m, by))
-        return OFFLOAD_NONE;
+        return none;
     int zero = m->description->job.layout.zero;
-    if (zero == 3 && offload_share(states, OFFLOAD_OPTIMIZER) >= 1)
-        return OFFLOAD_PARAMETERS;
+    if (zero == 3 && offload_share(&states, OFFLOAD_OPTIMIZER) >= 1)
+        return offload_all(OFFLOAD_PARAMETERS);
     if (zero == 3)
         meaning_not_modelled(m, by, "the host keeps weights without their optimizer states; the GPU is taken to keep both");
     else
         meaning_not_modelled(m, by, "not with ZeRO stage %d; the GPU is taken to keep the weights", zero);
-    return OFFLOAD_NONE;
+    return none;
 }
 
-static enum offload read_offloaded_activations(struct meaning *m)
+static struct offload read_offloaded_activations(struct meaning *m)
 {
     int64_t layers = meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
     if (!meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) && layers == 0)
-        return OFFLOAD_NONE;
+        return none;
     meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);
     bool all = layers == 0 || layers + 1 >= m->description->job.model.layers || layers > OFFLOAD_LAYERS_MAX;
-    return offload_of(OFFLOAD_ACTIVATIONS, all ? OFFLOAD_WHOLE : OFFLOAD_WHOLE + (int)layers);
+    if (all)
+        return offload_all(OFFLOAD_ACTIVATIONS);
+    return (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.layers = (int16_t)layers}}};
 }
 
 static void read_offload(struct meaning *m)
 {
-    enum offload states = read_offloaded_states(m);
-    m->description->job.layout.offload = states | read_offloaded_parameters(m, states) | read_offloaded_activations(m);
+    struct offload states = read_offloaded_states(m);
+    struct offload kept = offload_join(states, read_offloaded_parameters(m, states));
+    m->description->job.layout.offload = offload_join(kept, read_offloaded_activations(m));
 }
 
 void meaning_memory(struct meaning *m)

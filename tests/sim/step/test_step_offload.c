@@ -14,6 +14,7 @@
 #include "model/cost/host_memory.h"
 #include "model/plan/space.h"
 #include "sim/step.h"
+#include "tests/layout/offloaded.h"
 #include "tests/plan/settings.h"
 
 static struct step_result simulate(const struct job_case *c, const struct layout *layout, struct step_options options)
@@ -43,7 +44,7 @@ static uint64_t random_next(uint64_t *state)
 }
 
 /* A legal layout with that much offloaded; -1 where the drawn one is not. */
-static bool draw(struct job_case *c, struct space *space, uint64_t *state, enum offload offload, struct layout *layout)
+static bool draw(struct job_case *c, struct space *space, uint64_t *state, struct offload offload, struct layout *layout)
 {
     space_layout(space, random_next(state) % space_size(space), layout);
     layout->offload = offload;
@@ -52,7 +53,7 @@ static bool draw(struct job_case *c, struct space *space, uint64_t *state, enum 
 
 typedef void check_layout(struct job_case *c, const struct layout *layout);
 
-static void each_layout(struct job_case *c, uint64_t seed, int n, enum offload offload, check_layout *check)
+static void each_layout(struct job_case *c, uint64_t seed, int n, struct offload offload, check_layout *check)
 {
     struct space *space = space_of(&c->setting, NULL);
     for (int tries = 0, found = 0; found < n; tries++) {
@@ -102,7 +103,7 @@ START_TEST(a_step_by_hand)
     struct layout layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1};
     layout.features = FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(ASYNC_DATA);
     double seven = plain_seconds(&c, &layout, 7, &unused), eight = plain_seconds(&c, &layout, 8, &head);
-    layout.offload = OFFLOAD_ACTIVATIONS;
+    layout.offload = offloaded("activations");
     struct step_result offloaded = simulate(&c, &layout, (struct step_options){0});
     double copy = footprint_layer_bytes(&layout, &c.setting, false) / (0.8 * 1e9);
     double expected = eight - head - 7 * (eight - seven) + 12 * copy;
@@ -130,9 +131,9 @@ START_TEST(a_share_by_hand)
     both += eight;
     c.cluster.gpu.host_rate = footprint_layer_bytes(&layout, &c.setting, false) / both / 0.8;
     for (int k = 1; k <= 3; k++) {
-        layout.offload = offload_of(OFFLOAD_ACTIVATIONS, OFFLOAD_WHOLE + k);
+        layout.offload = (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.layers = (int16_t)k}}};
         struct step_result number = simulate(&c, &layout, (struct step_options){0});
-        layout.offload = offload_of(OFFLOAD_ACTIVATIONS, k * 100 / 8); /* rounded up */
+        layout.offload = (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.percent = (int16_t)(k * 100 / 8)}}}; /* rounded up */
         ck_assert_int_eq(simulate(&c, &layout, (struct step_options){0}).step, number.step);
         longer[k] = number.step_time_s - number.breakdown.s[CLASS_OPTIMIZER] - eight;
     }
@@ -145,7 +146,7 @@ END_TEST
 static void check_links(struct job_case *c, const struct layout *layout)
 {
     struct layout plain = *layout;
-    plain.offload &= ~OFFLOAD_ACTIVATIONS;
+    plain.offload.of[OFFLOAD_ACTIVATIONS].percent = 0;
     double before = 0, rates[] = {1e9, 1e11, 1e30};
     struct step_result here = simulate(c, &plain, (struct step_options){0});
     for (int i = 0; i < 3; i++) {
@@ -168,11 +169,11 @@ START_TEST(links_only_cost)
     struct job_case c;
     dense_case(&c, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 41, 100, OFFLOAD_ACTIVATIONS, check_links);
-    each_layout(&c, 42, 50, OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER, check_links);
+    each_layout(&c, 41, 100, offloaded("activations"), check_links);
+    each_layout(&c, 42, 50, offloaded("activations+optimizer"), check_links);
     mixture_case(&c, 8, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 43, 50, OFFLOAD_ACTIVATIONS, check_links);
+    each_layout(&c, 43, 50, offloaded("activations"), check_links);
 }
 END_TEST
 
@@ -195,10 +196,10 @@ START_TEST(folding_changes_nothing)
     prepare(&c);
     for (int i = 1; i < N_OFFLOAD_WHOLES; i++)
         each_layout(&c, 50 + (uint64_t)i, 40, offload_wholes[i], check_folding);
-    each_layout(&c, 58, 40, offload_of(OFFLOAD_OPTIMIZER, 30) | offload_of(OFFLOAD_ACTIVATIONS, 50), check_folding);
+    each_layout(&c, 58, 40, offloaded("optimizer:30%+activations:50%"), check_folding);
     mixture_case(&c, 8, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 54, 40, OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER, check_folding);
+    each_layout(&c, 54, 40, offloaded("activations+optimizer"), check_folding);
 }
 END_TEST
 
@@ -239,7 +240,7 @@ START_TEST(the_closed_form_is_near)
     gpt_175b_case(&c, 256, 256);
     prepare(&c);
     n_errors = 0;
-    each_layout(&c, 60 + (uint64_t)_i, DRAWN, (enum offload)offload_parse(near[_i], NULL, 0), check_closed_form);
+    each_layout(&c, 60 + (uint64_t)_i, DRAWN, offloaded(near[_i]), check_closed_form);
     qsort(errors, DRAWN, sizeof *errors, ascending);
     printf("offload=%s: median %.2f %%, 90th percentile %.1f %%, largest %.1f %%\n", near[_i], 100 * errors[DRAWN / 2],
            100 * errors[DRAWN * 9 / 10], 100 * errors[DRAWN - 1]);
