@@ -4,6 +4,7 @@
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/launch_export.h"
+#include "cli/plan_levers.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
@@ -66,6 +67,12 @@ static const struct option_row options[] = {
      .argument = "RANK|LAYOUT",
      .type = OPTION_TEXT,
      .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
+     .group = "Search"},
+    {.name = "levers",
+     .type = OPTION_FLAG,
+     .help = "what would make it faster: the best layout with one thing changed at a time: each feature that the job does not "
+             "name, "
+             "precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
      .group = "Search"},
     THREADS_ROW("Search"),
     EXPORT_ROW("instead of the table a script that launches the best layout"),
@@ -152,32 +159,52 @@ static enum status check_alone(struct invocation *call)
     return STATUS_OK;
 }
 
+/* What levers, which are searches of their own, leave no place for. */
+static enum status check_levers(struct invocation *call)
+{
+    static const char *const others[] = {"sweep", "top", "variants", "explain", "network", "export"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && option_flag(call, "levers"); i++)
+        if (option_given(call, others[i])) {
+            diag_error(&call->diags, (struct place){0},
+                       "--levers shows the best plan with each change; --%s asks for something else", others[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
+static enum status plan_one(const struct experiment *experiment, struct invocation *call)
+{
+    struct setting setting = {&experiment->model, &experiment->cluster, &experiment->job, experiment->gpus};
+    struct space_limits limits;
+    struct space *space;
+    enum status status = plan_limits(call, experiment, &limits, &call->diags);
+    if (status == STATUS_OK)
+        status = space_create(&setting, &limits, &space, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    status = plan_in(space, &limits, experiment, call);
+    space_destroy(space);
+    return status;
+}
+
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "sweep") && option_given(call, "export")) {
         diag_error(&call->diags, (struct place){0}, "--export writes one layout; a sweep has one for each point");
         return STATUS_USAGE;
     }
+    if (check_levers(call) != STATUS_OK)
+        return STATUS_USAGE;
     if (option_given(call, "sweep"))
         return plan_sweep(call);
     if (check_alone(call) != STATUS_OK)
         return STATUS_USAGE;
     struct experiment_flags flags = experiment_flags_of(call);
     struct experiment experiment;
-    struct space_limits limits;
-    struct space *space;
     enum status status = experiment_read(call, &flags, &experiment);
     if (status != STATUS_OK)
         return status;
-    struct setting setting = {&experiment.model, &experiment.cluster, &experiment.job, experiment.gpus};
-    status = plan_limits(call, &experiment, &limits, &call->diags);
-    if (status == STATUS_OK)
-        status = space_create(&setting, &limits, &space, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    status = plan_in(space, &limits, &experiment, call);
-    space_destroy(space);
-    return status;
+    return option_flag(call, "levers") ? plan_levers(&experiment, call) : plan_one(&experiment, call);
 }
 
 static const struct example examples[] = {
@@ -190,6 +217,8 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",
      "on what hardware, in what precision?"},
+    {"msim plan --model deepseek-v3 --gpu h800 --gpus 2048 --global-batch 15360 --precision fp8 --levers",
+     "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
@@ -228,6 +257,9 @@ const struct command command_plan = {
         "fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 where "
         "no "
         "point has a plan, as it is without --sweep.\n\n"
+        "With --levers it is asked once for each thing that could be different: a feature of the software that the job does not "
+        "name, a narrower precision, twice the batch, twice the network. What is listed are the best layouts with each change, "
+        "so a lever is worth what it brings when the layout follows.\n\n"
         "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
         "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
         "answer is the same with any number of either.",

@@ -1,0 +1,45 @@
+/*
+ * plan_levers.h - what would make a job faster: the best plan with one thing changed at a time.
+ *
+ * Software that the job does not name, precisions that the GPU has, what layouts are searched only where asked for, a larger
+ * batch, other hardware. Each is a search of its own, so a lever's worth is that of the best layout with it, not of today's.
+ */
+#ifndef MSIM_CLI_PLAN_LEVERS_H
+#define MSIM_CLI_PLAN_LEVERS_H
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "cli/plan_rank.h"
+#include "model/spec/experiment.h"
+
+/* Who can pull it. */
+enum lever_kind { LEVER_SOFTWARE, LEVER_PRECISION, LEVER_LAYOUT, LEVER_MODEL, LEVER_JOB, LEVER_HARDWARE, N_LEVER_KINDS };
+extern const char *const lever_kind_names[N_LEVER_KINDS];
+
+/* The best plan as the job is, or with one change. */
+struct levered_plan {
+    char change[64]; /* "feature ep_overlap"; of the job as it is "as it is" */
+    enum lever_kind kind;
+    bool legal, fits; /* some layout is, does; the rest only if it fits */
+    struct ranked_plan best;
+    double step_s, mfu, use, tokens_per_s, host_bytes; /* use: of a GPU's memory */
+    double gain;                                       /* tokens/s more than as it is, as a fraction; 0 where that does not fit */
+    bool uneven;                                       /* its split of the layers is one to be told to frameworks */
+    json_t *json;                                      /* the plan, as msim plan writes it */
+};
+
+struct plan_levers {
+    const struct experiment *experiment;
+    struct levered_plan base;
+    struct levered_plan *items; /* best first */
+    int n_items;
+};
+
+/* `msim plan --levers` of an experiment. */
+MUST_CHECK enum status plan_levers(const struct experiment *experiment, struct invocation *call);
+
+/* In call->format. */
+MUST_CHECK enum status plan_levers_report(const struct plan_levers *levers, struct invocation *call);
+
+#endif
