@@ -29,11 +29,12 @@ static void warn_unknown_feature(struct measurement_reading *reading, const char
     reading->unknown_features[reading->n_unknown++] = memory_copy_text(name);
 }
 
-/* An empty cell names no feature, nor does the word none; a table without the column says nothing of them, as a job that names
- * none (assume_features). */
+/* An empty cell names no feature, nor does the word none; PLAIN_LOSS says that the loss is not fused. A table without the column
+ * says nothing of them, as a job that names none (assume_features). */
 static feature_set read_features(struct measurement_reading *reading)
 {
     feature_set set = 0;
+    reading->plain_loss = false;
     if (reading->columns[COLUMN_FEATURES] < 0)
         return FEATURES_USUAL;
     const char *rest = reading_text(reading, COLUMN_FEATURES);
@@ -44,6 +45,8 @@ static feature_set read_features(struct measurement_reading *reading)
         int feature = feature_parse(name);
         if (feature >= 0)
             set |= (feature_set)1 << feature;
+        else if (strcmp(name, PLAIN_LOSS) == 0)
+            reading->plain_loss = true;
         else if (strcmp(name, "none") != 0)
             warn_unknown_feature(reading, name);
         rest += n;
@@ -169,6 +172,19 @@ static void assume_messages(struct measurement *row)
     row->job.features |= cut;
 }
 
+/* A fused loss came years after fused layers: stacks of the age of overlapped exchanges have it (assumption); tables rarely say.
+ */
+static void assume_loss(struct measurement *row)
+{
+    const feature_set ways = FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP);
+    feature_set used = row->layout.features;
+    if ((used & FEATURES_LOSS) || !(used & FEATURE_BIT(FUSED_OPS)) || !(used & ways))
+        return;
+    row->layout.features |= FEATURE_BIT(FUSED_LOSS);
+    row->job.features |= FEATURE_BIT(FUSED_LOSS);
+    row->loss_assumed = true;
+}
+
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
 static void read_outcome(struct measurement_reading *reading, struct measurement *row)
@@ -247,6 +263,8 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
     assume_line(reading, row);
     assume_messages(row);
+    if (!reading->plain_loss)
+        assume_loss(row);
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     assume_features(reading, row);

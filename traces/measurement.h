@@ -24,7 +24,8 @@
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
  *             the column is missing altogether rows have those of current training stacks, as a job that names none.
- *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked.
+ *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked,
+ *             and whose loss is fused where its exchanges are overlapped, unless a row says plain_loss.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
  * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision
@@ -39,6 +40,9 @@
 #include "model/layout/layout.h"
 #include "traces/csv.h"
 
+/* Among the features of a row: the loss is not fused. */
+#define PLAIN_LOSS "plain_loss"
+
 struct measurement {
     struct place at;     /* of the row */
     const char *name;    /* the `case` column */
@@ -49,9 +53,10 @@ struct measurement {
     struct job job;
     struct layout layout;
     int gpus;
-    bool oom;      /* the run ended out of memory: no times */
-    double step_s; /* measured; 0 unknown (always for oom) */
-    double mfu;    /* measured, fraction; 0 unknown */
+    bool loss_assumed; /* fused_loss is none of its words */
+    bool oom;          /* the run ended out of memory: no times */
+    double step_s;     /* measured; 0 unknown (always for oom) */
+    double mfu;        /* measured, fraction; 0 unknown */
 };
 
 struct measurement_table {

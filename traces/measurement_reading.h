@@ -82,6 +82,7 @@ struct measurement_reading {
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
+    bool plain_loss;               /* the row at hand says so */
     const char **unknown_features; /* warned of */
     size_t n_unknown, unknown_capacity;
     struct diags *diags;

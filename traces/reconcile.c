@@ -180,6 +180,8 @@ static bool take_back(struct measurement *row, int month)
     for (size_t k = 0; k < sizeof published / sizeof published[0]; k++)
         if (month < published[k].month && row->layout.features & published[k].feature)
             row->layout.features = (row->layout.features & ~published[k].feature) | published[k].before;
+    if (row->loss_assumed && !(row->layout.features & (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP))))
+        row->layout.features &= ~FEATURE_BIT(FUSED_LOSS);
     row->job.features = (row->job.features & ~(had & ~row->layout.features)) | row->layout.features;
     if (sharded)
         row->layout.sequence_parallel = false;

@@ -364,24 +364,31 @@ static bool holds_head(const struct layout *layout, int stage)
     return (stage == 0 && folded) || (stage == layout->pp - 1 && (!folded || copies));
 }
 
+/* Of all predictions of a micro-batch. Where the projection makes the gradients with the loss, the logits of a chunk (2) and the
+ * weights' gradient (2); where no logit is kept, what their rows are normalised by. */
 static double logits_bytes(const struct layout *layout, const struct setting *setting)
 {
-    double words = (double)setting->model->vocab, share = words / layout->tp;
-    if (is_eager(layout) && head_gathers(layout, setting->model))
-        return words * GATHERED_LOGIT + share * GATHERED_SHARE;
-    return share * upkeep_of(layout).logit;
+    const struct transformer *m = setting->model;
+    double words = (double)m->vocab, share = words / layout->tp, eager = upkeep_of(layout).logit;
+    double rows = tokens_per_micro_batch(layout, setting) * (1 + m->mtp_layers);
+    if (has(layout, FEATURE_BIT(CUT_LOSS)))
+        return rows * 4;
+    if (has(layout, FEATURE_BIT(FUSED_LINEAR_LOSS)))
+        return 2 * share * ((double)head_chunk_tokens(layout, setting) + (double)m->hidden);
+    if (has(layout, FEATURE_BIT(FUSED_LOSS)))
+        return rows * (head_gathers(layout, m) ? words : share) * FUSED_STACK.logit;
+    if (is_eager(layout) && head_gathers(layout, m))
+        return rows * (words * GATHERED_LOGIT + share * GATHERED_SHARE);
+    return rows * share * eager;
 }
 
-/* Logits in fp32 and their gradient in bf16 (eager: one more fp32 copy), the embedding's output and dropout mask. Predictions of
- * further tokens have logits of their own, and the two vectors that their projection joins. */
+/* Logits and their gradient, the embedding's output and dropout mask. Predictions of further tokens have logits of their own, and
+ * the two vectors that their projection joins. */
 static double ends_bytes(const struct layout *layout, const struct setting *setting, int stage)
 {
     const struct transformer *m = setting->model;
-    double tokens = tokens_per_micro_batch(layout, setting), bytes = 0;
-    if (holds_head(layout, stage)) {
-        bytes += tokens * (1 + m->mtp_layers) * (logits_bytes(layout, setting) + 4 * (double)m->hidden);
-    }
-    return bytes;
+    double rows = tokens_per_micro_batch(layout, setting) * (1 + m->mtp_layers);
+    return holds_head(layout, stage) ? logits_bytes(layout, setting) + rows * 4 * (double)m->hidden : 0;
 }
 
 static int layers_of(const struct stage_load *load)

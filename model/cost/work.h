@@ -173,6 +173,8 @@ bool work_sums_gradients(const struct layout *layout, const struct job *job);
 /* Does the loss take the logits of the whole vocabulary on every tensor-parallel rank? Eager LLaMA-style code gathers them;
  * Megatron's line and everything fused exchanges maxima and sums instead. */
 bool head_gathers(const struct layout *layout, const struct transformer *model);
+/* Tokens of a chunk over which fused_linear_loss projects and takes the loss. */
+int64_t head_chunk_tokens(const struct layout *layout, const struct setting *setting);
 
 /* Optimizer step of one rank: gradient norm, update and casts of the parameters it has the states of; in narrow precision also,
  * once a step, the casts of so many parameters of products' weights. */

@@ -42,7 +42,7 @@ void builder_memory(struct layer_builder *b, enum work_class class, enum memory_
 }
 
 /* Bytes an element of a weight's gradient: written in half precision where a kernel of its own adds it to the sum (see
- * accumulation), else added to an fp32 sum by the product itself, which reads and writes it. */
+ * builder_gradient_sum), else added to an fp32 sum by the product itself, which reads and writes it. */
 static double gradient_bytes(const struct layer_builder *b)
 {
     return work_is_current(b->layout) ? 4 + 4 : 2;
@@ -177,17 +177,18 @@ bool builder_is_current(const struct layer_builder *b)
 
 /* Read the new gradient (2) and the sum, write the sum: in fp32 4 + 4, in bf16 2 + 2. The first micro-batch has nothing to add
  * to. */
-static void accumulation(struct layer_builder *b, double elements)
+void builder_gradient_sum(struct layer_builder *b, double elements)
 {
     double bytes = b->job->gradient_precision == PRECISION_FP32 ? 10 : 6;
-    if (work_sums_gradients(b->layout, b->job))
+    if (layout_micro_batches(b->layout, b->job) > 1)
         builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "gradient_sum", elements * bytes, 1);
 }
 
 void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements)
 {
     builder_side_by_side(b, gemm, exchange);
-    accumulation(b, elements);
+    if (work_sums_gradients(b->layout, b->job))
+        builder_gradient_sum(b, elements);
 }
 
 void builder_cast(struct layer_builder *b, const char *label, double elements)

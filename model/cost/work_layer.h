@@ -84,6 +84,8 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
  * up. */
 void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements);
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
+/* A gradient of so many elements in half precision, added to that of the micro-batches before where there are any. */
+void builder_gradient_sum(struct layer_builder *b, double elements);
 /* fp8 and narrower: the cast of an operand of `elements`. */
 void builder_cast(struct layer_builder *b, const char *label, double elements);
 /* The same of `elements` in so many tensors, a kernel each. */

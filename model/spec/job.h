@@ -31,7 +31,11 @@ enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD };
     X(ASYNC_DATA, "async_data", "next batch prepared during the step")                                                           \
     X(COMPILE, "compile", "graph compiler fuses element-wise kernels")                                                           \
     X(CUDA_GRAPHS, "cuda_graphs", "no per-kernel launch cost")                                                                   \
-    X(EP_OVERLAP, "ep_overlap", "forward and backward passes in pairs: the exchanges of one under the other")
+    X(EP_OVERLAP, "ep_overlap", "forward and backward passes in pairs: the exchanges of one under the other")                    \
+    X(FUSED_LOSS, "fused_loss", "cross entropy in two passes over the logits")                                                   \
+    X(FUSED_LINEAR_LOSS, "fused_linear_loss",                                                                                    \
+      "logits, loss and their gradients over chunks of tokens, no more logits in memory")                                        \
+    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,
@@ -48,12 +52,16 @@ typedef uint32_t feature_set;
  * features_usual() finds for its GPU. */
 #define FEATURES_USUAL                                                                                                           \
     (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
-     FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
+     FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(FUSED_LOSS))
 
 /* Attention as one kernel, of whatever generation. */
 #define FEATURES_FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
 /* Element-wise kernels are fused, by hand or by a compiler; a stack with neither is eager. */
 #define FEATURES_FUSING (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE))
+/* The projection to the vocabulary and the loss are one operation: the logits are never in memory together. */
+#define FEATURES_LINEAR_LOSS (FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(CUT_LOSS))
+/* What a job can say of its loss. */
+#define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURES_LINEAR_LOSS)
 
 /* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
 feature_set features_usual(const struct gpu *gpu);

@@ -77,6 +77,8 @@ static feature_set draw_features(struct random_stream *random, const struct layo
     static const feature_set any = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(DP_OVERLAP) |
                                    FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(EP_OVERLAP);
     feature_set set = any & (feature_set)random_below(random, (uint64_t)1 << N_FEATURES);
+    static const feature_set losses[] = {0, FEATURE_BIT(FUSED_LOSS), FEATURE_BIT(CUT_LOSS)};
+    set |= losses[random_below(random, 3)];
     set |= l->zero == 3 ? FEATURE_BIT(DP_OVERLAP) : 0;
     set |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;
     set |= l->tp > 1 && l->pp > 1 && !l->sequence_parallel && random_below(random, 2) ? FEATURE_BIT(SCATTER_GATHER_P2P) : 0;

@@ -109,6 +109,8 @@ static const struct framework_key nemo_keys[] = {
     AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
     AS("model.bias_dropout_add_fusion", "bias_dropout_fusion"),
     SAME("masked_softmax_fusion"),
+    SAME("cross_entropy_loss_fusion"),
+    SAME("cross_entropy_fusion_impl"),
     SAME("gradient_accumulation_fusion"),
     AS("model.use_flash_attention", "use_flash_attn"),
     WORDS("model.transformer_engine", nemo_engine),
@@ -186,6 +188,7 @@ static const struct framework_word nanotron_fixed[] = {
     {NULL, "overlap_grad_reduce", "True"},
     {NULL, "overlap_param_gather", "True"},
     {NULL, "scatter_gather_tensors_in_pipeline", "False"},
+    {NULL, "cross_entropy_loss_fusion", "False"},
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "traces/csv.h"
+#include "traces/measurement.h"
 
 /* --- the experiment --- */
 
@@ -236,6 +237,17 @@ void launch_write_header(FILE *out)
     csv_write_row(out, columns, sizeof columns / sizeof columns[0]);
 }
 
+/* A job says of its loss what it is, which tables leave open. */
+static void write_features(FILE *out, feature_set features)
+{
+    char text[FEATURES_TEXT] = "";
+    if (features)
+        features_text(features, ";", text, sizeof text);
+    if (!(features & FEATURES_LOSS))
+        text_append(text, sizeof text, "%s" PLAIN_LOSS, features ? ";" : "");
+    csv_write_cell(out, false, text);
+}
+
 void launch_write_row(const struct launch_run *run, FILE *out)
 {
     const struct transformer *m = &run->job->model;
@@ -266,7 +278,7 @@ void launch_write_row(const struct launch_run *run, FILE *out)
     csv_write_cell(out, false, recompute_format(l->recompute, text, sizeof text));
     csv_write_cell(out, false, precision_name(j->precision));
     csv_write_cell(out, false, schedule_name(l->schedule));
-    csv_write_cell(out, false, j->features ? features_text(j->features, ";", text, sizeof text) : "none");
+    write_features(out, j->features);
     csv_write_cell(out, false, run->oom ? "oom" : "ok");
     if (run->step_s > 0 && !run->oom)
         csv_write_number(out, false, run->step_s);

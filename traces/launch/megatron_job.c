@@ -97,6 +97,14 @@ static bool uses_graphs(struct meaning *m)
     return named || meaning_true(m, ARGUMENT_GRAPHS_LOCAL) || meaning_true(m, ARGUMENT_GRAPHS_OUTSIDE);
 }
 
+/* Megatron-Core's `linear` is the projection and the loss in one kernel, whose backward pass computes the logits again. */
+static feature_set loss_of(struct meaning *m)
+{
+    if (!meaning_true(m, ARGUMENT_LOSS_FUSION))
+        return 0;
+    return meaning_is(m, ARGUMENT_LOSS_FUSION_BY, "linear") ? FEATURE_BIT(CUT_LOSS) : FEATURE_BIT(FUSED_LOSS);
+}
+
 static void read_features(struct meaning *m)
 {
     const struct layout *l = &m->description->job.layout;
@@ -118,7 +126,7 @@ static void read_features(struct meaning *m)
         {uses_graphs(m), FEATURE_BIT(CUDA_GRAPHS)},
         {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
     };
-    feature_set set = 0;
+    feature_set set = loss_of(m);
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
         set |= features[i].on ? features[i].bit : 0;
     m->description->job.job.features = m->description->job.layout.features = set;

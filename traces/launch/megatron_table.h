@@ -124,6 +124,8 @@
     X(GRAPHS, "cuda-graph-impl", TEXT, "none", .key = "job.features", .since = "0.15")                                           \
     X(GRAPHS_LOCAL, "enable-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.10")                                  \
     X(GRAPHS_OUTSIDE, "external-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.12")                              \
+    X(LOSS_FUSION, "cross-entropy-loss-fusion", TRUE, "false", .key = "job.features")                                            \
+    X(LOSS_FUSION_BY, "cross-entropy-fusion-impl", TEXT, "native", .key = "job.features")                                        \
     X(WORKERS, "num-workers", INT, "2", .key = "job.features", .since = "2019")                                                  \
     X(RECOMPUTE, "recompute-granularity", TEXT, NULL, .key = "layout.recompute", .since = "2022")                                \
     X(RECOMPUTE_METHOD, "recompute-method", TEXT, NULL, .key = "layout.recompute", .since = "2022")                              \
@@ -174,7 +176,6 @@
       .told = "kept activations are shared out over tp")                                                                         \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
-    X(TOLD_CROSS_ENTROPY, "cross-entropy-loss-fusion", TRUE, "false", .told = "the loss in fewer passes")                        \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 
 #endif

@@ -13,6 +13,7 @@ MODEL=(
 PARALLEL=(
     --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --num-layers-per-virtual-pipeline-stage 2
     --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap
+    --cross-entropy-loss-fusion
 )
 srun python pretrain_gpt.py "${MODEL[@]}" "${PARALLEL[@]}" \
     --seq-length 8192 --micro-batch-size 1 --global-batch-size 128 \
