@@ -50,7 +50,7 @@ int64_t head_chunk_tokens(const struct layout *layout, const struct setting *set
 {
     const struct transformer *m = setting->model;
     int64_t tokens = layout->micro_batch * setting->job->seq_len / layout->cp, words = m->vocab / layout->tp;
-    int64_t chunks = (words + m->hidden - 1) / m->hidden, least = (tokens + chunks - 1) / chunks, chunk = 1;
+    int64_t chunks = words < 1 ? 1 : (words + m->hidden - 1) / m->hidden, least = (tokens + chunks - 1) / chunks, chunk = 1;
     while (chunk < least)
         chunk *= 2;
     return chunk < tokens ? chunk : tokens;

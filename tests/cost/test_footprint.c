@@ -239,6 +239,38 @@ START_TEST(recomputation_never_takes_more)
 }
 END_TEST
 
+/* What the last stage has beyond the same one without a head's words: bytes of its logits. */
+static double logits_of(struct shape *s, feature_set loss)
+{
+    struct footprint with, without;
+    int64_t vocabulary = s->model.vocab;
+    s->layout.features = (s->layout.features & ~FEATURES_LOSS) | loss;
+    footprint_of_stage(&s->layout, &s->setting, s->layout.pp - 1, &with);
+    s->model.vocab = 0;
+    footprint_of_stage(&s->layout, &s->setting, s->layout.pp - 1, &without);
+    s->model.vocab = vocabulary;
+    return with.activations - without.activations;
+}
+
+/* 2,048 tokens of 400,000 / 8 words: in bf16 with their gradient; a chunk of 512 and the weights' gradient; a number a token. An
+ * eager stack's own loss has fp32 copies of both. */
+START_TEST(logits_by_the_loss)
+{
+    struct shape s;
+    shape_megascale(&s);
+    double share = 50000, tokens = 2048;
+    s.model.vocab = 400000;
+    s.layout.features = FEATURE_BIT(FUSED_OPS);
+    ck_assert_double_eq_tol(logits_of(&s, 0), 4 * tokens * share, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LOSS)), 4 * tokens * share, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LINEAR_LOSS)) - 2 * share * (512 + 12288), 0, 1e6);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(CUT_LOSS)), 0, 1);
+    s.layout.features = 0;
+    ck_assert_double_eq_tol(logits_of(&s, 0), 1.15 * 14 * tokens * share, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LOSS)), 1.15 * 4 * tokens * share, 1);
+}
+END_TEST
+
 /* One norm's input and one of the column-parallel layers instead of two each. */
 START_TEST(a_parallel_block_keeps_two_inputs_fewer)
 {
@@ -289,6 +321,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
     tcase_add_test(all, recomputation_never_takes_more);
+    tcase_add_test(all, logits_by_the_loss);
     tcase_add_test(all, a_parallel_block_keeps_two_inputs_fewer);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);

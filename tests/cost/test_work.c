@@ -246,6 +246,80 @@ START_TEST(split_backward_is_the_whole)
 }
 END_TEST
 
+/* --- the loss */
+
+/* Bytes that memory-bound kernels of the head's pass move for the loss, and the FLOPs of its products. */
+static void loss_of(const struct shape *s, enum pass pass, double *bytes, double *flops)
+{
+    struct work_table table = {0};
+    struct layer_range nothing = {s->model.layers, 0};
+    int32_t id = work_add_pass(&table, &s->layout, &s->setting, pass, nothing, false, true);
+    *bytes = 0;
+    *flops = work_flops(&table, id);
+    for (int32_t i = 0; i < table.n_items; i++) {
+        const struct work *w = &table.items[i];
+        int32_t times = 1;
+        for (int32_t k = 0; k < table.n_items; k++) /* of chunks */
+            if (table.items[k].kind == WORK_SEQUENCE && strcmp(table.items[k].label, "loss_chunk") == 0 && k > i && k <= i + 4)
+                times = table.items[k].sequence.repeat;
+        if (w->kind == WORK_MEMORY_BOUND && (w->memory.kernel == MEMORY_LOSS || w->memory.kernel == MEMORY_LOSS_BACKWARD))
+            *bytes += w->memory.bytes * times;
+    }
+    work_table_free(&table);
+}
+
+/* Passes over the logits, in bytes each; products are those of a plain loss, some of them at another time, and one more where
+ * logits are computed again. 2,048 tokens of 64,000 / 8 words; a chunk is all of them. */
+START_TEST(the_loss_by_its_features)
+{
+    static const struct {
+        feature_set features;
+        double forward, backward;             /* bytes a logit */
+        double forward_flops, backward_flops; /* in products */
+    } cases[] = {
+        {0, 30, 14, 1, 2},
+        {FEATURE_BIT(FUSED_LOSS), 12, 6, 1, 2},
+        {FEATURE_BIT(COMPILE), 12, 6, 1, 2},
+        {FEATURE_BIT(FUSED_LINEAR_LOSS), 6, 0, 3, 0},
+        {FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(FUSED_LOSS), 6, 0, 3, 0},
+        {FEATURE_BIT(CUT_LOSS), 0, 0, 1, 3},
+    };
+    struct shape s;
+    shape_megascale(&s);
+    for (int vocabulary = 0; vocabulary < 2; vocabulary++) {
+        s.model.vocab = vocabulary ? 8 * 50000 : 64000; /* 2,048 tokens in chunks of 512 */
+        double logits = 2048.0 * (double)s.model.vocab / 8, product = 2 * logits * 12288;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            double forward, backward, forward_flops, backward_flops;
+            s.layout.features = FEATURE_BIT(FUSED_OPS) | cases[i].features;
+            loss_of(&s, PASS_FORWARD, &forward, &forward_flops);
+            loss_of(&s, PASS_BACKWARD, &backward, &backward_flops);
+            ck_assert_double_eq_tol(forward / logits, cases[i].forward, 1e-9);
+            ck_assert_double_eq_tol(backward / logits, cases[i].backward, 1e-9);
+            ck_assert_double_eq_tol(forward_flops / product, cases[i].forward_flops, 1e-9);
+            ck_assert_double_eq_tol(backward_flops / product, cases[i].backward_flops, 1e-9);
+        }
+    }
+}
+END_TEST
+
+/* As Liger's kernel: 8,192 tokens of 128,256 words and a width of 4,096 are 32 chunks of 256; never more than there are. */
+START_TEST(chunks_of_the_loss)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.tp = 1;
+    s.job.seq_len = 8192;
+    s.model.hidden = 4096;
+    s.model.vocab = 128256;
+    ck_assert_int_eq(head_chunk_tokens(&s.layout, &s.setting), 256);
+    s.job.seq_len = 5000; /* 157 a chunk at the least */
+    ck_assert_int_eq(head_chunk_tokens(&s.layout, &s.setting), 256);
+    s.model.vocab = 4096;
+    ck_assert_int_eq(head_chunk_tokens(&s.layout, &s.setting), 5000);
+}
+END_TEST
+
 /* 72 B s L h^2 (1 + s/6h + V/12Lh), which MegaScale's own table uses: 1.07739e12 FLOP per token for its 175B model. */
 START_TEST(model_flops_are_megascales)
 {
@@ -335,6 +409,8 @@ Suite *suite_work(void)
     tcase_add_test(all, latent_keys_are_put_together);
     tcase_add_test(all, checkpoints_in_python_pause_all_ranks);
     tcase_add_test(all, split_backward_is_the_whole);
+    tcase_add_test(all, the_loss_by_its_features);
+    tcase_add_test(all, chunks_of_the_loss);
     tcase_add_test(all, model_flops_are_megascales);
     tcase_add_test(all, assumed_window_has_the_implied_span);
     tcase_add_test(all, classes_sum_to_the_cost);

@@ -290,6 +290,41 @@ START_TEST(before_their_time)
 }
 END_TEST
 
+/* A stack of fused layers that overlaps its tensor parallel exchanges fuses its loss, unless the row says what it does, or says
+ * that it overlaps before anybody did. */
+START_TEST(losses_that_rows_do_not_tell)
+{
+    static const struct {
+        const char *features, *source;
+        feature_set loss;
+    } cases[] = {
+        {"fused_ops;tp_overlap", "us", FEATURE_BIT(FUSED_LOSS)},
+        {"fused_ops;async_tp", "us", FEATURE_BIT(FUSED_LOSS)},
+        {"fused_ops", "us", 0},
+        {"tp_overlap", "us", 0},
+        {"fused_ops;fused_loss", "us", FEATURE_BIT(FUSED_LOSS)},
+        {"fused_ops;tp_overlap;plain_loss", "us", 0},
+        {"fused_ops;tp_overlap;cut_loss", "us", FEATURE_BIT(CUT_LOSS)},
+        {"fused_ops;tp_overlap", "arXiv:2201.11990", 0},
+        {"fused_ops;tp_overlap;fused_loss", "arXiv:2201.11990", FEATURE_BIT(FUSED_LOSS)},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char text[4096];
+        struct measurement_table table;
+        struct diags diags = {0};
+        snprintf(text, sizeof text,
+                 HEADER "f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
+                        "%s,ok,1.0,,,\"%s\"\n",
+                 cases[c].features, cases[c].source);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_uint_eq(table.items[0].layout.features & FEATURES_LOSS, cases[c].loss);
+        ck_assert_uint_eq(table.items[0].job.features & FEATURES_LOSS, cases[c].loss);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 /* 12 heads over 2: six score matrices a sequence, which Megatron's fused softmax takes four at a time: an assumed micro-batch of
  * 1 becomes 2, a stated one stays, as do those of stacks that hold no scores and of batches that do not divide. */
 START_TEST(micro_batches_that_fuse)
@@ -574,6 +609,7 @@ int main(void)
     tcase_add_test(rows, vocabulary_stays);
     tcase_add_test(rows, before_their_time);
     tcase_add_test(rows, time_against_mfu);
+    tcase_add_test(rows, losses_that_rows_do_not_tell);
     tcase_add_test(rows, micro_batches_that_fuse);
     tcase_add_test(rows, micro_batches_of_pipelines);
     tcase_add_test(rows, recomputation_that_fits);

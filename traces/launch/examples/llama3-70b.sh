@@ -8,12 +8,11 @@ MODEL=(
     --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64
     --group-query-attention --num-query-groups 8 --swiglu --normalization RMSNorm --disable-bias-linear
     --position-embedding-type rope --max-position-embeddings 8192 --untie-embeddings-and-output-weights
-    --vocab-size 128256 --attention-dropout 0 --hidden-dropout 0
+    --vocab-size 128256 --attention-dropout 0 --hidden-dropout 0 --cross-entropy-loss-fusion
 )
 PARALLEL=(
     --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --num-layers-per-virtual-pipeline-stage 2
     --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap
-    --cross-entropy-loss-fusion
 )
 srun python pretrain_gpt.py "${MODEL[@]}" "${PARALLEL[@]}" \
     --seq-length 8192 --micro-batch-size 1 --global-batch-size 128 \
