@@ -6,8 +6,9 @@
 #include "cli/table.h"
 #include "model/base/memory.h"
 #include "model/cost/machine.h"
+#include "model/cost/muon.h"
 
-/* One leaf of a pass. */
+/* One leaf of a pass, or of the optimizer's step (N_PASSES). */
 struct leaf {
     enum pass pass;
     const struct work *work;
@@ -84,6 +85,22 @@ static struct leaves leaves_of(const struct layout *layout, const struct setting
     return leaves;
 }
 
+/* Newton-Schulz on the matrices of the middle layer, those of them that the fullest owner has. */
+static void add_newton_schulz(struct leaves *leaves, const struct layout *layout, const struct setting *setting)
+{
+    struct machine machine = machine_of(layout, setting);
+    struct muon_matrices matrices = {.n = 0};
+    muon_matrices_add(&matrices, layout, setting, (struct layer_range){setting->model->layers / 2, 1}, false);
+    int32_t work = work_add_newton_schulz(&leaves->works, layout, setting, &matrices);
+    if (work >= 0)
+        collect(leaves, &machine, N_PASSES, work);
+}
+
+static const char *pass_of(const struct leaf *leaf)
+{
+    return leaf->pass == N_PASSES ? "optimizer" : pass_name(leaf->pass);
+}
+
 static void leaves_free(struct leaves *leaves)
 {
     work_table_free(&leaves->works);
@@ -101,7 +118,7 @@ static void microseconds_cell(struct table *table, double seconds)
 static void leaf_row(struct table *table, const struct leaf *leaf)
 {
     double seconds = cost_seconds(leaf->cost);
-    table_cell(table, "%s", pass_name(leaf->pass));
+    table_cell(table, "%s", pass_of(leaf));
     table_cell(table, "%s", work_class_name(leaf->work->class));
     table_cell(table, "%s", leaf->work->label);
     table_cell(table, "%s", leaf->what);
@@ -123,6 +140,7 @@ void explain_works_text(const struct layout *layout, const struct setting *setti
     static const char *const parts[] = {"time", "launch", "compute", "memory", "latency", "bandwidth"};
     struct leaves leaves = leaves_of(layout, setting);
     struct table table = {0};
+    add_newton_schulz(&leaves, layout, setting);
     table_column(&table, "pass", NULL, ALIGN_LEFT);
     table_column(&table, "class", NULL, ALIGN_LEFT);
     table_column(&table, "work", NULL, ALIGN_LEFT);
@@ -141,12 +159,13 @@ void explain_works_text(const struct layout *layout, const struct setting *setti
 json_t *explain_works_json(const struct layout *layout, const struct setting *setting)
 {
     struct leaves leaves = leaves_of(layout, setting);
+    add_newton_schulz(&leaves, layout, setting);
     json_t *array = json_array();
     for (size_t i = 0; i < leaves.n; i++) {
         const struct leaf *leaf = &leaves.items[i];
         json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:f}", "pass", pass_name(leaf->pass),
-                             "class", work_class_name(leaf->work->class), "work", leaf->work->label, "size", leaf->what, "times",
+            array, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:f}", "pass", pass_of(leaf), "class",
+                             work_class_name(leaf->work->class), "work", leaf->work->label, "size", leaf->what, "times",
                              leaf->times, "seconds", cost_seconds(leaf->cost), "parts", "launch_s", leaf->cost.launch_s,
                              "compute_s", leaf->cost.compute_s, "memory_s", leaf->cost.memory_s, "latency_s",
                              leaf->cost.latency_s, "bandwidth_s", leaf->cost.bandwidth_s, "flops", leaf->work->flops));

@@ -8,10 +8,14 @@
 #define UNKNOWN_STORAGE 10e9 /* B/s; an assumption for a cluster that does not say */
 enum { GPUS_PER_PCIE_SWITCH = 2 };
 
-/* What the optimizer keeps of one parameter in fp32: a master copy and its moments. */
-static double optimizer_bytes(enum optimizer optimizer)
+/* What the optimizer keeps of so many parameters of a model in fp32: a master copy and its moments; of Muon's matrices one. */
+static double optimizer_bytes(const struct setting *setting, double parameters)
 {
-    return optimizer == OPTIMIZER_SGD ? 4 + 4 : 4 + 8;
+    struct muon_matrices matrices = muon_matrices_of_model(setting);
+    struct stage_parameters muon = muon_parameters(&matrices);
+    double each = setting->job->optimizer == OPTIMIZER_SGD ? 4 + 4 : 4 + 8,
+           one_moment = fmin(parameters, muon.dense + muon.experts);
+    return each * (parameters - one_moment) + MUON_STATE_BYTES * one_moment;
 }
 
 static double node_rate(const struct cluster *cluster)
@@ -39,9 +43,9 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *setti
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
     double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
     double node_gpus = fmin(cluster->gpus_per_node, setting->gpus);
-    *cost = (struct checkpoint_cost){
-        .total_bytes = count.total * (precision_bytes(setting->job->precision) + optimizer_bytes(setting->job->optimizer)),
-        .rank_bytes = memory.weights + memory.optimizer};
+    *cost = (struct checkpoint_cost){.total_bytes = count.total * precision_bytes(setting->job->precision) +
+                                                    optimizer_bytes(setting, count.total),
+                                     .rank_bytes = memory.weights + memory.optimizer};
     storage = fmin(storage, nodes * node_rate(cluster));
     double there = offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
                    offload_share(&layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */

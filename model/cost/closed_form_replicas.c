@@ -6,6 +6,7 @@
 #include "model/cost/collective.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
+#include "model/cost/muon.h"
 #include "model/cost/precision_bytes.h"
 
 /* Gradient reduction and parameter gathering of `parameters` over one kind of group. */
@@ -203,15 +204,46 @@ static double host_optimizer_seconds(const struct setting *setting, const struct
     return fmax(there, states < 1 ? s[0] + s[5] : 0) + casts;
 }
 
-static double optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                                struct stage_parameters layers)
+static struct cost optimizer_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                                  struct stage_parameters layers)
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
     struct work_table table = {0};
     int32_t id = work_add_optimizer(&table, setting, work_own_parameters(l, p), work_cast_parameters(l, layers));
-    double s = cost_seconds(work_cost(&machine, &table, id));
+    struct cost cost = work_cost(&machine, &table, id);
     work_table_free(&table);
-    return s;
+    return cost;
+}
+
+/* Updates to owners and back, dense ones and then experts'. */
+static struct cost muon_exchange_cost(const struct setting *setting, const struct layout *l, const struct muon_matrices *matrices,
+                                      enum group_kind group)
+{
+    double bytes = muon_exchange_bytes(matrices, l, setting, group);
+    if (bytes <= 0)
+        return (struct cost){0};
+    struct group_span span = replica_span(l, setting->cluster, group);
+    return cost_scale(collective_time(setting->cluster, COLLECTIVE_ALL_TO_ALL, span, bytes), 2);
+}
+
+/* The parts of Muon's step one after the other, as the programs have them. */
+static struct cost muon_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                             struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms)
+{
+    struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1, .gemms = gemms};
+    struct work_table table = {0};
+    double own = work_own_parameters(l, muon_parameters(matrices));
+    machine.spans[GROUP_TP] = layout_span(l, setting->cluster, GROUP_TP);
+    int32_t products = work_add_newton_schulz(&table, l, setting, matrices);
+    int32_t update = work_add_muon_update(&table, setting, work_own_parameters(l, p), own);
+    int32_t apply = work_add_muon_apply(&table, setting, own, work_cast_parameters(l, layers));
+    struct cost cost = cost_add(work_cost(&machine, &table, update), work_cost(&machine, &table, apply));
+    if (products >= 0)
+        cost = cost_add(cost, work_cost(&machine, &table, products));
+    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_DP));
+    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_EXPERT_DP));
+    work_table_free(&table);
+    return cost;
 }
 
 /* The first and the last stage add up the gradients of the token table that both hold. */
@@ -230,8 +262,22 @@ static int fullest_layers(const struct stage_times *stages, const struct transfo
     return stages->fullest < model->layers ? (int)ceil(stages->fullest) : model->layers;
 }
 
+/* Of the stage with the most layers, with what it holds; all of them. */
+static struct cost update_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                               struct stage_parameters layers, int n, struct gemm_memo *gemms)
+{
+    struct muon_matrices matrices = {.n = 0};
+    if (layout_offloads(l, OFFLOAD_OPTIMIZER))
+        return (struct cost){.memory_s = host_optimizer_seconds(setting, l, p, layers, n)};
+    if (setting->job->optimizer != OPTIMIZER_MUON)
+        return optimizer_cost(setting, l, p, layers);
+    muon_matrices_add(&matrices, l, setting, (struct layer_range){0, n}, l->pp == 1);
+    muon_matrices_repeat(&matrices, l->schedule == SCHEDULE_DUALPIPE ? 2 : 1);
+    return muon_cost(setting, l, p, layers, &matrices, gemms);
+}
+
 static struct replica_costs replica_costs_of(const struct setting *setting, const struct layout *l,
-                                             const struct stage_times *stages)
+                                             const struct stage_times *stages, struct gemm_memo *gemms)
 {
     double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
     int layers = setting->model->layers, n = fullest_layers(stages, setting->model);
@@ -239,7 +285,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
     struct stage_parameters inner = work_stage_parameters(l, setting, (struct layer_range){0, n}, false, false);
     struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
     struct stage_parameters layer = {all.dense / layers, all.experts / layers};
-    bool leaves = layout_offloads_gradients(l), on_host = layout_offloads(l, OFFLOAD_OPTIMIZER);
+    bool leaves = layout_offloads_gradients(l);
     double own = work_own_parameters(l, layer);
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
     double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
@@ -260,7 +306,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
         .table_s = table_seconds(setting, l),
-        .optimizer_s = on_host ? host_optimizer_seconds(setting, l, all, within, n) : optimizer_seconds(setting, l, all, within),
+        .optimizer = update_cost(setting, l, all, within, n, gemms),
     };
 }
 
@@ -283,12 +329,13 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
 {
     struct replica_costs *costs = &memo->costs[sharding_of(l)];
     if (!holds_for(costs, l, fullest_layers(stages, setting->model)))
-        *costs = replica_costs_of(setting, l, stages);
+        *costs = replica_costs_of(setting, l, stages, c->gemms);
     bool leaves = layout_offloads_gradients(l);
     struct exchange gathers = costs->exchange;
     gathers.gather_s = fmax(gathers.gather_s, costs->fetch_s); /* the next one comes while one is gathered */
     double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &gathers, m) : leaves ? 0 : exposed_dp(l, costs, stages);
     if (leaves)
         exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
-    return (struct replica_time){exposed + costs->table_s, costs->optimizer_s};
+    double slowed = (c->pace - 1) * costs->optimizer.compute_s;
+    return (struct replica_time){exposed + costs->table_s, cost_seconds(costs->optimizer) + slowed};
 }

@@ -25,7 +25,8 @@ struct replica_costs {
     double copy_s;            /* of a layer's gradients to or from the host that keeps them */
     double fetch_s;           /* of a layer's parameters from there */
     double pieces;            /* that a stage exchanges its gradients in */
-    double table_s, optimizer_s;
+    double table_s;
+    struct cost optimizer;
 };
 
 /* Ways to keep a replica's states: whole, sharded, and weights too, gathered in one piece or each by itself. */

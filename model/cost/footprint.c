@@ -451,11 +451,20 @@ static void offload_states(const struct layout *layout, const struct setting *se
         out->gradients = bytes_left(out->gradients, states, OFFLOADED_GRADIENT_BUCKETS * gradients);
 }
 
+/* Of a matrix Muon keeps the master and one momentum in fp32; of the rest, and every other optimizer of all, Adam's. */
+static double optimizer_bytes(const struct layout *layout, const struct setting *setting, const struct muon_matrices *matrices,
+                              double updated)
+{
+    double muon = matrices->n ? fmin(updated, work_own_parameters(layout, muon_parameters(matrices))) : 0;
+    return optimizer_state_bytes(setting->job) * (updated - muon) + MUON_STATE_BYTES * muon;
+}
+
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
  * precision, Adam master and moments 12. */
-static void state_bytes(const struct layout *layout, const struct setting *setting, struct stage_parameters p,
+static void state_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                         struct footprint *out)
 {
+    struct stage_parameters p = load->parameters;
     double replicas = layout_group_size(layout, GROUP_DP), expert_replicas = layout_group_size(layout, GROUP_EXPERT_DP);
     double whole = p.dense + p.experts;
     double share = p.dense / replicas + p.experts / expert_replicas;
@@ -465,7 +474,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double updated = layout->zero >= 1 ? share : whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);
-    out->optimizer = optimizer_state_bytes(setting->job) * updated;
+    out->optimizer = optimizer_bytes(layout, setting, &load->matrices, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);
 }
@@ -474,10 +483,12 @@ static struct footprint footprint_of(const struct layout *layout, const struct s
                                      const struct common_bytes *common)
 {
     struct footprint f = {.buffers = common->buffers, .framework = FRAMEWORK_BYTES};
-    state_bytes(layout, setting, load->parameters, &f);
+    state_bytes(layout, setting, load, &f);
     double host;
     f.activations = activation_bytes(layout, setting, load, common, &host);
     f.host += host;
+    if (load->matrices.n) /* activations are gone by then */
+        f.buffers += fmax(0, muon_scratch_bytes(&load->matrices, layout, setting) - f.activations);
     f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
     return f;
 }

@@ -34,6 +34,16 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
     return sum;
 }
 
+static void count_matrices(struct stage_load *load, const struct layout *layout, const struct setting *setting)
+{
+    int last = layout_virtual_stages(layout) - 1;
+    load->matrices.n = 0;
+    for (int chunk = 0; chunk < layout->vpp && setting->job->optimizer == OPTIMIZER_MUON; chunk++) {
+        int v = layout_virtual_stage(layout, load->stage, chunk);
+        muon_matrices_add(&load->matrices, layout, setting, layout_layers(layout, setting->model, v), v == last);
+    }
+}
+
 static void add_chunk(struct stage_load *load, int layers, bool first, bool last)
 {
     struct chunk_run *run = load->n_runs > 0 ? &load->runs[load->n_runs - 1] : NULL;
@@ -51,6 +61,7 @@ void stage_load_fill(struct stage_load *load, const struct layout *layout, const
     load->stage = stage;
     load->n_runs = 0;
     load->parameters = parameters_of_stage(layout, setting, stage);
+    count_matrices(load, layout, setting);
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, m, v);

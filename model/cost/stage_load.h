@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "model/cost/work.h"
+#include "model/cost/muon.h"
 
 /* Chunks of a stage, one behind the other, with as many layers of the same kinds. Modules of multi-token prediction count as a
  * chunk of their own before the layers of theirs. */
@@ -21,6 +21,7 @@ struct chunk_run {
 struct stage_load {
     int stage;
     struct stage_parameters parameters; /* of a rank, before ZeRO */
+    struct muon_matrices matrices;      /* among them; none for optimizers that do not know of matrices */
     struct chunk_run *runs;
     size_t n_runs, capacity;
 };

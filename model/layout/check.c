@@ -276,11 +276,18 @@ static bool check_offloaded_parameters(const struct layout *l, struct reply why)
 
 /* What a layer keeps has come back for its backward pass and goes when that is over: so a backward pass in two parts would need
  * it twice, and passes side by side are not cut into layers. */
-static bool check_offload(const struct layout *l, struct reply why)
+static bool check_offload(const struct layout *l, const struct setting *s, struct reply why)
 {
     char text[OFFLOAD_TEXT];
     if (offload_is_none(&l->offload))
         return true;
+    if (s->job->optimizer == OPTIMIZER_MUON && layout_offloads(l, OFFLOAD_OPTIMIZER)) {
+        SAY(why,
+            "offload=%s: Muon makes matrices orthogonal by products, which the host's cores are too slow for; set it to none "
+            "or activations",
+            offload_format(l->offload, text, sizeof text));
+        return false;
+    }
     if (!check_offloaded_parameters(l, why))
         return false;
     bool splits = l->schedule >= SCHEDULE_ZB1P;
@@ -353,7 +360,7 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_SHARD;
     if (!check_recompute(layout, setting, reply))
         return LAYOUT_RECOMPUTE;
-    if (!check_offload(layout, reply))
+    if (!check_offload(layout, setting, reply))
         return LAYOUT_OFFLOAD;
     if (!check_features(layout, setting, reply))
         return LAYOUT_FEATURE;

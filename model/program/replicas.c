@@ -22,8 +22,11 @@
  * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer,
  * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
  * gradient after the exchange among replicas is added up between the two, and each updates its copy.
+ *
+ * Muon's step is three computations, with the updates of matrices on their way to owners and back between them (muon.h).
  */
 #include "model/base/memory.h"
+#include "model/cost/muon.h"
 #include "model/program/host.h"
 
 /* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
@@ -364,6 +367,52 @@ static uint32_t last_on(const struct stage *stage, enum stream stream)
     return NO_OP;
 }
 
+static struct muon_matrices matrices_of(const struct stage *stage)
+{
+    struct muon_matrices matrices = {.n = 0};
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        const struct segment *whole = &stage->chunks[c].whole;
+        muon_matrices_add(&matrices, stage->build->layout, stage->build->setting, whole->range, whole->head);
+    }
+    return matrices;
+}
+
+static void add_optimizer_work(struct stage *stage, int32_t work)
+{
+    struct op op = step_op(OP_COMPUTE, STREAM_COMPUTE, CLASS_OPTIMIZER);
+    op.work = work;
+    uint32_t done = stage_add(stage, op, &stage->waits);
+    stage->waits = (struct waits){.ops = {done}, .n = 1};
+}
+
+/* Updates of matrices to their owners, or what these made of them back. */
+static void exchange_updates(struct stage *stage, const struct muon_matrices *matrices)
+{
+    static const enum group_kind groups[] = {GROUP_DP, GROUP_EXPERT_DP};
+    struct waits before = stage->waits;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        double bytes = muon_exchange_bytes(matrices, stage->build->layout, stage->build->setting, groups[i]);
+        if (bytes > 0)
+            waits_add(&stage->waits, emit_collective(stage, COLLECTIVE_ALL_TO_ALL, groups[i], CLASS_OPTIMIZER, bytes, &before));
+    }
+}
+
+static void optimize_matrices(struct stage *stage)
+{
+    struct build *build = stage->build;
+    struct work_table *works = &build->program->works;
+    struct muon_matrices matrices = matrices_of(stage);
+    double own = work_own_parameters(build->layout, muon_parameters(&matrices));
+    add_optimizer_work(stage, work_add_muon_update(works, build->setting, updated_parameters(stage), own));
+    int32_t products = work_add_newton_schulz(works, build->layout, build->setting, &matrices);
+    if (products >= 0) {
+        exchange_updates(stage, &matrices);
+        add_optimizer_work(stage, products);
+        exchange_updates(stage, &matrices);
+    }
+    add_optimizer_work(stage, work_add_muon_apply(works, build->setting, own, cast_parameters(stage)));
+}
+
 static void optimize(struct stage *stage)
 {
     struct build *build = stage->build;
@@ -371,12 +420,12 @@ static void optimize(struct stage *stage)
         host_optimize(stage, updated_parameters(stage), cast_parameters(stage), last_on(stage, STREAM_DP));
         return;
     }
-    struct op op = step_op(OP_COMPUTE, STREAM_COMPUTE, CLASS_OPTIMIZER);
-    op.work = work_add_optimizer(&build->program->works, build->setting, updated_parameters(stage), cast_parameters(stage));
     waits_add(&stage->waits, last_on(stage, STREAM_DP));
-    uint32_t done = stage_add(stage, op, &stage->waits);
-    stage->waits.n = 0;
-    waits_add(&stage->waits, done);
+    if (build->setting->job->optimizer == OPTIMIZER_MUON)
+        optimize_matrices(stage);
+    else
+        add_optimizer_work(
+            stage, work_add_optimizer(&build->program->works, build->setting, updated_parameters(stage), cast_parameters(stage)));
 }
 
 void replicas_end(struct stage *stage)

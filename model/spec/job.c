@@ -10,6 +10,14 @@ const char *const feature_names[N_FEATURES + 1] = {
 #undef X
 };
 
+const char *const optimizer_names[N_OPTIMIZERS + 1] = {
+    [OPTIMIZER_ADAM] = "adam",
+    [OPTIMIZER_LAMB] = "lamb",
+    [OPTIMIZER_SGD] = "sgd",
+    [OPTIMIZER_MUON] = "muon",
+};
+const char *const muon_tp_names[N_MUON_TP + 1] = {[MUON_BLOCKWISE] = "blockwise", [MUON_DUPLICATED] = "duplicated"};
+
 feature_set features_usual(const struct gpu *gpu)
 {
     if (gpu_flash_attention(gpu) >= 2)

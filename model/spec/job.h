@@ -12,7 +12,15 @@
 
 #include "model/spec/gpu.h"
 
-enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD };
+/* Muon (K. Jordan and others, 2024) is for the matrices of the layers: their momentum, made orthogonal. The rest (tables, the
+ * output matrix, norms, biases) has Adam, as in every published use. */
+enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD, OPTIMIZER_MUON, N_OPTIMIZERS };
+extern const char *const optimizer_names[N_OPTIMIZERS + 1]; /* by enum optimizer; NULL after the last */
+
+/* A matrix that tensor parallelism divides: Muon takes each rank's block for a matrix of its own, or all ranks gather the blocks
+ * and each computes the whole (Megatron-LM, --muon-tp-mode). */
+enum muon_tp { MUON_BLOCKWISE, MUON_DUPLICATED, N_MUON_TP };
+extern const char *const muon_tp_names[N_MUON_TP + 1];
 
 #define FEATURES(X)                                                                                                              \
     X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
@@ -79,6 +87,7 @@ struct job {
     enum precision precision;
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
     enum optimizer optimizer;
+    enum muon_tp muon_tp;
     feature_set features;
     int64_t window;       /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
     double memory_margin; /* share of a GPU's memory that a search for layouts leaves free */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 /* How the job and the faults are written. */
-static const char *const optimizers[] = {[OPTIMIZER_ADAM] = "adam", [OPTIMIZER_LAMB] = "lamb", [OPTIMIZER_SGD] = "sgd", NULL};
 
 static void read_feature(const struct yaml_node *value, feature_set *features, struct diags *diags)
 {
@@ -65,7 +64,9 @@ static const struct field job_rows[] = {
     INTEGER("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
     CHOICE("gradient_precision", struct job, gradient_precision, precision_names, "fp32", "of the reduction between replicas"),
-    CHOICE("optimizer", struct job, optimizer, optimizers, "adam", "decides the optimizer's state and work"),
+    CHOICE("optimizer", struct job, optimizer, optimizer_names, "adam", "decides the optimizer's state and work"),
+    CHOICE("muon_tp", struct job, muon_tp, muon_tp_names, UNSET,
+           "muon on matrices that tp divides: blockwise, each block by itself, unless told duplicated, the whole on every rank"),
     CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
     QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,

@@ -177,16 +177,18 @@ static void divide(struct layout *l, unsigned *state)
                   (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
 }
 
-/* Whatever was asked before, and whether there is a limit: a step within it is told to the bit, one beyond it is not. */
+/* Whatever was asked before, and whether there is a limit: a step within it is told to the bit, one beyond it is not; with each
+ * optimizer. */
 START_TEST(what_is_kept_and_what_is_given_up_change_nothing)
 {
     struct shape s;
     shape_megascale(&s);
     s.model.gated_mlp = true, s.model.tied_embeddings = true;
+    s.job.optimizer = (enum optimizer)_i, s.job.muon_tp = MUON_DUPLICATED;
     s.model.moe = (struct mixture){.experts = 8, .top_k = 2, .expert_ffn = 4096, .every = 1, .first_dense_layers = 3};
     struct closed_form *form = closed_form_create(&s.setting);
     unsigned state = 1;
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < (_i == OPTIMIZER_ADAM ? 2000 : 400); i++) {
         if (i % 3 == 0)
             divide(&s.layout, &state);
         else if (i % 3 == 1)
@@ -209,7 +211,7 @@ Suite *suite_closed_form(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, parts_sum_and_the_cache_is_exact);
     tcase_add_test(all, split_experts_are_not_cached_as_whole_ones);
-    tcase_add_test(all, what_is_kept_and_what_is_given_up_change_nothing);
+    tcase_add_loop_test(all, what_is_kept_and_what_is_given_up_change_nothing, 0, N_OPTIMIZERS);
     tcase_add_test(all, a_prediction_layer_takes_a_layers_place);
     tcase_add_test(all, a_prediction_layer_is_recomputed);
     tcase_add_test(all, bubble_shrinks_with_interleaving);

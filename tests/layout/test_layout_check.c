@@ -230,6 +230,10 @@ START_TEST(offloading)
 {
     EXPECT_AFTER(dense, f.layout.offload.of[OFFLOAD_OPTIMIZER].layers = 1, LAYOUT_RANGE, "what is offloaded is not a known one");
     EXPECT_AFTER(dense, f.layout.offload = offloaded("optimizer+activations"), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.job.optimizer = OPTIMIZER_MUON, f.layout.offload = offloaded("optimizer")), LAYOUT_OFFLOAD,
+                 "offload=optimizer: Muon makes matrices orthogonal by products, which the host's cores are too slow for; set it "
+                 "to none or activations");
+    EXPECT_AFTER(dense, (f.job.optimizer = OPTIMIZER_MUON, f.layout.offload = offloaded("activations")), LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offloaded("optimizer")),
                  LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offloaded("activations:1%")),

@@ -33,6 +33,31 @@ START_TEST(errors_are_small_in_every_schedule)
 }
 END_TEST
 
+/* With Muon's step, whose parts and exchanges both count: without a pipeline all of it, but for the exchange of the norm. */
+START_TEST(muon_takes_what_it_takes_simulated)
+{
+    struct layout layouts[EACH];
+    int n = 0;
+    for (int j = 0; j < population_n_jobs; j++) {
+        struct job_case c;
+        ck_assert(population_case(&population_jobs[j], &c));
+        c.job.optimizer = OPTIMIZER_MUON;
+        c.job.muon_tp = (enum muon_tp)(j % N_MUON_TP);
+        int drawn = population_draw(&c.setting, (enum schedule)_i, 3, EACH, layouts);
+        for (int i = 0; i < drawn; i++) {
+            struct population_times times;
+            ck_assert(population_time(&c.setting, &layouts[i], &times));
+            double error = times.formula_s / times.simulated_s - 1;
+            ck_assert_msg(fabs(error) < 0.12, "%s: %.4f", schedule_name((enum schedule)_i), error);
+            double muon = times.formula.s[CLASS_OPTIMIZER] / times.simulated.s[CLASS_OPTIMIZER];
+            ck_assert_msg(_i != SCHEDULE_NONE || fabs(muon - 1) < 1e-2, "optimizer: %.4f", muon);
+            n++;
+        }
+    }
+    ck_assert_int_gt(n, 4 * EACH);
+}
+END_TEST
+
 /* All that a layer has, one after the other inside the one before it. */
 static const int RECOMPUTATIONS[] = {
     RECOMPUTE_NONE, RECOMPUTE_LAYERNORM, RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT,
@@ -95,6 +120,7 @@ int main(void)
     TCase *cases = tcase_create("population");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
+    tcase_add_loop_test(cases, muon_takes_what_it_takes_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
     suite_add_tcase(suite, cases);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fixtures.h"
+#include "model/cost/muon.h"
 
 static void expect_near(double a, double b)
 {
@@ -24,6 +25,17 @@ static struct stage_parameters parameters_of_stage(const struct fixture *f, int 
         sum.experts += p.experts;
     }
     return sum;
+}
+
+static struct stage_parameters matrices_of_stage(const struct fixture *f, int stage)
+{
+    struct setting setting = fixture_setting(f);
+    struct muon_matrices matrices = {.n = 0};
+    for (int c = 0; c < f->layout.vpp; c++) {
+        int v = layout_virtual_stage(&f->layout, stage, c);
+        muon_matrices_add(&matrices, &f->layout, &setting, layout_layers(&f->layout, &f->model, v), false);
+    }
+    return muon_parameters(&matrices);
 }
 
 static struct fixture replicated(int p, int v, int zero, feature_set features, bool mixture)
@@ -250,6 +262,43 @@ START_TEST(end_of_step)
 }
 END_TEST
 
+/* Muon: momenta, updates to owners, Newton-Schulz, back again, weights; at any detail, with every stage of ZeRO, experts or not.
+ * Whole states are nobody else's, so nothing is sent. */
+START_TEST(muon_sends_updates_to_owners)
+{
+    for (int zero = 0; zero < 4; zero++) {
+        for (int mixture = 0; mixture < 2; mixture++) {
+            for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+                struct fixture f = replicated(zero < 3 ? 2 : 1, zero == 2 ? 3 : 1, zero, FEATURE_BIT(DP_OVERLAP), mixture);
+                f.job.optimizer = OPTIMIZER_MUON;
+                struct program program = fixture_build(&f, (enum detail)detail, mixture);
+                struct diags diags = {0};
+                ck_assert_int_eq(program_verify(&program, &diags), STATUS_OK);
+                diags_free(&diags);
+                uint32_t n;
+                const struct op *ops = rank_ops(&program, 0, &n);
+                int computations = 0, exchanges[2] = {0};
+                double bytes[2] = {0};
+                for (uint32_t i = 0; i < n; i++) {
+                    computations += ops[i].class == CLASS_OPTIMIZER && ops[i].kind == OP_COMPUTE;
+                    if (ops[i].kind != OP_COLLECTIVE || ops[i].collective != COLLECTIVE_ALL_TO_ALL || ops[i].pass != N_PASSES)
+                        continue;
+                    exchanges[ops[i].role == GROUP_EXPERT_DP]++;
+                    bytes[ops[i].role == GROUP_EXPERT_DP] += ops[i].bytes;
+                }
+                ck_assert_int_eq(computations, 3);
+                ck_assert_int_eq(exchanges[0], zero ? 2 : 0);
+                ck_assert_int_eq(exchanges[1], zero && mixture ? 2 : 0);
+                struct stage_parameters p = matrices_of_stage(&f, 0); /* in bf16, there and back; the fullest owner's */
+                ck_assert(!zero || bytes[0] >= 2 * 2 * p.dense / 4 * (1 - 1e-9));
+                ck_assert(!zero || bytes[1] >= 2 * 2 * p.experts / 2 * (1 - 1e-9));
+                program_free(&program);
+            }
+        }
+    }
+}
+END_TEST
+
 /* ZeRO-3, three micro-batches of eight layers: per micro-batch every layer is gathered forward and backward and reduced once, the
  * embedding and head gathered and reduced once. */
 START_TEST(sharded_counts)
@@ -366,6 +415,7 @@ int main(void)
     tcase_add_test(tcase, buckets_overlap);
     tcase_add_test(tcase, chunks_overlap);
     tcase_add_test(tcase, end_of_step);
+    tcase_add_test(tcase, muon_sends_updates_to_owners);
     tcase_add_test(tcase, sharded_counts);
     tcase_add_test(tcase, sharded_recomputation);
     tcase_add_test(tcase, sharded_prefetch);

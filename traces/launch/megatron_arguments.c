@@ -16,7 +16,8 @@ const char *const megatron_positions[] = {[POSITION_LEARNED] = "learned_absolute
                                           NULL};
 const char *const megatron_norms[] = {[NORM_LAYER] = "LayerNorm", [NORM_RMS] = "RMSNorm", NULL};
 const char *const megatron_shardings[] = {"no_shard", "optim", "optim_grads", "optim_grads_params", NULL};
-const char *const megatron_optimizers[] = {[OPTIMIZER_ADAM] = "adam", [OPTIMIZER_LAMB] = "lamb", [OPTIMIZER_SGD] = "sgd", NULL};
+const char *const megatron_optimizers[] = {
+    [OPTIMIZER_ADAM] = "adam", [OPTIMIZER_LAMB] = "lamb", [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MUON] = "muon", NULL};
 
 #define MEMBER(m)        .offset = offsetof(struct launch_job, m), .size = sizeof(((struct launch_job *)0)->m)
 #define NUMBER(m)        .key = #m, .map = MAP_NUMBER, MEMBER(m)

@@ -1,0 +1,358 @@
+#include "model/cost/muon.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/cost/precision_bytes.h"
+
+/* How tensor parallelism divides a matrix. */
+enum division { WHOLE, BY_ROWS, BY_COLUMNS };
+
+struct collection {
+    struct muon_matrices *to;
+    const struct layout *layout;
+    const struct job *job;
+    int64_t layers; /* like the one at hand */
+};
+
+static int64_t at_least_one(int64_t n)
+{
+    return n < 1 ? 1 : n;
+}
+
+static struct muon_kind *kind_of(struct muon_matrices *to, struct muon_kind kind)
+{
+    for (int i = 0; i < to->n; i++) {
+        struct muon_kind *k = &to->items[i];
+        if (k->rows == kind.rows && k->cols == kind.cols && k->experts == kind.experts && k->gathered == kind.gathered &&
+            strcmp(k->label, kind.label) == 0)
+            return k;
+    }
+    to->items[to->n] = kind;
+    return &to->items[to->n++];
+}
+
+/* `each` matrices a layer, [rows, cols] in the model; of experts those on this rank. */
+static void add(const struct collection *c, const char *label, int64_t rows, int64_t cols, enum division division, int64_t each,
+                bool experts)
+{
+    int tp = experts ? layout_expert_tp(c->layout) : c->layout->tp;
+    bool gathered = tp > 1 && division != WHOLE && c->job->muon_tp == MUON_DUPLICATED;
+    struct muon_kind kind = {
+        .label = label, .rows = rows, .cols = cols, .held = (double)rows * (double)cols / tp, .experts = experts};
+    kind.gathered = gathered;
+    kind.batch = experts ? each : 1;
+    if (!gathered && division == BY_ROWS)
+        kind.rows = at_least_one(rows / tp);
+    if (!gathered && division == BY_COLUMNS)
+        kind.cols = at_least_one(cols / tp);
+    if (rows > 0 && cols > 0 && each > 0 && c->layers > 0)
+        kind_of(c->to, kind)->count += each * c->layers;
+}
+
+static void add_attention(const struct collection *c, const struct transformer *m)
+{
+    const struct latent_attention *l = &m->latent;
+    int64_t heads = m->heads, h = m->hidden, query = l->qk_nope_dim + l->qk_rope_dim;
+    if (m->attention != ATTENTION_LATENT) {
+        add(c, "query", heads * m->head_dim, h, BY_ROWS, 1, false);
+        add(c, "key_value", (int64_t)m->kv_heads * m->head_dim, h, BY_ROWS, 2, false);
+        add(c, "projection", h, heads * m->head_dim, BY_COLUMNS, 1, false);
+        return;
+    }
+    if (l->q_lora_rank) {
+        add(c, "q_down", l->q_lora_rank, h, WHOLE, 1, false);
+        add(c, "q_up", heads * query, l->q_lora_rank, BY_ROWS, 1, false);
+    } else {
+        add(c, "query", heads * query, h, BY_ROWS, 1, false);
+    }
+    add(c, "kv_down", l->kv_lora_rank + l->qk_rope_dim, h, WHOLE, 1, false);
+    add(c, "kv_up", heads * (l->qk_nope_dim + l->v_dim), l->kv_lora_rank, BY_ROWS, 1, false);
+    add(c, "projection", h, heads * l->v_dim, BY_COLUMNS, 1, false);
+}
+
+static void add_mixture(const struct collection *c, const struct transformer *m)
+{
+    const struct mixture *moe = &m->moe;
+    int64_t h = m->hidden, up = m->gated_mlp ? 2 : 1, local = moe->experts / c->layout->ep;
+    int64_t shared = moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn;
+    add(c, "router", moe->experts, h, WHOLE, 1, false);
+    add(c, "shared_up", shared, h, BY_ROWS, up, false);
+    add(c, "shared_down", h, shared, BY_COLUMNS, 1, false);
+    add(c, "expert_up", moe->expert_ffn, h, BY_ROWS, up * local, true);
+    add(c, "expert_down", h, moe->expert_ffn, BY_COLUMNS, local, true);
+}
+
+static void add_layers(struct collection *c, const struct transformer *m, bool mixture, int64_t layers)
+{
+    c->layers = layers;
+    add_attention(c, m);
+    if (mixture) {
+        add_mixture(c, m);
+        return;
+    }
+    add(c, "mlp_up", m->ffn_hidden, m->hidden, BY_ROWS, m->gated_mlp ? 2 : 1, false);
+    add(c, "mlp_down", m->hidden, m->ffn_hidden, BY_COLUMNS, 1, false);
+}
+
+void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
+                       struct layer_range range, bool head)
+{
+    const struct transformer *m = setting->model;
+    struct collection c = {matrices, layout, setting->job, 0};
+    int mixtures = 0;
+    if (setting->job->optimizer != OPTIMIZER_MUON)
+        return;
+    for (int i = range.first; i < range.first + range.count; i++)
+        mixtures += layer_is_mixture(m, i);
+    add_layers(&c, m, false, range.count - mixtures);
+    add_layers(&c, m, true, mixtures);
+    if (!head || !m->mtp_layers)
+        return;
+    add_layers(&c, m, layer_is_mixture(m, m->layers), m->mtp_layers);
+    add(&c, "prediction", m->hidden, 2 * m->hidden, BY_ROWS, 1, false);
+}
+
+void muon_matrices_repeat(struct muon_matrices *matrices, int times)
+{
+    for (int i = 0; i < matrices->n; i++)
+        matrices->items[i].count *= times;
+}
+
+struct muon_matrices muon_matrices_of_model(const struct setting *setting)
+{
+    const struct layout alone = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1};
+    struct muon_matrices matrices = {.n = 0};
+    muon_matrices_add(&matrices, &alone, setting, (struct layer_range){0, setting->model->layers}, false);
+    return matrices;
+}
+
+struct stage_parameters muon_parameters(const struct muon_matrices *matrices)
+{
+    struct stage_parameters sum = {0};
+    for (int i = 0; i < matrices->n; i++) {
+        const struct muon_kind *k = &matrices->items[i];
+        *(k->experts ? &sum.experts : &sum.dense) += (double)k->count * k->held;
+    }
+    return sum;
+}
+
+/* --- who owns what */
+
+static double flops_of(const struct muon_kind *k)
+{
+    double a = fmin((double)k->rows, (double)k->cols), b = fmax((double)k->rows, (double)k->cols);
+    return MUON_ITERATIONS * (4 * a * a * b + 2 * a * a * a);
+}
+
+static int owners_of(const struct layout *layout, bool experts)
+{
+    return layout->zero ? layout_group_size(layout, experts ? GROUP_EXPERT_DP : GROUP_DP) : 1;
+}
+
+/* Kinds of one group by size, the largest first; their number. */
+static int by_size(const struct muon_matrices *matrices, bool experts, int order[MUON_KINDS_MAX])
+{
+    int n = 0;
+    for (int i = 0; i < matrices->n; i++) {
+        if (matrices->items[i].experts != experts)
+            continue;
+        int at = n++;
+        for (; at > 0 && matrices->items[order[at - 1]].held < matrices->items[i].held; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    return n;
+}
+
+/* Of the first `dealt` matrices, those that go to an owner. */
+static int64_t dealt_to(int64_t dealt, int64_t owner, int64_t owners)
+{
+    return (dealt + owners - 1 - owner) / owners;
+}
+
+struct owned {
+    int64_t counts[MUON_KINDS_MAX];
+    double flops, held;
+};
+
+static struct owned owned_by(const struct muon_matrices *matrices, const int *order, int n, int64_t owner, int64_t owners)
+{
+    struct owned owned = {0};
+    int64_t dealt = 0;
+    for (int i = 0; i < n; i++) {
+        const struct muon_kind *k = &matrices->items[order[i]];
+        int64_t count = dealt_to(dealt + k->count, owner, owners) - dealt_to(dealt, owner, owners);
+        dealt += k->count;
+        owned.counts[order[i]] = count;
+        owned.flops += (double)count * flops_of(k);
+        owned.held += (double)count * k->held;
+    }
+    return owned;
+}
+
+/* What owners have changes where a kind begins in the dealing, so one of those who get a kind's first has most. */
+static struct owned fullest(const struct muon_matrices *matrices, const struct layout *layout, bool experts)
+{
+    int order[MUON_KINDS_MAX], n = by_size(matrices, experts, order);
+    int64_t owners = owners_of(layout, experts), dealt = 0;
+    struct owned most = {0};
+    for (int i = 0; i < n; i++) {
+        struct owned owned = owned_by(matrices, order, n, dealt % owners, owners);
+        double held = fmax(most.held, owned.held);
+        if (owned.flops > most.flops)
+            most = owned;
+        most.held = held;
+        dealt += matrices->items[order[i]].count;
+    }
+    return most;
+}
+
+struct muon_share muon_share_of(const struct muon_matrices *matrices, const struct layout *layout)
+{
+    struct owned dense = fullest(matrices, layout, false), experts = fullest(matrices, layout, true);
+    struct muon_share share;
+    for (int i = 0; i < MUON_KINDS_MAX; i++)
+        share.counts[i] = dense.counts[i] + experts.counts[i];
+    return share;
+}
+
+/* --- bytes */
+
+/* bf16; a job in fp32 does all in that. */
+static enum precision precision_of(const struct job *job)
+{
+    return job->precision == PRECISION_FP32 ? PRECISION_FP32 : PRECISION_BF16;
+}
+
+double muon_exchange_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
+                           enum group_kind group)
+{
+    bool experts = group == GROUP_EXPERT_DP;
+    if (owners_of(layout, experts) == 1)
+        return 0;
+    return fullest(matrices, layout, experts).held * precision_bytes(precision_of(setting->job));
+}
+
+/* Matrices of a kind that are computed at once. */
+static int64_t batch_of(const struct muon_kind *k, int64_t count)
+{
+    return count < k->batch ? count : k->batch;
+}
+
+double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting)
+{
+    struct muon_share share = muon_share_of(matrices, layout);
+    double element = precision_bytes(precision_of(setting->job)), batch = 0;
+    for (int i = 0; i < matrices->n; i++) {
+        const struct muon_kind *k = &matrices->items[i];
+        double a = fmin((double)k->rows, (double)k->cols), b = fmax((double)k->rows, (double)k->cols);
+        batch = fmax(batch, (double)batch_of(k, share.counts[i]) * (2 * a * b + 2 * a * a) * element);
+    }
+    double owned = work_own_parameters(layout, muon_parameters(matrices)) * element;
+    return batch + owned + muon_exchange_bytes(matrices, layout, setting, GROUP_DP) +
+           muon_exchange_bytes(matrices, layout, setting, GROUP_EXPERT_DP);
+}
+
+/* --- works */
+
+static int32_t add_memory(struct work_table *table, const char *label, double bytes, int32_t kernels)
+{
+    return work_add(table, (struct work){.kind = WORK_MEMORY_BOUND,
+                                         .class = CLASS_OPTIMIZER,
+                                         .label = label,
+                                         .memory = {.bytes = bytes, .count = kernels, .kernel = MEMORY_OPTIMIZER}});
+}
+
+/* A parameter of a matrix: its gradient is read for the norm, by the update, and zeroed; the momentum is read and written in
+ * fp32, the update written. The others have Adam's step whole. */
+int32_t work_add_muon_update(struct work_table *table, const struct setting *setting, double updated, double muon)
+{
+    struct setting rest = *setting;
+    struct job adam = *setting->job;
+    adam.optimizer = OPTIMIZER_ADAM;
+    rest.job = &adam;
+    bool half = adam.precision == PRECISION_FP16 && adam.gradient_precision == PRECISION_FP16;
+    double bytes = 3 * (half ? 2 : 4) + 4 + 4 + precision_bytes(precision_of(&adam));
+    int32_t id = work_add_optimizer(table, &rest, fmax(0, updated - muon), 0);
+    table->items[id].memory.bytes += muon * bytes;
+    return id;
+}
+
+/* Reads the master weight (4) and what came back, writes the master weight and the one that is computed with (4 + 2). */
+int32_t work_add_muon_apply(struct work_table *table, const struct setting *setting, double muon, double cast)
+{
+    struct setting rest = *setting;
+    struct job adam = *setting->job;
+    adam.optimizer = OPTIMIZER_ADAM;
+    rest.job = &adam;
+    int32_t id = work_add_optimizer(table, &rest, 0, cast);
+    table->items[id].label = "muon_apply";
+    table->items[id].memory.bytes += muon * (4 + precision_bytes(precision_of(&adam)) + 4 + 2);
+    return id;
+}
+
+struct products {
+    struct work_table *table;
+    enum precision precision;
+    int32_t batch;
+    double counted; /* FLOPs in the books for each executed */
+};
+
+/* C = alpha A B + beta C0 of [m, k] and [k, n]: `adds` reads C0. */
+static int32_t add_product(const struct products *p, const char *label, int64_t m, int64_t n, int64_t k, bool adds)
+{
+    struct work_gemm gemm = {.m = m, .n = n, .k = k, .count = p->batch, .precision = p->precision};
+    gemm.output_bytes = precision_bytes(p->precision) * (adds ? 2 : 1);
+    return work_add(p->table, (struct work){.kind = WORK_GEMM,
+                                            .class = CLASS_OPTIMIZER,
+                                            .label = label,
+                                            .flops = 2.0 * (double)m * (double)n * (double)k * p->batch * p->counted,
+                                            .gemm = gemm});
+}
+
+/* Blocks of a batch to every rank of the tensor-parallel group. */
+static int32_t add_gather(const struct products *p, const struct muon_kind *k)
+{
+    double bytes = (double)k->rows * (double)k->cols * p->batch * precision_bytes(p->precision);
+    return work_add(p->table,
+                    (struct work){.kind = WORK_COLLECTIVE,
+                                  .class = CLASS_OPTIMIZER,
+                                  .label = "muon_gather",
+                                  .collective = {.collective = COLLECTIVE_ALL_GATHER, .group = GROUP_TP, .bytes = bytes}});
+}
+
+/* `count` matrices of a kind in batches. Before the iterations an update is read for its norm, read and written divided by it. */
+static int32_t add_kind(struct products p, const struct muon_kind *k, int64_t count)
+{
+    int64_t a = k->rows < k->cols ? k->rows : k->cols, b = k->rows < k->cols ? k->cols : k->rows;
+    int64_t batches = (count + batch_of(k, count) - 1) / batch_of(k, count);
+    int32_t works[3], n = 0;
+    p.batch = (int32_t)((count + batches - 1) / batches);
+    p.counted *= (double)count / ((double)batches * p.batch);
+    if (k->gathered)
+        works[n++] = add_gather(&p, k);
+    works[n++] = add_memory(p.table, "muon_normalise", 3.0 * (double)a * (double)b * p.batch * precision_bytes(p.precision), 2);
+    const int32_t products[] = {add_product(&p, "gram", a, a, b, false), add_product(&p, "gram_squared", a, a, a, true),
+                                add_product(&p, "polynomial", a, b, a, true)};
+    works[n++] = work_add_sequence(p.table, CLASS_OPTIMIZER, "newton_schulz", products, 3, MUON_ITERATIONS);
+    return work_add_sequence(p.table, CLASS_OPTIMIZER, k->label, works, n, (int32_t)batches);
+}
+
+int32_t work_add_newton_schulz(struct work_table *table, const struct layout *layout, const struct setting *setting,
+                               const struct muon_matrices *matrices)
+{
+    struct muon_share share = muon_share_of(matrices, layout);
+    double mean = 0, most = 0;
+    int32_t kinds[MUON_KINDS_MAX], n = 0;
+    for (int i = 0; i < matrices->n; i++) {
+        const struct muon_kind *k = &matrices->items[i];
+        mean += (double)k->count / owners_of(layout, k->experts) * flops_of(k);
+        most += (double)share.counts[i] * flops_of(k);
+    }
+    struct products p = {table, precision_of(setting->job), 1, most > 0 ? mean / most : 0};
+    for (int i = 0; i < matrices->n; i++)
+        if (share.counts[i] > 0)
+            kinds[n++] = add_kind(p, &matrices->items[i], share.counts[i]);
+    return n > 0 ? work_add_sequence(table, CLASS_OPTIMIZER, "muon", kinds, n, 1) : -1;
+}

@@ -1,0 +1,265 @@
+/* Muon: which matrices there are, who computes them, what that takes; by hand and by brute force. */
+#include <math.h>
+
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
+#include "model/cost/machine.h"
+#include "model/cost/muon.h"
+#include "shapes.h"
+
+static struct muon_matrices matrices_of(const struct shape *s, int layers, bool head)
+{
+    struct muon_matrices matrices = {.n = 0};
+    muon_matrices_add(&matrices, &s->layout, &s->setting, (struct layer_range){0, layers}, head);
+    return matrices;
+}
+
+static void muon_shape(struct shape *s)
+{
+    shape_megascale(s);
+    s->job.optimizer = OPTIMIZER_MUON;
+    s->layout = (struct layout){.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1};
+    s->layout.schedule = SCHEDULE_NONE;
+    s->model.linear_bias = s->model.qkv_bias = false;
+    s->model.norm = NORM_RMS;
+}
+
+/* Other kinds of layers than GPT's. */
+static void change(struct shape *s, int kind)
+{
+    s->model.gated_mlp = kind & 1;
+    if (kind & 2)
+        s->model.kv_heads = 8;
+    if (kind & 4) {
+        s->model.attention = ATTENTION_LATENT;
+        s->model.latent = (struct latent_attention){kind & 2 ? 1536 : 0, 512, 128, 64, 128};
+    }
+    if (kind & 8)
+        s->model.moe = (struct mixture){.experts = 16, .top_k = 2, .expert_ffn = 2048, .shared_experts = 1, .every = 2};
+    if (kind & 16)
+        s->model.mtp_layers = 1;
+}
+
+/* All of a layer but norms, and no table: by the parameters that the catalog's models are checked with. */
+START_TEST(matrices_are_what_is_no_vector)
+{
+    struct shape s;
+    muon_shape(&s);
+    change(&s, _i);
+    s.layout.ep = s.model.moe.experts ? 4 : 1, s.layout.dp = 4;
+    int layers = s.model.layers;
+    double h = (double)s.model.hidden, latents = s.model.latent.q_lora_rank + s.model.latent.kv_lora_rank;
+    struct muon_matrices matrices = matrices_of(&s, layers, true);
+    struct stage_parameters all = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){0, layers}, false, true);
+    struct stage_parameters muon = muon_parameters(&matrices);
+    int modules = layers + s.model.mtp_layers;
+    double vectors = modules * (2 * h + (s.model.attention == ATTENTION_LATENT ? latents : 0)) + 3 * h * s.model.mtp_layers + h;
+    double table = s.model.tied_embeddings ? 0 : h * (double)s.model.vocab;
+    ck_assert_double_eq_tol(muon.dense, all.dense - vectors - table, 1e-9 * all.dense);
+    ck_assert_double_eq_tol(muon.experts, all.experts, 1e-9 * all.dense);
+}
+END_TEST
+
+static double newton_schulz_flops(double a, double b)
+{
+    return 5 * (4 * a * a * b + 2 * a * a * a);
+}
+
+/* q, k, v and the projection [h, h]; up and down [h, 4 h]: in blocks of an eighth, and whole on each of eight ranks. */
+START_TEST(products_are_counted)
+{
+    struct shape s;
+    muon_shape(&s);
+    double h = (double)s.model.hidden, f = (double)s.model.ffn_hidden;
+    for (int tp = 1; tp <= 8; tp *= 8) {
+        for (int whole = 0; whole < 2; whole++) {
+            struct work_table table = {0};
+            double d = whole ? 1 : tp;
+            s.layout.tp = tp;
+            s.job.muon_tp = whole ? MUON_DUPLICATED : MUON_BLOCKWISE;
+            struct muon_matrices matrices = matrices_of(&s, 1, false);
+            int32_t id = work_add_newton_schulz(&table, &s.layout, &s.setting, &matrices);
+            double up = newton_schulz_flops(fmin(h, f / d), fmax(h, f / d));
+            double expected = 4 * newton_schulz_flops(h / d, h) + 2 * up;
+            ck_assert_double_eq_tol(work_flops(&table, id), expected, 1e-9 * expected);
+            double gathers = 0;
+            for (int32_t i = 0; i < table.n_items; i++) {
+                const struct work *work = &table.items[i];
+                gathers += work->kind == WORK_COLLECTIVE;
+                ck_assert_int_eq(work->class, CLASS_OPTIMIZER);
+                if (work->kind == WORK_GEMM)
+                    ck_assert_int_le(work->gemm.m, work->gemm.n > work->gemm.k ? work->gemm.n : work->gemm.k);
+            }
+            ck_assert_double_eq(gathers, tp > 1 && whole ? matrices.n : 0);
+            work_table_free(&table);
+        }
+    }
+}
+END_TEST
+
+static int number(unsigned *state, int n)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (int)(*state >> 16) % n;
+}
+
+/* Matrices dealt one by one, the largest first. */
+static void deal(const struct muon_matrices *m, bool experts, int owners, double *flops, double *held)
+{
+    int owner = 0;
+    bool dealt[MUON_KINDS_MAX] = {false};
+    for (int round = 0; round < m->n; round++) {
+        int largest = -1;
+        for (int i = 0; i < m->n; i++)
+            if (!dealt[i] && m->items[i].experts == experts && (largest < 0 || m->items[i].held > m->items[largest].held))
+                largest = i;
+        if (largest < 0)
+            return;
+        dealt[largest] = true;
+        const struct muon_kind *k = &m->items[largest];
+        for (int64_t i = 0; i < k->count; i++, owner = (owner + 1) % owners) {
+            double rows = (double)k->rows, cols = (double)k->cols;
+            flops[owner] += newton_schulz_flops(fmin(rows, cols), fmax(rows, cols));
+            held[owner] += k->held;
+        }
+    }
+}
+
+/* The fullest owner, and the mean of all, against matrices dealt one by one. */
+START_TEST(owners_are_dealt_matrices_in_turn)
+{
+    enum { OWNERS_MAX = 64 };
+    unsigned state = 7;
+    for (int round = 0; round < 300; round++) {
+        struct shape s;
+        muon_shape(&s);
+        change(&s, number(&state, 32));
+        s.layout.zero = 1 + number(&state, 3);
+        s.layout.tp = 1 << number(&state, 3);
+        s.layout.dp = 1 << (2 + number(&state, 5));
+        s.layout.ep = s.model.moe.experts ? 4 : 1;
+        s.job.muon_tp = (enum muon_tp)number(&state, 2);
+        struct muon_matrices m = matrices_of(&s, 1 + number(&state, 20), number(&state, 2));
+        struct muon_share share = muon_share_of(&m, &s.layout);
+        double mean = 0, most[2] = {0}, counted[2] = {0};
+        for (int experts = 0; experts < 2; experts++) {
+            double flops[OWNERS_MAX] = {0}, held[OWNERS_MAX] = {0}, fullest = 0;
+            int owners = layout_group_size(&s.layout, experts ? GROUP_EXPERT_DP : GROUP_DP);
+            ck_assert_int_le(owners, OWNERS_MAX);
+            deal(&m, experts, owners, flops, held);
+            for (int i = 0; i < owners; i++) {
+                most[experts] = fmax(most[experts], flops[i]);
+                fullest = fmax(fullest, held[i]);
+                mean += flops[i] / owners;
+            }
+            double bytes = muon_exchange_bytes(&m, &s.layout, &s.setting, experts ? GROUP_EXPERT_DP : GROUP_DP);
+            ck_assert_double_eq_tol(bytes, (owners > 1 ? 2 : 0) * fullest, 1e-9 * fullest + 1e-9);
+        }
+        for (int i = 0; i < m.n; i++) {
+            double rows = (double)m.items[i].rows, cols = (double)m.items[i].cols;
+            counted[m.items[i].experts] += (double)share.counts[i] * newton_schulz_flops(fmin(rows, cols), fmax(rows, cols));
+        }
+        for (int experts = 0; experts < 2; experts++)
+            ck_assert_double_eq_tol(counted[experts], most[experts], 1e-9 * most[experts] + 1e-9);
+        struct work_table table = {0};
+        int32_t id = work_add_newton_schulz(&table, &s.layout, &s.setting, &m);
+        ck_assert_double_eq_tol(work_flops(&table, id), mean, 1e-9 * mean);
+        work_table_free(&table);
+    }
+}
+END_TEST
+
+/* A parameter of a matrix: 12 bytes of gradient (read twice, zeroed), 8 of momentum, the update out and in again, 4 + 4 + 2 of
+ * weights. Another has Adam's 38. */
+START_TEST(a_step_streams_what_is_counted)
+{
+    struct shape s;
+    struct work_table table = {0};
+    muon_shape(&s);
+    int32_t update = work_add_muon_update(&table, &s.setting, 3e9, 2e9);
+    int32_t apply = work_add_muon_apply(&table, &s.setting, 2e9, 0);
+    ck_assert_double_eq_tol(table.items[update].memory.bytes, 2e9 * (12 + 8 + 2) + 1e9 * 38, 1);
+    ck_assert_double_eq_tol(table.items[apply].memory.bytes, 2e9 * (4 + 2 + 4 + 2), 1);
+    work_table_free(&table);
+}
+END_TEST
+
+/* A matrix keeps 8 bytes a parameter where Adam keeps 12, whatever divides them. */
+START_TEST(one_moment_a_matrix)
+{
+    for (int zero = 0; zero < 4; zero++) {
+        struct shape s;
+        muon_shape(&s);
+        s.layout.tp = 4, s.layout.dp = 8, s.layout.zero = zero;
+        struct footprint with, without;
+        footprint_of_stage(&s.layout, &s.setting, 0, &with);
+        s.job.optimizer = OPTIMIZER_ADAM;
+        footprint_of_stage(&s.layout, &s.setting, 0, &without);
+        s.job.optimizer = OPTIMIZER_MUON;
+        struct muon_matrices m = matrices_of(&s, s.model.layers, true);
+        double matrices = muon_parameters(&m).dense / (zero ? 8 : 1);
+        ck_assert_double_gt(matrices, 0);
+        ck_assert_double_eq_tol(without.optimizer - with.optimizer, 4 * matrices, 1e-6 * matrices);
+        ck_assert_double_eq(with.weights, without.weights);
+        ck_assert_double_eq(with.gradients, without.gradients);
+        ck_assert_double_ge(with.buffers, without.buffers);
+        ck_assert_double_eq(with.total,
+                            with.weights + with.gradients + with.optimizer + with.activations + with.buffers + with.framework);
+    }
+}
+END_TEST
+
+/* What matrices need between two iterations is there only where activations leave less. */
+START_TEST(scratch_takes_the_place_of_activations)
+{
+    struct shape s;
+    muon_shape(&s);
+    s.job.seq_len = 64;
+    struct footprint f, adam;
+    footprint_of_stage(&s.layout, &s.setting, 0, &f);
+    s.job.optimizer = OPTIMIZER_ADAM;
+    footprint_of_stage(&s.layout, &s.setting, 0, &adam);
+    s.job.optimizer = OPTIMIZER_MUON;
+    double h = (double)s.model.hidden, own = 12 * h * h * s.model.layers; /* bf16: updates; X twice, A and B of [h, 4 h] */
+    double scratch = 2 * own + 2 * (2 * 4 * h * h + 2 * h * h);
+    ck_assert_double_eq_tol(f.buffers - adam.buffers, scratch - f.activations, 1e-9 * scratch);
+}
+END_TEST
+
+/* Moonlight (arXiv:2502.16982, section 2.3) reports 1 to 3 % of a step for a Muon whose ranks repeat one another's work. Dealt
+ * among owners it takes less, and the more of them there are. */
+START_TEST(more_owners_take_less)
+{
+    struct shape s;
+    muon_shape(&s);
+    s.layout.tp = 8, s.layout.zero = 1;
+    s.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
+    double before = INFINITY;
+    for (int dp = 1; dp <= 64; dp *= 2) {
+        s.layout.dp = dp;
+        s.job.global_batch = 64 * dp;
+        s.setting.gpus = 8 * dp;
+        struct closed_form *form = closed_form_create(&s.setting);
+        struct estimate e;
+        closed_form_estimate(form, &s.layout, &e);
+        closed_form_destroy(form);
+        ck_assert_double_lt(e.by_class.s[CLASS_OPTIMIZER], before);
+        before = e.by_class.s[CLASS_OPTIMIZER];
+    }
+}
+END_TEST
+
+Suite *suite_muon(void)
+{
+    Suite *suite = suite_create("muon");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, matrices_are_what_is_no_vector, 0, 32);
+    tcase_add_test(all, products_are_counted);
+    tcase_add_test(all, owners_are_dealt_matrices_in_turn);
+    tcase_add_test(all, a_step_streams_what_is_counted);
+    tcase_add_test(all, one_moment_a_matrix);
+    tcase_add_test(all, scratch_takes_the_place_of_activations);
+    tcase_add_test(all, more_owners_take_less);
+    suite_add_tcase(suite, all);
+    return suite;
+}
