@@ -285,7 +285,7 @@ static bool check_offload(const struct layout *l, const struct setting *s, struc
         SAY(why,
             "offload=%s: Muon makes matrices orthogonal by products, which the host's cores are too slow for; set it to none "
             "or activations",
-            offload_format(l->offload, text, sizeof text));
+            offload_format(&l->offload, text, sizeof text));
         return false;
     }
     if (!check_offloaded_parameters(l, why))
