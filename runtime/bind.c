@@ -236,15 +236,14 @@ static enum status bind_op(struct binder *b, uint32_t i)
     return status;
 }
 
-/* Updates by the cores of the host have no steps. */
-static enum status supports_layout(const struct layout *layout, struct diags *diags)
+/* What measures its steps by whole tensors would exchange lengths between the host's cores. */
+static enum status supports_layout(const struct layout *layout, const struct job *job, struct diags *diags)
 {
-    char text[OFFLOAD_TEXT];
-    if (!layout_offloads(layout, OFFLOAD_OPTIMIZER) && !layout_offloads(layout, OFFLOAD_PARAMETERS))
+    bool by_element = job->optimizer == OPTIMIZER_ADAM || job->optimizer == OPTIMIZER_SGD;
+    if (by_element || !layout_offloads(layout, OFFLOAD_OPTIMIZER))
         return STATUS_OK;
     diag_error(diags, NOWHERE,
-               "the runtime updates weights on its devices: it does not execute offload=%s; set it to none or activations",
-               offload_format(&layout->offload, text, sizeof text));
+               "the runtime's host updates weights by adam and sgd: set job.optimizer to one of them, or offload none of it");
     return STATUS_MISSING;
 }
 
@@ -253,7 +252,7 @@ enum status binding_build(const struct program *program, int script, const struc
 {
     const struct layout *layout = &program->layout;
     struct binding binding = {.vpp = layout->vpp};
-    enum status status = supports_layout(layout, diags);
+    enum status status = supports_layout(layout, setting->job, diags);
     if (status != STATUS_OK)
         return status;
     binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);

@@ -230,7 +230,7 @@ void narrow_weights(struct rank *rank, struct unit_state *u, struct device_strea
 
 void narrow_weights_once(struct rank *rank, struct unit_state *u, struct device_stream *stream)
 {
-    if (u->steps_cast <= rank->step && !unit_is_sharded(rank, u))
+    if (u->steps_cast <= rank->step && !unit_weights_travel(rank, u))
         narrow_weights(rank, u, stream);
     u->steps_cast = rank->step + 1;
 }

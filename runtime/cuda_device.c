@@ -185,13 +185,15 @@ static void cuda_memory_free(struct device *device, void *memory, size_t bytes)
 
 static enum status cuda_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
 {
-    CUDA_RETURN(device, cudaMallocHost(memory, bytes));
+    CUDA_RETURN(device, cudaMallocHost(memory, bytes ? bytes : 1));
+    device_count_host(device, bytes);
     return STATUS_OK;
 }
 
-static void cuda_host_free(struct device *device, void *memory)
+static void cuda_host_free(struct device *device, void *memory, size_t bytes)
 {
-    (void)device;
+    if (memory)
+        device->host_in_use -= bytes;
     if (memory && cudaFreeHost(memory) != cudaSuccess)
         (void)cudaGetLastError();
 }

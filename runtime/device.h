@@ -36,9 +36,9 @@ struct device_api {
     enum status (*copy_in)(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags);
     enum status (*copy_out)(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags);
 
-    /* Memory of the host that copies go to and come from directly, beside what runs on other streams. */
+    /* Memory of the host that copies go to and come from directly, beside what runs on other streams; not zeroed. */
     enum status (*host_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
-    void (*host_free)(struct device *device, void *memory);
+    void (*host_free)(struct device *device, void *memory, size_t bytes);
     enum status (*copy_between)(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags);
 
     enum status (*stream_new)(struct device *device, bool urgent, struct device_stream **stream, struct diags *diags);
@@ -57,6 +57,8 @@ struct device_api {
     enum status (*event_work)(struct device_event *event, nanos *time, struct diags *diags);
 
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
+    /* An optimizer's kernel by the host's cores, when the stream gets there, on memory of host_new: KERNEL_ADAM, KERNEL_SGD. */
+    enum status (*launch_host)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for so many queries of all sequences and
      * heads. */
     size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
@@ -79,6 +81,7 @@ struct device {
     const struct device_api *api;
     enum precision precision; /* of activations and compute weights: fp32 (CPU) or bf16 */
     size_t in_use, peak;      /* bytes of memory_new */
+    size_t host_in_use, host_peak; /* of host_new */
     int rank;
 };
 struct device_stream {
@@ -87,6 +90,13 @@ struct device_stream {
 struct device_event {
     struct device *device;
 };
+
+/* So many bytes of host_new more. */
+static inline void device_count_host(struct device *device, size_t bytes)
+{
+    device->host_in_use += bytes;
+    device->host_peak = device->host_in_use > device->host_peak ? device->host_in_use : device->host_peak;
+}
 
 static inline size_t device_element_bytes(const struct device *device)
 {

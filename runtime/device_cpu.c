@@ -117,16 +117,19 @@ static void cpu_memory_free(struct device *device, void *memory, size_t bytes)
 /* Beside what counts as the device's. */
 static enum status cpu_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
 {
-    *memory = malloc(bytes);
-    if (*memory)
+    *memory = malloc(bytes ? bytes : 1);
+    if (*memory) {
+        device_count_host(device, bytes);
         return STATUS_OK;
+    }
     diag_error(diags, NOWHERE, "rank %d: the host has no %zu bytes left", device->rank, bytes);
     return STATUS_FAILED;
 }
 
-static void cpu_host_free(struct device *device, void *memory)
+static void cpu_host_free(struct device *device, void *memory, size_t bytes)
 {
-    (void)device;
+    if (memory)
+        device->host_in_use -= bytes;
     free(memory);
 }
 
@@ -420,6 +423,7 @@ static const struct device_api cpu_api = {
     .event_time = cpu_event_time,
     .event_work = cpu_event_work,
     .launch = cpu_launch,
+    .launch_host = cpu_launch,
     .attention_workspace = cpu_workspace,
     .attention_fits = cpu_attention_fits,
     .product_scratch = cpu_product_scratch,

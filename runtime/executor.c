@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "model/base/memory.h"
@@ -14,7 +15,7 @@ static const struct place NOWHERE;
 /* Those for copies to the host and back only where there are any. */
 static int count_streams(const struct rank *rank)
 {
-    return rank->host ? N_STREAMS : STREAM_DOWN;
+    return rank_offloads(rank) ? N_STREAMS : STREAM_DOWN;
 }
 
 static void open_streams(struct rank *rank)
@@ -69,6 +70,9 @@ static void open_buffers(struct rank *rank)
     rank->tokens = rank_memory(rank, tokens_bytes(rank));
     rank->loss = rank_memory(rank, sizeof *rank->loss);
     rank->norm = rank_memory(rank, sizeof *rank->norm);
+    rank->host_norm = rank_host_memory(rank, sizeof *rank->host_norm);
+    if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->event_new(rank->device, &rank->finished, &rank->diags);
 }
 
 enum status rank_open(const struct rank_options *options, struct device *device, struct world *world, struct rank *rank)
@@ -134,6 +138,8 @@ void rank_close(struct rank *rank)
     api->memory_free(rank->device, rank->tokens, tokens_bytes(rank));
     api->memory_free(rank->device, rank->loss, sizeof *rank->loss);
     api->memory_free(rank->device, rank->norm, sizeof *rank->norm);
+    api->host_free(rank->device, rank->host_norm, sizeof *rank->host_norm);
+    api->event_free(rank->finished);
     rank_close_constants(rank);
     rank_close_communicators(rank);
     update_close(rank);
@@ -219,7 +225,7 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
     if (whole && bound->pairing == PAIRING_AFTER_PREVIOUS)
         rank_wait(rank, rank->end[i - 1], stream);
     bool updates = op->pass >= N_PASSES && op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER;
-    if (updates)
+    if (updates && op->stream == STREAM_COMPUTE)
         update_settle_norm(rank, stream);
     rank_record(rank, rank->begin[i], stream);
     if (whole && bound->pairing == PAIRING_AFTER_NEXT)
@@ -231,7 +237,7 @@ static void enqueue_alone(struct rank *rank, uint32_t i)
     else if (op->kind == OP_COLLECTIVE)
         shards_exchange(rank, op, stream);
     else if (updates)
-        update_weights(rank, stream);
+        update_enqueue(rank, op, stream);
     else if (op->stream == STREAM_DOWN || op->stream == STREAM_UP)
         host_copies_enqueue(rank, i, stream);
     rank_record(rank, rank->end[i], stream);
@@ -285,11 +291,12 @@ static void clear(struct rank *rank)
     for (int c = 0; c < rank->layout->vpp; c++)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
             struct unit_state *u = &rank->chunks[c].states[i];
+            int64_t kept = u->owned - (rank_gradients_leave(rank) ? u->host.n : 0);
             zero.zero.at = u->gradients ? u->gradients : u->owned_gradients;
-            zero.zero.bytes = (size_t)(u->gradients ? u->unit->elements : u->owned) * sizeof(float);
+            zero.zero.bytes = (size_t)(u->gradients ? u->unit->elements : kept) * sizeof(float);
             rank_launch(rank, stream, &zero);
         }
-    rank->gradients_finished = false;
+    rank->gradients_finished = rank->norm_settled = false;
 }
 
 static void synchronise(struct rank *rank)
@@ -425,6 +432,7 @@ enum status rank_run_step(const struct rank_options *options, struct rank *rank,
     load_batch(options, rank);
     clear(rank);
     host_copies_begin(rank);
+    host_states_begin(rank);
     synchronise(rank);
     meet(rank, true);
     if (rank->status == STATUS_OK)
@@ -471,6 +479,15 @@ static void collect_unit(struct rank *rank, const struct unit_state *u, const st
     (void)rank;
 }
 
+/* What is updated here, from the host's memory and the device's. */
+static void collect_owned(struct rank *rank, const struct unit_state *u, bool gradients, float *owned)
+{
+    int64_t there = gradients && !rank_gradients_leave(rank) ? 0 : u->host.n;
+    if (there)
+        memcpy(owned, gradients ? u->host.gradients : u->host.master, (size_t)there * sizeof *owned);
+    copy_out(rank, owned + there, gradients ? u->owned_gradients : u->master, (size_t)(u->owned - there) * sizeof *owned);
+}
+
 enum status rank_collect(struct rank *rank, bool gradients, float *whole)
 {
     struct model_map map = model_map_of(rank->setting);
@@ -478,7 +495,7 @@ enum status rank_collect(struct rank *rank, bool gradients, float *whole)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
             struct unit_state *u = &rank->chunks[c].states[i];
             float *owned = memory_new((size_t)u->owned, sizeof *owned);
-            copy_out(rank, owned, gradients ? u->owned_gradients : u->master, (size_t)u->owned * sizeof *owned);
+            collect_owned(rank, u, gradients, owned);
             if (rank->status == STATUS_OK)
                 collect_unit(rank, u, &map, owned, whole);
             free(owned);

@@ -57,7 +57,7 @@ void host_copies_close(struct rank *rank)
     if (!host)
         return;
     for (size_t i = 0; i < host->n_all; i++) {
-        api->host_free(rank->device, host->all[i]->memory);
+        api->host_free(rank->device, host->all[i]->memory, host->all[i]->bytes);
         api->event_free(host->all[i]->read);
         free(host->all[i]);
     }
@@ -116,12 +116,6 @@ static void buffer_drop(struct rank *rank, struct host_buffer *buffer, struct de
     *at = buffer;
 }
 
-static void copy(struct rank *rank, struct device_stream *stream, void *to, const void *from, size_t bytes)
-{
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->copy_between(stream, to, from, bytes, &rank->diags);
-}
-
 /* --- down */
 
 static struct departure *departure_new(struct host_copies *host, uint32_t op)
@@ -164,7 +158,7 @@ static void copy_down(struct rank *rank, uint32_t i, const struct op *op, struct
         if (item->same_as >= 0)
             continue;
         item->buffer = buffer_take(rank, item->like.bytes, stream);
-        copy(rank, stream, item->buffer->memory, item->tensor->data, item->like.bytes);
+        rank_copy(rank, stream, item->buffer->memory, item->tensor->data, item->like.bytes);
     }
 }
 
@@ -186,12 +180,25 @@ static const struct op *ops_of(const struct rank *rank)
     return &rank->program->ops[rank->program->scripts[rank->stage].first_op];
 }
 
-/* The copy down that an operation waits for, NO_OP none. */
+/* The last copy down that an operation waits for, NO_OP none. */
 static uint32_t copy_before(const struct op *ops, const struct op *op)
 {
+    uint32_t last = NO_OP;
     for (int d = 0; d < OP_DEPS; d++)
-        if (op->deps[d] != NO_OP && ops[op->deps[d]].stream == STREAM_DOWN)
-            return op->deps[d];
+        if (op->deps[d] != NO_OP && ops[op->deps[d]].stream == STREAM_DOWN && (last == NO_OP || op->deps[d] > last))
+            last = op->deps[d];
+    return last;
+}
+
+/* The copy down of what a copy up brings back: the verifier has seen that it waits for it. */
+static uint32_t departure_before(const struct op *ops, const struct op *up)
+{
+    for (int d = 0; d < OP_DEPS; d++) {
+        const struct op *down = up->deps[d] == NO_OP ? NULL : &ops[up->deps[d]];
+        if (down && down->stream == STREAM_DOWN && down->role == COPIED_ACTIVATIONS && down->layer == up->layer &&
+            down->chunk == up->chunk && down->micro_batch == up->micro_batch)
+            return up->deps[d];
+    }
     return NO_OP;
 }
 
@@ -211,7 +218,7 @@ static struct departure *departure_of(const struct host_copies *host, uint32_t o
 static void copy_up(struct rank *rank, const struct op *op, struct device_stream *stream)
 {
     struct tensor **fields = fields_of(rank, op);
-    const struct departure *departure = departure_of(rank->host, copy_before(ops_of(rank), op));
+    const struct departure *departure = departure_of(rank->host, departure_before(ops_of(rank), op));
     for (int i = 0; i < departure->n && rank->status == STATUS_OK; i++) {
         const struct departed *item = &departure->items[i];
         if (item->same_as >= 0) {
@@ -223,7 +230,7 @@ static void copy_up(struct rank *rank, const struct op *op, struct device_stream
         tensor->in_blocks = item->like.in_blocks;
         tensor->rows = item->like.rows;
         tensor->cols = item->like.cols;
-        copy(rank, stream, tensor->data, item->buffer->memory, item->like.bytes);
+        rank_copy(rank, stream, tensor->data, item->buffer->memory, item->like.bytes);
         buffer_drop(rank, item->buffer, stream);
         fields[item->field] = tensor;
     }
@@ -236,7 +243,9 @@ void host_copies_enqueue(struct rank *rank, uint32_t i, struct device_stream *st
     const struct op *op = &ops_of(rank)[i];
     if (rank->status != STATUS_OK)
         return;
-    if (op->stream == STREAM_DOWN)
+    if (op->role != COPIED_ACTIVATIONS)
+        host_states_copy(rank, op, stream);
+    else if (op->stream == STREAM_DOWN)
         copy_down(rank, i, op, stream);
     else
         copy_up(rank, op, stream);
@@ -251,7 +260,7 @@ void host_copies_awaited(struct rank *rank, const struct op *op)
     for (int d = 0; d < OP_DEPS; d++)
         if (op->deps[d] != NO_OP && ops[op->deps[d]].stream == STREAM_UP) {
             uint32_t before = copy_before(ops, &ops[op->deps[d]]);
-            down = down == NO_OP || before > down ? before : down;
+            down = down == NO_OP || (before != NO_OP && before > down) ? before : down;
         }
     if (down != NO_OP)
         give_up(rank, down);

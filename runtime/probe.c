@@ -376,7 +376,7 @@ static void prober_close(struct prober *p)
     api->memory_free(p->device, p->flush, p->options->flush_bytes);
     api->memory_free(p->device, p->shared, shared_bytes(p));
     if (p->host)
-        api->host_free(p->device, p->host);
+        api->host_free(p->device, p->host, p->cases.host_bytes);
     for (int i = 0; i < 2 * MARKED_REPEATS_MAX; i++)
         api->event_free(p->events[i]);
     api->event_free(p->exchanging);

@@ -99,11 +99,14 @@ static void gather_steps(struct gathering *g, const struct rank_record *record, 
 static void gather_memory(struct gathering *g, const struct rank_record *record, struct thread_run *result)
 {
     size_t n = (size_t)result->n_ranks;
-    double *peaks = memory_new(n, sizeof *peaks);
+    double *peaks = memory_new(2 * n, sizeof *peaks);
     peaks[g->rank->rank] = (double)record->peak;
-    all_reduce(g, REDUCTION_SUM, peaks, result->n_ranks);
-    for (size_t i = 0; i < n; i++)
+    peaks[n + (size_t)g->rank->rank] = (double)record->host_peak;
+    all_reduce(g, REDUCTION_SUM, peaks, 2 * result->n_ranks);
+    for (size_t i = 0; i < n; i++) {
         result->memory_peak[i] = (size_t)peaks[i];
+        result->host_peak[i] = (size_t)peaks[n + i];
+    }
     free(peaks);
 }
 
@@ -178,6 +181,7 @@ static struct thread_run result_new(const struct program *program, int steps)
     struct thread_run result = {.n_steps = steps, .n_ranks = program->n_ranks};
     result.steps = memory_new((size_t)steps, sizeof *result.steps);
     result.memory_peak = memory_new((size_t)program->n_ranks, sizeof *result.memory_peak);
+    result.host_peak = memory_new((size_t)program->n_ranks, sizeof *result.host_peak);
     return result;
 }
 
@@ -211,6 +215,7 @@ static void alone_result(const struct rank *rank, const struct rank_record *reco
         result->steps[s] = (struct thread_run_step){.loss = NAN, .gradient_norm = NAN, .duration = rank_record_end(record, s)};
     result->timeline_step = run_median_step(result->steps, record->steps);
     result->memory_peak[rank->rank] = record->peak - comm_alone_bytes(rank->world);
+    result->host_peak[rank->rank] = record->host_peak;
     timing = &record->timings[result->timeline_step];
     rank_record_add_work(record, result->timeline_step, rank->program, rank->rank, result);
     for (uint32_t i = 0; i < record->n_ops; i++)

@@ -126,16 +126,33 @@ struct pass_state {
 
 enum { GATHERED_MAX = 64 };
 
-/* One unit of weights on this rank. `owned` elements from `first` on are updated here: all of them, or this rank's slice. */
+/*
+ * What the memory of the host has of a unit (host_states.c): the states of the first `n` of the elements that are updated here,
+ * and the weights themselves of the first `fetched` of those, which come up for each gather. The rest stays on the device.
+ */
+struct host_share {
+    int64_t n, fetched;
+    float *master, *m, *v, *gradients; /* [n] in host memory */
+    void *weights;                     /* [n] in the device's precision, what goes up; master itself in fp32 */
+    bool has_sum;                      /* gradients of this step are there, behind `left` */
+    struct device_event *left;
+    struct tensor *sum;                /* [n] on the device: they came up for more to be added */
+    struct tensor *arrived[GATHERED_MAX]; /* own slices that were fetched and wait for their gathers, first in first out */
+    int n_arrived;
+};
+
+/* One unit of weights on this rank. `owned` elements from `first` on are updated here: all of them, or this rank's slice. Of
+ * those the last owned - host.n have their states on the device. */
 struct unit_state {
     const struct unit *unit;
     int64_t first, owned;
     void *weights;         /* device precision, whole unit; ZeRO-3: while gathered */
-    void *shard;           /* ZeRO-3: own slice in device precision; otherwise inside weights */
-    float *master, *m, *v; /* owned elements; master may be the weights themselves (fp32) */
-    float *gradients;      /* whole unit; ZeRO-3: while a pass computes them */
-    float *owned_gradients;
-    /* ZeRO-3 */
+    void *shard;           /* owned elements in device precision, where weights come and go from host.fetched on; or inside weights */
+    float *master, *m, *v; /* owned elements from host.n on; master may be the weights themselves (fp32) */
+    float *gradients;      /* whole unit; while a pass computes them where they come and go */
+    float *owned_gradients; /* owned elements; those from host.n on where the others' leave with every pass */
+    struct host_share host;
+    /* where weights, or gradients, come and go */
     struct tensor *gathered[GATHERED_MAX]; /* fetched ahead, first in first out */
     int n_gathered;
     struct tensor *weights_tensor, *gradients_tensor;
@@ -207,7 +224,8 @@ struct rank {
     float *norm;     /* device: squared gradient norm */
     float *partial;  /* device: gradients to be added up over the tensor-parallel group */
     int64_t n_partial;
-    bool gradients_finished;
+    bool gradients_finished, norm_settled;
+    struct device_event *finished; /* of this step's gradients: nothing is added to them any more */
     float rate; /* learning rate */
     float clip, dropout;
     uint64_t seed;
@@ -219,6 +237,9 @@ struct rank {
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */
 
     struct host_copies *host;                                            /* NULL: all that layers keep stays on the device */
+    float *host_norm;                                                    /* memory of the host: squared gradient norm */
+    float *gathered_gradients;                                           /* device: owned ones of a unit, for their norm */
+    int64_t n_gathered_gradients;
     struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
     struct tensor **all;
     size_t n_all, capacity;
@@ -261,6 +282,22 @@ void host_copies_enqueue(struct rank *rank, uint32_t i, struct device_stream *st
 /* An operation's stream waits for all that it depends on: what the compute stream knows to be gone is given up. */
 void host_copies_awaited(struct rank *rank, const struct op *op);
 
+/* --- host_states.c: optimizer states, gradients and weights there. Nothing where nothing of the kind is. */
+bool rank_offloads(const struct rank *rank); /* anything at all: there are copies */
+bool rank_gradients_leave(const struct rank *rank); /* with every backward pass */
+void host_states_plan(struct rank *rank, struct unit_state *unit); /* how much of a unit */
+void host_states_new(struct rank *rank, struct unit_state *unit, const float *initial); /* [owned] */
+void host_states_free(struct rank *rank, struct unit_state *unit);
+void host_states_begin(struct rank *rank); /* of a step */
+void host_states_copy(struct rank *rank, const struct op *op, struct device_stream *stream);
+/* What a gather takes: this rank's slice. To be dropped on the stream of the gather. */
+struct tensor *host_states_arrived(struct rank *rank, struct unit_state *unit);
+/* Elements [first, first + n) of a unit's gradients that are updated here, wherever they are, to device memory or `back`. */
+void host_states_gradients(struct rank *rank, const struct unit_state *unit, int64_t first, int64_t n, float *device, bool back,
+                           struct device_stream *stream);
+void *rank_host_memory(struct rank *rank, size_t bytes); /* zeroed, for the whole run; NULL after a failure */
+void rank_copy(struct rank *rank, struct device_stream *stream, void *to, const void *from, size_t bytes);
+
 /* --- communicators.c, constants.c: parts of opening and closing */
 void rank_open_communicators(struct rank *rank);
 void rank_close_communicators(struct rank *rank);
@@ -272,17 +309,27 @@ void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
 void chunk_close(struct rank *rank, struct chunk_state *chunk);
 struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer);
 struct unit_state *chunk_experts_unit(struct chunk_state *chunk, int layer);  /* NULL: the layer has none */
+/* Whether a unit is a table that the head reads, or prediction modules: the backward pass gives it gradients with the head first.
+ */
+bool chunk_shares_table(const struct rank *rank, const struct chunk_state *chunk, int unit);
 struct unit_state *rank_table(struct rank *rank);                             /* the token table that this rank holds */
-bool unit_is_sharded(const struct rank *rank, const struct unit_state *unit); /* ZeRO-3, and there are others */
+/* Whether a unit's weights are there only while they are used: ZeRO-3, and others have parts of them or the host has; whether its
+ * gradients are only while a pass computes them. */
+bool unit_weights_travel(const struct rank *rank, const struct unit_state *unit);
+bool unit_gradients_travel(const struct rank *rank, const struct unit_state *unit);
+void *unit_kept_weights(const struct rank *rank, const struct unit_state *unit); /* those whose states the device has */
 /* A parameter's weights and gradients; NULL where the unit has no such parameter. */
 void *unit_weights(const struct rank *rank, const struct unit_state *unit, enum parameter_kind kind);
 float *unit_gradients(const struct unit_state *unit, enum parameter_kind kind);
-/* ZeRO-3: what was gathered becomes the weights; gradients get a buffer; the weights go. No-ops otherwise. */
+/* What was gathered becomes the weights; gradients get a buffer; the weights go. No-ops where they stay. */
 void unit_enter(struct rank *rank, struct unit_state *unit, bool backward, struct device_stream *stream);
 void unit_leave(struct rank *rank, struct unit_state *unit, struct device_stream *stream);
 
 /* --- replicas of weights and gradients (shards.c): operations of the data-parallel stream */
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream);
+/* Calls `visit` with each unit of a run of layers of a chunk: that of a copy, of an update, of an exchange of weights. */
+typedef void visit_unit(struct rank *rank, const struct op *op, struct unit_state *unit, struct device_stream *stream);
+void shards_visit(struct rank *rank, const struct op *op, visit_unit *visit, struct device_stream *stream);
 
 /* --- the end of the step (update.c) */
 void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream);
@@ -290,7 +337,8 @@ void update_exchange_norm(struct rank *rank, const struct op *op, struct device_
  * and undo and repeat it where the norm, which they learn during the next step, says so. Here steps do not roll into one another,
  * so the norm is exchanged first, in front of the operation and outside its time. Nothing otherwise. */
 void update_settle_norm(struct rank *rank, struct device_stream *stream);
-void update_weights(struct rank *rank, struct device_stream *stream);
+/* An operation of the optimizer: all of it; or the norm, what the device updates, what the host does, casts. */
+void update_enqueue(struct rank *rank, const struct op *op, struct device_stream *stream);
 void update_close(struct rank *rank);
 
 /* --- the transformer (step_enqueue.c, layer_*.c, prediction.c, ends.c) */

@@ -71,6 +71,7 @@ enum status rank_run(const struct rank_options *options, const struct injection 
             status = rank_read(rank, &record->losses[s], &record->square_norms[s]);
     }
     record->peak = device->peak;
+    record->host_peak = device->host_peak;
     if (status != STATUS_OK) {
         char text[64];
         snprintf(text, sizeof text, "rank %d failed", world->rank);

@@ -11,7 +11,7 @@ struct rank_record {
     int steps;
     struct rank_timing *timings;   /* [steps], each [n_ops] */
     double *losses, *square_norms; /* [steps] */
-    size_t peak;                   /* bytes of device memory */
+    size_t peak, host_peak;        /* bytes of device memory, of the host's */
 };
 
 /* What is the same for every rank of a run. */

@@ -5,9 +5,11 @@
  * that of the next operation of its kind in the same chunk. */
 #include "runtime/rank.h"
 
+/* Weights are gathered for each pass. */
 static bool is_sharded(const struct rank *rank)
 {
-    return rank->layout->zero == 3;
+    const struct layout *layout = rank->layout;
+    return layout->zero == 3 && (layout_group_size(layout, GROUP_DP) > 1 || layout_group_size(layout, GROUP_EXPERT_DP) > 1);
 }
 
 /* The group that holds copies of a unit. */
@@ -51,6 +53,24 @@ static struct run run_of(const struct rank *rank, const struct chunk_state *chun
     return run;
 }
 
+/* Of copies to the host and back and its updates: single layers, the embedding with the first and the head with the last; where
+ * weights are gathered both ends are a unit of their own, whose gradients are complete with the first layer's. */
+static struct run copied_run(const struct rank *rank, const struct chunk_state *chunk, const struct op *op)
+{
+    int first = chunk->range.first, last = first + chunk->range.count - 1;
+    bool in_pass = op->micro_batch >= 0;
+    if (is_sharded(rank) && in_pass && op->role == COPIED_WEIGHTS)
+        return run_of(rank, chunk, op);
+    if (op->layer < 0)
+        return (struct run){.embedding = true, .head = true};
+    bool ends_first = is_sharded(rank) && in_pass;
+    return (struct run){.first = op->layer,
+                        .end = op->layer + 1,
+                        .embedding = op->layer == first,
+                        .head = op->layer == (ends_first ? first : last),
+                        .layers = true};
+}
+
 static bool run_has(const struct chunk_state *chunk, const struct run *run, int unit)
 {
     const struct unit *u = &chunk->units.items[unit];
@@ -62,28 +82,9 @@ static bool run_has(const struct chunk_state *chunk, const struct run *run, int 
 
 /* --- exchanges */
 
-static void reduce_unit(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+/* Where gradients come and go every micro-batch's part is added to what is there: here, or when the rest leaves. */
+static void add_travelling(struct rank *rank, struct unit_state *u, const float *own, struct device_stream *stream)
 {
-    struct exchange_call call = {.exchange = rank->layout->zero ? EXCHANGE_REDUCE_SCATTER : EXCHANGE_ALL_REDUCE,
-                                 .element = ELEMENT_FP32,
-                                 .in = u->gradients,
-                                 .out = rank->layout->zero ? u->gradients + u->first : u->gradients,
-                                 .count = u->owned,
-                                 .what = "gradients"};
-    rank_exchange(rank, rank->groups[group_of(u)], stream, &call);
-}
-
-/* ZeRO-3: every micro-batch's part is added to what is there. */
-static void reduce_travelling(struct rank *rank, struct unit_state *u, struct device_stream *stream)
-{
-    float *own = u->gradients + u->first;
-    struct exchange_call call = {.exchange = EXCHANGE_REDUCE_SCATTER,
-                                 .element = ELEMENT_FP32,
-                                 .in = u->gradients,
-                                 .out = own,
-                                 .count = u->owned,
-                                 .what = "gradients"};
-    rank_exchange(rank, rank->groups[group_of(u)], stream, &call);
     struct kernel_call add = {
         .kernel = KERNEL_ADD,
         .add = {.n = u->owned, .h = u->owned, .wide = true, .a = u->owned_gradients, .b = own, .y = u->owned_gradients}};
@@ -92,10 +93,25 @@ static void reduce_travelling(struct rank *rank, struct unit_state *u, struct de
     u->gradients = NULL;
 }
 
+static void reduce_unit(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+{
+    float *own = rank->layout->zero ? u->gradients + u->first : u->gradients;
+    struct exchange_call call = {.exchange = rank->layout->zero ? EXCHANGE_REDUCE_SCATTER : EXCHANGE_ALL_REDUCE,
+                                 .element = ELEMENT_FP32,
+                                 .in = u->gradients,
+                                 .out = own,
+                                 .count = u->owned,
+                                 .what = "gradients"};
+    rank_exchange(rank, rank->groups[group_of(u)], stream, &call);
+    if (unit_gradients_travel(rank, u) && !rank_gradients_leave(rank))
+        add_travelling(rank, u, own, stream);
+}
+
 static void gather_unit(struct rank *rank, struct unit_state *u, struct device_stream *stream)
 {
+    struct tensor *arrived = u->host.fetched ? host_states_arrived(rank, u) : NULL;
     void *whole = u->weights;
-    if (unit_is_sharded(rank, u)) {
+    if (unit_weights_travel(rank, u)) {
         if (u->n_gathered == GATHERED_MAX) {
             diag_error(&rank->diags, (struct place){0}, "weights of layer %d are gathered %d times before anything uses them",
                        u->unit->layer, GATHERED_MAX);
@@ -109,11 +125,12 @@ static void gather_unit(struct rank *rank, struct unit_state *u, struct device_s
     }
     struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
                                  .element = rank_element(rank),
-                                 .in = u->shard,
+                                 .in = arrived ? arrived->data : u->shard,
                                  .out = whole,
                                  .count = u->unit->slice,
                                  .what = "parameters"};
     rank_exchange(rank, rank->groups[group_of(u)], stream, &call);
+    tensor_drop(rank, &arrived, stream);
 }
 
 /* Those who hold the same part of these weights: other replicas under hybrid sharding, DualPipe's other stage, which divides them
@@ -125,10 +142,11 @@ static bool adds_own(const struct op *op)
 
 static void add_own(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
 {
+    float *own = rank_gradients_leave(rank) ? u->gradients + u->first : u->owned_gradients; /* of this micro-batch, of all */
     struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
                                  .element = ELEMENT_FP32,
-                                 .in = u->owned_gradients,
-                                 .out = u->owned_gradients,
+                                 .in = own,
+                                 .out = own,
                                  .count = u->owned,
                                  .what = op->role == GROUP_MIRROR ? "gradients of mirrored weights" : "gradients of shards"};
     rank_exchange(rank, rank->groups[op->role], stream, &call);
@@ -147,8 +165,6 @@ static void exchange_run(struct rank *rank, const struct op *op, struct device_s
             add_own(rank, op, u, stream);
         else if (gathers)
             gather_unit(rank, u, stream);
-        else if (unit_is_sharded(rank, u))
-            reduce_travelling(rank, u, stream);
         else
             reduce_unit(rank, u, stream);
     }
@@ -167,6 +183,16 @@ static void exchange_embedding(struct rank *rank, struct device_stream *stream)
                                  .count = u->owned,
                                  .what = "gradients of the tied embedding"};
     rank_exchange(rank, rank->groups[GROUP_EMBEDDING], stream, &call);
+}
+
+void shards_visit(struct rank *rank, const struct op *op, visit_unit *visit, struct device_stream *stream)
+{
+    struct chunk_state *chunk = &rank->chunks[op->chunk];
+    struct run run = copied_run(rank, chunk, op);
+    bool returns = op->stream == STREAM_UP && op->role == COPIED_GRADIENTS;
+    for (int i = 0; i < chunk->units.n_items && rank->status == STATUS_OK; i++)
+        if (run_has(chunk, &run, i) || (returns && run.head && chunk_shares_table(rank, chunk, i)))
+            visit(rank, op, &chunk->states[i], stream);
 }
 
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream)

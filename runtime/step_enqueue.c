@@ -12,6 +12,14 @@ static bool is_backward(const struct step *step)
     return step->kind >= STEP_CROSS_ENTROPY_BACKWARD || step->recompute;
 }
 
+/* Whether a backward step of one of the ends, or what follows it there, gives a unit gradients. */
+static bool gives(const struct step_context *c, const struct step *step, int unit)
+{
+    bool embeds = (step->kind == STEP_EMBED_GATHER_BACKWARD || step->kind == STEP_EMBED_BACKWARD) && !step->ahead;
+    bool before = c->chunk->embedding && unit < c->chunk->units.first_layer;
+    return is_backward(step) && (embeds ? before : !before || chunk_shares_table(c->rank, c->chunk, unit));
+}
+
 /* The embedding and the head are fetched together before the first layer's forward pass and kept to the end of the backward pass
  * (ZeRO-3 has no pipeline: one chunk has both). */
 static void ends_enter(struct step_context *c, const struct step *step)
@@ -19,7 +27,7 @@ static void ends_enter(struct step_context *c, const struct step *step)
     for (int i = 0; i < c->chunk->units.n_items; i++) {
         if (!is_end(&c->chunk->units.items[i]))
             continue;
-        unit_enter(c->rank, &c->chunk->states[i], is_backward(step), c->stream);
+        unit_enter(c->rank, &c->chunk->states[i], gives(c, step, i), c->stream);
         if (step->kind == STEP_FINAL_NORM) /* those of prediction modules, which may come later than the embedding's */
             narrow_weights_once(c->rank, &c->chunk->states[i], c->stream);
     }

@@ -119,10 +119,13 @@ static enum status summarise(struct worker *workers, const struct program *progr
     *result = (struct thread_run){.n_steps = options->steps, .n_ranks = n};
     result->steps = memory_new((size_t)options->steps, sizeof *result->steps);
     result->memory_peak = memory_new((size_t)n, sizeof *result->memory_peak);
+    result->host_peak = memory_new((size_t)n, sizeof *result->host_peak);
     for (int s = 0; s < options->steps; s++)
         result->steps[s] = step_of(workers, n, &program->layout, s);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         result->memory_peak[i] = workers[i].record.peak;
+        result->host_peak[i] = workers[i].record.host_peak;
+    }
     result->timeline_step = run_median_step(result->steps, options->steps);
     struct rank_timing *timings = memory_new((size_t)n, sizeof *timings);
     for (int i = 0; i < n; i++) {
@@ -167,6 +170,7 @@ void thread_run_free(struct thread_run *result)
     free(result->gradients);
     free(result->weights);
     free(result->memory_peak);
+    free(result->host_peak);
     timeline_free(&result->timeline);
     *result = (struct thread_run){0};
 }

@@ -43,6 +43,7 @@ struct thread_run {
     double computed[N_WORK_CLASSES], exchanged[N_WORK_CLASSES];
     double rested[N_WORK_CLASSES]; /* of the spans of exchanges: what their pieces waited for those of a product */
     size_t *memory_peak;           /* [n_ranks] bytes of device memory */
+    size_t *host_peak;             /* [n_ranks] bytes of the host's memory that copies go to and come from */
     int n_ranks;
 };
 

@@ -1,4 +1,6 @@
 /* update.c - the end of the step: gradients that are still in parts, their norm, the optimizer. */
+#include <string.h>
+
 #include "runtime/rank.h"
 
 /* Of Adam and LAMB as large models are trained (GPT-3, appendix B); the first also SGD's momentum. */
@@ -8,12 +10,6 @@ static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
  *
  * All such parameters stand one after the other in a buffer by their place in the whole model, each rank puts in what it has
  * (owned elements), the rest is zero, and the sums come back. */
-
-static void copy(struct rank *rank, struct device_stream *stream, float *to, const float *from, int64_t n)
-{
-    struct kernel_call call = {.kernel = KERNEL_COPY, .copy = {to, from, (size_t)n * sizeof(float)}};
-    rank_launch(rank, stream, &call);
-}
 
 static int64_t copy_partial(struct rank *rank, struct device_stream *stream, const struct unit_state *u,
                             const struct parameter *p, int64_t at, bool back)
@@ -26,8 +22,7 @@ static int64_t copy_partial(struct rank *rank, struct device_stream *stream, con
         if (end <= begin || !rank->partial)
             continue;
         float *whole = rank->partial + at + p->pieces[i].whole * p->cols + (begin - first);
-        float *own = u->owned_gradients + (begin - u->first);
-        copy(rank, stream, back ? own : whole, back ? whole : own, end - begin);
+        host_states_gradients(rank, u, begin - u->first, end - begin, whole, back, stream);
     }
     bool qkv = p->kind == PARAMETER_QKV || p->kind == PARAMETER_QKV_BIAS;
     rows = qkv ? (int64_t)(rank->shape.model_heads + 2 * rank->shape.model_kv_heads) * rank->shape.head_dim : p->rows;
@@ -71,15 +66,36 @@ static void add_up_partials(struct rank *rank, struct device_stream *stream)
 
 /* --- the gradient norm */
 
-/* What is owned of the elements [first, first + n) of a unit. */
-static void square_sum_of(struct rank *rank, struct device_stream *stream, const struct unit_state *u, int64_t first, int64_t n)
+/* Owned gradients one after the other in device memory: those that left come up once more. */
+static const float *gathered_gradients(struct rank *rank, const struct unit_state *u, struct device_stream *stream)
+{
+    if (!rank_gradients_leave(rank))
+        return u->owned_gradients;
+    host_states_gradients(rank, u, 0, u->owned, rank->gathered_gradients, false, stream);
+    return rank->gathered_gradients;
+}
+
+static void open_gathered_gradients(struct rank *rank)
+{
+    if (rank->gathered_gradients || !rank_gradients_leave(rank))
+        return;
+    for (int c = 0; c < rank->layout->vpp; c++)
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++)
+            if (rank->chunks[c].states[i].owned > rank->n_gathered_gradients)
+                rank->n_gathered_gradients = rank->chunks[c].states[i].owned;
+    rank->gathered_gradients = rank_memory(rank, (size_t)rank->n_gathered_gradients * sizeof(float));
+}
+
+/* What is owned of the elements [first, first + n) of a unit; `owned`: its gradients. */
+static void square_sum_of(struct rank *rank, struct device_stream *stream, const struct unit_state *u, const float *owned,
+                          int64_t first, int64_t n)
 {
     int64_t begin = first > u->first ? first : u->first;
     int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
     if (end <= begin)
         return;
     struct kernel_call call = {.kernel = KERNEL_SQUARE_SUM,
-                               .square_sum = {.n = end - begin, .x = u->owned_gradients + (begin - u->first), .sum = rank->norm}};
+                               .square_sum = {.n = end - begin, .x = owned + (begin - u->first), .sum = rank->norm}};
     rank_launch(rank, stream, &call);
 }
 
@@ -94,13 +110,14 @@ static bool is_counted_elsewhere(const struct rank *rank, const struct unit *uni
 /* Elements of a parameter, piece by piece; experts whole. */
 static void square_sum(struct rank *rank, struct device_stream *stream, const struct unit_state *u)
 {
+    const float *owned = gathered_gradients(rank, u, stream);
     for (int k = 0; k < u->unit->n_parameters; k++) {
         const struct parameter *p = &u->unit->parameters[k];
         if (u->unit->is_experts && p->pieces[0].counted)
-            square_sum_of(rank, stream, u, p->offset, p->rows * p->cols);
+            square_sum_of(rank, stream, u, owned, p->offset, p->rows * p->cols);
         for (int i = 0; i < p->n_pieces && !u->unit->is_experts; i++)
             if (p->pieces[i].counted)
-                square_sum_of(rank, stream, u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
+                square_sum_of(rank, stream, u, owned, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
     }
 }
 
@@ -110,6 +127,9 @@ static void finish_gradients(struct rank *rank, struct device_stream *stream)
     if (rank->gradients_finished)
         return;
     rank->gradients_finished = true;
+    open_gathered_gradients(rank);
+    if (rank->status != STATUS_OK)
+        return;
     if (rank->shape.tp > 1)
         add_up_partials(rank, stream);
     struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->norm, sizeof *rank->norm}};
@@ -118,6 +138,7 @@ static void finish_gradients(struct rank *rank, struct device_stream *stream)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++)
             if (!is_counted_elsewhere(rank, &rank->chunks[c].units.items[i]))
                 square_sum(rank, stream, &rank->chunks[c].states[i]);
+    rank_record(rank, rank->finished, stream);
 }
 
 static void add_up_norm(struct rank *rank, struct communicator *among, const char *what, struct device_stream *stream)
@@ -135,15 +156,21 @@ void update_exchange_norm(struct rank *rank, const struct op *op, struct device_
 
 void update_settle_norm(struct rank *rank, struct device_stream *stream)
 {
-    if (rank->side[GROUP_MODEL])
+    if (rank->side[GROUP_MODEL] && !rank->norm_settled)
         add_up_norm(rank, rank->side[GROUP_MODEL], "gradient norm of all stages", stream);
+    rank->norm_settled = true;
 }
 
 /* --- the update */
 
+static struct clipping clipping_by(const struct rank *rank, const float *norm)
+{
+    return rank->clip > 0 ? (struct clipping){norm, rank->clip} : (struct clipping){0};
+}
+
 static struct clipping clipping_of(const struct rank *rank)
 {
-    return rank->clip > 0 ? (struct clipping){rank->norm, rank->clip} : (struct clipping){0};
+    return clipping_by(rank, rank->norm);
 }
 
 /* What the device computes with, where that is not what is updated. */
@@ -152,37 +179,73 @@ static void *compute_of(const struct unit_state *u)
     return (void *)u->master == u->shard ? NULL : u->shard;
 }
 
-static void update_adam(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+/* What is updated at once: the elements of a unit whose states the device has, or those whose states the host has. */
+struct update_part {
+    int64_t n;
+    float *p, *m, *v;
+    const float *g;
+    void *compute;
+    struct clipping clip;
+};
+
+static struct update_part part_of_device(const struct rank *rank, const struct unit_state *u)
 {
-    struct kernel_call call = {.kernel = KERNEL_ADAM,
-                               .adam = {.n = u->owned,
-                                        .p = u->master,
-                                        .m = u->m,
-                                        .v = u->v,
-                                        .g = u->owned_gradients,
-                                        .compute = compute_of(u),
+    void *weights = unit_kept_weights(rank, u);
+    return (struct update_part){.n = u->owned - u->host.n,
+                                .p = u->master,
+                                .m = u->m,
+                                .v = u->v,
+                                .g = u->owned_gradients + (rank_gradients_leave(rank) ? 0 : u->host.n),
+                                .compute = (void *)u->master == weights ? NULL : weights,
+                                .clip = clipping_by(rank, rank->norm)};
+}
+
+static struct update_part part_of_host(const struct rank *rank, const struct unit_state *u)
+{
+    const struct host_share *host = &u->host;
+    return (struct update_part){.n = host->n,
+                                .p = host->master,
+                                .m = host->m,
+                                .v = host->v,
+                                .g = host->gradients,
+                                .compute = (void *)host->master == host->weights ? NULL : host->weights,
+                                .clip = clipping_by(rank, rank->host_norm)};
+}
+
+static struct kernel_call adam_call(const struct rank *rank, const struct update_part *part)
+{
+    return (struct kernel_call){.kernel = KERNEL_ADAM,
+                               .adam = {.n = part->n,
+                                        .p = part->p,
+                                        .m = part->m,
+                                        .v = part->v,
+                                        .g = part->g,
+                                        .compute = part->compute,
                                         .rate = rank->rate,
                                         .beta1 = BETA1,
                                         .beta2 = BETA2,
                                         .epsilon = EPSILON,
                                         .gradient_scale = 1,
-                                        .clip = clipping_of(rank),
+                                        .clip = part->clip,
                                         .step = rank->step + 1}};
-    rank_launch(rank, stream, &call);
 }
 
-static void update_sgd(struct rank *rank, struct unit_state *u, struct device_stream *stream)
+static struct kernel_call sgd_call(const struct rank *rank, const struct update_part *part)
 {
-    struct kernel_call call = {.kernel = KERNEL_SGD,
-                               .sgd = {.n = u->owned,
-                                       .p = u->master,
-                                       .m = u->m,
-                                       .g = u->owned_gradients,
-                                       .compute = compute_of(u),
+    return (struct kernel_call){.kernel = KERNEL_SGD,
+                               .sgd = {.n = part->n,
+                                       .p = part->p,
+                                       .m = part->m,
+                                       .g = part->g,
+                                       .compute = part->compute,
                                        .rate = rank->rate,
                                        .momentum = BETA1,
-                                       .clip = clipping_of(rank)}};
-    rank_launch(rank, stream, &call);
+                                       .clip = part->clip}};
+}
+
+static struct kernel_call update_call(const struct rank *rank, struct update_part part)
+{
+    return rank->setting->job->optimizer == OPTIMIZER_SGD ? sgd_call(rank, &part) : adam_call(rank, &part);
 }
 
 /* --- LAMB
@@ -317,7 +380,7 @@ static void update_lamb(struct rank *rank, struct device_stream *stream)
     }
 }
 
-void update_weights(struct rank *rank, struct device_stream *stream)
+static void update_weights(struct rank *rank, struct device_stream *stream)
 {
     enum optimizer optimizer = rank->setting->job->optimizer;
     finish_gradients(rank, stream);
@@ -327,12 +390,31 @@ void update_weights(struct rank *rank, struct device_stream *stream)
     }
     for (int c = 0; c < rank->layout->vpp; c++)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
-            struct unit_state *u = &rank->chunks[c].states[i];
-            if (optimizer == OPTIMIZER_SGD)
-                update_sgd(rank, u, stream);
-            else
-                update_adam(rank, u, stream);
+            struct kernel_call call = update_call(rank, part_of_device(rank, &rank->chunks[c].states[i]));
+            rank_launch(rank, stream, &call);
         }
+}
+
+static void update_on_host(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
+{
+    struct kernel_call call = update_call(rank, part_of_host(rank, u));
+    (void)op;
+    if (rank->status == STATUS_OK && u->host.n)
+        rank->status = rank->device->api->launch_host(stream, &call, &rank->diags);
+}
+
+/* Casts are made by the first pass that reads them (casts.h). */
+void update_enqueue(struct rank *rank, const struct op *op, struct device_stream *stream)
+{
+    const struct work *work = &rank->program->works.items[op->work];
+    if (work->kind == WORK_HOST_UPDATE) {
+        shards_visit(rank, op, update_on_host, stream);
+    } else if (strcmp(work->label, WORK_NORM_LABEL) == 0) {
+        finish_gradients(rank, stream);
+        rank_copy(rank, stream, rank->host_norm, rank->norm, sizeof *rank->norm);
+    } else if (strcmp(work->label, WORK_CAST_LABEL) != 0) {
+        update_weights(rank, stream);
+    }
 }
 
 void update_close(struct rank *rank)
@@ -341,4 +423,5 @@ void update_close(struct rank *rank)
     api->memory_free(rank->device, rank->update, (size_t)rank->n_update * sizeof(float));
     api->memory_free(rank->device, rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));
     api->memory_free(rank->device, rank->partial, (size_t)rank->n_partial * sizeof *rank->partial);
+    api->memory_free(rank->device, rank->gathered_gradients, (size_t)rank->n_gathered_gradients * sizeof(float));
 }

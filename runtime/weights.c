@@ -9,14 +9,14 @@
 #include "model/cost/work.h"
 #include "runtime/casts.h"
 
-bool unit_is_sharded(const struct rank *rank, const struct unit_state *u)
-{
-    return rank->layout->zero == 3 && u->unit->copies.n > 1;
-}
-
 static size_t weights_bytes(const struct rank *rank, int64_t elements)
 {
     return (size_t)elements * device_element_bytes(rank->device);
+}
+
+void *unit_kept_weights(const struct rank *rank, const struct unit_state *u)
+{
+    return u->shard ? (char *)u->shard + weights_bytes(rank, u->host.n - u->host.fetched) : NULL;
 }
 
 /* --- initial values */
@@ -62,25 +62,45 @@ static void set_weights(struct rank *rank, void *weights, const float *values, i
 
 /* --- memory */
 
+/* What the device computes with is what is updated. */
+static bool is_master(const struct rank *rank)
+{
+    return rank->device->precision == PRECISION_FP32;
+}
+
+/* Of one of the states that the device has. */
+static size_t states_bytes(const struct unit_state *u)
+{
+    return (size_t)(u->owned - u->host.n) * sizeof(float);
+}
+
+static size_t kept_gradients_bytes(const struct rank *rank, const struct unit_state *u)
+{
+    return rank_gradients_leave(rank) ? states_bytes(u) : (size_t)u->owned * sizeof(float);
+}
+
 static void allocate(struct rank *rank, struct unit_state *u)
 {
     int64_t elements = u->unit->elements, slice = u->unit->slice;
     bool zero = rank->layout->zero > 0;
     u->first = zero ? u->unit->copies.index * slice : 0;
     u->owned = zero ? slice : elements;
-    if (unit_is_sharded(rank, u)) {
-        u->shard = rank_memory(rank, weights_bytes(rank, slice));
-        u->owned_gradients = rank_memory(rank, (size_t)slice * sizeof(float));
+    host_states_plan(rank, u);
+    if (unit_weights_travel(rank, u)) {
+        u->shard = rank_memory(rank, weights_bytes(rank, u->owned - u->host.fetched));
     } else {
         u->weights = rank_memory(rank, weights_bytes(rank, elements));
-        u->gradients = rank_memory(rank, (size_t)elements * sizeof(float));
         u->shard = u->weights ? (char *)u->weights + weights_bytes(rank, u->first) : NULL;
+    }
+    if (unit_gradients_travel(rank, u)) {
+        u->owned_gradients = rank_memory(rank, kept_gradients_bytes(rank, u));
+    } else {
+        u->gradients = rank_memory(rank, (size_t)elements * sizeof(float));
         u->owned_gradients = u->gradients ? u->gradients + u->first : NULL;
     }
-    bool same = rank->device->precision == PRECISION_FP32;
-    u->master = same ? u->shard : rank_memory(rank, (size_t)u->owned * sizeof(float));
-    u->m = rank_memory(rank, (size_t)u->owned * sizeof(float));
-    u->v = rank_memory(rank, (size_t)u->owned * sizeof(float));
+    u->master = is_master(rank) ? unit_kept_weights(rank, u) : rank_memory(rank, states_bytes(u));
+    u->m = rank_memory(rank, states_bytes(u));
+    u->v = rank_memory(rank, states_bytes(u));
 }
 
 static void initialise(struct rank *rank, struct unit_state *u, const struct model_map *map, uint64_t seed)
@@ -91,28 +111,30 @@ static void initialise(struct rank *rank, struct unit_state *u, const struct mod
         if (u->weights)
             set_weights(rank, u->weights, values, u->unit->elements);
         else
-            set_weights(rank, u->shard, values + u->first, u->owned);
-        if (u->master != u->shard)
-            copy_in(rank, u->master, values + u->first, (size_t)u->owned * sizeof *values);
+            set_weights(rank, u->shard, values + u->first + u->host.fetched, u->owned - u->host.fetched);
+        if (!is_master(rank))
+            copy_in(rank, u->master, values + u->first + u->host.n, states_bytes(u));
     }
+    host_states_new(rank, u, values + u->first);
     free(values);
 }
 
 static void release(struct rank *rank, struct unit_state *u)
 {
     const struct device_api *api = rank->device->api;
-    size_t owned = (size_t)u->owned * sizeof(float);
-    if (u->master != u->shard)
-        api->memory_free(rank->device, u->master, owned);
-    api->memory_free(rank->device, u->m, owned);
-    api->memory_free(rank->device, u->v, owned);
-    if (unit_is_sharded(rank, u)) {
-        api->memory_free(rank->device, u->shard, weights_bytes(rank, u->unit->slice));
-        api->memory_free(rank->device, u->owned_gradients, (size_t)u->unit->slice * sizeof(float));
-    } else {
+    if (!is_master(rank))
+        api->memory_free(rank->device, u->master, states_bytes(u));
+    api->memory_free(rank->device, u->m, states_bytes(u));
+    api->memory_free(rank->device, u->v, states_bytes(u));
+    if (unit_weights_travel(rank, u))
+        api->memory_free(rank->device, u->shard, weights_bytes(rank, u->owned - u->host.fetched));
+    else
         api->memory_free(rank->device, u->weights, weights_bytes(rank, u->unit->elements));
+    if (unit_gradients_travel(rank, u))
+        api->memory_free(rank->device, u->owned_gradients, kept_gradients_bytes(rank, u));
+    else
         api->memory_free(rank->device, u->gradients, (size_t)u->unit->elements * sizeof(float));
-    }
+    host_states_free(rank, u);
 }
 
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed)
@@ -168,6 +190,11 @@ struct unit_state *rank_table(struct rank *rank)
         if (rank->chunks[c].units.table >= 0)
             return &rank->chunks[c].states[rank->chunks[c].units.table];
     return NULL;
+}
+
+bool chunk_shares_table(const struct rank *rank, const struct chunk_state *chunk, int unit)
+{
+    return unit == chunk->units.table && chunk->head && (rank->shape.tied || chunk->predictions);
 }
 
 static const struct parameter *find(const struct unit *unit, enum parameter_kind kind)
@@ -233,7 +260,7 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
 
 void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)
 {
-    if (!unit_is_sharded(rank, u) || rank->status != STATUS_OK)
+    if (rank->status != STATUS_OK)
         return;
     if (!u->weights_tensor && u->n_gathered) {
         u->weights_tensor = u->gathered[0];
@@ -241,7 +268,7 @@ void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct d
         u->weights = u->weights_tensor->data;
         narrow_weights(rank, u, stream);
     }
-    if (!backward || u->gradients_tensor)
+    if (!backward || u->gradients_tensor || !unit_gradients_travel(rank, u))
         return;
     size_t bytes = (size_t)u->unit->elements * sizeof(float);
     u->gradients_tensor = tensor_new_travelling(rank, bytes, stream);

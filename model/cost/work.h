@@ -180,7 +180,9 @@ int64_t head_chunk_tokens(const struct layout *layout, const struct setting *set
  * once a step, the casts of so many parameters of products' weights. */
 int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
-/* What the GPU does of it where the states are in the host's memory: the norm, zeroing the gradients, the casts. */
+/* What the GPU does of it where the states are in the host's memory: the norm, zeroing the gradients; the casts. Their labels. */
+#define WORK_NORM_LABEL "gradient_norm"
+#define WORK_CAST_LABEL "weight_cast"
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
 /* And the update of so many parameters whose states stay there, without what the work above does for all. */

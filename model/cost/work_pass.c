@@ -155,29 +155,29 @@ static double weight_cast_bytes(const struct job *job)
     return precision_is_narrow(job->precision) ? 2 + 2 * precision_bytes(job->precision) : 0;
 }
 
-static int32_t add_update(struct work_table *table, double bytes)
+static int32_t add_update(struct work_table *table, const char *label, double bytes)
 {
     struct work work = {.kind = WORK_MEMORY_BOUND,
                         .class = CLASS_OPTIMIZER,
-                        .label = "optimizer",
+                        .label = label,
                         .memory = {.bytes = bytes, .count = 8, .kernel = MEMORY_OPTIMIZER}};
     return work_add(table, work);
 }
 
 int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
 {
-    return add_update(table, updated * optimizer_bytes(setting->job, 3) + cast * weight_cast_bytes(setting->job));
+    return add_update(table, "optimizer", updated * optimizer_bytes(setting->job, 3) + cast * weight_cast_bytes(setting->job));
 }
 
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
 {
     double gradient = 2 * precision_bytes(setting->job->gradient_precision);
-    return add_update(table, updated * gradient + cast * weight_cast_bytes(setting->job));
+    return add_update(table, updated > 0 ? WORK_NORM_LABEL : WORK_CAST_LABEL, updated * gradient + cast * weight_cast_bytes(setting->job));
 }
 
 int32_t work_add_kept_update(struct work_table *table, const struct setting *setting, double updated)
 {
-    return add_update(table, updated * optimizer_bytes(setting->job, 1));
+    return add_update(table, "optimizer", updated * optimizer_bytes(setting->job, 1));
 }
 
 /* A rank's part of the token table, or of the output matrix. */

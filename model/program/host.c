@@ -39,13 +39,24 @@ static struct op compute_op(enum stream stream, enum work_class class, int32_t w
 
 static const char COPY_DOWN[] = "copy_down", COPY_UP[] = "copy_up";
 
-static uint32_t add_copy(struct stage *stage, const struct slot *slot, int layer, enum stream stream, double bytes,
-                         const struct waits *waits)
+/* What a copy is of: a chunk's layers from `layer` on (-1: none of them), of a micro-batch or (-1) of the whole step. */
+struct copied_part {
+    enum copied what;
+    int chunk, micro_batch, layer;
+};
+
+static struct copied_part part_of(enum copied what, const struct slot *slot, int layer)
+{
+    return (struct copied_part){what, slot->chunk, slot->micro_batch, layer};
+}
+
+static uint32_t add_copy(struct stage *stage, struct copied_part part, enum stream stream, double bytes, const struct waits *waits)
 {
     struct op op = compute_op(stream, CLASS_HOST, copy_work(stage->build, stream == STREAM_DOWN ? COPY_DOWN : COPY_UP, bytes));
-    op.chunk = slot ? slot->chunk : -1;
-    op.micro_batch = slot ? slot->micro_batch : -1;
-    op.layer = layer;
+    op.role = (uint8_t)part.what;
+    op.chunk = (int16_t)part.chunk;
+    op.micro_batch = part.micro_batch;
+    op.layer = part.layer;
     return stage_add(stage, op, waits);
 }
 
@@ -159,7 +170,7 @@ void host_before_layer(struct stage *stage, const struct slot *slot, int layer)
         return;
     struct waits waits = host->read[0];
     waits_add(&waits, left);
-    wait_for(stage, add_copy(stage, slot, layer, STREAM_UP, kept_bytes(stage, layer), &waits));
+    wait_for(stage, add_copy(stage, part_of(COPIED_ACTIVATIONS, slot, layer), STREAM_UP, kept_bytes(stage, layer), &waits));
 }
 
 void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
@@ -172,7 +183,7 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
         *left = NO_OP;
         if (stays(stage, slot, layer))
             return;
-        *left = add_copy(stage, slot, layer, STREAM_DOWN, kept_bytes(stage, layer), &stage->waits);
+        *left = add_copy(stage, part_of(COPIED_ACTIVATIONS, slot, layer), STREAM_DOWN, kept_bytes(stage, layer), &stage->waits);
         push(host->leaving, OFFLOAD_BUFFERS, *left);
     } else if (*left != NO_OP) {
         host->read[0] = host->read[1];
@@ -185,6 +196,14 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
 static uint32_t *sent_at(const struct stage *stage, const struct slot *slot, int i)
 {
     return &stage->host.sent[slot->chunk * (stage->host.layers + 1) + i];
+}
+
+/* The gradients of segment i. */
+static struct copied_part gradients_part(const struct stage *stage, const struct slot *slot, int i)
+{
+    const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
+    const struct layer_range range = segment_cut(&chunk->whole, i, chunk->n_segments).range;
+    return part_of(COPIED_GRADIENTS, slot, range.count ? range.first : -1);
 }
 
 /* Of the gradients of that many parameters, the part whose states the host has. */
@@ -203,7 +222,7 @@ void host_before_gradients(struct stage *stage, const struct slot *slot, int i, 
     }
     struct waits waits = {.n = 0};
     waits_add(&waits, sent > room || room == NO_OP ? sent : room); /* both are on one stream */
-    wait_for(stage, add_copy(stage, slot, -1, STREAM_UP, leaving_bytes(stage, parameters), &waits));
+    wait_for(stage, add_copy(stage, gradients_part(stage, slot, i), STREAM_UP, leaving_bytes(stage, parameters), &waits));
 }
 
 void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
@@ -212,9 +231,15 @@ void host_after_gradients(struct stage *stage, const struct slot *slot, int i, s
     struct waits waits = stage->waits;
     if (reduced != NO_OP)
         waits = (struct waits){.ops = {reduced}, .n = 1};
-    uint32_t down = add_copy(stage, slot, -1, STREAM_DOWN, leaving_bytes(stage, parameters), &waits);
+    uint32_t down = add_copy(stage, gradients_part(stage, slot, i), STREAM_DOWN, leaving_bytes(stage, parameters), &waits);
     push(stage->host.buckets, OFFLOADED_GRADIENT_BUCKETS, down);
     *sent_at(stage, slot, i) = down;
+}
+
+void host_await_gradients(struct stage *stage)
+{
+    if (layout_offloads_gradients(stage->build->layout))
+        wait_for(stage, stage->host.buckets[OFFLOADED_GRADIENT_BUCKETS - 1]);
 }
 
 /* --- parameters */
@@ -226,7 +251,7 @@ uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment
     int layer = segment.range.count ? segment.range.first : -1;
     struct waits waits = {.n = 0};
     waits_add(&waits, stage->host.gathers[0]);
-    return bytes > 0 ? add_copy(stage, slot, layer, STREAM_UP, bytes, &waits) : NO_OP;
+    return bytes > 0 ? add_copy(stage, part_of(COPIED_WEIGHTS, slot, layer), STREAM_UP, bytes, &waits) : NO_OP;
 }
 
 void host_gathered(struct stage *stage, uint32_t gather)
@@ -242,24 +267,28 @@ static uint32_t add_on_device(struct stage *stage, int32_t work, const struct wa
 }
 
 /* One layer's parameters, as far as the host has their states: down, updated, up (unless they stay there). The last operation. */
-static uint32_t update_segment(struct stage *stage, struct segment segment, uint32_t norm, const struct waits *reduced)
+static uint32_t update_segment(struct stage *stage, int chunk, struct segment segment, uint32_t norm, const struct waits *reduced)
 {
     struct build *build = stage->build;
     struct stage_parameters parameters = stage_parameters_of(stage, segment);
     double own = work_own_parameters(build->layout, parameters), states = share_of(stage, OFFLOAD_OPTIMIZER);
     double fetched = share_of(stage, OFFLOAD_PARAMETERS);
     struct waits waits = {.ops = {norm}, .n = 1};
-    int layer = segment.range.count ? segment.range.first : -1;
+    struct copied_part part = {COPIED_GRADIENTS, chunk, -1, segment.range.count ? segment.range.first : -1};
     if (layout_offloads_gradients(build->layout))
         waits_add(&waits, stage->host.buckets[OFFLOADED_GRADIENT_BUCKETS - 1]);
     else
-        waits_add(&waits, add_copy(stage, NULL, layer, STREAM_DOWN, leaving_bytes(stage, parameters), reduced));
+        waits_add(&waits, add_copy(stage, part, STREAM_DOWN, leaving_bytes(stage, parameters), reduced));
     int32_t work = work_add_host_update(&build->program->works, build->setting, own * states);
-    struct waits updated = {.ops = {stage_add(stage, compute_op(STREAM_HOST, CLASS_OPTIMIZER, work), &waits)}, .n = 1};
+    struct op update = compute_op(STREAM_HOST, CLASS_OPTIMIZER, work);
+    update.chunk = (int16_t)part.chunk;
+    update.layer = part.layer;
+    struct waits updated = {.ops = {stage_add(stage, update, &waits)}, .n = 1};
     if (fetched >= states)
         return updated.ops[0];
     double bytes = own * (states - fetched) * offloaded_weight_bytes(build->setting->job);
-    return add_copy(stage, NULL, layer, STREAM_UP, bytes, &updated);
+    part.what = COPIED_WEIGHTS;
+    return add_copy(stage, part, STREAM_UP, bytes, &updated);
 }
 
 void host_optimize(struct stage *stage, double updated, double cast, uint32_t exchanged)
@@ -276,7 +305,7 @@ void host_optimize(struct stage *stage, double updated, double cast, uint32_t ex
         const struct segment *whole = &stage->chunks[c].whole;
         int n = whole->range.count > 0 ? whole->range.count : 1;
         for (int i = 0; i < n; i++)
-            last = update_segment(stage, segment_cut(whole, i, n), norm, &reduced);
+            last = update_segment(stage, c, segment_cut(whole, i, n), norm, &reduced);
     }
     struct waits waits = {.ops = {last}, .n = 1};
     const struct op join = step_op(OP_JOIN, STREAM_COMPUTE, CLASS_OPTIMIZER);

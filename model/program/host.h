@@ -8,7 +8,7 @@
  *
  * Gradients that the host keeps (layout_offloads_gradients) leave after each backward pass, layer by layer, when they are
  * reduced; with the second micro-batch and later ones the sum so far comes up before and is added to (as DeepSpeed does it, on
- * the GPU).
+ * the GPU). Their norm is taken when the last have left.
  *
  * Parameters of ZeRO-3 come up for each gather, into two buffers (FETCHED_UNITS): when what the unit two before it had fetched
  * has been gathered.
@@ -34,6 +34,9 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer);
 void host_before_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters);
 void host_after_gradients(struct stage *stage, const struct slot *slot, int i, struct stage_parameters parameters,
                           uint32_t reduced);
+
+/* What computes next waits for the last gradients that leave: the norm is of their sums. */
+void host_await_gradients(struct stage *stage);
 
 /* The copy of a segment's parameters that its gather has to wait for, NO_OP where none are offloaded; and what gathers it. */
 uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment segment);

@@ -46,6 +46,8 @@
 enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* takes no time: gathers dependencies */, N_OP_KINDS };
 enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, STREAM_DOWN, STREAM_UP, N_STREAMS };
 enum peer { PEER_PREVIOUS, PEER_NEXT, N_PEERS }; /* stage - 1 and + 1, around the ring */
+/* Of copies to the host's memory and back. */
+enum copied { COPIED_ACTIVATIONS, COPIED_GRADIENTS, COPIED_WEIGHTS, N_COPIED };
 enum { OP_DEPS = 4 };
 #define NO_OP UINT32_MAX
 
@@ -56,7 +58,7 @@ struct op {
     uint8_t class;          /* enum work_class, for the breakdown when this operation is what is waited for */
     int16_t chunk;          /* model chunk on this stage, -1 none */
     uint8_t collective;     /* enum collective */
-    uint8_t role;           /* enum peer of a send or receive, enum group_kind of a collective */
+    uint8_t role;           /* enum peer of a send or receive, enum group_kind of a collective, enum copied on a stream of copies */
     int32_t micro_batch;    /* -1 none */
     int32_t layer;          /* first layer concerned, -1 none */
     int32_t work;           /* of a compute operation; of an exchange beside one, the WORK_OVERLAPPED pair: as long as the

@@ -434,6 +434,7 @@ void replicas_end(struct stage *stage)
     if (!overlaps(stage) && layout->zero < 3 && !layout_offloads_gradients(layout))
         reduce_all(stage);
     reduce_embedding(stage);
+    host_await_gradients(stage);
     reduce_norm(stage);
     optimize(stage);
     if (!overlaps(stage) && (layout->zero == 1 || layout->zero == 2))

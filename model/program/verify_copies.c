@@ -4,10 +4,10 @@
 
 #include "model/program/verify.h"
 
-/* A copy of what one layer keeps of one micro-batch; others are of gradients, and of the whole step. */
+/* A copy of what one layer keeps of one micro-batch. */
 static bool is_of_layer(const struct op *op, enum stream stream)
 {
-    return op->stream == stream && op->layer >= 0 && op->micro_batch >= 0 && op->work >= 0;
+    return op->stream == stream && op->role == COPIED_ACTIVATIONS && op->work >= 0;
 }
 
 static bool is_same_layer(const struct op *a, const struct op *b)
@@ -20,17 +20,13 @@ static double bytes_of(const struct verifier *v, const struct op *op)
     return v->program->works.items[op->work].host.bytes;
 }
 
-/* A copy up that waits for copies down of layers is of one of them (those that wait for none are of parameters). */
+/* A copy up of a layer waits for the copy down. */
 static bool verify_return(struct verifier *v, int32_t s, uint32_t i, uint8_t *returned)
 {
     const struct op *ops = v->views[s].ops, *op = &ops[i];
-    bool waits = false;
     for (int d = 0; d < OP_DEPS; d++) {
         const struct op *down = op->deps[d] == NO_OP ? NULL : &ops[op->deps[d]];
-        if (!down || !is_of_layer(down, STREAM_DOWN))
-            continue;
-        waits = true;
-        if (!is_same_layer(down, op))
+        if (!down || !is_of_layer(down, STREAM_DOWN) || !is_same_layer(down, op))
             continue;
         bool all = bytes_of(v, op) >= bytes_of(v, down) && bytes_of(v, op) <= bytes_of(v, down);
         if (all && !returned[op->deps[d]]++)
@@ -39,9 +35,8 @@ static bool verify_return(struct verifier *v, int32_t s, uint32_t i, uint8_t *re
                      s, i, bytes_of(v, op), bytes_of(v, down), op->deps[d], returned[op->deps[d]] > 1 ? ", again" : "");
         return false;
     }
-    if (waits)
-        VERIFY_ERROR(v, "program: script %" PRId32 ", op %" PRIu32 ": brings what no copy that it waits for took away", s, i);
-    return !waits;
+    VERIFY_ERROR(v, "program: script %" PRId32 ", op %" PRIu32 ": brings what no copy that it waits for took away", s, i);
+    return false;
 }
 
 static bool verify_script_copies(struct verifier *v, int32_t s)

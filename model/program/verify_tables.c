@@ -22,6 +22,8 @@ static bool verify_op_fields(struct verifier *v, int32_t s, uint32_t i, const st
         wrong = "peer";
     else if (op->kind == OP_COLLECTIVE && (op->role >= N_GROUP_KINDS || op->collective >= N_COLLECTIVES))
         wrong = "collective or group";
+    else if ((op->stream == STREAM_DOWN || op->stream == STREAM_UP) && op->role >= N_COPIED)
+        wrong = "thing copied";
     else if (!isfinite(op->bytes) || op->bytes < 0)
         wrong = "number of bytes";
     if (wrong)

@@ -55,6 +55,47 @@ void check_toy(const struct toy *toy, enum detail detail)
     thread_run_free(&one);
 }
 
+/* Gradients that leave with every micro-batch are reduced as often, others of ZeRO-2, and between replicas of shards, once. */
+static bool is_summed_alike(const struct toy *toy)
+{
+    const struct layout *l = &toy->layout;
+    bool often = l->zero == 3 && layout_group_size(l, GROUP_REPLICA) == 1;
+    return often || l->dp * l->cp == 1 || !layout_offloads_gradients(l) || layout_micro_batches(l, &toy->job) == 1;
+}
+
+static void expect_same_bits(const struct toy *toy, const struct thread_run *here, const struct thread_run *there)
+{
+    char text[TOY_TEXT_MAX];
+    size_t bytes = (size_t)here->n_gradients * sizeof(float);
+    toy_text(toy, text, sizeof text);
+    for (int s = 0; s < here->n_steps; s++) {
+        ck_assert_msg(here->steps[s].loss == there->steps[s].loss, "%s: the loss of step %d", text, s);
+        ck_assert_msg(memcmp(&here->steps[s].gradient_norm, &there->steps[s].gradient_norm, sizeof(double)) == 0,
+                      "%s: the norm of step %d: %.9g, %.9g", text, s, here->steps[s].gradient_norm, there->steps[s].gradient_norm);
+    }
+    ck_assert_int_eq(here->n_gradients, there->n_gradients);
+    ck_assert_msg(memcmp(here->gradients, there->gradients, bytes) == 0, "%s: gradients", text);
+    ck_assert_msg(memcmp(here->weights, there->weights, bytes) == 0, "%s: weights", text);
+}
+
+void check_offloaded(const struct toy *toy, enum detail detail)
+{
+    const bool alike = is_summed_alike(toy); /* what Adam makes of rounding grows with the steps */
+    const struct thread_run_options options = {.steps = alike ? 3 : 1, .seed = 1, .rate = 0.1f, .gradients = true};
+    struct toy stays = *toy;
+    struct thread_run here, there;
+    stays.layout.offload = (struct offload){0};
+    toy_complete(&stays);
+    toy_run(&stays, detail, &options, &here, NULL);
+    toy_run(toy, detail, &options, &there, NULL);
+    if (alike)
+        expect_same_bits(toy, &here, &there);
+    else
+        compare(toy, &here, &there);
+    thread_run_free(&here);
+    thread_run_free(&there);
+}
+
 void check_variants(enum toy_model model, const struct variant *variants, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -20,6 +20,9 @@ struct variant {
 
 /* Ends the test where a toy differs from one rank with the same model and batch, in either of two steps. */
 void check_toy(const struct toy *toy, enum detail detail);
+/* Ends the test where three steps of a toy that keeps something in the memory of the host differ from those of one that does not:
+ * in a bit, or, where sums are taken in another order, by more than check_toy allows. */
+void check_offloaded(const struct toy *toy, enum detail detail);
 /* The same for layouts of a model, at every detail. Ends the test where a layout differs from one rank with the same model and
  * batch. */
 void check_variants(enum toy_model model, const struct variant *variants, size_t n);

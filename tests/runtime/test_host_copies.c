@@ -34,13 +34,13 @@ static const struct {
     {TOY_LLAMA, "dp=2,zero=3", DP, "activations:1"},
 };
 
-static void laid_out(struct toy *toy, int i, bool offloads)
+static void laid_out(struct toy *toy, int i)
 {
     struct diags diags = {0};
     toy_make(toy, cases[i].model);
     toy->model.layers = 8;
     ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.offload = offloaded(offloads ? cases[i].offload : "none");
+    toy->layout.offload = offloaded(cases[i].offload);
     toy->layout.features |= cases[i].features;
     toy->job.features |= cases[i].features;
     toy_complete(toy);
@@ -50,25 +50,9 @@ static void laid_out(struct toy *toy, int i, bool offloads)
 START_TEST(no_bit_changes)
 {
     struct toy toy;
-    struct thread_run here, there;
-    const struct thread_run_options options = {.steps = 3, .seed = 1, .rate = 0.1f, .gradients = true};
-    char text[TOY_TEXT_MAX];
     for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
-        laid_out(&toy, _i, false);
-        toy_run(&toy, (enum detail)detail, &options, &here, NULL);
-        laid_out(&toy, _i, true);
-        toy_run(&toy, (enum detail)detail, &options, &there, NULL);
-        toy_text(&toy, text, sizeof text);
-        for (int s = 0; s < 3; s++) {
-            ck_assert_msg(here.steps[s].loss == there.steps[s].loss, "%s: the loss of step %d", text, s);
-            ck_assert_msg(memcmp(&here.steps[s].gradient_norm, &there.steps[s].gradient_norm, sizeof(double)) == 0, "%s: norm",
-                          text);
-        }
-        ck_assert_int_eq(here.n_gradients, there.n_gradients);
-        ck_assert_msg(memcmp(here.gradients, there.gradients, (size_t)here.n_gradients * sizeof(float)) == 0, "%s", text);
-        ck_assert_msg(memcmp(here.weights, there.weights, (size_t)here.n_gradients * sizeof(float)) == 0, "%s", text);
-        thread_run_free(&here);
-        thread_run_free(&there);
+        laid_out(&toy, _i);
+        check_offloaded(&toy, (enum detail)detail);
     }
 }
 END_TEST

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/layout/offloaded.h"
 #include "tests/runtime/toys.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
@@ -220,14 +219,6 @@ START_TEST(what_it_cannot_execute_is_refused)
     ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
     ck_assert(mentions(&diags, "positions"));
     diags_free(&diags);
-    static const char *const offloads[] = {"optimizer", "optimizer+activations", "optimizer:50%", "optimizer+parameters"};
-    for (int i = 0; i < 4; i++) {
-        toy_laid_out(&toy, TOY_LATENT, "dp=2,zero=3", 0);
-        toy.layout.offload = offloaded(offloads[i]);
-        ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
-        ck_assert(mentions(&diags, offloads[i]));
-        diags_free(&diags);
-    }
 }
 END_TEST
 

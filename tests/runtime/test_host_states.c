@@ -1,0 +1,168 @@
+/* Optimizer states, gradients and weights in the memory of the host: a step has the same bits, and the device needs less. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/random.h"
+#include "tests/layout/offloaded.h"
+#include "tests/runtime/drawn.h"
+#include "tests/runtime/equivalence.h"
+
+enum { DRAWS = 80 };
+
+static const struct {
+    enum toy_model model;
+    const char *layout;
+    feature_set features;
+    const char *offload;
+} cases[] = {
+    {TOY_GPT, "mb=1", 0, "optimizer"},
+    {TOY_GPT, "mb=1", 0, "optimizer:50%"},
+    {TOY_LLAMA, "mb=2,recompute=full", 0, "optimizer"},
+    {TOY_GPT, "mb=8", 0, "optimizer"},
+    {TOY_GPT, "tp=2,sp=1", TP, "optimizer"},
+    {TOY_LLAMA, "tp=2,sp=1", 0, "optimizer:30%"},
+    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b", PP, "optimizer"},
+    {TOY_GPT, "pp=2,schedule=gpipe", 0, "optimizer:70%"},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "optimizer"},
+    {TOY_GPT, "pp=2,schedule=zb-1p", PP, "optimizer"},
+    {TOY_LLAMA, "pp=2,schedule=zb-2p", PP, "optimizer:50%"},
+    {TOY_GPT, "pp=2,vpp=2,schedule=zb-v", PP, "optimizer"},
+    {TOY_GPT, "dp=2", DP, "optimizer"},
+    {TOY_GPT, "dp=2", 0, "optimizer:50%"},
+    {TOY_GPT, "dp=2,zero=1", DP, "optimizer"},
+    {TOY_LLAMA, "dp=2,zero=1", 0, "optimizer:50%"},
+    {TOY_GPT, "dp=2,zero=2", DP, "optimizer"},
+    {TOY_GPT, "dp=2,zero=2,mb=4", 0, "optimizer:50%"},
+    {TOY_LLAMA, "dp=2,zero=2,tp=2,sp=1", DP, "optimizer:50%"},
+    {TOY_GPT, "dp=2,zero=3", DP, "optimizer"},
+    {TOY_LLAMA, "dp=2,zero=3", 0, "optimizer:50%"},
+    {TOY_LLAMA, "dp=2,zero=3,recompute=full", 0, "optimizer+parameters"},
+    {TOY_LLAMA, "dp=2,zero=3,recompute=full", DP, "optimizer+parameters"},
+    {TOY_GPT, "dp=2,zero=3,tp=2,sp=1", DP, "optimizer+parameters:50%"},
+    {TOY_GPT, "dp=2,zero=3,mb=4", DP, "optimizer:50%+parameters:30%"},
+    {TOY_LLAMA, "dp=4,zero=3,shard=2", DP, "optimizer+parameters"},
+    {TOY_LLAMA, "dp=4,zero=3,shard=2,mb=2", 0, "optimizer:50%+parameters:50%"},
+    {TOY_LLAMA, "cp=2,zero=3", DP, "optimizer+parameters"},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=1", DP, "optimizer"},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=3", DP, "optimizer+parameters"},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=3", 0, "optimizer:50%+parameters:50%"},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=2", DP, "optimizer:50%"},
+    {TOY_MIXTURE_GPT, "dp=4,ep=2,zero=3", DP, "optimizer+parameters"},
+    {TOY_LATENT, "tp=2,sp=1", TP, "optimizer"},
+    {TOY_PREDICTION, "mb=1", 0, "optimizer:50%"},
+    {TOY_PREDICTION_GPT, "mb=1", 0, "optimizer"},
+    {TOY_PREDICTION_GPT, "dp=2,zero=3", DP, "optimizer+parameters"},
+    {TOY_PREDICTION_GPT, "pp=2,schedule=1f1b", 0, "optimizer"},
+    {TOY_GPT, "mb=1", 0, "optimizer+activations"},
+    {TOY_LLAMA, "dp=2,zero=3", DP, "optimizer+activations+parameters"},
+    {TOY_LLAMA, "dp=2,zero=2", DP, "optimizer:50%+activations:50%"},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "optimizer+activations"},
+};
+
+static void laid_out(struct toy *toy, int i)
+{
+    struct diags diags = {0};
+    toy_make(toy, cases[i].model);
+    ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
+    toy->layout.offload = offloaded(cases[i].offload);
+    toy->layout.features |= cases[i].features;
+    toy->job.features |= cases[i].features;
+    toy->job.clip = i % 3 == 0 ? 0.5 : 0;
+    toy->job.optimizer = i % 4 == 3 ? OPTIMIZER_SGD : OPTIMIZER_ADAM;
+    toy_complete(toy);
+    diags_free(&diags);
+}
+
+START_TEST(no_bit_changes)
+{
+    struct toy toy;
+    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+        laid_out(&toy, _i);
+        check_offloaded(&toy, (enum detail)detail);
+    }
+}
+END_TEST
+
+/* Any parts and shares that are legal for a drawn layout. */
+static bool draw_offloading(uint64_t number, struct toy *toy)
+{
+    static const char *const offloads[] = {"optimizer",
+                                           "optimizer:50%",
+                                           "optimizer:10%",
+                                           "optimizer+parameters",
+                                           "optimizer+parameters:50%",
+                                           "optimizer:70%+parameters:30%",
+                                           "optimizer+activations",
+                                           "optimizer+activations+parameters"};
+    struct random_stream random = random_stream_named(1, UINT64_C(0x6f66666c6f6164), number);
+    if (!draw_toy(number, toy))
+        return false;
+    toy->layout.offload = offloaded(offloads[random_below(&random, COUNT(offloads))]);
+    toy->job.optimizer = random_below(&random, 2) ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
+    toy->job.clip = random_below(&random, 2) ? 0.5 : 0;
+    toy_complete(toy);
+    return layout_check(&toy->layout, &toy->setting, NULL, 0) == LAYOUT_LEGAL;
+}
+
+START_TEST(no_bit_changes_drawn)
+{
+    struct toy toy;
+    uint64_t number = (uint64_t)_i << 32;
+    while (!draw_offloading(number, &toy))
+        number++;
+    check_offloaded(&toy, (enum detail)(_i % (DETAIL_KERNEL + 1)));
+}
+END_TEST
+
+/* Of Adam's states two of four numbers a parameter have here; of ZeRO-3's shards the weights too. */
+START_TEST(the_device_needs_less)
+{
+    static const char *const offloads[] = {"none", "optimizer:50%", "optimizer", "optimizer+parameters"};
+    const struct thread_run_options options = {.steps = 2, .seed = 1, .rate = 0.1f};
+    double device[4], host[4];
+    for (int i = 0; i < 4; i++) {
+        struct toy toy;
+        struct thread_run run;
+        toy_make(&toy, TOY_GPT);
+        toy.model.layers = 16;
+        toy.job.global_batch = 4;
+        toy.layout.dp = 2;
+        toy.layout.zero = 3;
+        toy.layout.offload = offloaded(offloads[i]);
+        toy_complete(&toy);
+        toy_run(&toy, DETAIL_CHUNK, &options, &run, NULL);
+        device[i] = (double)run.memory_peak[0];
+        host[i] = (double)run.host_peak[0];
+        thread_run_free(&run);
+    }
+    ck_assert_msg(device[3] < device[2] && device[2] < device[1] && device[1] < device[0], "%g, %g, %g, %g bytes", device[0],
+                  device[1], device[2], device[3]);
+    ck_assert_msg(host[0] < 64 && fabs(host[2] / host[1] - 2) < 0.01, "%g, %g, %g bytes of the host", host[0], host[1], host[2]);
+    ck_assert_double_eq(host[3], host[2]); /* in fp32 the master weights are what is fetched */
+}
+END_TEST
+
+START_TEST(what_is_measured_by_tensors_is_refused)
+{
+    const struct thread_run_options options = {.steps = 1, .seed = 1};
+    struct toy toy;
+    struct thread_run run;
+    struct diags diags = {0};
+    toy_make(&toy, TOY_GPT);
+    toy.job.optimizer = OPTIMIZER_LAMB;
+    toy.layout.offload = offload_all(OFFLOAD_OPTIMIZER);
+    toy_complete(&toy);
+    ck_assert(toy_run(&toy, DETAIL_CHUNK, &options, &run, &diags) == STATUS_MISSING);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "set job.optimizer"));
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    const struct toy_test tests[] = {
+        {no_bit_changes, COUNT(cases)}, {no_bit_changes_drawn, DRAWS}, {the_device_needs_less, 1}, {what_is_measured_by_tensors_is_refused, 1}};
+    return toy_suite("host states", tests, COUNT(tests));
+}
