@@ -514,6 +514,10 @@ struct kernel_call {
  * from several threads on different outputs. */
 void kernel_reference_run(const struct kernel_call *call);
 
+/* KERNEL_ADAM or KERNEL_SGD on host memory with the device's arithmetic, `compute` bf16, by so many threads: the same bits for
+ * any number of them, and element by element what the device's kernel gives to a few roundings. */
+void optimizer_host_run(const struct kernel_call *call, int threads);
+
 /* Bytes of linear_call.scratch and grouped_call.scratch for the reference: operands of 8 bits are widened there. */
 size_t linear_reference_scratch(const struct kernel_call *call);
 

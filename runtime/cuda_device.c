@@ -9,6 +9,7 @@
 #include "kernels/gemm_library.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
+#include "runtime/cuda_host.h"
 
 static const struct place nowhere = {0};
 
@@ -181,27 +182,6 @@ static void cuda_memory_free(struct device *device, void *memory, size_t bytes)
     device->in_use -= bytes;
     if (cudaFree(memory) != cudaSuccess)
         (void)cudaGetLastError();
-}
-
-static enum status cuda_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
-{
-    CUDA_RETURN(device, cudaMallocHost(memory, bytes ? bytes : 1));
-    device_count_host(device, bytes);
-    return STATUS_OK;
-}
-
-static void cuda_host_free(struct device *device, void *memory, size_t bytes)
-{
-    if (memory)
-        device->host_in_use -= bytes;
-    if (memory && cudaFreeHost(memory) != cudaSuccess)
-        (void)cudaGetLastError();
-}
-
-static enum status cuda_copy_between(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
-{
-    CUDA_RETURN(stream->device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)));
-    return STATUS_OK;
 }
 
 static enum status staging_take(struct cuda_device *cuda, struct staging **result, struct diags *diags)
@@ -454,7 +434,7 @@ static const struct device_api cuda_api = {
     .copy_out = cuda_copy_out,
     .host_new = cuda_host_new,
     .host_free = cuda_host_free,
-    .copy_between = cuda_copy_between,
+    .copy_between = cuda_host_copy,
     .stream_new = cuda_stream_new,
     .stream_free = cuda_stream_free,
     .stream_synchronise = cuda_stream_synchronise,
@@ -463,6 +443,7 @@ static const struct device_api cuda_api = {
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
     .event_time = cuda_event_time,
+    .launch_host = cuda_host_launch,
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
     .attention_fits = cuda_attention_fits,

@@ -79,8 +79,8 @@ struct device_api {
 /* Backends embed this as their first member. */
 struct device {
     const struct device_api *api;
-    enum precision precision; /* of activations and compute weights: fp32 (CPU) or bf16 */
-    size_t in_use, peak;      /* bytes of memory_new */
+    enum precision precision;      /* of activations and compute weights: fp32 (CPU) or bf16 */
+    size_t in_use, peak;           /* bytes of memory_new */
     size_t host_in_use, host_peak; /* of host_new */
     int rank;
 };

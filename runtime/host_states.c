@@ -6,9 +6,9 @@
  * master weights, moments and gradients, of the first host.fetched of those also the weights. The rest is on the device.
  *
  * Gradients that leave with every backward pass (layout_offloads_gradients) are computed in a tensor that comes and goes. Where
- * other ranks have parts or copies of the unit the pass's part is reduced there and added to the sum, which came up beside the pass; where
- * none has, the tensor begins as the sum. Sums are taken in the order that they have without offloading, except where that
- * reduces once a step what here is reduced with every micro-batch (ZeRO-2, and the second exchange of hybrid sharding).
+ * other ranks have parts or copies of the unit the pass's part is reduced there and added to the sum, which came up beside the
+ * pass; where none has, the tensor begins as the sum. Sums are taken in the order that they have without offloading, except where
+ * that reduces once a step what here is reduced with every micro-batch (ZeRO-2, and the second exchange of hybrid sharding).
  */
 #include <math.h>
 #include <string.h>

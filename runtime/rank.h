@@ -136,7 +136,7 @@ struct host_share {
     void *weights;                     /* [n] in the device's precision, what goes up; master itself in fp32 */
     bool has_sum;                      /* gradients of this step are there, behind `left` */
     struct device_event *left;
-    struct tensor *sum;                /* [n] on the device: they came up for more to be added */
+    struct tensor *sum;                   /* [n] on the device: they came up for more to be added */
     struct tensor *arrived[GATHERED_MAX]; /* own slices that were fetched and wait for their gathers, first in first out */
     int n_arrived;
 };
@@ -146,10 +146,10 @@ struct host_share {
 struct unit_state {
     const struct unit *unit;
     int64_t first, owned;
-    void *weights;         /* device precision, whole unit; ZeRO-3: while gathered */
-    void *shard;           /* owned elements in device precision, where weights come and go from host.fetched on; or inside weights */
-    float *master, *m, *v; /* owned elements from host.n on; master may be the weights themselves (fp32) */
-    float *gradients;      /* whole unit; while a pass computes them where they come and go */
+    void *weights; /* device precision, whole unit; ZeRO-3: while gathered */
+    void *shard;   /* owned elements in device precision, where weights come and go from host.fetched on; or inside weights */
+    float *master, *m, *v;  /* owned elements from host.n on; master may be the weights themselves (fp32) */
+    float *gradients;       /* whole unit; while a pass computes them where they come and go */
     float *owned_gradients; /* owned elements; those from host.n on where the others' leave with every pass */
     struct host_share host;
     /* where weights, or gradients, come and go */
@@ -226,7 +226,7 @@ struct rank {
     int64_t n_partial;
     bool gradients_finished, norm_settled;
     struct device_event *finished; /* of this step's gradients: nothing is added to them any more */
-    float rate; /* learning rate */
+    float rate;                    /* learning rate */
     float clip, dropout;
     uint64_t seed;
     int64_t step;
@@ -236,9 +236,9 @@ struct rank {
     int64_t n_update, n_norms;
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */
 
-    struct host_copies *host;                                            /* NULL: all that layers keep stays on the device */
-    float *host_norm;                                                    /* memory of the host: squared gradient norm */
-    float *gathered_gradients;                                           /* device: owned ones of a unit, for their norm */
+    struct host_copies *host;  /* NULL: all that layers keep stays on the device */
+    float *host_norm;          /* memory of the host: squared gradient norm */
+    float *gathered_gradients; /* device: owned ones of a unit, for their norm */
     int64_t n_gathered_gradients;
     struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
     struct tensor **all;
@@ -283,9 +283,9 @@ void host_copies_enqueue(struct rank *rank, uint32_t i, struct device_stream *st
 void host_copies_awaited(struct rank *rank, const struct op *op);
 
 /* --- host_states.c: optimizer states, gradients and weights there. Nothing where nothing of the kind is. */
-bool rank_offloads(const struct rank *rank); /* anything at all: there are copies */
-bool rank_gradients_leave(const struct rank *rank); /* with every backward pass */
-void host_states_plan(struct rank *rank, struct unit_state *unit); /* how much of a unit */
+bool rank_offloads(const struct rank *rank);                                            /* anything at all: there are copies */
+bool rank_gradients_leave(const struct rank *rank);                                     /* with every backward pass */
+void host_states_plan(struct rank *rank, struct unit_state *unit);                      /* how much of a unit */
 void host_states_new(struct rank *rank, struct unit_state *unit, const float *initial); /* [owned] */
 void host_states_free(struct rank *rank, struct unit_state *unit);
 void host_states_begin(struct rank *rank); /* of a step */
@@ -308,11 +308,11 @@ void rank_close_constants(struct rank *rank);
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);
 void chunk_close(struct rank *rank, struct chunk_state *chunk);
 struct unit_state *chunk_layer_unit(struct chunk_state *chunk, int layer);
-struct unit_state *chunk_experts_unit(struct chunk_state *chunk, int layer);  /* NULL: the layer has none */
+struct unit_state *chunk_experts_unit(struct chunk_state *chunk, int layer); /* NULL: the layer has none */
 /* Whether a unit is a table that the head reads, or prediction modules: the backward pass gives it gradients with the head first.
  */
 bool chunk_shares_table(const struct rank *rank, const struct chunk_state *chunk, int unit);
-struct unit_state *rank_table(struct rank *rank);                             /* the token table that this rank holds */
+struct unit_state *rank_table(struct rank *rank); /* the token table that this rank holds */
 /* Whether a unit's weights are there only while they are used: ZeRO-3, and others have parts of them or the host has; whether its
  * gradients are only while a pass computes them. */
 bool unit_weights_travel(const struct rank *rank, const struct unit_state *unit);

@@ -215,32 +215,32 @@ static struct update_part part_of_host(const struct rank *rank, const struct uni
 static struct kernel_call adam_call(const struct rank *rank, const struct update_part *part)
 {
     return (struct kernel_call){.kernel = KERNEL_ADAM,
-                               .adam = {.n = part->n,
-                                        .p = part->p,
-                                        .m = part->m,
-                                        .v = part->v,
-                                        .g = part->g,
-                                        .compute = part->compute,
-                                        .rate = rank->rate,
-                                        .beta1 = BETA1,
-                                        .beta2 = BETA2,
-                                        .epsilon = EPSILON,
-                                        .gradient_scale = 1,
-                                        .clip = part->clip,
-                                        .step = rank->step + 1}};
+                                .adam = {.n = part->n,
+                                         .p = part->p,
+                                         .m = part->m,
+                                         .v = part->v,
+                                         .g = part->g,
+                                         .compute = part->compute,
+                                         .rate = rank->rate,
+                                         .beta1 = BETA1,
+                                         .beta2 = BETA2,
+                                         .epsilon = EPSILON,
+                                         .gradient_scale = 1,
+                                         .clip = part->clip,
+                                         .step = rank->step + 1}};
 }
 
 static struct kernel_call sgd_call(const struct rank *rank, const struct update_part *part)
 {
     return (struct kernel_call){.kernel = KERNEL_SGD,
-                               .sgd = {.n = part->n,
-                                       .p = part->p,
-                                       .m = part->m,
-                                       .g = part->g,
-                                       .compute = part->compute,
-                                       .rate = rank->rate,
-                                       .momentum = BETA1,
-                                       .clip = part->clip}};
+                                .sgd = {.n = part->n,
+                                        .p = part->p,
+                                        .m = part->m,
+                                        .g = part->g,
+                                        .compute = part->compute,
+                                        .rate = rank->rate,
+                                        .momentum = BETA1,
+                                        .clip = part->clip}};
 }
 
 static struct kernel_call update_call(const struct rank *rank, struct update_part part)

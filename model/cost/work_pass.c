@@ -172,7 +172,8 @@ int32_t work_add_optimizer(struct work_table *table, const struct setting *setti
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast)
 {
     double gradient = 2 * precision_bytes(setting->job->gradient_precision);
-    return add_update(table, updated > 0 ? WORK_NORM_LABEL : WORK_CAST_LABEL, updated * gradient + cast * weight_cast_bytes(setting->job));
+    return add_update(table, updated > 0 ? WORK_NORM_LABEL : WORK_CAST_LABEL,
+                      updated * gradient + cast * weight_cast_bytes(setting->job));
 }
 
 int32_t work_add_kept_update(struct work_table *table, const struct setting *setting, double updated)

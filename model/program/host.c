@@ -50,7 +50,8 @@ static struct copied_part part_of(enum copied what, const struct slot *slot, int
     return (struct copied_part){what, slot->chunk, slot->micro_batch, layer};
 }
 
-static uint32_t add_copy(struct stage *stage, struct copied_part part, enum stream stream, double bytes, const struct waits *waits)
+static uint32_t add_copy(struct stage *stage, struct copied_part part, enum stream stream, double bytes,
+                         const struct waits *waits)
 {
     struct op op = compute_op(stream, CLASS_HOST, copy_work(stage->build, stream == STREAM_DOWN ? COPY_DOWN : COPY_UP, bytes));
     op.role = (uint8_t)part.what;

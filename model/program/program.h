@@ -52,20 +52,20 @@ enum { OP_DEPS = 4 };
 #define NO_OP UINT32_MAX
 
 struct op {
-    uint8_t kind;           /* enum op_kind */
-    uint8_t stream;         /* enum stream */
-    uint8_t pass;           /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
-    uint8_t class;          /* enum work_class, for the breakdown when this operation is what is waited for */
-    int16_t chunk;          /* model chunk on this stage, -1 none */
-    uint8_t collective;     /* enum collective */
-    uint8_t role;           /* enum peer of a send or receive, enum group_kind of a collective, enum copied on a stream of copies */
-    int32_t micro_batch;    /* -1 none */
-    int32_t layer;          /* first layer concerned, -1 none */
-    int32_t work;           /* of a compute operation; of an exchange beside one, the WORK_OVERLAPPED pair: as long as the
-                             * pair takes from its start, the exchange holds up what follows; of a dispatch of token copies
-                             * the WORK_COLLECTIVE, which knows what its bytes alone do not say; -1 none */
-    uint32_t tag;           /* of a send or receive: what matches what */
-    double bytes;           /* sent, received, or of the full buffer of a collective */
+    uint8_t kind;        /* enum op_kind */
+    uint8_t stream;      /* enum stream */
+    uint8_t pass;        /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
+    uint8_t class;       /* enum work_class, for the breakdown when this operation is what is waited for */
+    int16_t chunk;       /* model chunk on this stage, -1 none */
+    uint8_t collective;  /* enum collective */
+    uint8_t role;        /* enum peer of a send or receive, enum group_kind of a collective, enum copied on a stream of copies */
+    int32_t micro_batch; /* -1 none */
+    int32_t layer;       /* first layer concerned, -1 none */
+    int32_t work;        /* of a compute operation; of an exchange beside one, the WORK_OVERLAPPED pair: as long as the
+                          * pair takes from its start, the exchange holds up what follows; of a dispatch of token copies
+                          * the WORK_COLLECTIVE, which knows what its bytes alone do not say; -1 none */
+    uint32_t tag;        /* of a send or receive: what matches what */
+    double bytes;        /* sent, received, or of the full buffer of a collective */
     uint32_t deps[OP_DEPS]; /* NO_OP: none */
 };
 

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "runtime/cuda_device.h"
 #include "runtime/probe.h"
 #include "runtime/process_run.h"
+#include "tests/layout/offloaded.h"
 #include "tests/runtime/toys.h"
 
 /* Heads of 64, and all else small: the emulation runs every thread of every block. */
@@ -206,6 +208,22 @@ static void toy_of_case(struct toy *toy, const struct rank_case *c)
     toy->model.head_dim = c->head_dim ? c->head_dim : toy->model.head_dim;
 }
 
+static void run_processes(const struct toy *toy, const struct program *program, const struct thread_run_options *options,
+                          const char *folder, struct process *processes)
+{
+    for (int r = 0; r < program->n_ranks; r++) {
+        processes[r] =
+            (struct process){.folder = folder, .rank = r, .program = program, .setting = &toy->setting, .options = options};
+        ck_assert_int_eq(pthread_create(&processes[r].thread, NULL, process_main, &processes[r]), 0);
+    }
+    for (int r = 0; r < program->n_ranks; r++)
+        pthread_join(processes[r].thread, NULL);
+    for (int r = 0; r < program->n_ranks; r++) {
+        const struct process *p = &processes[r];
+        ck_assert_msg(p->status == STATUS_OK, "rank %d: %s", r, p->diags.n_items ? p->diags.items[0].text : "");
+    }
+}
+
 START_TEST(ranks_equal_the_cpu)
 {
     struct toy toy;
@@ -219,16 +237,9 @@ START_TEST(ranks_equal_the_cpu)
     toy_of_case(&toy, &cases_of_ranks[_i]);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
-    for (int r = 0; r < program.n_ranks; r++) {
-        processes[r] =
-            (struct process){.folder = folder, .rank = r, .program = &program, .setting = &toy.setting, .options = &options};
-        ck_assert_int_eq(pthread_create(&processes[r].thread, NULL, process_main, &processes[r]), 0);
-    }
-    for (int r = 0; r < program.n_ranks; r++)
-        pthread_join(processes[r].thread, NULL);
+    run_processes(&toy, &program, &options, folder, processes);
     for (int r = 0; r < program.n_ranks; r++) {
         struct process *p = &processes[r];
-        ck_assert_msg(p->status == STATUS_OK, "rank %d: %s", r, p->diags.n_items ? p->diags.items[0].text : "");
         for (int s = 0; s < 2; s++)
             ck_assert_double_le(fabs(p->result.steps[s].loss - cpu.steps[s].loss), 1e-2 * cpu.steps[s].loss);
         /* what is near a border between two bytes in bf16 goes to the other one than in fp32 */
@@ -240,6 +251,48 @@ START_TEST(ranks_equal_the_cpu)
     thread_run_free(&cpu);
     program_free(&program);
     diags_free(&diags);
+}
+END_TEST
+
+static const struct {
+    enum toy_model model;
+    const char *layout, *offload;
+    enum optimizer optimizer;
+    enum precision precision;
+} cases_of_states[] = {{TOY_GPT, "tp=2,sp=1,mb=1", "optimizer", OPTIMIZER_ADAM, 0},
+                       {TOY_LLAMA, "pp=2,mb=1,schedule=1f1b", "optimizer:50%", OPTIMIZER_SGD, 0},
+                       {TOY_GPT, "dp=2,zero=1,mb=1", "optimizer", OPTIMIZER_ADAM, PRECISION_FP8},
+                       {TOY_LLAMA, "dp=2,zero=3,mb=1", "optimizer+parameters", OPTIMIZER_ADAM, 0},
+                       {TOY_MIXTURE, "dp=2,ep=2,zero=3,mb=1", "optimizer:70%+parameters:30%", OPTIMIZER_ADAM, 0}};
+
+/* The host's cores do what the emulated kernels do, to the bit. */
+START_TEST(states_on_the_host_change_no_bit)
+{
+    struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-2f, .gradients = true};
+    struct process processes[2][2];
+    for (int offloads = 0; offloads < 2; offloads++) {
+        char folder[] = "/tmp/msim-emulated-XXXXXX";
+        struct toy toy;
+        struct program program;
+        struct diags diags = {0};
+        struct rank_case c = {cases_of_states[_i].model, cases_of_states[_i].layout, .precision = cases_of_states[_i].precision,
+                              .clip = 0.5};
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        toy_of_case(&toy, &c);
+        toy.job.optimizer = cases_of_states[_i].optimizer;
+        toy.layout.offload = offloaded(offloads ? cases_of_states[_i].offload : "none");
+        ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
+        run_processes(&toy, &program, &options, folder, processes[offloads]);
+        remove_folder(folder, program.n_ranks);
+        program_free(&program);
+    }
+    const struct thread_run *a = &processes[0][0].result, *b = &processes[1][0].result;
+    ck_assert(memcmp(&a->steps[2], &b->steps[2], offsetof(struct thread_run_step, duration)) == 0);
+    ck_assert_mem_eq(a->gradients, b->gradients, (size_t)a->n_gradients * sizeof(float));
+    ck_assert_mem_eq(a->weights, b->weights, (size_t)a->n_gradients * sizeof(float));
+    ck_assert_uint_gt(b->host_peak[0], a->host_peak[0]);
+    for (int i = 0; i < 4; i++)
+        thread_run_free(&processes[i / 2][i % 2].result);
 }
 END_TEST
 
@@ -335,9 +388,13 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 6}, {ranks_equal_the_cpu, N_CASES_OF_RANKS},
-        {a_rank_leaves, 3},           {a_rank_alone, 4},
-        {a_probe_of_a_job, 3},        {kernels_are_tried, 1},
+        {one_rank_equals_the_cpu, 6},
+        {ranks_equal_the_cpu, N_CASES_OF_RANKS},
+        {states_on_the_host_change_no_bit, (int)(sizeof cases_of_states / sizeof cases_of_states[0])},
+        {a_rank_leaves, 3},
+        {a_rank_alone, 4},
+        {a_probe_of_a_job, 3},
+        {kernels_are_tried, 1},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }

@@ -397,6 +397,59 @@ START_TEST(adam_first_step)
 }
 END_TEST
 
+enum { OF_HOST = 300001 }; /* several threads' worth */
+
+static float of_bf16(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* A step by the host's cores, of so many elements from numbers that follow from their place; p is returned. */
+static float *step_on_host(enum kernel kernel, int threads, uint16_t *compute, bool reference)
+{
+    static const float square = 4;
+    float *p = malloc(OF_HOST * sizeof *p), *m = malloc(OF_HOST * sizeof *m), *v = malloc(OF_HOST * sizeof *v);
+    float *g = malloc(OF_HOST * sizeof *g);
+    for (int i = 0; i < OF_HOST; i++)
+        p[i] = (float)(i % 97) / 97 - 0.5f, m[i] = (float)(i % 89) * 1e-3f, v[i] = (float)(i % 83 + 10) * 1e-4f,
+        g[i] = (float)(i % 101) / 50 - 1;
+    struct kernel_call call = {.kernel = KERNEL_ADAM,
+                               .adam = {OF_HOST, p, m, v, g, compute, 0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, {&square, 1}, 3}};
+    if (kernel == KERNEL_SGD)
+        call = (struct kernel_call){.kernel = KERNEL_SGD, .sgd = {OF_HOST, p, m, g, compute, 0.01f, 0.9f, 0.1f, {&square, 1}}};
+    if (reference)
+        kernel_reference_run(&call);
+    else
+        optimizer_host_run(&call, threads);
+    free(m);
+    free(v);
+    free(g);
+    return p;
+}
+
+/* What the reference gives but for fp32's rounding, whatever the number of threads, and its bf16 nearest. */
+START_TEST(optimizers_of_the_host)
+{
+    const enum kernel kernel = _i ? KERNEL_SGD : KERNEL_ADAM;
+    uint16_t *compute = malloc(OF_HOST * sizeof *compute);
+    float *expected = step_on_host(kernel, 1, NULL, true), *one = step_on_host(kernel, 1, compute, false);
+    near(one, expected, OF_HOST, 1e-6);
+    for (int i = 0; i < OF_HOST; i++)
+        ck_assert_float_le(fabsf(of_bf16(compute[i]) - one[i]), fabsf(one[i]) * 0x1p-8f);
+    for (int threads = 2; threads <= 7; threads += 5) {
+        float *more = step_on_host(kernel, threads, compute, false);
+        ck_assert_mem_eq(more, one, OF_HOST * sizeof *one);
+        free(more);
+    }
+    free(compute);
+    free(expected);
+    free(one);
+}
+END_TEST
+
 /* p = (3, 4), g such that u = (1, -1): |p| = 5, |u| = sqrt 2, so p moves by rate * 5 / sqrt 2 in each coordinate. */
 START_TEST(lamb_scales_by_length)
 {
@@ -482,6 +535,7 @@ int main(void)
     tcase_add_test(tcase, cross_entropy_of_equals);
     tcase_add_test(tcase, cross_entropy_in_shards);
     tcase_add_test(tcase, adam_first_step);
+    tcase_add_loop_test(tcase, optimizers_of_the_host, 0, 2);
     tcase_add_test(tcase, lamb_scales_by_length);
     tcase_add_test(tcase, sums_and_adds);
     tcase_add_test(tcase, dropout_by_place);

@@ -71,7 +71,8 @@ static void expect_same_bits(const struct toy *toy, const struct thread_run *her
     for (int s = 0; s < here->n_steps; s++) {
         ck_assert_msg(here->steps[s].loss == there->steps[s].loss, "%s: the loss of step %d", text, s);
         ck_assert_msg(memcmp(&here->steps[s].gradient_norm, &there->steps[s].gradient_norm, sizeof(double)) == 0,
-                      "%s: the norm of step %d: %.9g, %.9g", text, s, here->steps[s].gradient_norm, there->steps[s].gradient_norm);
+                      "%s: the norm of step %d: %.9g, %.9g", text, s, here->steps[s].gradient_norm,
+                      there->steps[s].gradient_norm);
     }
     ck_assert_int_eq(here->n_gradients, there->n_gradients);
     ck_assert_msg(memcmp(here->gradients, there->gradients, bytes) == 0, "%s: gradients", text);

@@ -162,7 +162,9 @@ END_TEST
 
 int main(void)
 {
-    const struct toy_test tests[] = {
-        {no_bit_changes, COUNT(cases)}, {no_bit_changes_drawn, DRAWS}, {the_device_needs_less, 1}, {what_is_measured_by_tensors_is_refused, 1}};
+    const struct toy_test tests[] = {{no_bit_changes, COUNT(cases)},
+                                     {no_bit_changes_drawn, DRAWS},
+                                     {the_device_needs_less, 1},
+                                     {what_is_measured_by_tensors_is_refused, 1}};
     return toy_suite("host states", tests, COUNT(tests));
 }
