@@ -2,12 +2,14 @@
 
 json_t *layout_json(const struct layout *layout)
 {
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     json_t *json =
         json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b}", "tp", layout->tp, "pp", layout->pp, "vpp",
                   layout->vpp, "cp", layout->cp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "micro_batch",
                   layout->micro_batch, "recompute", recompute_format(layout->recompute, recompute, sizeof recompute), "schedule",
                   schedule_name(layout->schedule), "sequence_parallel", layout->sequence_parallel);
+    if (layout->cp_comm)
+        json_object_set_new(json, "cp_comm", json_string(cp_comm_format(layout->cp_comm, comm, sizeof comm)));
     if (layout->etp)
         json_object_set_new(json, "etp", json_integer(layout->etp));
     if (layout->shard)

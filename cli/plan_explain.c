@@ -140,6 +140,8 @@ static bool has_groups(const struct transformer *model, const struct layout *lay
     case GROUP_EP:
     case GROUP_EXPERT_DP: return model->moe.experts > 0;
     case GROUP_REPLICA: return layout->shard > 0;
+    case GROUP_CP: return layout_cp_keys(layout) > 1 || layout->cp == 1;
+    case GROUP_CP_HEADS: return layout_cp_heads(layout) > 1;
     default: return true;
     }
 }
@@ -153,7 +155,8 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
             (double)setting->model->layers / chunks);
-    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP, GROUP_REPLICA};
+    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP_HEADS,  GROUP_CP,     GROUP_DP,
+                                            GROUP_EP, GROUP_EXPERT_DP, GROUP_REPLICA};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (has_groups(setting->model, layout, kinds[i]))
             write_group(layout, setting, kinds[i], out);

@@ -119,7 +119,8 @@ void plan_columns_csv(struct table *table)
                    {"out of memory", "%"},
                    {"offload", NULL},
                    {"shard", NULL},
-                   {"host memory", "gib"}};
+                   {"host memory", "gib"},
+                   {"cp comm", NULL}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
 }
@@ -130,7 +131,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         table_cell(table, "%d", numbers[i]);
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[FEATURES_TEXT];
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[FEATURES_TEXT], comm[CP_COMM_TEXT];
     table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%d", l->sequence_parallel);
@@ -149,6 +150,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
     table_cell(table, "%d", l->shard);
     table_cell(table, "%.12g", host_bytes / GIB);
+    table_cell(table, "%s", cp_comm_format(l->cp_comm, comm, sizeof comm));
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -207,7 +209,7 @@ static const char *overlap_text(feature_set features, char *buffer, size_t size)
     return used > 0 ? buffer : "-";
 }
 
-static void plan_columns(struct table *table, bool experts, bool offloading)
+static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading)
 {
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
@@ -217,6 +219,8 @@ static void plan_columns(struct table *table, bool experts, bool offloading)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (experts || strcmp(numbers[i], "ep") != 0)
             table_column(table, numbers[i], NULL, ALIGN_RIGHT);
+    if (exchanging)
+        table_column(table, "cp comm", NULL, ALIGN_LEFT);
     table_column(table, "recompute", NULL, ALIGN_LEFT);
     if (offloading)
         table_column(table, "offload", NULL, ALIGN_LEFT);
@@ -243,6 +247,15 @@ static bool any_offloads(const struct plan_outcome *outcome)
     return false;
 }
 
+/* Does context parallelism of one exchange otherwise than around a ring? */
+static bool any_exchanges_otherwise(const struct plan_outcome *outcome)
+{
+    for (int i = 0; i < outcome->n_shown; i++)
+        if (outcome->found.plans[i].plan.layout.cp_comm != CP_RING)
+            return true;
+    return false;
+}
+
 /* The ZeRO stage, and behind it among how many of the replicas: "3", "3/8". */
 static void sharding_cell(struct table *table, const struct layout *l)
 {
@@ -258,7 +271,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     const struct setting *setting = outcome->setting;
     double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
     double use = plan_use(ranked, setting), share = memory_record_share(use);
-    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
+    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
     const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
@@ -267,6 +280,8 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
             table_cell(table, "%d%s", numbers[i], i == 2 && plan_is_uneven(l, setting) ? "~" : "");
     sharding_cell(table, l);
     table_cell(table, "%d", l->sequence_parallel);
+    if (any_exchanges_otherwise(outcome))
+        table_cell(table, "%s", l->cp > 1 ? cp_comm_format(l->cp_comm, comm, sizeof comm) : "-");
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
     if (any_offloads(outcome))
         table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
@@ -295,7 +310,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     struct table table = {0};
     bool across = false, uneven = false;
     int n_simulated = 0;
-    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_offloads(outcome));
+    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome));
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;

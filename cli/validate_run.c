@@ -119,7 +119,7 @@ static double stage_memory(const struct validation *v, int stage)
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
-                      footprint_gathered_keys_bytes(&v->setup->layout, &v->setup->setting, (double)element);
+                      footprint_executed_context_bytes(&v->setup->layout, &v->setup->setting, (double)element);
     if (cuda)
         return f.weights + f.gradients + f.optimizer + f.activations + gathered;
     double weights =

@@ -116,7 +116,7 @@ static bool weighs_the_same(const struct layout *a, const struct layout *b)
     return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
            a->zero == b->zero && a->shard == b->shard && offload_equal(&a->offload, &b->offload) &&
            a->recompute == b->recompute && a->schedule == b->schedule && a->micro_batch == b->micro_batch && a->vpp == b->vpp &&
-           a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->tp == b->tp && a->dp == b->dp &&
+           a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->tp == b->tp && a->dp == b->dp &&
            layout_expert_tp(a) == layout_expert_tp(b);
 }
 

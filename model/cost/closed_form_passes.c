@@ -37,6 +37,7 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
     return (struct pass_key){
         .tp = l->tp,
         .cp = l->cp,
+        .cp_comm = (int)l->cp_comm,
         .ep = l->ep,
         .micro_batch = l->micro_batch,
         .recompute = l->recompute,
@@ -62,6 +63,7 @@ static size_t key_hash(const struct pass_key *k)
                           k->accumulates,
                           k->offloads.percent,
                           k->offloads.layers,
+                          k->cp_comm,
                           (int)k->features};
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
@@ -74,7 +76,7 @@ static bool key_equal(const struct pass_key *a, const struct pass_key *b)
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
            a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
            a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->offloads.percent == b->offloads.percent &&
-           a->offloads.layers == b->offloads.layers && a->features == b->features;
+           a->offloads.layers == b->offloads.layers && a->cp_comm == b->cp_comm && a->features == b->features;
 }
 
 static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
@@ -113,6 +115,7 @@ static struct costing costing_of(struct pass_costs *costs, const struct setting 
         .cluster = setting->cluster, .layout = layout, .job = setting->job, .pace = costs->pace, .gemms = costs->gemms};
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
+    machine.spans[GROUP_CP_HEADS] = layout_span(layout, setting->cluster, GROUP_CP_HEADS);
     machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
     if (costs->pace <= 0) {
         machine_set_pace(&machine, setting, setting->gpus);

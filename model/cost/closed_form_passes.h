@@ -53,7 +53,7 @@ struct stage_times {
 };
 
 struct pass_key {
-    int tp, cp, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
+    int tp, cp, cp_comm, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
     int accumulates;                /* more than one micro-batch: gradients are added up */
     struct offload_amount offloads; /* of activations */
     feature_set features;

@@ -126,17 +126,27 @@ static struct token_width token_width_of(const struct layout *layout, const stru
     return (struct token_width){m->heads * qk, m->heads * v, kv_heads * (qk + v)};
 }
 
+/* Queries, keys and values as ranks that exchange heads get them: key/value heads that are fewer go to several. */
+static double sent_width_of(const struct layout *layout, const struct transformer *m, struct token_width width)
+{
+    double copies = (double)layout_sent_kv_heads(layout, m) / layout_kv_heads(layout, m);
+    return width.query + copies * width.key_value;
+}
+
 static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute modules)
 {
     const struct transformer *m = setting->model;
     struct token_width width = token_width_of(layout, m);
     bool latent = m->attention == ATTENTION_LATENT;
+    bool swaps = layout_cp_heads(layout) > 1, repeats = modules & RECOMPUTE_CORE_ATTN;
     struct kept k = {.split = 2 * width.value, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
-    if (!(modules & RECOMPUTE_MLA_UP_PROJ))
+    if (swaps && !repeats) /* as they were sent to other ranks, and the output as it was made there */
+        k.split += 2 * (sent_width_of(layout, m, width) + width.value);
+    else if (!(modules & RECOMPUTE_MLA_UP_PROJ))
         k.split += 2 * (width.query + width.key_value); /* q; k, v */
     if (keeps_casts(layout, setting))
         k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
-    if (!(modules & RECOMPUTE_CORE_ATTN) &&
+    if (!repeats &&
         !has(layout,
              FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
         k.split += (drops_out(layout, m) ? 5.0 : is_eager(layout) ? 6.0 : 2.0) * m->heads * (double)setting->job->seq_len;
@@ -295,10 +305,43 @@ static double layer_bytes_repeated(const struct layout *layout, const struct set
     return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, mixture) : all;
 }
 
-double footprint_gathered_keys_bytes(const struct layout *layout, const struct setting *setting, double element_bytes)
+/* Of its own tokens and heads, a word an element: keys and values that a rank passes on, and all that it sends. */
+struct travelling {
+    double keys, heads;
+};
+
+static struct travelling travelling_of(const struct layout *layout, const struct setting *setting)
 {
-    double own = tokens_per_micro_batch(layout, setting) * token_width_of(layout, setting->model).key_value / layout->tp;
-    return layout->cp > 1 ? (3 * layout->cp + 1) * own * element_bytes : 0;
+    const struct transformer *m = setting->model;
+    struct token_width width = token_width_of(layout, m);
+    double tokens = tokens_per_micro_batch(layout, setting) / layout->tp, sent = sent_width_of(layout, m, width);
+    return (struct travelling){.keys = layout_cp_keys(layout) > 1 ? tokens * (sent - width.query) : 0,
+                               .heads = layout_cp_heads(layout) > 1 ? tokens * sent : 0};
+}
+
+static double context_bytes(const struct layout *layout, const struct setting *setting, double blocks, double element_bytes)
+{
+    enum { GRADIENTS_STAGED = 3 };
+    struct travelling t = travelling_of(layout, setting);
+    return (blocks * t.keys + GRADIENTS_STAGED * t.heads) * element_bytes;
+}
+
+/* All keys and values, their gradients, these in the order of ranks, and the rank's own. */
+static double gathered_blocks(const struct layout *layout)
+{
+    return 3 * layout_cp_keys(layout) + 1;
+}
+
+double footprint_context_bytes(const struct layout *layout, const struct setting *setting)
+{
+    enum { BLOCKS_OF_A_RING = 4 };
+    double blocks = cp_comm_gathers(layout->cp_comm) ? gathered_blocks(layout) : BLOCKS_OF_A_RING;
+    return context_bytes(layout, setting, blocks, 2);
+}
+
+double footprint_executed_context_bytes(const struct layout *layout, const struct setting *setting, double element_bytes)
+{
+    return context_bytes(layout, setting, gathered_blocks(layout), element_bytes);
 }
 
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
@@ -307,7 +350,7 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
 {
     const struct transformer *m = setting->model;
     double communicators = (layout->tp > 1) + (layout->dp * layout->cp > 1) + (layout->shard > 0) + (layout->pp > 1) * 2 +
-                           (layout->ep > 1) * 2 + (layout->cp > 1);
+                           (layout->ep > 1) * 2 + (layout_cp_keys(layout) > 1) + (layout_cp_heads(layout) > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
         double dense = transformer_layer_parameters(m, m->layers - 1, false);
@@ -318,7 +361,7 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
     }
     if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
         bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
-    return bytes + footprint_gathered_keys_bytes(layout, setting, 2);
+    return bytes + footprint_context_bytes(layout, setting);
 }
 
 /* What is the same on all stages. */

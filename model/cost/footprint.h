@@ -19,13 +19,17 @@ struct footprint {
 double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture);
 
 /*
- * Bytes of what a rank has of all keys and values while context parallelism's attention runs, with elements of so many bytes; 0
- * without it. As the program executes it (work_attention.c: keys and values are gathered, their gradients reduced to whom they
- * belong), most in a layer's backward pass, until the reduction: all keys and values of the micro-batch; their gradients; these
- * in the order of ranks; the rank's own. (A ring that passes blocks on has two of them and of their gradients at a time: four
- * ranks' worth in place of 3 cp + 1.)
+ * Bytes of what context parallelism has under way at the most, in a layer's backward pass; 0 without it.
+ *
+ *   ring        two blocks of keys and values, the one in use and the one that comes, and of their gradients: four ranks' worth
+ *   gathered    all keys and values of the micro-batch; their gradients; these in the order of ranks; the rank's own: 3 k + 1
+ *               for k ranks
+ *   heads       (all-to-all) the gradients of queries, keys and values as attention gives them, as they are sent, as they arrive
+ *
+ * The second is for elements of so many bytes, and of the runtime, which executes a ring by gathering.
  */
-double footprint_gathered_keys_bytes(const struct layout *layout, const struct setting *setting, double element_bytes);
+double footprint_context_bytes(const struct layout *layout, const struct setting *setting);
+double footprint_executed_context_bytes(const struct layout *layout, const struct setting *setting, double element_bytes);
 
 /* Peak of the pipeline stage that needs most (`host`: of the one that needs most of that), or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);

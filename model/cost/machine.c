@@ -150,11 +150,15 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     return (struct cost){0};
 }
 
-/* The compute side cut into pieces along its rows. */
+/* The compute side cut into pieces, along its rows; of attention along the keys. */
 static double piece_compute(const struct machine *machine, const struct work *compute, int pieces)
 {
-    if (compute->kind != WORK_GEMM)
-        return cost_seconds(leaf_cost(machine, compute)) / pieces;
+    if (compute->kind != WORK_GEMM) { /* a step of a ring: as many of the keys */
+        struct work step = *compute;
+        step.attention.key_tokens = (step.attention.key_tokens + pieces - 1) / pieces;
+        step.attention.pairs /= pieces;
+        return cost_seconds(leaf_cost(machine, &step));
+    }
     struct work_gemm piece = compute->gemm;
     piece.m = (piece.m + pieces - 1) / pieces;
     return cost_seconds(product_cost(machine, &piece));

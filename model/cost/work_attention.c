@@ -1,5 +1,5 @@
-/* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and the ring of context
- * parallelism. */
+/* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and what context parallelism
+ * exchanges for it. */
 #include "model/cost/work_layer.h"
 
 static double window_of(const struct layer_builder *b, bool windowed)
@@ -30,13 +30,14 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
     const struct layout *l = b->layout;
     bool latent = m->attention == ATTENTION_LATENT;
     double s = (double)b->job->seq_len;
+    int parts = layout_cp_heads(l), keys = layout_cp_keys(l);
     return (struct work_attention){
         .batch = l->micro_batch,
-        .query_tokens = (int64_t)(s / l->cp),
+        .query_tokens = (int64_t)(s / keys),
         .key_tokens = (int64_t)s,
-        .pairs = attended_pairs(s, window_of(b, windowed)) / l->cp, /* two-chunk order balances the triangle among cp ranks */
-        .heads = m->heads / l->tp,
-        .kv_heads = m->kv_heads >= l->tp ? m->kv_heads / l->tp : 1,
+        .pairs = attended_pairs(s, window_of(b, windowed)) / keys, /* two-chunk order balances the triangle among the ranks */
+        .heads = m->heads / l->tp / parts,
+        .kv_heads = layout_sent_kv_heads(l, m) / parts,
         .head_dim = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim,
         .value_dim = latent ? m->latent.v_dim : m->head_dim,
         .precision = PRECISION_BF16,
@@ -104,27 +105,106 @@ static void unfused(struct layer_builder *b, const struct work_attention *a, boo
     score_gemm(b, a, "d_key", false);
 }
 
-/* Ring attention: keys and values travel around the cp ranks while blocks are computed; gradients travel with them on the way
- * back. */
-static int32_t ring_exchange(struct layer_builder *b, const struct work_attention *a, bool backward)
+/* --- context parallelism: work_layer.h has what travels, and what each of its stacks does beside that */
+
+enum { BF16 = 2, READ_WRITE = 2 * BF16 };
+
+/* Elements of queries, keys and values (or of what attention gives) of a rank's own tokens as they are sent. */
+static double sent_elements(const struct layer_builder *b, const struct work_attention *a, bool context)
 {
-    double kv = (double)a->batch * (double)a->key_tokens * a->kv_heads * (a->head_dim + a->value_dim) * 2;
-    return builder_exchange(b, CLASS_CP_COMM, "ring", COLLECTIVE_ALL_GATHER, GROUP_CP, kv * (backward ? 2 : 1));
+    double heads = b->model->heads / b->layout->tp, kv_heads = layout_sent_kv_heads(b->layout, b->model);
+    return b->tokens * (context ? heads * a->value_dim : heads * a->head_dim + kv_heads * (a->head_dim + a->value_dim));
+}
+
+/* Elements of all keys and values that a rank attends to. */
+static double key_elements(const struct work_attention *a)
+{
+    return (double)a->batch * (double)a->key_tokens * a->kv_heads * (a->head_dim + a->value_dim);
+}
+
+/* Heads for tokens, or back: packed by the rank they go to, exchanged, put where they belong. */
+static void swap_heads(struct layer_builder *b, const struct work_attention *a, bool context, const char *label)
+{
+    double elements = sent_elements(b, a, context);
+    builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "pack_heads", elements * READ_WRITE, 1);
+    builder_append(b, builder_exchange(b, CLASS_CP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_CP_HEADS, elements * BF16));
+    builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "place_heads", elements * READ_WRITE, 1);
+}
+
+static int32_t keys_exchange(struct layer_builder *b, const struct work_attention *a, const char *label,
+                             enum collective collective, double times)
+{
+    return builder_exchange(b, CLASS_CP_COMM, label, collective, GROUP_CP, key_elements(a) * BF16 * times);
+}
+
+/* What ranks bring stands in their order, attention wants that of the sequence. */
+static void order_keys(struct layer_builder *b, const struct work_attention *a)
+{
+    builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "order_keys", key_elements(a) * READ_WRITE, 1);
+}
+
+/* Each step of a ring but the first adds to what there is: forward the output, by the log-sum-exp of either; backward the
+ * gradients of the queries. A step whose keys all come before the queries has all of them and half the keys, another half of the
+ * queries and all keys of the block: three quarters on average (Transformer Engine; read, read, write). */
+static void merge_steps(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    int steps = layout_cp_keys(b->layout) - 1;
+    double elements = (double)a->batch * (double)a->query_tokens * a->heads * (backward ? a->head_dim : a->value_dim);
+    builder_memory(b, CLASS_ATTENTION, MEMORY_STREAM, "merge_steps", steps * 0.75 * elements * 3 * BF16, steps);
+}
+
+static void attend(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    if (builder_has(b, FEATURES_FLASH))
+        builder_append(b, fused_kernel(b, *a, backward));
+    else
+        unfused(b, a, backward);
+}
+
+/* Keys and values travel around the ranks while blocks are computed; gradients travel with them on the way back. */
+static void attend_around(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    int steps = layout_cp_keys(b->layout), pieces = steps < WORK_RING_PIECES_MAX ? steps : WORK_RING_PIECES_MAX;
+    int32_t exchange = keys_exchange(b, a, "ring", COLLECTIVE_ALL_GATHER, backward ? 2 : 1);
+    if (builder_has(b, FEATURES_FLASH)) {
+        builder_append(b, work_add_overlapped(b->table, fused_kernel(b, *a, backward), exchange, pieces));
+        merge_steps(b, a, backward);
+    } else {
+        builder_append(b, exchange);
+        unfused(b, a, backward);
+    }
+}
+
+/* Keys and values are gathered first, backward once more, and the gradients of all reduced to the ranks they belong to. */
+static void attend_gathered(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    builder_append(b, keys_exchange(b, a, "gather_keys", COLLECTIVE_ALL_GATHER, 1));
+    order_keys(b, a);
+    attend(b, a, backward);
+    if (!backward)
+        return;
+    order_keys(b, a);
+    builder_append(b, keys_exchange(b, a, "reduce_keys", COLLECTIVE_REDUCE_SCATTER, 1));
+}
+
+static void attend_to_all(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    if (layout_cp_keys(b->layout) == 1)
+        attend(b, a, backward);
+    else if (cp_comm_gathers(b->layout->cp_comm))
+        attend_gathered(b, a, backward);
+    else
+        attend_around(b, a, backward);
 }
 
 void attention_core(struct layer_builder *b, bool windowed, bool backward)
 {
     struct work_attention shape = attention_shape(b, windowed);
-    if (!builder_has(b, FEATURES_FLASH)) {
-        if (b->layout->cp > 1)
-            builder_append(b, ring_exchange(b, &shape, backward));
-        unfused(b, &shape, backward);
-        return;
-    }
-    int32_t kernel = fused_kernel(b, shape, backward);
-    int pieces = b->layout->cp < WORK_RING_PIECES_MAX ? b->layout->cp : WORK_RING_PIECES_MAX;
-    if (b->layout->cp > 1)
-        builder_append(b, work_add_overlapped(b->table, kernel, ring_exchange(b, &shape, backward), pieces));
-    else
-        builder_append(b, kernel);
+    bool swaps = layout_cp_heads(b->layout) > 1;
+    if (swaps)
+        swap_heads(b, &shape, backward, backward ? "context_gradient_to_heads" : "qkv_to_heads");
+    if (backward || !b->keeps_products)
+        attend_to_all(b, &shape, backward);
+    if (swaps)
+        swap_heads(b, &shape, !backward, backward ? "qkv_gradient_to_tokens" : "context_to_tokens");
 }

@@ -340,8 +340,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     group_forward(b, &inputs, gather);
     query_key_norm(b, false);
     rotary(b);
-    if (!b->keeps_products)
-        attention_core(b, windowed, false);
+    attention_core(b, windowed, false);
     row_forward(b, projection_of(b), reduce);
 }
 

@@ -8,6 +8,18 @@
  * an all-gather before and a reduce-scatter after each of attention and MLP, in the backward pass the gather of the saved input
  * runs beside the input gradient's GEMM and the exchange of the input gradient beside the weight gradient's (Megatron's
  * asynchronous linear layer).
+ *
+ * Context parallelism. Of cp = h k ranks (layout_cp_heads, layout_cp_keys), h neighbours exchange heads for tokens and among k
+ * keys and values travel; with n heads, g key/value heads (max(g, h) as they are sent) and head dimensions d, v on a rank of T
+ * tokens, bf16:
+ *
+ *   h > 1   all-to-all of 2 T (n d + max(g, h) (d + v)) bytes and of 2 T n v, both ways; a rank keeps 1/h of it. Each is packed
+ *           before and put in place behind (a pass of memory; Transformer Engine, flash_attn_a2a_communicate), nothing hides it
+ *   k > 1   attention over h T tokens of n / h heads. A ring: k steps with balanced causal halves, each beside the next block's
+ *           journey, and what merges their results; backward the gradients travel too. Gathered: one exchange before attention,
+ *           again in the backward pass, whose gradients a reduce-scatter brings home; nothing hides them
+ *
+ * What the queries of a rank attend to is balanced by chunks, whichever of these it is.
  */
 #ifndef MSIM_MODEL_COST_WORK_LAYER_H
 #define MSIM_MODEL_COST_WORK_LAYER_H

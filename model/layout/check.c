@@ -20,7 +20,7 @@ static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
            l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
-           offload_is_known(&l->offload) && (unsigned)l->schedule < N_SCHEDULES;
+           offload_is_known(&l->offload) && cp_comm_is_known((int)l->cp_comm) && (unsigned)l->schedule < N_SCHEDULES;
 }
 
 static bool check_range(const struct layout *l, struct reply why)
@@ -43,7 +43,7 @@ static bool check_range(const struct layout *l, struct reply why)
     else if (l->zero < 0 || l->zero > 3)
         SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
     else
-        SAY(why, "the recomputation, the schedule or what is offloaded is not a known one");
+        SAY(why, "the recomputation, the schedule, what is offloaded or how cp exchanges is not a known one");
     return false;
 }
 
@@ -101,6 +101,32 @@ static bool check_vocab(const struct layout *l, const struct setting *s, struct 
         return true;
     SAY(why, "tp=%d is larger than the vocabulary of %lld", l->tp, (long long)s->model->vocab);
     return false;
+}
+
+bool layout_swaps_heads(const struct layout *l, const struct transformer *m, char *text, size_t size)
+{
+    const struct reply why = {text, size};
+    char comm[CP_COMM_TEXT];
+    int parts = layout_cp_heads(l), heads = m->heads / l->tp, kv_heads = layout_kv_heads(l, m);
+    if (l->cp % parts == 0 && heads % parts == 0 && (kv_heads % parts == 0 || parts % kv_heads == 0))
+        return true;
+    if (!text)
+        return false;
+    cp_comm_format(l->cp_comm, comm, sizeof comm);
+    if (l->cp % parts)
+        SAY(why, "cp_comm=%s: %d ranks that exchange heads do not divide cp=%d", comm, parts, l->cp);
+    else if (heads % parts)
+        SAY(why, "cp_comm=%s: the %d of %d heads that tp=%d leaves a rank cannot be divided among %d", comm, heads, m->heads,
+            l->tp, parts);
+    else
+        SAY(why, "cp_comm=%s: %d ranks and the %d key/value heads that tp=%d leaves each do not divide one another", comm, parts,
+            kv_heads, l->tp);
+    return false;
+}
+
+static bool check_cp_comm(const struct layout *l, const struct setting *s, struct reply why)
+{
+    return l->cp_comm == CP_RING || layout_cp_heads(l) == 1 || layout_swaps_heads(l, s->model, why.text, why.size);
 }
 
 static bool check_sequence(const struct layout *l, const struct setting *s, struct reply why)
@@ -342,6 +368,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_HIDDEN;
     if (!check_vocab(layout, setting, reply))
         return LAYOUT_VOCAB;
+    if (!check_cp_comm(layout, setting, reply))
+        return LAYOUT_CP_COMM;
     if (!check_sequence(layout, setting, reply))
         return LAYOUT_SEQUENCE;
     if (!check_layers(layout, setting, reply))

@@ -15,6 +15,10 @@
  * small experts do, and what a layout means that does not say. With etp = tp they are ep of the dp * cp ranks with the same tp
  * index (ep divides dp * cp), and experts are replicated dp * cp / ep times; so it is without expert parallelism (ep = 1).
  *
+ * Context parallelism cp gives a rank the early chunk r and the late chunk 2 cp - 1 - r of every sequence in 2 cp, which balances
+ * causal attention. Where neighbours exchange heads (cp_comm=a2a:n) their chunks together are an early and a late one of 2 cp / n:
+ * what is left to exchange is the context parallelism of cp / n ranks.
+ *
  * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves). ZB-V and
  * DualPipe-V fold the model into a V of two chunks: chunk 1 of stage i is virtual stage 2 * pp - 1 - i, so stage 0 has both ends.
  * DualPipe has two chunks too, but only pp virtual stages, each held twice: stages i and pp - 1 - i both hold virtual stages
@@ -34,6 +38,7 @@
 
 #include "model/base/diag.h"
 #include "model/spec/cluster.h"
+#include "model/spec/cp_comm.h"
 #include "model/spec/job.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
@@ -61,6 +66,7 @@ struct layout {
     int etp;   /* 0: what the comment above says; read it through layout_expert_tp */
     int zero;  /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
     int shard; /* over so many neighbours of them; 0: all */
+    enum cp_comm cp_comm;
     bool sequence_parallel;
     int micro_batch;
     enum recompute recompute; /* a word, or a set of modules */
@@ -78,6 +84,7 @@ struct layout {
     X(KV_HEADS, "tp and the key/value heads do not divide one another")                                                          \
     X(HIDDEN, "tp does not divide the hidden or feed-forward width")                                                             \
     X(VOCAB, "tp is larger than the vocabulary can be split")                                                                    \
+    X(CP_COMM, "the ranks that exchange heads (cp_comm) do not divide cp, or the heads that tp leaves a rank")                   \
     X(SEQUENCE, "cp (twice, for balanced causal attention) or tp with sequence parallelism does not divide the sequence")        \
     X(LAYERS, "more virtual stages than layers")                                                                                 \
     X(BATCH, "dp * micro_batch does not divide the global batch")                                                                \
@@ -164,14 +171,31 @@ static inline void layout_settle_shard(struct layout *layout)
         layout->shard = 0;
 }
 
+/* Of the cp ranks those that exchange heads, 1 where none do; those among which keys and values then travel. */
+static inline int layout_cp_heads(const struct layout *layout)
+{
+    return cp_comm_heads(layout->cp_comm, layout->cp);
+}
+static inline int layout_cp_keys(const struct layout *layout)
+{
+    return layout->cp / layout_cp_heads(layout);
+}
+/* Whether they divide cp and the heads of a rank (key/value heads that are fewer go to several); if not, `why` (may be NULL) gets
+ * a sentence. */
+bool layout_swaps_heads(const struct layout *layout, const struct transformer *model, char *why, size_t size);
+/* Key/value heads of a tensor-parallel rank, which has at least one; and what a token's are as they travel to the ranks that
+ * attend with a part of its heads: at least one to each. */
+int layout_kv_heads(const struct layout *layout, const struct transformer *model);
+int layout_sent_kv_heads(const struct layout *layout, const struct transformer *model);
+
 static inline int64_t layout_micro_batches(const struct layout *layout, const struct job *job)
 {
     return job->global_batch / ((int64_t)layout->dp * layout->micro_batch);
 }
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
- * Behind zero stands ",shard=8" where ZeRO shards among some of the replicas, at the end ",offload=optimizer:50%+activations"
- * where something is offloaded. Parsing accepts any subset over what *layout already holds;
+ * Behind cp stands ",cp_comm=a2a" where it is not the ring, behind zero ",shard=8" where ZeRO shards among some of the replicas,
+ * at the end ",offload=optimizer:50%+activations" where something is offloaded. Parsing accepts any subset over what *layout already holds;
  * unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 320 }; /* room for it */
@@ -180,7 +204,7 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size);
  * Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
- * a shard over all replicas becomes 0, which says the same;
+ * a shard over all replicas becomes 0, which says the same, and cp_comm the plainest that does;
  * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
 void layout_complete(struct layout *layout, const struct setting *setting);
 
@@ -223,7 +247,7 @@ int layout_rank(const struct layout *layout, struct coordinates at);
 /* The kinds of rank groups that exchange data. */
 enum group_kind {
     GROUP_TP,
-    GROUP_CP,
+    GROUP_CP,        /* cp ranks of one (tp, dp, pp), or those of them among which keys and values travel (layout_cp_keys) */
     GROUP_DP,        /* dp * cp ranks of one (tp, pp), or `shard` of them: gradients and ZeRO shards of the dense weights */
     GROUP_EP,        /* ep ranks: expert dispatch and combine */
     GROUP_EXPERT_DP, /* tp * cp * dp / (ep * expert tp) ranks, or tp * shard / (...) of them: gradients of expert weights */
@@ -232,6 +256,7 @@ enum group_kind {
     GROUP_MODEL,     /* tp * pp ranks: gradient norm */
     GROUP_REPLICA,   /* dp * cp / shard ranks that hold the same shards: their gradients */
     GROUP_MIRROR,    /* DualPipe: the two ranks, in stages i and pp - 1 - i, that hold copies of the same weights */
+    GROUP_CP_HEADS,  /* neighbours among the cp ranks that exchange heads for tokens */
     N_GROUP_KINDS
 };
 const char *group_kind_name(enum group_kind kind);

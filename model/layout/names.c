@@ -26,6 +26,7 @@ static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
     [GROUP_MODEL] = "model",
     [GROUP_REPLICA] = "replica",
     [GROUP_MIRROR] = "mirror",
+    [GROUP_CP_HEADS] = "cp_heads",
 };
 
 static int find_name(const char *const *names, int n, const char *name)
@@ -70,9 +71,21 @@ const char *layout_reason_key(enum layout_reason reason)
         [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",   [LAYOUT_INTERLEAVE] = "interleave",
         [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",           [LAYOUT_FEATURE] = "feature",
         [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute", [LAYOUT_OFFLOAD] = "offload",
-        [LAYOUT_SHARD] = "shard",
+        [LAYOUT_SHARD] = "shard",         [LAYOUT_CP_COMM] = "cp_comm",
     };
     return keys[reason];
+}
+
+int layout_kv_heads(const struct layout *layout, const struct transformer *model)
+{
+    int heads = model->attention == ATTENTION_LATENT ? model->heads : model->kv_heads;
+    return heads >= layout->tp ? heads / layout->tp : 1;
+}
+
+int layout_sent_kv_heads(const struct layout *layout, const struct transformer *model)
+{
+    int heads = layout_kv_heads(layout, model), parts = layout_cp_heads(layout);
+    return heads > parts ? heads : parts;
 }
 
 bool layout_offloads_gradients(const struct layout *layout)
@@ -136,5 +149,5 @@ bool layout_fuses_softmax(const struct layout *layout, int heads)
     if (layout->features & FEATURE_BIT(COMPILE))
         return true;
     bool fusing = layout->features & (FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS));
-    return fusing && (int64_t)layout->micro_batch * (heads / layout->tp) % MATRICES_OF_A_BLOCK == 0;
+    return fusing && (int64_t)layout->micro_batch * (heads / layout->tp / layout_cp_heads(layout)) % MATRICES_OF_A_BLOCK == 0;
 }

@@ -46,7 +46,8 @@ struct group_shape group_shape_of(const struct layout *layout, enum group_kind k
     const int sharded = tp * layout_shard_ranks(layout); /* neighbours that hold a stage between them */
 
     switch (kind) {
-    case GROUP_CP: return tiling(layout, tp, layout->cp);
+    case GROUP_CP: return tiling(layout, tp * layout_cp_heads(layout), layout_cp_keys(layout));
+    case GROUP_CP_HEADS: return tiling(layout, tp, layout_cp_heads(layout));
     case GROUP_DP: return tiling(layout, tp, layout_shard_ranks(layout));
     case GROUP_EP: return tiling(layout, expert_tp, layout->ep);
     case GROUP_EXPERT_DP: return tiling(layout, experts, sharded / experts);

@@ -35,14 +35,15 @@ enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
 static void report_unknown_key(const char *key, struct diags *diags)
 {
     static const char *const known[] = {
-        "tp",        "cp",       "pp",      "vpp",   "dp", "ep", "etp", "mb", "micro_batch", "zero", "sp", "sequence_parallel",
-        "recompute", "schedule", "offload", "shard",
+        "tp",        "cp",       "pp",          "vpp",   "dp",      "ep",
+        "etp",       "mb",       "micro_batch", "zero",  "sp",      "sequence_parallel",
+        "recompute", "schedule", "offload",     "shard", "cp_comm",
     };
     char hint[96];
     diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key,
                name_hint(key, known, sizeof known / sizeof known[0],
-                         "known are tp, cp, pp, vpp, dp, ep, etp, mb, zero, shard, sp, recompute, schedule, offload", hint,
-                         sizeof hint));
+                         "known are tp, cp, cp_comm, pp, vpp, dp, ep, etp, mb, zero, shard, sp, recompute, schedule, offload",
+                         hint, sizeof hint));
 }
 
 static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
@@ -111,6 +112,16 @@ static void parse_offload(const char *value, struct layout *layout, struct diags
         diag_error(diags, NOWHERE, "layout: offload=%s: %s", value, why);
 }
 
+static void parse_cp_comm(const char *value, struct layout *layout, struct diags *diags)
+{
+    char why[CP_COMM_WHY];
+    int found = cp_comm_parse(value, why, sizeof why);
+    if (found >= 0)
+        layout->cp_comm = (enum cp_comm)found;
+    else
+        diag_error(diags, NOWHERE, "layout: cp_comm=%s: %s", value, why);
+}
+
 static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
 {
     for (int i = 0; i < N_NUMBER_KEYS; i++) {
@@ -127,6 +138,8 @@ static void parse_pair(const char *key, const char *value, struct layout *layout
         parse_schedule(value, layout, diags);
     else if (strcmp(key, "offload") == 0)
         parse_offload(value, layout, diags);
+    else if (strcmp(key, "cp_comm") == 0 || strcmp(key, "cp_comm_type") == 0)
+        parse_cp_comm(value, layout, diags);
     else
         report_unknown_key(key, diags);
 }
@@ -181,13 +194,15 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
+    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
+    bool named = layout->cp_comm != CP_RING;
     if (layout->etp)
         snprintf(split, sizeof split, ",etp=%d", layout->etp);
     if (layout->shard)
         snprintf(shard, sizeof shard, ",shard=%d", layout->shard);
-    snprintf(buffer, size, "tp=%d,cp=%d,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s", layout->tp,
-             layout->cp, layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
+    snprintf(buffer, size, "tp=%d,cp=%d%s%s,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s",
+             layout->tp, layout->cp, named ? ",cp_comm=" : "", named ? cp_comm_format(layout->cp_comm, comm, sizeof comm) : "",
+             layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
              layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
              schedule_name(layout->schedule));
     if (!offload_is_none(&layout->offload))
@@ -203,11 +218,13 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
         int value;
     } parts[] = {{"tp", layout->tp}, {"pp", layout->pp}, {"vpp", layout->vpp},
                  {"cp", layout->cp}, {"ep", layout->ep}, {"etp", layout->etp}};
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
+    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].value > 1)
             text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
+    if (layout->cp_comm != CP_RING)
+        text_append(buffer, size, "%s ", cp_comm_format(layout->cp_comm, comm, sizeof comm));
     text_append(buffer, size, "mb%d%s", layout->micro_batch, shards[layout->zero]);
     if (layout->shard)
         text_append(buffer, size, "/%d", layout->shard);
@@ -238,6 +255,7 @@ void layout_complete(struct layout *layout, const struct setting *setting)
     if (layout->dp == 0)
         layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
     layout_settle_shard(layout);
+    layout->cp_comm = cp_comm_settled(layout->cp_comm, layout->cp);
     if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
         layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     if (layout->tp == 1)

@@ -9,6 +9,7 @@
 
 enum {
     TILE_TOKENS = 128,          /* rows of a fused attention kernel's tile (FlashAttention-2 and -3: 128) */
+    LONG_SEQUENCE = 32768,      /* assumption: below, what attention exchanges is small beside what the rest computes */
     MICRO_BATCH_TOKENS = 65536, /* assumption: no kernel of a layer gains from more rows than this */
 };
 
@@ -104,6 +105,42 @@ void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_
         if (divisors.items[i] == 1 || seq_len % (2 * (int64_t)divisors.items[i]) == 0)
             int_list_add(out, divisors.items[i]);
     int_list_free(&divisors);
+    int_list_sort_unique(out);
+}
+
+static bool may_swap(const struct setting *setting, int tp, int cp, enum cp_comm comm)
+{
+    const struct layout layout = {.tp = tp, .cp = cp, .cp_comm = comm};
+    return layout_swaps_heads(&layout, setting->model, NULL, 0);
+}
+
+/* All ranks, or as many neighbours as can and have NVLink between them. */
+static void add_swaps(struct int_list *out, const struct setting *setting, int tp, int cp)
+{
+    int domain = setting->cluster->nvlink_domain;
+    if (may_swap(setting, tp, cp, CP_A2A)) {
+        int_list_add(out, (int)CP_A2A);
+        return;
+    }
+    for (int parts = cp / 2; parts > 1; parts--) {
+        enum cp_comm comm = cp_comm_of(parts, false);
+        if ((int64_t)tp * parts > domain || cp % parts || !may_swap(setting, tp, cp, comm))
+            continue;
+        int_list_add(out, (int)comm);
+        return;
+    }
+}
+
+void candidates_cp_comm(struct int_list *out, const struct space_limit *limit, const struct setting *setting, int tp, int cp)
+{
+    for (int i = 0; cp > 1 && i < limit->n; i++)
+        int_list_add(out, (int)cp_comm_settled((enum cp_comm)limit->ranges[i].low, cp));
+    if (out->n == 0)
+        int_list_add(out, (int)CP_RING);
+    if (cp > 1 && limit->n == 0 && setting->job->seq_len >= LONG_SEQUENCE) {
+        int_list_add(out, (int)CP_ALL_GATHER);
+        add_swaps(out, setting, tp, cp);
+    }
     int_list_sort_unique(out);
 }
 

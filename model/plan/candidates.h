@@ -22,6 +22,8 @@ void int_list_free(struct int_list *list);
 /* `most`: heads, or the NVLink domain where that is smaller. */
 void candidates_tp(struct int_list *out, const struct space_limit *limit, int most, int gpus);
 void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_t seq_len, int gpus, int tp);
+/* How cp ranks of each of tp exchange; see space.h. */
+void candidates_cp_comm(struct int_list *out, const struct space_limit *limit, const struct setting *setting, int tp, int cp);
 /* `inner` is tp * cp. */
 void candidates_pp(struct int_list *out, const struct space_limit *limit, int layers, int gpus, int64_t inner);
 void candidates_vpp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int pp);

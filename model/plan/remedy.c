@@ -88,7 +88,10 @@ static void name_dimension(struct remedy *remedy, enum space_dimension dimension
                                              [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
     const char *name = space_dimension_name(dimension);
     char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
-    if (dimension == SPACE_SCHEDULE)
+    char comm[CP_COMM_TEXT];
+    if (dimension == SPACE_CP_COMM)
+        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, cp_comm_format(l->cp_comm, comm, sizeof comm));
+    else if (dimension == SPACE_SCHEDULE)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
     else if (dimension == SPACE_OFFLOAD)
         snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_format(&l->offload, offload, sizeof offload));

@@ -35,7 +35,7 @@ struct block {
     uint64_t first;                          /* index of its first layout */
     uint32_t first_family;                   /* one family per micro-batch size */
     uint32_t micro_batches, n_micro_batches; /* in space.micro_batches */
-    int tp, cp, pp, ep, etp, vpp, dp;
+    int tp, cp, cp_comm, pp, ep, etp, vpp, dp;
 };
 
 struct micro_batch_list {
@@ -46,7 +46,7 @@ struct micro_batch_list {
 struct space {
     const struct setting *setting;
     struct space_limits limits;
-    struct block *blocks; /* in lexicographic order of (tp, cp, pp, ep, etp, vpp) */
+    struct block *blocks; /* in lexicographic order of (tp, cp, cp_comm, pp, ep, etp, vpp) */
     size_t n_blocks, blocks_capacity;
     struct int_list micro_batches; /* the lists of all dp, one after the other */
     struct micro_batch_list *lists;
@@ -261,19 +261,28 @@ static int gpus_left(const struct space *space, int64_t inner, int pp)
     return enough ? (int)(gpus / (inner * pp)) : 1;
 }
 
-static void add_pipeline_blocks(struct space *space, int tp, int cp)
+static void add_pipeline_blocks(struct space *space, int tp, int cp, int cp_comm)
 {
     const struct space_limit *limits = space->limits.dimensions;
     struct int_list pps = {0};
     int64_t inner = (int64_t)tp * cp;
     candidates_pp(&pps, &limits[SPACE_PP], space->setting->model->layers, space->setting->gpus, inner);
     for (size_t i = 0; i < pps.n; i++) {
-        struct block block = {.tp = tp, .cp = cp, .pp = pps.items[i]};
+        struct block block = {.tp = tp, .cp = cp, .cp_comm = cp_comm, .pp = pps.items[i]};
         block.dp = gpus_left(space, inner, block.pp);
         if (space_limit_allows(&limits[SPACE_DP], block.dp))
             add_expert_blocks(space, block);
     }
     int_list_free(&pps);
+}
+
+static void add_context_blocks(struct space *space, int tp, int cp)
+{
+    struct int_list comms = {0};
+    candidates_cp_comm(&comms, &space->limits.dimensions[SPACE_CP_COMM], space->setting, tp, cp);
+    for (size_t i = 0; i < comms.n; i++)
+        add_pipeline_blocks(space, tp, cp, comms.items[i]);
+    int_list_free(&comms);
 }
 
 static void build_blocks(struct space *space)
@@ -287,7 +296,7 @@ static void build_blocks(struct space *space)
         struct int_list cps = {0};
         candidates_cp(&cps, &limits[SPACE_CP], setting->job->seq_len, setting->gpus, tps.items[i]);
         for (size_t j = 0; j < cps.n; j++)
-            add_pipeline_blocks(space, tps.items[i], cps.items[j]);
+            add_context_blocks(space, tps.items[i], cps.items[j]);
         int_list_free(&cps);
     }
     int_list_free(&tps);
@@ -382,6 +391,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     out->features = features->sets, out->n_features = features->n;
     struct layout *base = &out->base;
     base->tp = block->tp, base->cp = block->cp, base->pp = block->pp;
+    base->cp_comm = (enum cp_comm)block->cp_comm;
     base->vpp = block->vpp, base->dp = block->dp, base->ep = block->ep, base->etp = block->etp;
     base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
     base->schedule = (enum schedule)out->schedules[0];
@@ -426,8 +436,8 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
 
 static int block_compare(const struct block *block, const struct layout *layout)
 {
-    const int a[] = {block->tp, block->cp, block->pp, block->ep, block->etp, block->vpp};
-    const int b[] = {layout->tp, layout->cp, layout->pp, layout->ep, layout->etp, layout->vpp};
+    const int a[] = {block->tp, block->cp, block->cp_comm, block->pp, block->ep, block->etp, block->vpp};
+    const int b[] = {layout->tp, layout->cp, (int)layout->cp_comm, layout->pp, layout->ep, layout->etp, layout->vpp};
     for (size_t i = 0; i < sizeof a / sizeof a[0]; i++)
         if (a[i] != b[i])
             return a[i] < b[i] ? -1 : 1;

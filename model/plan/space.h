@@ -1,9 +1,9 @@
 /*
  * space.h - every way to divide one job among its GPUs, in one fixed order.
  *
- * A layout has fifteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
+ * A layout has sixteen dimensions, but most tuples of them make no sense, so the space is built from what fits together:
  *
- *   block     (tp, cp, pp, ep, etp, vpp), dp following as gpus / (tp cp pp)
+ *   block     (tp, cp, cp_comm, pp, ep, etp, vpp), dp following as gpus / (tp cp pp)
  *   family    a block with a micro-batch size: what people call "a layout"
  *   layout    a family with schedule, offloading, recomputation, sharding (ZeRO stage, and among how many replicas), sequence
  *             parallelism and overlap features
@@ -18,6 +18,9 @@
  *
  *   tp           divisors of the GPUs up to the number of heads, inside the NVLink domain
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
+ *   cp_comm      ring. Of sequences from 32,768 tokens on, with cp: all_gather too; a2a where it is legal; else a2a by the largest
+ *                part of cp that is and stays with tp in one NVLink domain, and a ring among those (a2a:4+ring). Others, and of
+ *                shorter sequences, only where a restriction names them
  *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers (layers_divide). Where pp itself does not (61 layers on 16 stages), which frameworks
  *                take as a split that names each chunk's layers: of the values with the same largest chunk, which sets the pace
@@ -40,11 +43,11 @@
  *                model (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
- * divisors within it, without the limits above (cp=1..2048). A restriction of zero, shard, sp, ep, etp or an overlap does not
+ * divisors within it, without the limits above (cp=1..2048). A restriction of cp_comm, zero, shard, sp, ep, etp or an overlap does not
  * reach layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a
  * pipeline.
  *
- * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, pp, ep, etp, vpp, micro-batch, schedule, offload,
+ * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, cp_comm, pp, ep, etp, vpp, micro-batch, schedule, offload,
  * recompute, zero, shard, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so
  * a space is divided among threads, processes or machines by ranges of families. A space is never changed after it is built;
  * threads may share it.
@@ -60,6 +63,7 @@
 #define SPACE_DIMENSIONS(X)                                                                                                      \
     X(TP, "tp", SPACE_NUMBERS)                                                                                                   \
     X(CP, "cp", SPACE_NUMBERS)                                                                                                   \
+    X(CP_COMM, "cp_comm", "ring, all_gather, a2a, a2a:8+ring, a2a:8+all_gather")                                                 \
     X(PP, "pp", SPACE_NUMBERS)                                                                                                   \
     X(VPP, "vpp", SPACE_NUMBERS)                                                                                                 \
     X(DP, "dp", SPACE_NUMBERS)                                                                                                   \
@@ -116,7 +120,7 @@ struct space;
 
 /* The space of a setting under restrictions. STATUS_BAD_INPUT with a diagnostic when the restrictions leave nothing. `setting`
  * and what it points to must outlive the space. Time and memory are in proportion to the number of blocks (about 2,000 for 175B
- * parameters on 12,288 GPUs), 48 bytes each. */
+ * parameters on 12,288 GPUs), 56 bytes each. */
 MUST_CHECK enum status space_create(const struct setting *setting, const struct space_limits *limits, struct space **space,
                                     struct diags *diags);
 void space_destroy(struct space *space); /* NULL is fine */

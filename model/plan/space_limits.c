@@ -49,17 +49,11 @@ static int dimension_of(struct slice key)
     static const struct {
         const char *name;
         enum space_dimension dimension;
-    } long_names[] = {{"tensor_parallel", SPACE_TP},
-                      {"context_parallel", SPACE_CP},
-                      {"pipeline_parallel", SPACE_PP},
-                      {"virtual_pipeline", SPACE_VPP},
-                      {"data_parallel", SPACE_DP},
-                      {"expert_parallel", SPACE_EP},
-                      {"expert_tensor_parallel", SPACE_ETP},
-                      {"zero_stage", SPACE_ZERO},
-                      {"hybrid_shard", SPACE_SHARD},
-                      {"micro_batch", SPACE_MICRO_BATCH},
-                      {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
+    } long_names[] = {
+        {"tensor_parallel", SPACE_TP},   {"context_parallel", SPACE_CP},        {"cp_comm_type", SPACE_CP_COMM},
+        {"pipeline_parallel", SPACE_PP}, {"virtual_pipeline", SPACE_VPP},       {"data_parallel", SPACE_DP},
+        {"expert_parallel", SPACE_EP},   {"expert_tensor_parallel", SPACE_ETP}, {"zero_stage", SPACE_ZERO},
+        {"hybrid_shard", SPACE_SHARD},   {"micro_batch", SPACE_MICRO_BATCH},    {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
     for (size_t i = 0; i < sizeof long_names / sizeof long_names[0]; i++)
         if (slice_is(key, long_names[i].name))
             return (int)long_names[i].dimension;
@@ -78,7 +72,8 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
     diag_error(diags, at, "no dimension of a layout is called '%s'; %s", text,
                name_hint(text, names, N_SPACE_DIMENSIONS,
-                         "there are tp cp pp vpp dp ep etp mb schedule offload recompute zero shard sp", hint, sizeof hint));
+                         "there are tp cp cp_comm pp vpp dp ep etp mb schedule offload recompute zero shard sp", hint,
+                         sizeof hint));
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */
@@ -89,6 +84,7 @@ static int named_value(enum space_dimension dimension, const char *text)
     case SPACE_SCHEDULE: return schedule_parse(text);
     case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
     case SPACE_OFFLOAD: return offload_parse(text, &set, NULL, 0) ? offload_number(&set) : -1;
+    case SPACE_CP_COMM: return cp_comm_parse(text, NULL, 0);
     case SPACE_SEQUENCE_PARALLEL:
     case SPACE_TP_OVERLAP:
     case SPACE_PP_OVERLAP:
@@ -107,6 +103,7 @@ static bool value_in_bounds(enum space_dimension dimension, long value)
     switch (dimension) {
     case SPACE_SCHEDULE:
     case SPACE_OFFLOAD:
+    case SPACE_CP_COMM:
     case SPACE_RECOMPUTE: return false; /* by name only */
     case SPACE_ZERO: return value >= 0 && value <= 3;
     case SPACE_SHARD: return value >= 0 && value <= INT_MAX;
@@ -164,6 +161,8 @@ static void report_value(enum space_dimension dimension, struct slice item, stru
         recompute_parse(text, why, sizeof why);
     if (dimension == SPACE_OFFLOAD && item.length > 0 && strncmp(text, "auto", 4) != 0)
         (void)offload_parse(text, &set, why, sizeof why);
+    if (dimension == SPACE_CP_COMM && item.length > 0)
+        cp_comm_parse(text, why, sizeof why);
     if (*why)
         diag_error(diags, at, "%s: %s", name, why);
     else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/spec/cp_comm.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
 #include "model/spec/schemas.h"
@@ -16,7 +17,7 @@
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
     int tp, cp, pp, vpp, dp, ep, etp, zero, shard, micro_batch;
-    int sequence_parallel, recompute, schedule, search;
+    int cp_comm, sequence_parallel, recompute, schedule, search;
     struct offload offload;
 };
 
@@ -24,6 +25,20 @@ struct layout_keys {
 static const char *const flags[] = {"0", "1", "false", "true", NULL};
 static const char *const schedules[] = {"none",  "gpipe", "1f1b",     "interleaved", "zb-1p",
                                         "zb-2p", "zb-v",  "dualpipe", "dualpipe-v",  NULL};
+
+static void read_cp_comm(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    char why[CP_COMM_WHY];
+    if (value->kind != YAML_SCALAR) {
+        diag_error(diags, value->at, "%s: %s where a word is wanted, such as ring", row->key, yaml_kind_name(value->kind));
+        return;
+    }
+    int found = cp_comm_parse(value->text, why, sizeof why);
+    if (found < 0)
+        diag_error(diags, value->at, "%s: %s", row->key, why);
+    else
+        memcpy(at, &found, sizeof found);
+}
 
 static void read_recompute(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
@@ -59,6 +74,8 @@ static void read_offload(const struct field *row, const struct yaml_node *value,
 static const struct field rows[] = {
     INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
     INTEGER("cp", struct layout_keys, cp, 1, 1e6, UNSET, "context parallelism"),
+    CUSTOM("cp_comm", struct layout_keys, cp_comm, read_cp_comm, NULL, UNSET,
+           "how it exchanges: ring, all_gather, a2a, a2a:8+ring"),
     INTEGER("pp", struct layout_keys, pp, 1, 1e6, UNSET, "pipeline stages"),
     INTEGER("vpp", struct layout_keys, vpp, 1, 1e6, UNSET, "model chunks per stage"),
     INTEGER("dp", struct layout_keys, dp, 1, 1e7, UNSET, "data parallelism"),
@@ -80,7 +97,7 @@ static const struct {
 } synonyms[] = {
     {"mb", "micro_batch"},      {"sp", "sequence_parallel"},       {"zero_stage", "zero"},      {"tensor_parallel", "tp"},
     {"context_parallel", "cp"}, {"pipeline_parallel", "pp"},       {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},
-    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"}, {"hybrid_shard", "shard"},
+    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"}, {"hybrid_shard", "shard"},   {"cp_comm_type", "cp_comm"},
 };
 
 const char *layout_request_key(const char *key)

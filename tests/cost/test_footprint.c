@@ -105,7 +105,7 @@ START_TEST(context_parallelism_gathers_keys)
     struct footprint many, few;
     double own = (double)s.layout.micro_batch * (double)s.job.seq_len / 4 * 2 * 16 / 8 * 96;
     footprint_of_stage(&s.layout, &s.setting, 0, &many);
-    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 2), 13 * own * 2, 1e-6);
+    ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 2), 13 * own * 2, 1e-6);
     s.model.kv_heads = 8;
     footprint_of_stage(&s.layout, &s.setting, 0, &few);
     ck_assert_double_eq_tol(many.buffers - few.buffers, 13 * own, 1e-3);
@@ -113,9 +113,9 @@ START_TEST(context_parallelism_gathers_keys)
                                 (many.gradients - few.gradients) - (many.optimizer - few.optimizer),
                             13 * own, 1);
     s.model.kv_heads = 2; /* fewer than ranks: each has one */
-    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 4), 13 * own / 2 * 4, 1e-6);
+    ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 4), 13 * own / 2 * 4, 1e-6);
     s.layout.cp = 1;
-    ck_assert_double_eq_tol(footprint_gathered_keys_bytes(&s.layout, &s.setting, 4), 0, 1e-9);
+    ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 4), 0, 1e-9);
 }
 END_TEST
 
