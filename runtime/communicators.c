@@ -16,7 +16,7 @@ static struct communicator *make(struct rank *rank, const int *members, int n)
 /* Groups whose exchanges are inside of computations: at chunk detail no operation names theirs. */
 static bool is_inner(int kind)
 {
-    return kind == GROUP_TP || kind == GROUP_CP || kind == GROUP_EP;
+    return kind == GROUP_TP || kind == GROUP_CP || kind == GROUP_CP_HEADS || kind == GROUP_EP;
 }
 
 /* Groups that operations name, in the program's order. */

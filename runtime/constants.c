@@ -14,32 +14,33 @@ static void upload(struct rank *rank, void *to, const void *from, size_t bytes)
         rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
 }
 
-/* Row of a gather over the context-parallel group at which a row of whole sequences stands: chunk j of 2 cp is the first half of
- * rank j's, or the second of rank 2 cp - 1 - j's. */
-static int32_t gathered_row(const struct shape *s, int64_t row)
+/* Row, among those of `n` neighbours one behind the other, at which a row of their
+ * whole sequences stands: chunk j of 2 n is the first half of rank j's, or the second of rank 2 n - 1 - j's. */
+static int32_t row_of_rank(const struct shape *s, int n, int64_t row)
 {
-    int64_t whole = s->seq_len * s->cp, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;
-    bool second = chunk >= s->cp;
-    int64_t owner = second ? 2 * s->cp - 1 - chunk : chunk;
+    int64_t whole = s->seq_len * n, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;
+    bool second = chunk >= n;
+    int64_t owner = second ? 2 * n - 1 - chunk : chunk;
     return (int32_t)(((owner * s->micro_batch + sequence) * 2 + second) * half + row % half);
 }
 
-static size_t order_bytes(const struct shape *s)
+static size_t order_bytes(const struct shape *s, int n)
 {
-    return (size_t)(s->tokens * s->cp) * sizeof(int32_t);
+    return (size_t)(s->tokens * n) * sizeof(int32_t);
 }
 
-static void open_order(struct rank *rank)
+/* NULL among one. */
+static int32_t *open_order(struct rank *rank, const struct shape *s, int n)
 {
-    const struct shape *s = &rank->shape;
-    if (s->cp == 1)
-        return;
-    int32_t *order = memory_new((size_t)(s->tokens * s->cp), sizeof *order);
-    for (int64_t row = 0; row < s->tokens * s->cp; row++)
-        order[row] = gathered_row(s, row);
-    rank->order = rank_memory(rank, order_bytes(s));
-    upload(rank, rank->order, order, order_bytes(s));
+    if (n == 1)
+        return NULL;
+    int32_t *order = memory_new((size_t)(s->tokens * n), sizeof *order);
+    for (int64_t row = 0; row < s->tokens * n; row++)
+        order[row] = row_of_rank(s, n, row);
+    int32_t *there = rank_memory(rank, order_bytes(s, n));
+    upload(rank, there, order, order_bytes(s, n));
     free(order);
+    return there;
 }
 
 /* Press and others (arXiv:2108.12409): a geometric series from 2^(-8/n) for n a power of two; for other n that of the next lower
@@ -56,12 +57,13 @@ static float alibi_slope(int heads, int head)
 
 static void open_slopes(struct rank *rank)
 {
-    const struct shape *s = &rank->shape;
+    const struct shape *s = &rank->core;
     if (!s->alibi)
         return;
+    int parts = layout_cp_heads(rank->layout), part = rank->shape.cp_rank % parts;
     float *slopes = memory_new((size_t)s->heads, sizeof *slopes);
     for (int i = 0; i < s->heads; i++)
-        slopes[i] = alibi_slope(s->model_heads, s->tp_rank * s->heads + i);
+        slopes[i] = alibi_slope(s->model_heads, (s->tp_rank * parts + part) * s->heads + i);
     rank->slopes = rank_memory(rank, (size_t)s->heads * sizeof *slopes);
     upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
     free(slopes);
@@ -80,7 +82,8 @@ static bool adds_norm_over_replicas(const struct rank *rank)
 
 void rank_open_constants(struct rank *rank)
 {
-    open_order(rank);
+    rank->order = open_order(rank, &rank->core, rank->core.cp);
+    rank->heads_order = open_order(rank, &rank->shape, layout_cp_heads(rank->layout));
     open_slopes(rank);
     rank->norm_over_replicas = adds_norm_over_replicas(rank);
 }
@@ -88,6 +91,7 @@ void rank_open_constants(struct rank *rank)
 void rank_close_constants(struct rank *rank)
 {
     const struct device_api *api = rank->device->api;
-    api->memory_free(rank->device, rank->order, order_bytes(&rank->shape));
-    api->memory_free(rank->device, rank->slopes, (size_t)rank->shape.heads * sizeof *rank->slopes);
+    api->memory_free(rank->device, rank->order, order_bytes(&rank->core, rank->core.cp));
+    api->memory_free(rank->device, rank->heads_order, order_bytes(&rank->shape, layout_cp_heads(rank->layout)));
+    api->memory_free(rank->device, rank->slopes, (size_t)rank->core.heads * sizeof *rank->slopes);
 }

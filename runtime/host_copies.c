@@ -27,8 +27,8 @@ struct departed {
     struct host_buffer *buffer; /* NULL: that of same_as */
 };
 
-enum { FIELDS = sizeof(struct layer_state) / sizeof(struct tensor *) };
-_Static_assert(sizeof(struct layer_state) % sizeof(struct tensor *) == 0, "a state is tensors and nothing else");
+enum { FIELDS = sizeof(struct layer_states) / sizeof(struct tensor *) };
+_Static_assert(sizeof(struct layer_states) % sizeof(struct tensor *) == 0, "a state is tensors and nothing else");
 
 struct departure {
     uint32_t op; /* the copy down */

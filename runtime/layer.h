@@ -13,7 +13,7 @@ struct layer_context {
     struct step_context *step;
     struct rank *rank;
     const struct shape *shape;
-    struct layer_state *state;
+    struct layer_state *state, *swapped;     /* see layer_states */
     const struct unit_state *unit, *experts; /* experts NULL: dense */
     int layer;                               /* of the model */
     bool parallel;                           /* attention and feed-forward side by side */
@@ -104,11 +104,27 @@ struct tensor **layer_d_qkv(const struct layer_context *c);
 struct tensor **layer_d_up(const struct layer_context *c);
 void layer_take_columns(const struct layer_context *c);
 
-/* --- who does a step: layer_attention.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c and prediction.c say whether
- * it is theirs; the rest is layer_forward.c's and layer_backward.c's */
+/* --- who does a step: layer_attention.c, layer_heads.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c and
+ * prediction.c say whether it is theirs; the rest is layer_forward.c's and layer_backward.c's */
 void layer_forward_rest(const struct layer_context *c, const struct step *step);
 void layer_backward_rest(const struct layer_context *c, const struct step *step);
 bool attention_step(const struct layer_context *c, const struct step *step);
+bool heads_step(const struct layer_context *c, const struct step *step);
+/* Queries, keys and values that come from products of their own are packed, latent ones put together, before anything reads them.
+ */
+void attention_pack(const struct layer_context *c);
+/* Where they are, or their gradients. */
+struct heads_view {
+    void *q, *k, *v;
+    int64_t q_row, k_row, v_row; /* elements from one token to the next */
+};
+struct heads_view attention_heads(const struct layer_context *c, bool gradient);
+/* What makes what attention gives come again: with heads exchanged, all but what leaves a layer's attention alone. */
+static inline enum recompute attention_recomputed(const struct layer_context *c)
+{
+    bool swaps = layout_cp_heads(c->rank->layout) > 1;
+    return (enum recompute)((int)RECOMPUTE_CORE_ATTN | (swaps ? (int)RECOMPUTE_FULL : 0));
+}
 /* Keys and values of all heads from what the products gave, where they are not there yet. */
 void latent_pack(const struct layer_context *c);
 void latent_rotary(const struct layer_context *c, bool backward);

@@ -14,11 +14,6 @@
 
 /* --- where queries, keys and values are, or their gradients */
 
-struct heads_view {
-    void *q, *k, *v;
-    int64_t q_row, k_row, v_row; /* elements from one token to the next */
-};
-
 static struct heads_view packed_view(const struct layer_context *c, struct tensor *qkv)
 {
     const struct shape *s = c->shape;
@@ -28,7 +23,7 @@ static struct heads_view packed_view(const struct layer_context *c, struct tenso
                                s->qkv_width};
 }
 
-static struct heads_view heads_of(const struct layer_context *c, bool gradient)
+struct heads_view attention_heads(const struct layer_context *c, bool gradient)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
@@ -61,9 +56,7 @@ static int64_t kv_width(const struct shape *s)
 
 /* --- rotary embedding and norms of heads */
 
-/* Queries, keys and values that come from products of their own are packed, latent ones put together, before anything reads them.
- */
-static void pack(const struct layer_context *c)
+void attention_pack(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
@@ -91,7 +84,7 @@ static void rotary(const struct layer_context *c, bool backward)
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     if (!backward) {
-        pack(c);
+        attention_pack(c);
         layer_own(c, &l->qkv);
     }
     struct kernel_call call = {.kernel = KERNEL_ROTARY,
@@ -110,7 +103,7 @@ static void rotary(const struct layer_context *c, bool backward)
 /* Before their norms. */
 static struct heads_view raw_heads_of(const struct layer_context *c)
 {
-    struct heads_view view = heads_of(c, false);
+    struct heads_view view = attention_heads(c, false);
     if (!c->shape->latent.used)
         return packed_view(c, c->state->qkv_raw);
     view.q = tensor_data(c->state->latent.q_raw);
@@ -132,7 +125,7 @@ static void renew_heads(const struct layer_context *c)
     }
     l->qkv_raw = l->qkv;
     l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
-    struct heads_view raw = raw_heads_of(c), made = heads_of(c, false);
+    struct heads_view raw = raw_heads_of(c), made = attention_heads(c, false);
     layer_rows(
         c,
         (struct rows_call){
@@ -163,9 +156,9 @@ static struct kernel_call head_norm_of(const struct layer_context *c, bool keys,
 static void norm_heads(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    pack(c);
+    attention_pack(c);
     renew_heads(c);
-    struct heads_view made = heads_of(c, false);
+    struct heads_view made = attention_heads(c, false);
     for (int keys = 0; keys < 2; keys++) {
         struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_FORWARD);
         call.head_norm.y = keys ? made.k : made.q;
@@ -179,7 +172,7 @@ static void norm_heads(const struct layer_context *c)
 static void norm_heads_backward(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    struct heads_view d = heads_of(c, true);
+    struct heads_view d = attention_heads(c, true);
     for (int keys = 0; keys < 2; keys++) {
         struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_BACKWARD);
         call.head_norm.dy = call.head_norm.dx = keys ? d.k : d.q;
@@ -273,6 +266,12 @@ static void exchange_piece(const struct layer_context *c, struct tensor *own, st
     }
 }
 
+/* In a step of its own. */
+static bool orders_apart(const struct layer_context *c)
+{
+    return cp_comm_gathers(c->rank->layout->cp_comm);
+}
+
 static void gather_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
@@ -280,21 +279,28 @@ static void gather_step(const struct layer_context *c)
     int64_t width = kv_width(s);
     l->kv_own = layer_tensor(c, s->tokens, width);
     l->kv_all = layer_tensor(c, s->tokens * s->cp, width);
-    pack(c);
-    struct heads_view view = heads_of(c, false);
+    attention_pack(c);
+    struct heads_view view = attention_heads(c, false);
     copy_own(c, &view, l->kv_own, false);
     l->kv = layer_tensor(c, s->tokens * s->cp, width);
     for (int piece = 0; piece < pieces_of(c); piece++) {
         pipeline_piece_begin(c->step, piece);
         exchange_piece(c, l->kv_own, l->kv_all, piece);
-        for (int late = 0; late < 2; late++)
+        for (int late = 0; late < 2 && !orders_apart(c); late++)
             arrange(c, l->kv_all, l->kv, range_of(c, piece, late));
         pipeline_piece_end(c->step, piece);
     }
     if (pieces_of(c) == 1) {
         layer_drop(c, &l->kv_own);
-        layer_drop(c, &l->kv_all);
+        if (!orders_apart(c))
+            layer_drop(c, &l->kv_all);
     }
+}
+
+static void order_step(const struct layer_context *c)
+{
+    arrange(c, c->state->kv_all, c->state->kv, range_of(c, 0, false));
+    layer_drop(c, &c->state->kv_all);
 }
 
 /* What has been attended to. */
@@ -305,31 +311,41 @@ static void drop_keys(const struct layer_context *c)
     layer_drop(c, &c->state->kv);
 }
 
-/* Gradients of all keys and values to the ranks they belong to. */
-static void reduce_gradients(const struct layer_context *c, struct tensor *d_kv)
+/* Gradients of all keys and values to the ranks they belong to: first into their order. */
+static void order_gradients(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
     int64_t width = kv_width(s);
-    struct tensor *own = layer_tensor(c, s->tokens, width), *all = layer_tensor(c, s->tokens * s->cp, width);
+    l->d_kv_all = layer_tensor(c, s->tokens * s->cp, width);
     layer_rows(c, (struct rows_call){.n = s->tokens * s->cp,
                                      .width = width,
                                      .from_row = width,
                                      .to_row = width,
                                      .index = c->rank->order,
                                      .scatter = true,
-                                     .from = tensor_data(d_kv),
-                                     .to = tensor_data(all)});
+                                     .from = tensor_data(l->d_kv),
+                                     .to = tensor_data(l->d_kv_all)});
+    layer_drop(c, &l->d_kv);
+}
+
+static void reduce_gradients(const struct layer_context *c, struct communicator *communicator)
+{
+    const struct shape *s = c->shape;
+    struct layer_state *l = c->state;
+    int64_t width = kv_width(s);
+    struct tensor *own = layer_tensor(c, s->tokens, width);
     struct exchange_call call = {.exchange = EXCHANGE_REDUCE_SCATTER,
                                  .element = rank_element(c->rank),
-                                 .in = tensor_data(all),
+                                 .in = tensor_data(l->d_kv_all),
                                  .out = tensor_data(own),
                                  .count = s->tokens * width,
                                  .what = "gradients of keys and values"};
-    rank_exchange(c->rank, c->rank->side[GROUP_CP], c->step->stream, &call);
-    struct heads_view view = heads_of(c, true);
+    rank_exchange(c->rank, communicator, c->step->stream, &call);
+    struct heads_view view = attention_heads(c, true);
     copy_own(c, &view, own, true);
     layer_drop(c, &own);
-    layer_drop(c, &all);
+    layer_drop(c, &l->d_kv_all);
 }
 
 /* --- the core */
@@ -379,7 +395,7 @@ static struct kernel_call stretch_of(const struct layer_context *c, int i, enum 
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    struct heads_view own = heads_of(c, false);
+    struct heads_view own = attention_heads(c, false);
     int64_t n = s->cp > 1 ? s->seq_len / 2 : s->seq_len, whole = s->seq_len * s->cp, width = kv_width(s);
     struct kernel_call call = {.kernel = kernel,
                                .stretch = {.batch = s->micro_batch,
@@ -468,12 +484,24 @@ static void each_stretch(const struct layer_context *c, const struct heads_view 
     }
 }
 
+/* Queries, keys and values that came from other ranks come again with them. */
+static void forget_input(const struct layer_context *c)
+{
+    struct layer_state *l = c->state;
+    bool swapped = c->state == c->swapped;
+    enum recompute again = swapped ? (enum recompute)((int)RECOMPUTE_FULL | (int)RECOMPUTE_CORE_ATTN) : RECOMPUTE_MLA_UP_PROJ;
+    layer_forget(c, &l->qkv, swapped ? again : RECOMPUTE_FULL);
+    layer_forget(c, &l->latent.q, again);
+    layer_forget(c, &l->latent.k, again);
+    layer_forget(c, &l->latent.v, again);
+}
+
 static void forward_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     pipeline_piece_begin(c->step, 0); /* what the exchange read before may be written from here on */
-    pack(c);
+    attention_pack(c);
     l->context = layer_tensor(c, s->tokens, s->context_width);
     l->log_sum_exp = layer_floats(c, s->tokens * s->heads);
     if (is_packed(c))
@@ -481,10 +509,7 @@ static void forward_step(const struct layer_context *c)
     else
         each_stretch(c, NULL, NULL);
     drop_keys(c);
-    layer_forget(c, &l->qkv, RECOMPUTE_FULL);
-    layer_forget(c, &l->latent.q, RECOMPUTE_MLA_UP_PROJ);
-    layer_forget(c, &l->latent.k, RECOMPUTE_MLA_UP_PROJ);
-    layer_forget(c, &l->latent.v, RECOMPUTE_MLA_UP_PROJ);
+    forget_input(c);
     layer_forget(c, &l->latent.kv_down, RECOMPUTE_FULL); /* its norm has been, and the part that heads share been given to them */
 }
 
@@ -498,14 +523,16 @@ static void clear(const struct layer_context *c, struct tensor *tensor)
 static void stretches_backward(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
-    struct heads_view d = heads_of(c, true);
-    struct tensor *d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, kv_width(s)) : NULL;
-    if (d_kv)
-        clear(c, d_kv);
-    each_stretch(c, &d, d_kv);
-    if (d_kv)
-        reduce_gradients(c, d_kv);
-    layer_drop(c, &d_kv);
+    struct layer_state *l = c->state;
+    struct heads_view d = attention_heads(c, true);
+    l->d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, kv_width(s)) : NULL;
+    if (l->d_kv)
+        clear(c, l->d_kv);
+    each_stretch(c, &d, l->d_kv);
+    if (l->d_kv && !orders_apart(c)) {
+        order_gradients(c);
+        reduce_gradients(c, c->rank->side[GROUP_CP]);
+    }
     drop_keys(c);
 }
 
@@ -530,7 +557,7 @@ static void backward_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     pipeline_piece_begin(c->step, 0);
-    pack(c);
+    attention_pack(c);
     new_gradients(c);
     if (is_packed(c))
         launch_packed(c, true);
@@ -545,19 +572,34 @@ static void backward_step(const struct layer_context *c)
     layer_drop(c, &l->context);
 }
 
+static bool core_step(const struct layer_context *c, const struct step *step)
+{
+    switch (step->kind) {
+    case STEP_KV_GATHER:
+    case STEP_KV_GATHER_AGAIN: gather_step(c); break;
+    case STEP_KV_ORDER:
+    case STEP_KV_ORDER_AGAIN: order_step(c); break;
+    case STEP_KV_ORDER_GRADIENT: order_gradients(c); break;
+    case STEP_KV_REDUCE: reduce_gradients(c, c->rank->groups[GROUP_CP]); break;
+    case STEP_ATTENTION: forward_step(c); break;
+    case STEP_ATTENTION_BACKWARD: backward_step(c); break;
+    default: return false;
+    }
+    return true;
+}
+
 bool attention_step(const struct layer_context *c, const struct step *step)
 {
     bool latent = c->shape->latent.used;
+    struct layer_context core = *c;
+    core.shape = &c->rank->core;
+    core.state = layout_cp_heads(c->rank->layout) > 1 ? c->swapped : c->state;
     switch (step->kind) {
     case STEP_ROTARY: latent ? latent_rotary(c, false) : rotary(c, false); break;
     case STEP_ROTARY_BACKWARD: latent ? latent_rotary(c, true) : rotary(c, true); break;
     case STEP_HEAD_NORMS: norm_heads(c); break;
     case STEP_HEAD_NORMS_BACKWARD: norm_heads_backward(c); break;
-    case STEP_KV_GATHER:
-    case STEP_KV_GATHER_AGAIN: gather_step(c); break;
-    case STEP_ATTENTION: forward_step(c); break;
-    case STEP_ATTENTION_BACKWARD: backward_step(c); break;
-    default: return false;
+    default: return core_step(&core, step);
     }
     return true;
 }

@@ -137,7 +137,7 @@ static void projection_step(const struct layer_context *c)
     layer_forget(c, &l->context_cast, RECOMPUTE_FULL);
     if (layer_recomputes(c))
         take_branch(c);
-    layer_forget(c, &l->context, RECOMPUTE_CORE_ATTN);
+    layer_forget(c, &l->context, attention_recomputed(c));
     layer_forget(c, &l->log_sum_exp, RECOMPUTE_CORE_ATTN);
 }
 

@@ -60,10 +60,10 @@ static struct latent_shape latent_shape_of(const struct transformer *m)
                                  .value = l->v_dim};
 }
 
-static void divide_heads(struct shape *s, const struct transformer *m, int tp)
+static void set_heads(struct shape *s, const struct transformer *m, int heads, int kv_heads)
 {
-    s->heads = m->heads / tp;
-    s->kv_heads = m->kv_heads >= tp ? m->kv_heads / tp : 1;
+    s->heads = heads;
+    s->kv_heads = kv_heads;
     s->head_dim = m->head_dim;
     s->query_width = (int64_t)s->heads * s->head_dim;
     s->qkv_width = s->query_width + 2 * (int64_t)s->kv_heads * s->head_dim;
@@ -76,6 +76,14 @@ static void divide_heads(struct shape *s, const struct transformer *m, int tp)
     s->query_width = (int64_t)s->heads * s->head_dim;
     s->context_width = (int64_t)s->heads * s->latent.value;
     s->qkv_width = 2 * s->query_width + s->context_width;
+}
+
+/* Chunks cp_rank and 2 cp - 1 - cp_rank of 2 cp. */
+static void set_positions(struct shape *s)
+{
+    int64_t half = s->seq_len / 2;
+    s->at = s->cp > 1 ? (struct positions){.first = s->cp_rank * half, .jump = (2 * s->cp - 2 - 2 * s->cp_rank) * half}
+                      : (struct positions){0};
 }
 
 struct shape shape_of(const struct layout *layout, const struct setting *setting, int rank)
@@ -116,16 +124,27 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .model_kv_heads = m->kv_heads,
         .model_ffn = m->ffn_hidden,
     };
-    divide_heads(&s, m, tp);
+    set_heads(&s, m, m->heads / tp, layout_kv_heads(layout, m));
     s.tokens = s.micro_batch * s.seq_len;
     s.local_tokens = s.sequence_parallel ? s.tokens / tp : s.tokens;
     s.up_width = s.gated ? 2 * s.ffn : s.ffn;
     s.vocab_first = s.vocab * at.tp / tp;
     s.vocab_count = s.vocab * (at.tp + 1) / tp - s.vocab_first;
-    int64_t half = s.seq_len / 2;
-    if (s.cp > 1) /* chunks cp_rank and 2 cp - 1 - cp_rank of 2 cp */
-        s.at = (struct positions){.first = at.cp * half, .jump = (2 * s.cp - 2 - 2 * at.cp) * half};
+    set_positions(&s);
     s.moe = mixture_shape_of(layout, m, rank, s.tokens);
+    return s;
+}
+
+struct shape shape_of_core(const struct layout *layout, const struct setting *setting, int rank)
+{
+    struct shape s = shape_of(layout, setting, rank);
+    int parts = layout_cp_heads(layout);
+    set_heads(&s, setting->model, s.heads / parts, layout_sent_kv_heads(layout, setting->model) / parts);
+    s.cp /= parts;
+    s.cp_rank /= parts;
+    s.seq_len *= parts;
+    s.tokens *= parts;
+    set_positions(&s);
     return s;
 }
 

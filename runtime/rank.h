@@ -86,6 +86,8 @@ struct layer_state {
     struct tensor *gate;             /* apart from up; NULL: its first half */
     struct tensor *kept[N_LAYER_PRODUCTS];
     struct tensor *kv_own, *kv_all; /* on their way to kv, until attention has had the last piece */
+    struct tensor *d_kv, *d_kv_all; /* gradients of all keys and values; in the order of ranks */
+    struct tensor *sent, *arrived;  /* heads on their way to other ranks, and from them */
     struct tensor *branch;          /* partial sums of a branch before and after they are reduced */
     /* backward */
     struct tensor *d, *d_full; /* gradient of the layer's output; gathered, that of the second branch's */
@@ -96,6 +98,12 @@ struct layer_state {
     struct tensor *d_parts[PARTS_MAX];          /* what matrices apart give for the gradient of their input */
     struct latent_state latent;
     struct mixture_state mixture;
+};
+
+/* Of this rank's tokens; and, where context parallelism exchanges heads, what attention has of the tokens of several ranks:
+ * queries, keys and values, what it gives, and their gradients. */
+struct layer_states {
+    struct layer_state own, swapped;
 };
 
 struct head_state {
@@ -117,7 +125,7 @@ struct pass_state {
     struct tensor *x;       /* what the next layer reads; at the end, what the next stage gets */
     struct tensor *d;       /* the same on the way back */
     struct tensor *d_state; /* gradient of what a depth hands to the next prediction module */
-    struct layer_state *layers;
+    struct layer_states *layers;
     struct head_state head;
     struct prediction_state *predictions; /* [modules of this chunk] */
     struct tensor *fresh;                 /* a weight gradient on its way to the others, fp32 */
@@ -204,7 +212,7 @@ struct rank {
     const struct setting *setting;
     const struct layout *layout;
     int rank, stage;
-    struct shape shape;
+    struct shape shape, core; /* core: as attention sees it, behind an exchange of heads */
     struct narrow_recipe recipe;
     struct tensor *scratch; /* of products (casts.h) */
     struct device *device;
@@ -230,8 +238,10 @@ struct rank {
     float clip, dropout;
     uint64_t seed;
     int64_t step;
-    int32_t *order;        /* device, context parallelism: where a row of whole sequences stands after a gather */
-    float *slopes;         /* device, [heads]: ALiBi */
+    /* device, context parallelism: where a row of whole sequences stands after keys and values were gathered; where a row of
+     * those that attention sees stands after an exchange of heads */
+    int32_t *order, *heads_order;
+    float *slopes;         /* device, [heads that attention sees]: ALiBi */
     float *update, *norms; /* device, LAMB: an update, lengths of tensors */
     int64_t n_update, n_norms;
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */

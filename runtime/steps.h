@@ -28,7 +28,11 @@ enum step_kind {
     STEP_KV_UP,
     STEP_HEAD_NORMS,
     STEP_ROTARY,
+    STEP_HEADS_PACK, /* context parallelism that exchanges heads: what goes to a rank stands together; */
+    STEP_HEADS_SWAP, /* heads for tokens, or back; */
+    STEP_HEADS_PLACE,
     STEP_KV_GATHER, /* keys and values of the other context-parallel ranks */
+    STEP_KV_ORDER,  /* where that is a step of its own: into the order of the sequence */
     STEP_ATTENTION,
     STEP_PROJECTION,
     STEP_REDUCE1,
@@ -115,7 +119,13 @@ enum step_kind {
     STEP_GATHER_PROJECTION_GRADIENT,
     STEP_PROJECTION_INPUT,
     STEP_PROJECTION_WEIGHT,
+    STEP_HEADS_PACK_GRADIENT,
+    STEP_HEADS_SWAP_GRADIENT,
+    STEP_HEADS_PLACE_GRADIENT,
     STEP_KV_GATHER_AGAIN,
+    STEP_KV_ORDER_AGAIN,
+    STEP_KV_ORDER_GRADIENT,
+    STEP_KV_REDUCE,
     STEP_ATTENTION_BACKWARD,
     STEP_ROTARY_BACKWARD,
     STEP_HEAD_NORMS_BACKWARD,
@@ -151,6 +161,7 @@ struct step {
     int part, parts;   /* of matrices that read one input: which one of how many */
     bool sums;         /* of a product for weights: its gradient is added up by a step of its own */
     bool alone;        /* of their exchanges: of this one's part, not of what all of them give */
+    bool context;      /* of heads exchanged: what attention gives, not queries, keys and values */
     bool kept;         /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
                         * recomputing: is taken from there. No work stands for that, so no operation asks for it */
     int pieces;        /* of a product and of its exchange: both are cut into so many; 1: whole */

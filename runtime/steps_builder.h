@@ -57,6 +57,8 @@ void steps_leave_sum(const struct builder *b, struct step *product);
 void steps_add_sum(struct builder *b);
 void steps_group_backward(struct builder *b, const struct column_group *group, bool exchanges, bool input, bool weight);
 /* Experts, those that every token passes among them; `modules`: those of the set that a mixture has. */
+void steps_attention(struct builder *b);
+void steps_attention_backward(struct builder *b);
 void steps_mixture_forward(struct builder *b);
 void steps_mixture_modules(struct builder *b, enum recompute modules);
 void steps_mixture_backward(struct builder *b, bool input, bool weight);

@@ -83,32 +83,6 @@ void steps_reduce(struct builder *b, enum step_kind kind)
         steps_add_exchange(b, kind, reduction_of(b));
 }
 
-/* Keys and values of the whole sequence come from the other context-parallel ranks. */
-static void gather_keys(struct builder *b, enum step_kind kind)
-{
-    if (b->layout->cp > 1)
-        steps_add_exchange_over(b, kind, COLLECTIVE_ALL_GATHER, GROUP_CP);
-}
-
-static void attention(struct builder *b)
-{
-    gather_keys(b, STEP_KV_GATHER);
-    steps_add(b, STEP_ATTENTION, b->fused ? "attention" : "scores");
-    if (!b->fused) {
-        steps_add(b, STEP_NOTHING, "softmax");
-        steps_add(b, STEP_NOTHING, "context");
-    }
-}
-
-static void attention_backward(struct builder *b)
-{
-    static const char *const rest[] = {"d_value", "softmax", "d_query", "d_key"};
-    gather_keys(b, STEP_KV_GATHER_AGAIN);
-    steps_add(b, STEP_ATTENTION_BACKWARD, b->fused ? "attention" : "d_probabilities");
-    for (int i = 0; !b->fused && i < 4; i++)
-        steps_add(b, STEP_NOTHING, rest[i]);
-}
-
 /* --- products of one input */
 
 static bool stand_apart(const struct builder *b)
@@ -308,8 +282,7 @@ static void attention_forward_branch(struct builder *b, bool reduces)
     struct column_group inputs = attention_inputs(b);
     group_forward(b, &inputs, true);
     norms_and_rotation(b);
-    if (!(b->recompute && b->keeps_products))
-        attention(b);
+    steps_attention(b);
     projection(b, reduces);
 }
 
@@ -383,7 +356,7 @@ static void modules_forward(struct builder *b, enum recompute modules)
     if (modules & RECOMPUTE_MLA_UP_PROJ)
         latent_up_module(b);
     if (modules & RECOMPUTE_CORE_ATTN)
-        attention(b);
+        steps_attention(b);
     if (modules & RECOMPUTE_LAYERNORM && !is_parallel(b))
         norm_module(b, STEP_NORM2, is_mixture(b) ? STEP_NOTHING : STEP_GATHER2, is_mixture(b) ? STEP_NOTHING : STEP_UP);
     if (is_mixture(b))
@@ -423,7 +396,7 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
     if (weight)
         add_weight(b, STEP_PROJECTION_WEIGHT, "projection");
     if (input) {
-        attention_backward(b);
+        steps_attention_backward(b);
         if (b->model->position == POSITION_ROTARY)
             steps_add(b, STEP_ROTARY_BACKWARD, "rotary");
         if (b->model->qk_norm)

@@ -41,7 +41,8 @@ static enum recompute draw_recompute(struct random_stream *random, const struct 
 static struct layout draw_layout(struct random_stream *random, const struct transformer *model)
 {
     struct layout l = {.tp = ONE_OF(random, 1, 2, 2, 4),
-                       .cp = ONE_OF(random, 1, 1, 2),
+                       .cp = ONE_OF(random, 1, 1, 2, 2, 4),
+                       .cp_comm = (enum cp_comm)ONE_OF(random, CP_RING, CP_ALL_GATHER, CP_A2A, 4, 5), /* a2a:2+ring, all_gather */
                        .pp = ONE_OF(random, 1, 1, 2, 2, 3, 4),
                        .vpp = 1,
                        .dp = ONE_OF(random, 1, 2, 2, 4),
