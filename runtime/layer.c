@@ -324,15 +324,15 @@ static struct layer_context layer_context_of(struct step_context *c, const struc
 void layer_forward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !latent_step(&c, step) &&
-        !mixture_forward_step(&c, step) && !prediction_step(&c, step))
+    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !heads_ready_step(&c, step) &&
+        !latent_step(&c, step) && !mixture_forward_step(&c, step) && !prediction_step(&c, step))
         layer_forward_rest(&c, step);
 }
 
 void layer_backward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
-    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !latent_step(&c, step) &&
-        !mixture_backward_step(&c, step) && !prediction_step(&c, step))
+    if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !heads_ready_step(&c, step) &&
+        !latent_step(&c, step) && !mixture_backward_step(&c, step) && !prediction_step(&c, step))
         layer_backward_rest(&c, step);
 }

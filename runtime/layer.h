@@ -104,11 +104,12 @@ struct tensor **layer_d_qkv(const struct layer_context *c);
 struct tensor **layer_d_up(const struct layer_context *c);
 void layer_take_columns(const struct layer_context *c);
 
-/* --- who does a step: layer_attention.c, layer_heads.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c and
- * prediction.c say whether it is theirs; the rest is layer_forward.c's and layer_backward.c's */
+/* --- who does a step: layer_attention.c, layer_qkv.c, layer_heads.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c
+ * and prediction.c say whether it is theirs; the rest is layer_forward.c's and layer_backward.c's */
 void layer_forward_rest(const struct layer_context *c, const struct step *step);
 void layer_backward_rest(const struct layer_context *c, const struct step *step);
 bool attention_step(const struct layer_context *c, const struct step *step);
+bool heads_ready_step(const struct layer_context *c, const struct step *step);
 bool heads_step(const struct layer_context *c, const struct step *step);
 /* Queries, keys and values that come from products of their own are packed, latent ones put together, before anything reads them.
  */
@@ -118,6 +119,19 @@ struct heads_view {
     void *q, *k, *v;
     int64_t q_row, k_row, v_row; /* elements from one token to the next */
 };
+/* Keys of a token; its values; both. */
+static inline int64_t shape_keys_width(const struct shape *s)
+{
+    return (int64_t)s->kv_heads * s->head_dim;
+}
+static inline int64_t shape_values_width(const struct shape *s)
+{
+    return s->latent.used ? s->context_width : shape_keys_width(s);
+}
+static inline int64_t shape_kv_width(const struct shape *s)
+{
+    return shape_keys_width(s) + shape_values_width(s);
+}
 struct heads_view attention_heads(const struct layer_context *c, bool gradient);
 /* What makes what attention gives come again: with heads exchanged, all but what leaves a layer's attention alone. */
 static inline enum recompute attention_recomputed(const struct layer_context *c)

@@ -1,187 +1,16 @@
-/* layer_attention.c - rotary embedding, norms of heads, and the core of attention.
+/* layer_attention.c - the core of attention.
  *
- * Queries, keys and values are packed in one tensor, or (latent attention) three. Two kernels do the core: the packed one, and
- * where it does not do, one that takes stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention, heads
- * of a size that the device's packed one has not.
+ * Two kernels do it: the one that takes queries, keys and values packed in one tensor, and where it does not do, one that takes
+ * stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention, heads of a size that the device's packed
+ * one has not.
  *
- * Context parallelism. A rank holds two stretches of every sequence, chunks r and 2 cp - 1 - r of 2 cp. Keys and values of all
- * ranks are gathered (the program's exchange over the context-parallel group), put into the order of the sequence, and each
- * stretch of queries attends to what stands before its end. In pieces (pipelined.c) those of some ranks come after those of
- * others: attention takes in those that are here while the next ones travel. Backward the keys and values are gathered again, and
- * the gradients of all of them reduced to the ranks they belong to; that reduction is part of the computation here and, in the
- * program, of the exchange's bytes. */
+ * Context parallelism. A rank, or all that exchange heads with it (layer_heads.c), holds two stretches of every sequence, chunks
+ * r and 2 cp - 1 - r of 2 cp. Keys and values of all ranks are gathered (the program's exchange over the context-parallel group),
+ * put into the order of the sequence, and each stretch of queries attends to what stands before its end. In pieces (pipelined.c)
+ * those of some ranks come after those of others: attention takes in those that are here while the next ones travel. Backward the
+ * keys and values are gathered again, and the gradients of all of them reduced to the ranks they belong to; that reduction is
+ * part of the computation here and, in the program, of the exchange's bytes. */
 #include "runtime/layer.h"
-
-/* --- where queries, keys and values are, or their gradients */
-
-static struct heads_view packed_view(const struct layer_context *c, struct tensor *qkv)
-{
-    const struct shape *s = c->shape;
-    void *data = tensor_data(qkv);
-    int64_t keys = s->query_width, values = keys + (int64_t)s->kv_heads * s->head_dim;
-    return (struct heads_view){data,        layer_row(c, data, keys), layer_row(c, data, values), s->qkv_width, s->qkv_width,
-                               s->qkv_width};
-}
-
-struct heads_view attention_heads(const struct layer_context *c, bool gradient)
-{
-    const struct shape *s = c->shape;
-    struct layer_state *l = c->state;
-    struct latent_state *t = &l->latent;
-    if (!s->latent.used)
-        return packed_view(c, gradient ? l->d_qkv : l->qkv);
-    return (struct heads_view){tensor_data(gradient ? t->d_q : t->q),
-                               tensor_data(gradient ? t->d_k : t->k),
-                               tensor_data(gradient ? t->d_v : t->v),
-                               s->query_width,
-                               s->query_width,
-                               s->context_width};
-}
-
-/* Keys of a token, then its values. */
-static int64_t keys_width(const struct shape *s)
-{
-    return (int64_t)s->kv_heads * s->head_dim;
-}
-
-static int64_t values_width(const struct shape *s)
-{
-    return s->latent.used ? s->context_width : keys_width(s);
-}
-
-static int64_t kv_width(const struct shape *s)
-{
-    return keys_width(s) + values_width(s);
-}
-
-/* --- rotary embedding and norms of heads */
-
-void attention_pack(const struct layer_context *c)
-{
-    const struct shape *s = c->shape;
-    struct layer_state *l = c->state;
-    if (s->latent.used)
-        latent_pack(c);
-    if (l->qkv || !l->apart[0])
-        return;
-    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
-    struct heads_view to = packed_view(c, l->qkv);
-    void *at[PARTS_MAX] = {to.q, to.k, to.v};
-    for (int i = 0; i < PARTS_MAX; i++) {
-        int64_t width = i == 0 ? s->query_width : keys_width(s);
-        layer_rows(c, (struct rows_call){.n = s->tokens,
-                                         .width = width,
-                                         .from_row = width,
-                                         .to_row = s->qkv_width,
-                                         .from = tensor_data(l->apart[i]),
-                                         .to = at[i]});
-        layer_drop(c, &l->apart[i]);
-    }
-}
-
-static void rotary(const struct layer_context *c, bool backward)
-{
-    const struct shape *s = c->shape;
-    struct layer_state *l = c->state;
-    if (!backward) {
-        attention_pack(c);
-        layer_own(c, &l->qkv);
-    }
-    struct kernel_call call = {.kernel = KERNEL_ROTARY,
-                               .rotary = {.t = s->tokens,
-                                          .seq_len = s->seq_len,
-                                          .heads = s->heads,
-                                          .kv_heads = s->kv_heads,
-                                          .head_dim = s->head_dim,
-                                          .positions = s->at,
-                                          .base = ROTARY_BASE,
-                                          .inverse = backward,
-                                          .qkv = backward ? l->d_qkv->data : l->qkv->data}};
-    layer_launch(c, &call);
-}
-
-/* Before their norms. */
-static struct heads_view raw_heads_of(const struct layer_context *c)
-{
-    struct heads_view view = attention_heads(c, false);
-    if (!c->shape->latent.used)
-        return packed_view(c, c->state->qkv_raw);
-    view.q = tensor_data(c->state->latent.q_raw);
-    view.k = tensor_data(c->state->latent.k_raw);
-    return view;
-}
-
-/* What is normed becomes the raw one; values stay. */
-static void renew_heads(const struct layer_context *c)
-{
-    const struct shape *s = c->shape;
-    struct layer_state *l = c->state;
-    if (s->latent.used) {
-        l->latent.q_raw = l->latent.q;
-        l->latent.k_raw = l->latent.k;
-        l->latent.q = layer_tensor(c, s->tokens, s->query_width);
-        l->latent.k = layer_tensor(c, s->tokens, s->query_width);
-        return;
-    }
-    l->qkv_raw = l->qkv;
-    l->qkv = layer_tensor(c, s->tokens, s->qkv_width);
-    struct heads_view raw = raw_heads_of(c), made = attention_heads(c, false);
-    layer_rows(
-        c,
-        (struct rows_call){
-            .n = s->tokens, .width = values_width(s), .from_row = raw.v_row, .to_row = made.v_row, .from = raw.v, .to = made.v});
-}
-
-static struct kernel_call head_norm_of(const struct layer_context *c, bool keys, enum kernel kernel)
-{
-    const struct shape *s = c->shape;
-    enum parameter_kind gain = keys ? PARAMETER_K_GAIN : PARAMETER_Q_GAIN;
-    struct heads_view raw = raw_heads_of(c);
-    int64_t row = keys ? raw.k_row : raw.q_row;
-    return (struct kernel_call){.kernel = kernel,
-                                .head_norm = {.t = s->tokens,
-                                              .heads = keys ? s->kv_heads : s->heads,
-                                              .head_dim = s->head_dim,
-                                              .rms = s->rms,
-                                              .epsilon = NORM_EPSILON,
-                                              .x_row = row,
-                                              .y_row = row,
-                                              .x = keys ? raw.k : raw.q,
-                                              .gain = layer_weights(c, gain),
-                                              .bias = s->rms ? NULL : layer_weights(c, gain + 1),
-                                              .dgain = unit_gradients(c->unit, gain),
-                                              .dbias = s->rms ? NULL : unit_gradients(c->unit, gain + 1)}};
-}
-
-static void norm_heads(const struct layer_context *c)
-{
-    struct layer_state *l = c->state;
-    attention_pack(c);
-    renew_heads(c);
-    struct heads_view made = attention_heads(c, false);
-    for (int keys = 0; keys < 2; keys++) {
-        struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_FORWARD);
-        call.head_norm.y = keys ? made.k : made.q;
-        layer_launch(c, &call);
-    }
-    layer_forget(c, &l->qkv_raw, RECOMPUTE_FULL);
-    layer_forget(c, &l->latent.q_raw, RECOMPUTE_MLA_UP_PROJ);
-    layer_forget(c, &l->latent.k_raw, RECOMPUTE_MLA_UP_PROJ);
-}
-
-static void norm_heads_backward(const struct layer_context *c)
-{
-    struct layer_state *l = c->state;
-    struct heads_view d = attention_heads(c, true);
-    for (int keys = 0; keys < 2; keys++) {
-        struct kernel_call call = head_norm_of(c, keys, KERNEL_HEAD_NORM_BACKWARD);
-        call.head_norm.dy = call.head_norm.dx = keys ? d.k : d.q;
-        layer_launch(c, &call);
-    }
-    layer_drop(c, &l->qkv_raw);
-    layer_drop(c, &l->latent.q_raw);
-    layer_drop(c, &l->latent.k_raw);
-}
 
 /* --- keys and values of the whole sequence */
 
@@ -189,13 +18,13 @@ static void norm_heads_backward(const struct layer_context *c)
 static void copy_own(const struct layer_context *c, const struct heads_view *view, struct tensor *own, bool out)
 {
     const struct shape *s = c->shape;
-    int64_t width[2] = {keys_width(s), values_width(s)}, row[2] = {view->k_row, view->v_row};
-    void *apart[2] = {view->k, view->v}, *packed[2] = {own->data, layer_row(c, own->data, keys_width(s))};
+    int64_t width[2] = {shape_keys_width(s), shape_values_width(s)}, row[2] = {view->k_row, view->v_row};
+    void *apart[2] = {view->k, view->v}, *packed[2] = {own->data, layer_row(c, own->data, shape_keys_width(s))};
     for (int i = 0; i < 2; i++)
         layer_rows(c, (struct rows_call){.n = s->tokens,
                                          .width = width[i],
-                                         .from_row = out ? kv_width(s) : row[i],
-                                         .to_row = out ? row[i] : kv_width(s),
+                                         .from_row = out ? shape_kv_width(s) : row[i],
+                                         .to_row = out ? row[i] : shape_kv_width(s),
                                          .from = out ? packed[i] : apart[i],
                                          .to = out ? apart[i] : packed[i]});
 }
@@ -231,7 +60,7 @@ static struct key_range range_of(const struct layer_context *c, int piece, bool 
 static void arrange(const struct layer_context *c, struct tensor *all, struct tensor *kv, struct key_range range)
 {
     const struct shape *s = c->shape;
-    int64_t width = kv_width(s), whole = s->seq_len * s->cp;
+    int64_t width = shape_kv_width(s), whole = s->seq_len * s->cp;
     bool everything = range.end - range.begin == whole;
     for (int64_t i = 0; i < (everything ? 1 : s->micro_batch) && range.end > range.begin; i++) {
         int64_t first = i * whole + range.begin;
@@ -253,7 +82,7 @@ static void exchange_piece(const struct layer_context *c, struct tensor *own, st
                                  .element = rank_element(c->rank),
                                  .in = tensor_data(own),
                                  .out = tensor_data(all),
-                                 .count = s->tokens * kv_width(s),
+                                 .count = s->tokens * shape_kv_width(s),
                                  .what = "keys and values"};
     if (pieces_of(c) == 1) {
         rank_exchange(c->rank, c->rank->groups[GROUP_CP], c->step->stream, &call);
@@ -276,7 +105,7 @@ static void gather_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    int64_t width = kv_width(s);
+    int64_t width = shape_kv_width(s);
     l->kv_own = layer_tensor(c, s->tokens, width);
     l->kv_all = layer_tensor(c, s->tokens * s->cp, width);
     attention_pack(c);
@@ -316,7 +145,7 @@ static void order_gradients(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    int64_t width = kv_width(s);
+    int64_t width = shape_kv_width(s);
     l->d_kv_all = layer_tensor(c, s->tokens * s->cp, width);
     layer_rows(c, (struct rows_call){.n = s->tokens * s->cp,
                                      .width = width,
@@ -333,7 +162,7 @@ static void reduce_gradients(const struct layer_context *c, struct communicator 
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    int64_t width = kv_width(s);
+    int64_t width = shape_kv_width(s);
     struct tensor *own = layer_tensor(c, s->tokens, width);
     struct exchange_call call = {.exchange = EXCHANGE_REDUCE_SCATTER,
                                  .element = rank_element(c->rank),
@@ -396,7 +225,7 @@ static struct kernel_call stretch_of(const struct layer_context *c, int i, enum 
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     struct heads_view own = attention_heads(c, false);
-    int64_t n = s->cp > 1 ? s->seq_len / 2 : s->seq_len, whole = s->seq_len * s->cp, width = kv_width(s);
+    int64_t n = s->cp > 1 ? s->seq_len / 2 : s->seq_len, whole = s->seq_len * s->cp, width = shape_kv_width(s);
     struct kernel_call call = {.kernel = kernel,
                                .stretch = {.batch = s->micro_batch,
                                            .queries = n,
@@ -420,7 +249,7 @@ static struct kernel_call stretch_of(const struct layer_context *c, int i, enum 
     if (s->cp > 1) {
         call.stretch.k_at = call.stretch.v_at = (struct strided){width, whole * width};
         call.stretch.k = tensor_data(l->kv);
-        call.stretch.v = layer_row(c, tensor_data(l->kv), keys_width(s));
+        call.stretch.v = layer_row(c, tensor_data(l->kv), shape_keys_width(s));
     }
     return call;
 }
@@ -439,7 +268,7 @@ static void add_gradients(const struct layer_context *c, struct stretch_call *ca
     call->dout = layer_row(c, c->state->d_context->data, row * s->context_width);
     call->dq = layer_row(c, d->q, row * d->q_row);
     call->dk = d_kv ? d_kv->data : d->k;
-    call->dv = d_kv ? layer_row(c, d_kv->data, keys_width(s)) : d->v;
+    call->dv = d_kv ? layer_row(c, d_kv->data, shape_keys_width(s)) : d->v;
 }
 
 /* The same with keys of a range only, of which the first one holds what every query sees. */
@@ -525,7 +354,7 @@ static void stretches_backward(const struct layer_context *c)
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     struct heads_view d = attention_heads(c, true);
-    l->d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, kv_width(s)) : NULL;
+    l->d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, shape_kv_width(s)) : NULL;
     if (l->d_kv)
         clear(c, l->d_kv);
     each_stretch(c, &d, l->d_kv);
@@ -590,16 +419,8 @@ static bool core_step(const struct layer_context *c, const struct step *step)
 
 bool attention_step(const struct layer_context *c, const struct step *step)
 {
-    bool latent = c->shape->latent.used;
     struct layer_context core = *c;
     core.shape = &c->rank->core;
     core.state = layout_cp_heads(c->rank->layout) > 1 ? c->swapped : c->state;
-    switch (step->kind) {
-    case STEP_ROTARY: latent ? latent_rotary(c, false) : rotary(c, false); break;
-    case STEP_ROTARY_BACKWARD: latent ? latent_rotary(c, true) : rotary(c, true); break;
-    case STEP_HEAD_NORMS: norm_heads(c); break;
-    case STEP_HEAD_NORMS_BACKWARD: norm_heads_backward(c); break;
-    default: return core_step(&core, step);
-    }
-    return true;
+    return core_step(&core, step);
 }

@@ -128,7 +128,7 @@ static void move_rows(const struct layer_context *c, const struct swapping *s, v
 static int64_t width_of(const struct layer_context *c, bool context)
 {
     const struct shape *core = &c->rank->core;
-    return context ? core->context_width : core->query_width + (int64_t)core->kv_heads * (core->head_dim + value_dim(core));
+    return context ? core->context_width : core->query_width + shape_kv_width(core);
 }
 
 static void exchange(const struct layer_context *c, bool context)

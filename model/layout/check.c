@@ -43,7 +43,7 @@ static bool check_range(const struct layout *l, struct reply why)
     else if (l->zero < 0 || l->zero > 3)
         SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
     else
-        SAY(why, "the recomputation, the schedule, what is offloaded or how cp exchanges is not a known one");
+        SAY(why, "the recomputation, the schedule, how cp exchanges or what is offloaded is not a known one");
     return false;
 }
 

@@ -16,8 +16,8 @@
  * index (ep divides dp * cp), and experts are replicated dp * cp / ep times; so it is without expert parallelism (ep = 1).
  *
  * Context parallelism cp gives a rank the early chunk r and the late chunk 2 cp - 1 - r of every sequence in 2 cp, which balances
- * causal attention. Where neighbours exchange heads (cp_comm=a2a:n) their chunks together are an early and a late one of 2 cp / n:
- * what is left to exchange is the context parallelism of cp / n ranks.
+ * causal attention. Where neighbours exchange heads (cp_comm=a2a:n) their chunks together are an early and a late one of
+ * 2 cp / n: what is left to exchange is the context parallelism of cp / n ranks.
  *
  * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves). ZB-V and
  * DualPipe-V fold the model into a V of two chunks: chunk 1 of stage i is virtual stage 2 * pp - 1 - i, so stage 0 has both ends.
@@ -195,8 +195,8 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
  * Behind cp stands ",cp_comm=a2a" where it is not the ring, behind zero ",shard=8" where ZeRO shards among some of the replicas,
- * at the end ",offload=optimizer:50%+activations" where something is offloaded. Parsing accepts any subset over what *layout already holds;
- * unknown keys get the nearest one. `features` is not part of it. */
+ * at the end ",offload=optimizer:50%+activations" where something is offloaded. Parsing accepts any subset over what *layout
+ * already holds; unknown keys get the nearest one. `features` is not part of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 320 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);

@@ -18,9 +18,9 @@
  *
  *   tp           divisors of the GPUs up to the number of heads, inside the NVLink domain
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
- *   cp_comm      ring. Of sequences from 32,768 tokens on, with cp: all_gather too; a2a where it is legal; else a2a by the largest
- *                part of cp that is and stays with tp in one NVLink domain, and a ring among those (a2a:4+ring). Others, and of
- *                shorter sequences, only where a restriction names them
+ *   cp_comm      ring. Of sequences from 32,768 tokens on, with cp: all_gather too; a2a where it is legal; else a2a by the
+ *                largest part of cp that is and stays with tp in one NVLink domain, and a ring among those (a2a:4+ring).
+ *                Others, and of shorter sequences, only where a restriction names them
  *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers (layers_divide). Where pp itself does not (61 layers on 16 stages), which frameworks
  *                take as a split that names each chunk's layers: of the values with the same largest chunk, which sets the pace
@@ -43,14 +43,14 @@
  *                model (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
- * divisors within it, without the limits above (cp=1..2048). A restriction of cp_comm, zero, shard, sp, ep, etp or an overlap does not
- * reach layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout without a
- * pipeline.
+ * divisors within it, without the limits above (cp=1..2048). A restriction of cp_comm, zero, shard, sp, ep, etp or an overlap
+ * does not reach layouts in which that dimension has no meaning; one of schedule or vpp does: schedule=1f1b leaves no layout
+ * without a pipeline.
  *
- * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, cp_comm, pp, ep, etp, vpp, micro-batch, schedule, offload,
- * recompute, zero, shard, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of indices, so
- * a space is divided among threads, processes or machines by ranges of families. A space is never changed after it is built;
- * threads may share it.
+ * Indices 0 <= i < space_size are layouts in lexicographic order of (tp, cp, cp_comm, pp, ep, etp, vpp, micro-batch, schedule,
+ * offload, recompute, zero, shard, sequence parallelism, features), plain before elaborate. Families are consecutive ranges of
+ * indices, so a space is divided among threads, processes or machines by ranges of families. A space is never changed after it is
+ * built; threads may share it.
  */
 #ifndef MSIM_MODEL_PLAN_SPACE_H
 #define MSIM_MODEL_PLAN_SPACE_H

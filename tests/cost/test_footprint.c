@@ -108,14 +108,40 @@ START_TEST(context_parallelism_gathers_keys)
     ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 2), 13 * own * 2, 1e-6);
     s.model.kv_heads = 8;
     footprint_of_stage(&s.layout, &s.setting, 0, &few);
-    ck_assert_double_eq_tol(many.buffers - few.buffers, 13 * own, 1e-3);
+    ck_assert_double_eq_tol(many.buffers - few.buffers, 4 * own, 1e-3); /* a ring has four blocks */
     ck_assert_double_eq_tol(many.total - few.total - (many.activations - few.activations) - (many.weights - few.weights) -
                                 (many.gradients - few.gradients) - (many.optimizer - few.optimizer),
-                            13 * own, 1);
+                            4 * own, 1);
+    s.layout.cp_comm = CP_ALL_GATHER;
+    ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting), 13 * own, 1e-6);
     s.model.kv_heads = 2; /* fewer than ranks: each has one */
     ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 4), 13 * own / 2 * 4, 1e-6);
     s.layout.cp = 1;
     ck_assert_double_eq_tol(footprint_executed_context_bytes(&s.layout, &s.setting, 4), 0, 1e-9);
+}
+END_TEST
+
+/* Heads exchanged among four ranks: what is sent is what there is, unless key/value heads are fewer than ranks; the output is
+ * kept as it was made and as it came back. Three times that is under way. */
+START_TEST(heads_exchanged_are_kept)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.cp = 4, s.layout.dp /= 4, s.layout.sequence_parallel = false, s.layout.features = FEATURE_BIT(FLASH_ATTENTION2);
+    s.model.kv_heads = 16;
+    double tokens = (double)s.job.seq_len / 4, query = (double)s.model.heads / 8 * s.model.head_dim, d = s.model.head_dim;
+    double ring = footprint_layer_bytes(&s.layout, &s.setting, false);
+    s.layout.cp_comm = CP_A2A; /* two key/value heads for four ranks: two more keys and values of a head each */
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false) - ring, 2 * tokens * (query + 4 * d), 1e-3);
+    ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting), 3 * 2 * tokens * (query + 8 * d), 1e-3);
+    s.layout.cp_comm = cp_comm_of(2, false); /* one each; and a ring of two passes on what two ranks have of one of them */
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false) - ring, 2 * tokens * query, 1e-3);
+    ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting),
+                            3 * 2 * tokens * (query + 4 * d) + 4 * 2 * tokens * 4 * d, 1e-3);
+    s.layout.recompute = RECOMPUTE_CORE_ATTN; /* repeats the exchange */
+    double again = footprint_layer_bytes(&s.layout, &s.setting, false);
+    s.layout.cp_comm = CP_RING;
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false), again, 1e-3);
 }
 END_TEST
 
@@ -316,6 +342,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, prediction_layers_are_kept_like_layers);
     tcase_add_test(all, gathered_experts_are_whole);
     tcase_add_test(all, context_parallelism_gathers_keys);
+    tcase_add_test(all, heads_exchanged_are_kept);
     tcase_add_test(all, every_second_product_is_kept);
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, narrow_operands_are_kept_narrow);

@@ -125,6 +125,26 @@ START_TEST(range)
 }
 END_TEST
 
+/* 64 heads, 8 of keys; tp = 8 leaves a rank 8 and one, which goes to all that exchange heads. */
+START_TEST(heads_exchanged)
+{
+#define CONTEXT(n, comm) (f.model.heads = 64, f.layout.cp = (n), f.layout.dp = 16 / (n), f.layout.cp_comm = (comm))
+    EXPECT_AFTER(dense, CONTEXT(8, CP_A2A), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, CONTEXT(8, CP_ALL_GATHER), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, CONTEXT(16, CP_A2A), LAYOUT_CP_COMM,
+                 "cp_comm=a2a: the 8 of 64 heads that tp=8 leaves a rank cannot be divided among 16");
+    EXPECT_AFTER(dense, CONTEXT(16, cp_comm_of(8, false)), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, CONTEXT(16, cp_comm_of(4, true)), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, CONTEXT(8, cp_comm_of(3, false)), LAYOUT_CP_COMM,
+                 "cp_comm=a2a:3+ring: 3 ranks that exchange heads do not divide cp=8");
+    EXPECT_AFTER(dense, (CONTEXT(4, CP_A2A), f.layout.tp = 1, f.layout.dp = 32, f.model.kv_heads = 6), LAYOUT_CP_COMM,
+                 "cp_comm=a2a: 4 ranks and the 6 key/value heads that tp=1 leaves each do not divide one another");
+    EXPECT_AFTER(dense, f.layout.cp_comm = CP_A2A, LAYOUT_LEGAL, ""); /* nothing to act upon */
+    EXPECT_AFTER(dense, f.layout.cp_comm = (enum cp_comm)(-1), LAYOUT_RANGE, "how cp exchanges");
+#undef CONTEXT
+}
+END_TEST
+
 START_TEST(world)
 {
     EXPECT_AFTER(dense, f.layout.dp = 15, LAYOUT_WORLD, "tp=8 * cp=1 * pp=8 * dp=15 is not the 1024 GPUs");
@@ -268,6 +288,7 @@ int main(void)
     tcase_add_test(tcase, legal);
     tcase_add_test(tcase, range);
     tcase_add_test(tcase, world);
+    tcase_add_test(tcase, heads_exchanged);
     tcase_add_test(tcase, widths);
     tcase_add_test(tcase, sequence);
     tcase_add_test(tcase, depth_and_batch);

@@ -18,6 +18,57 @@ static const struct layout MEGASCALE = {
     .schedule = SCHEDULE_INTERLEAVED,
 };
 
+/* Every word and its synonyms, and what becomes of them where cp says the same more plainly. */
+START_TEST(exchanges_of_context_parallelism)
+{
+    static const struct {
+        const char *written, *text;
+        int cp, heads;
+        bool gathers;
+        const char *settled;
+    } cases[] = {
+        {"ring", "ring", 8, 1, false, "ring"},
+        {"p2p", "ring", 8, 1, false, "ring"},
+        {"all_gather", "all_gather", 8, 1, true, "all_gather"},
+        {"all_gather", "all_gather", 1, 1, true, "ring"},
+        {"a2a", "a2a", 8, 8, false, "a2a"},
+        {"ulysses", "a2a", 1, 1, false, "ring"},
+        {"a2a:8+ring", "a2a:8+ring", 8, 8, false, "a2a"},
+        {"a2a:8+all_gather", "a2a:8+all_gather", 8, 8, true, "a2a"},
+        {"a2a:4", "a2a:4+ring", 8, 4, false, "a2a:4+ring"},
+        {"ulysses:2+p2p", "a2a:2+ring", 8, 2, false, "a2a:2+ring"},
+        {"a2a:2+all_gather", "a2a:2+all_gather", 8, 2, true, "a2a:2+all_gather"},
+    };
+    static const char *const wrong[] = {"",      "rings",  "a2a:",      "a2a:1",           "a2a:0+ring",      "a2a:+8",
+                                        "a2a+8", "a2a:8+", "a2a:8+a2a", "ring:8",          "a2a:8 +ring",     "a2a:9999999",
+                                        "auto",  "a2a:-8", "a2a: 8",    "a2a:8+ring+ring", "all_gather+ring", "0"};
+    char text[CP_COMM_TEXT], why[CP_COMM_WHY];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int comm = cp_comm_parse(cases[i].written, why, sizeof why);
+        ck_assert_int_ge(comm, 0);
+        ck_assert(cp_comm_is_known(comm));
+        ck_assert_str_eq(cp_comm_format((enum cp_comm)comm, text, sizeof text), cases[i].text);
+        ck_assert_int_eq(cp_comm_parse(text, NULL, 0), comm);
+        ck_assert_int_eq(cp_comm_heads((enum cp_comm)comm, cases[i].cp), cases[i].heads);
+        ck_assert_int_eq(cp_comm_gathers((enum cp_comm)comm), cases[i].gathers);
+        enum cp_comm settled = cp_comm_settled((enum cp_comm)comm, cases[i].cp);
+        ck_assert_str_eq(cp_comm_format(settled, text, sizeof text), cases[i].settled);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(cp_comm_parse(wrong[i], why, sizeof why) == -1, "'%s' is taken", wrong[i]);
+        ck_assert_ptr_nonnull(strstr(why, "a2a:8+ring"));
+    }
+    struct layout layout = {.tp = 1};
+    struct diags diags = {0};
+    ck_assert_int_eq(layout_parse("cp=8,cp_comm=ulysses:4+all_gather", &layout, &diags), STATUS_OK);
+    ck_assert_int_eq(layout_cp_heads(&layout), 4);
+    ck_assert_int_eq(layout_cp_keys(&layout), 2);
+    char whole[LAYOUT_TEXT];
+    ck_assert_ptr_nonnull(strstr(layout_format(&layout, whole, sizeof whole), "cp=8,cp_comm=a2a:4+all_gather,pp="));
+    ck_assert_ptr_nonnull(strstr(layout_brief(&layout, whole, sizeof whole), "cp8 a2a:4+all_gather "));
+}
+END_TEST
+
 START_TEST(format_and_back)
 {
     char text[160];
@@ -206,6 +257,7 @@ int main(void)
 {
     Suite *suite = suite_create("layout_text");
     TCase *tcase = tcase_create("text");
+    tcase_add_test(tcase, exchanges_of_context_parallelism);
     tcase_add_test(tcase, format_and_back);
     tcase_add_test(tcase, hybrid_sharding);
     tcase_add_test(tcase, subset_keeps_the_rest);

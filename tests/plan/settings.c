@@ -61,8 +61,8 @@ void gpt_175b_case(struct job_case *c, int gpus, int64_t global_batch)
 
 bool same_layout(const struct layout *a, const struct layout *b)
 {
-    return a->tp == b->tp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->pp == b->pp && a->vpp == b->vpp && a->dp == b->dp && a->ep == b->ep &&
-           a->zero == b->zero && a->shard == b->shard && a->sequence_parallel == b->sequence_parallel &&
+    return a->tp == b->tp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->pp == b->pp && a->vpp == b->vpp && a->dp == b->dp &&
+           a->ep == b->ep && a->zero == b->zero && a->shard == b->shard && a->sequence_parallel == b->sequence_parallel &&
            a->micro_batch == b->micro_batch && a->recompute == b->recompute && offload_equal(&a->offload, &b->offload) &&
            a->schedule == b->schedule && a->features == b->features;
 }
