@@ -55,12 +55,14 @@ void check_toy(const struct toy *toy, enum detail detail)
     thread_run_free(&one);
 }
 
-/* Gradients that leave with every micro-batch are reduced as often, others of ZeRO-2, and between replicas of shards, once. */
+/* Gradients that leave with every micro-batch are reduced as often, others of ZeRO-2, and between replicas of shards, once: of
+ * experts too, which may have copies where the dense weights have none. */
 static bool is_summed_alike(const struct toy *toy)
 {
     const struct layout *l = &toy->layout;
     bool often = l->zero == 3 && layout_group_size(l, GROUP_REPLICA) == 1;
-    return often || l->dp * l->cp == 1 || !layout_offloads_gradients(l) || layout_micro_batches(l, &toy->job) == 1;
+    bool alone = l->dp * l->cp == 1 && (!toy->model.moe.experts || layout_group_size(l, GROUP_EXPERT_DP) == 1);
+    return often || alone || !layout_offloads_gradients(l) || layout_micro_batches(l, &toy->job) == 1;
 }
 
 static void expect_same_bits(const struct toy *toy, const struct thread_run *here, const struct thread_run *there)
