@@ -112,6 +112,9 @@ static void text_report(const struct invocation *call, const struct validation *
         fprintf(out, "pieces     up to %d of a product and the exchange of what it reads or makes\n", v->slices);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
+    if (!offload_is_none(&v->setup->layout.offload))
+        fprintf(out, "host       %.4f GiB predicted, %.4f GiB measured, the rank that has most in the host's memory\n",
+                v->host_predicted / GIB, v->host_measured / GIB);
     if (v->devices.alone < 0)
         write_losses(v, out);
     fprintf(out, "\n");
@@ -219,9 +222,10 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_object_set_new(result, "pieces", json_integer(v->slices));
     if (v->numerics.compared)
         json_object_set_new(result, "numerics", numerics_json(&v->numerics));
-    json_object_set_new(
-        result, "memory",
-        json_pack("{s:f, s:f}", "predicted_gib", v->memory_predicted / GIB, "measured_gib", v->memory_measured / GIB));
+    json_object_set_new(result, "memory",
+                        json_pack("{s:f, s:f, s:f, s:f}", "predicted_gib", v->memory_predicted / GIB, "measured_gib",
+                                  v->memory_measured / GIB, "host_predicted_gib", v->host_predicted / GIB, "host_measured_gib",
+                                  v->host_measured / GIB));
     json_object_set_new(result, "seconds", json_real(v->seconds));
     return result_write(call, result);
 }

@@ -6,6 +6,7 @@
 #include "cli/table.h"
 #include "cli/validating.h"
 #include "model/base/memory.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
 #include "model/cost/precision_bytes.h"
 #include "runtime/parameters.h"
@@ -106,6 +107,18 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
+/* What comes and goes is counted with its tensors (gathered_bytes): of gradients and weights that the host has the rest stays. */
+static void stay_here(const struct layout *layout, const struct setting *setting, int stage, struct footprint *f)
+{
+    struct layout stays = *layout;
+    struct footprint all;
+    stays.offload = (struct offload){0};
+    footprint_of_stage(&stays, setting, stage, &all);
+    f->weights = all.weights * (1 - offload_share(&layout->offload, OFFLOAD_PARAMETERS));
+    if (layout_offloads_gradients(layout))
+        f->gradients = all.gradients * (1 - offload_share(&layout->offload, OFFLOAD_OPTIMIZER));
+}
+
 /* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3 and of context parallelism. In
  * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
  * weights. */
@@ -113,8 +126,10 @@ static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
     struct layout layout = v->setup->layout;
-    layout.zero = layout.zero == 2 ? 1 : layout.zero; /* gradients stay whole here until all ranks have them */
+    if (layout.zero == 2 && !layout_offloads_gradients(&layout))
+        layout.zero = 1; /* gradients stay whole here until all ranks have them */
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
+    stay_here(&layout, &v->setup->setting, stage, &f);
     double optimizer = f.optimizer * 8 / 12; /* two moments of three */
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
@@ -125,6 +140,24 @@ static double stage_memory(const struct validation *v, int stage)
     double weights =
         precision_is_narrow(v->setup->setting.job->precision) ? f.weights * 5 / 3 : f.weights; /* 4 and 1, not 2 and 1 */
     return weights + 2 * f.gradients + optimizer + 2 * f.activations + gathered;
+}
+
+/* What the host has of the fullest rank. In fp32 the master weights are those that come up, otherwise there is a copy of two
+ * bytes of every weight that is updated there. */
+static double host_memory(const struct validation *v, int stage)
+{
+    struct layout stays = v->setup->layout;
+    const struct offload *offload = &v->setup->layout.offload;
+    const struct job *job = v->setup->setting.job;
+    const double states = offload_share(offload, OFFLOAD_OPTIMIZER), parameters = offload_share(offload, OFFLOAD_PARAMETERS);
+    const bool cuda = v->devices.kind == DEVICE_CUDA;
+    struct footprint f, without;
+    stays.offload = (struct offload){0};
+    footprint_of_stage(&v->setup->layout, &v->setup->setting, stage, &f);
+    footprint_of_stage(&stays, &v->setup->setting, stage, &without);
+    double updated = without.optimizer / optimizer_state_bytes(job), copy = offloaded_weight_bytes(job);
+    double activations = f.host - updated * (states * host_parameter_bytes(job) + parameters * copy);
+    return updated * states * (host_parameter_bytes(job) + (cuda ? copy : 0)) + (cuda ? 1 : 2) * activations;
 }
 
 double validate_memory_of_all(const struct validation *v)
@@ -138,14 +171,24 @@ double validate_memory_of_all(const struct validation *v)
     return sum;
 }
 
-static double predicted_memory(const struct validation *v)
+static double fullest(const struct validation *v, double (*of_stage)(const struct validation *v, int stage))
 {
     double most = 0;
     if (v->devices.alone >= 0)
-        return stage_memory(v, layout_coordinates(&v->setup->layout, v->devices.alone).pp);
+        return of_stage(v, layout_coordinates(&v->setup->layout, v->devices.alone).pp);
     for (int stage = 0; stage < v->setup->layout.pp; stage++)
-        most = fmax(most, stage_memory(v, stage));
+        most = fmax(most, of_stage(v, stage));
     return most;
+}
+
+static double predicted_memory(const struct validation *v)
+{
+    return fullest(v, stage_memory);
+}
+
+static double predicted_host_memory(const struct validation *v)
+{
+    return fullest(v, host_memory);
 }
 
 /* What operations had a core for, and what is left of their spans. Where that is not known of exchanges, what their pieces waited
@@ -176,8 +219,11 @@ static void compare(struct validation *v)
     v->measured_s = (double)v->run.steps[v->run.timeline_step].duration * 1e-9;
     v->error_pct = 100 * (v->predicted_s - v->measured_s) / v->measured_s;
     v->memory_predicted = predicted_memory(v);
-    for (int i = 0; i < v->run.n_ranks; i++)
+    v->host_predicted = predicted_host_memory(v);
+    for (int i = 0; i < v->run.n_ranks; i++) {
         v->memory_measured = fmax(v->memory_measured, (double)v->run.memory_peak[i]);
+        v->host_measured = fmax(v->host_measured, (double)v->run.host_peak[i]);
+    }
 }
 
 /* What a rank may have: what was said, or what its GPU has. */

@@ -52,6 +52,7 @@ struct validation {
     struct rank_comparison *ranks; /* [program.n_ranks] */
     struct numerics numerics;
     double memory_predicted, memory_measured; /* bytes, of the fullest rank */
+    double host_predicted, host_measured;     /* the same of the host's memory that copies go to and come from */
     double predicted_s, measured_s, error_pct;
     double predicted_work_s[N_WORK_CLASSES]; /* of ranks that share cores: what their operations have one for, sum over ranks */
     struct waiting predicted_waiting, measured_waiting;

@@ -179,8 +179,8 @@ void stage_units_build(const struct shape *shape, const struct transformer *mode
                        struct stage_units *units);
 void stage_units_free(struct stage_units *units);
 
-/* Bytes of the tensors in which a rank gathers weights and computes gradients under ZeRO-3, with elements of so many bytes;
- * otherwise 0. */
+/* Bytes of the tensors in which weights and gradients come and go, with elements of so many bytes: under ZeRO-3, and where the
+ * memory of the host has gradients or weights; otherwise 0. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
 
 /* --- the whole model as one list of numbers */

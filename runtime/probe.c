@@ -52,10 +52,27 @@ struct prober {
 /* Between two uses of a place lies as much as there is of it. */
 static void enqueue_host_copy(struct prober *p, const struct probe_case *c)
 {
-    size_t bytes = c->call.copy.bytes, at = p->turn++ % (p->cases.host_bytes / bytes) * bytes;
+    size_t bytes = c->call.copy.bytes, at = p->turn++ % (p->cases.copied_bytes / bytes) * bytes;
     if (p->status == STATUS_OK)
         p->status =
             p->device->api->copy_between(p->stream, (char *)p->host + at, (const char *)p->buffers[1] + at, bytes, &p->diags);
+}
+
+static void enqueue_host_update(struct prober *p, const struct probe_case *c)
+{
+    struct kernel_call call = c->call;
+    bool copies = device_element_bytes(p->device) != sizeof(float);
+    float *at = p->host;
+    if (call.kernel == KERNEL_SGD) {
+        const int64_t n = call.sgd.n;
+        call.sgd.p = at, call.sgd.m = at + n, call.sgd.g = at + 2 * n, call.sgd.compute = copies ? at + 3 * n : NULL;
+    } else {
+        const int64_t n = call.adam.n;
+        call.adam.p = at, call.adam.m = at + n, call.adam.v = at + 2 * n, call.adam.g = at + 3 * n;
+        call.adam.compute = copies ? at + 4 * n : NULL;
+    }
+    if (p->status == STATUS_OK)
+        p->status = p->device->api->launch_host(p->stream, &call, &p->diags);
 }
 
 static void enqueue_kernel(struct prober *p, const struct probe_case *c)
@@ -173,6 +190,8 @@ static void enqueue(struct prober *p, const struct probe_case *c, int repeats)
             enqueue_exchange(p, c, p->events[before]);
         else if (c->to_host)
             enqueue_host_copy(p, c);
+        else if (c->by_host)
+            enqueue_host_update(p, c);
         else
             enqueue_kernel(p, c);
         mark(p, before + 1);
@@ -362,6 +381,8 @@ static void prober_open(struct prober *p)
     allocate(p, shared_bytes(p), (void **)&p->shared);
     if (p->cases.host_bytes && p->status == STATUS_OK)
         p->status = api->host_new(p->device, p->cases.host_bytes, &p->host, &p->diags);
+    if (p->host)
+        memset(p->host, 0, p->cases.host_bytes);
     open_groups(p);
 }
 

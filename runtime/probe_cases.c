@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/work.h"
 
 static struct probe_case *add(struct probe_cases *cases, const char *op, size_t bytes)
@@ -128,12 +129,18 @@ void probe_add_copy(struct probe_cases *cases, int64_t operand)
     probe_add_streaming(cases, call, MEMORY_STREAM, 1, "copy", operand, 2);
 }
 
+static void set_host_bytes(struct probe_cases *cases, size_t bytes)
+{
+    cases->host_bytes = bytes > cases->host_bytes ? bytes : cases->host_bytes;
+}
+
 void probe_add_host_copy(struct probe_cases *cases, int64_t operand)
 {
     size_t bytes = (size_t)operand * cases->element_bytes;
     struct kernel_call call = {.kernel = KERNEL_COPY, .copy.bytes = bytes};
     probe_add_streaming(cases, call, MEMORY_STREAM, 1, "host_copy", operand, 1)->to_host = true;
-    cases->host_bytes = bytes > cases->weight_bytes ? bytes : cases->weight_bytes;
+    cases->copied_bytes = bytes > cases->weight_bytes ? bytes : cases->weight_bytes;
+    set_host_bytes(cases, cases->copied_bytes);
 }
 
 void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols)
@@ -215,6 +222,18 @@ void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, in
         lamb.kernel = KERNEL_LAMB_APPLY;
         probe_add_streaming(cases, lamb, MEMORY_OPTIMIZER, 1, "lamb_apply", n, 3 * floats + copy);
     }
+}
+
+void probe_add_host_update(struct probe_cases *cases, const struct job *job, int64_t n)
+{
+    struct kernel_call call = {.kernel = KERNEL_ADAM,
+                               .adam = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
+    if (job->optimizer == OPTIMIZER_SGD)
+        call = (struct kernel_call){.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = 0.9f}};
+    struct probe_case *c = probe_add_streaming(cases, call, MEMORY_STREAM, 1, "host_update", n, 1);
+    c->row.bytes = (double)n * host_update_bytes(job);
+    c->by_host = true;
+    set_host_bytes(cases, (size_t)n * HOST_UPDATE_ARRAYS * sizeof(float));
 }
 
 /* --- exchanges */

@@ -9,6 +9,7 @@
 #include "runtime/probe.h"
 
 enum { PROBE_BUFFERS = 8 };
+enum { HOST_UPDATE_ARRAYS = 5 };      /* weights, two moments, gradients, weights of the device */
 enum { PROBE_SHORT_EXCHANGE = 1024 }; /* elements: what an exchange costs whatever it carries */
 
 /* An even spread of copies over experts, or of tokens over a vocabulary, as integers in device memory (probe_routing_fill). */
@@ -23,6 +24,7 @@ struct probe_case {
     bool of_weights; /* an exchange of them, or of their gradients: nobody has just made what it carries */
     bool travels;    /* in that: weights are gathered in memory of their own, what gradients are reduced to is added to others */
     bool to_host;    /* a copy of the first operand to the memory of the host */
+    bool by_host;    /* an update by the host's cores, in its memory */
     bool extras;     /* with what the kernel takes beside: a bias and its gradient, the gradient that went around a norm */
     struct kernel_call call; /* without buffers */
     struct exchange_call exchange;
@@ -34,10 +36,11 @@ struct probe_cases {
     struct probe_case *items;
     int n_items;
     size_t capacity;
-    size_t buffer_bytes;  /* the largest operand of any case */
-    size_t weight_bytes;  /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
-    size_t host_bytes;    /* that the host has for copies: as much as lies between two uses of an operand; 0: there are none */
-    size_t element_bytes; /* of activations */
+    size_t buffer_bytes;         /* the largest operand of any case */
+    size_t weight_bytes;         /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
+    size_t copied_bytes;         /* as much as lies between two uses of an operand that is copied to the host */
+    size_t host_bytes;           /* that the host has for copies, or for an update; 0: there are none */
+    size_t element_bytes;        /* of activations */
     struct narrow_recipe recipe; /* of the products that are added next */
 };
 
@@ -58,6 +61,8 @@ void probe_case_route(struct probe_cases *cases, struct probe_case *c, struct pr
 void probe_add_copy(struct probe_cases *cases, int64_t operand);
 /* A copy of so many elements to the memory of the host; what it takes back is the same. */
 void probe_add_host_copy(struct probe_cases *cases, int64_t operand);
+/* An update of so many parameters by the host's cores, of the bytes that the cost model counts for it. */
+void probe_add_host_update(struct probe_cases *cases, const struct job *job, int64_t parameters);
 /* An operand of so many elements to 8 bits, by cases->recipe; nothing without one. */
 void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols);
 

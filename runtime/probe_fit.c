@@ -274,6 +274,7 @@ void probe_fit(const struct probe_options *options, const struct probe_result *r
     snprintf(gpu.memory_source, sizeof gpu.memory_source, "%s", gpu.source);
     snprintf(gpu.nccl_source, sizeof gpu.nccl_source, "%s", gpu.source);
     *cluster = (struct cluster){.gpu = gpu,
+                                .host_memory_rate = host_nominal_memory_rate(streaming_rate(result, "host_update"), n),
                                 .nodes = 1,
                                 .gpus_per_node = n,
                                 .nvlink_domain = n,

@@ -288,7 +288,9 @@ void probe_cases_of_job(const struct probe_options *options, struct probe_cases 
         add_replica_exchanges(&j, parameters);
         add_messages(&j);
     }
-    if (layout_offloads(options->layout, OFFLOAD_ACTIVATIONS))
+    if (layout_offloads(options->layout, OFFLOAD_OPTIMIZER))
+        probe_add_host_update(cases, options->setting->job, parameters);
+    if (!offload_is_none(&options->layout->offload))
         probe_add_host_copy(cases, s->tokens * s->hidden);
     probe_add_copy(cases, s->tokens * s->hidden);
     probe_add_copy(cases, 8 * s->tokens * s->hidden);

@@ -2,6 +2,7 @@
  *
  * In fp32 the weights computed with are the weights updated; in bf16 these are fp32 copies of what this rank updates (all of a
  * unit, or its slice under ZeRO). Under ZeRO-3 only slices stay; whole weights and gradients travel. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,9 +238,21 @@ static double tensors_of_unit(const struct unit *unit, bool several, size_t elem
 static bool has_alike(const struct stage_units *units, int i)
 {
     for (int k = 0; k < i; k++)
-        if (units->items[k].copies.n > 1 && units->items[k].elements == units->items[i].elements)
+        if (units->items[k].copies.n == units->items[i].copies.n && units->items[k].elements == units->items[i].elements)
             return true;
     return false;
+}
+
+/* What the host's part of a unit comes and goes in: the gradients of a pass where they are not gathered weights' neighbours, the
+ * sum that they are added to, slices on their way to a gather. */
+static double host_tensors_of_unit(const struct unit *unit, const struct layout *layout, bool several, size_t element_bytes)
+{
+    const double slice = (double)(layout->zero ? unit->slice : unit->elements), all = 1 + TRAVELLING_SPARE;
+    const bool travels = layout->zero == 3 && unit->copies.n > 1, leave = layout_offloads_gradients(layout);
+    double passes = leave && !travels ? all * (double)unit->elements * sizeof(float) : 0;
+    double sums = leave && several && unit->copies.n > 1 ? all * slice * sizeof(float) : 0;
+    return passes + offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * sums +
+           (layout_offloads(layout, OFFLOAD_PARAMETERS) ? all * slice * (double)element_bytes : 0);
 }
 
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes)
@@ -247,15 +260,22 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
     struct shape shape = shape_of(layout, setting, 0);
     struct stage_content all = {.range = {0, setting->model->layers}, .embedding = true, .head = true};
     struct stage_units units;
-    double bytes = 0;
-    if (layout->zero < 3)
+    double bytes = 0, largest = 0;
+    const bool several = layout_micro_batches(layout, setting->job) > 1, leave = layout_offloads_gradients(layout);
+    if (layout->zero < 3 && !leave)
         return 0;
     stage_units_build(&shape, setting->model, all, &units);
-    for (int i = 0; i < units.n_items; i++)
-        if (units.items[i].copies.n > 1 && !has_alike(&units, i))
-            bytes += tensors_of_unit(&units.items[i], layout_micro_batches(layout, setting->job) > 1, element_bytes);
+    for (int i = 0; i < units.n_items; i++) {
+        const struct unit *unit = &units.items[i];
+        largest = fmax(largest, (double)(layout->zero ? unit->slice : unit->elements));
+        if (has_alike(&units, i))
+            continue;
+        if (layout->zero == 3 && unit->copies.n > 1)
+            bytes += tensors_of_unit(unit, several, element_bytes);
+        bytes += host_tensors_of_unit(unit, layout, several, element_bytes);
+    }
     stage_units_free(&units);
-    return bytes;
+    return bytes + (leave ? largest * sizeof(float) : 0); /* and those of one unit for their norm */
 }
 
 void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)

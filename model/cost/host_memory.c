@@ -41,6 +41,11 @@ double host_update_rate(const struct cluster *cluster, const struct layout *layo
     return node * HOST_UPDATE_FRACTION / ranks_of_node(cluster, layout);
 }
 
+double host_nominal_memory_rate(double rate, int ranks)
+{
+    return rate * ranks / HOST_UPDATE_FRACTION;
+}
+
 double host_capacity(const struct cluster *cluster, const struct layout *layout)
 {
     return cluster->host_memory / ranks_of_node(cluster, layout);
@@ -67,11 +72,15 @@ int32_t work_add_copy(struct work_table *table, const char *label, double bytes)
 }
 
 /* LAMB goes through its update once more for its norms. */
+double host_update_bytes(const struct job *job)
+{
+    double again = job->optimizer == OPTIMIZER_LAMB ? 8 : 0;
+    return 2 * optimizer_state_bytes(job) + again + HOST_GRADIENT_BYTES + offloaded_weight_bytes(job);
+}
+
 int32_t work_add_host_update(struct work_table *table, const struct setting *setting, double parameters)
 {
-    const struct job *job = setting->job;
-    double again = job->optimizer == OPTIMIZER_LAMB ? 8 : 0;
-    double each = 2 * optimizer_state_bytes(job) + again + HOST_GRADIENT_BYTES + offloaded_weight_bytes(job);
+    double each = host_update_bytes(setting->job);
     struct work work = {
         .kind = WORK_HOST_UPDATE, .class = CLASS_OPTIMIZER, .label = "host_update", .host = {.bytes = parameters * each}};
     return work_add(table, work);

@@ -41,6 +41,11 @@ double host_nominal_rate(double rate);
 /* B/s of the host's memory that a rank's share of an update gets, of the updates of all ranks on the node; where its bandwidth is
  * unknown, that of a DGX A100 is assumed. */
 double host_update_rate(const struct cluster *cluster, const struct layout *layout);
+/* The data sheet's bandwidth of a node's memory (cluster.host_memory_rate) where each of `ranks` on it was measured to update at
+ * `rate` while all do. */
+double host_nominal_memory_rate(double rate, int ranks);
+/* Bytes of the host's memory that the update of a parameter is counted with. */
+double host_update_bytes(const struct job *job);
 /* Bytes of host memory for each rank, 0: unknown. */
 double host_capacity(const struct cluster *cluster, const struct layout *layout);
 

@@ -154,6 +154,39 @@ END_TEST
 
 /* A job that offloads has its copies probed, on ranks side by side; a copy of what the cost model counts as two bytes an element
  * takes what that of the same elements took: 8 GB/s of four bytes are 4 GB/s. Without offloading nothing is copied. */
+/* So are updates by the host's cores: two ranks that update side by side at 3 GB/s of what is counted each have half of a memory
+ * that gives both as much. */
+START_TEST(updates_by_the_host_take_what_they_took)
+{
+    struct toy toy;
+    struct cluster cluster;
+    struct probe_result result;
+    struct diags diags = {0};
+    struct probe_row rows[] = {{.op = "nothing"},
+                               {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
+                               {.op = "host_update", .times = 1, .bytes = 3e9, .seconds = 1}};
+    struct probe_result made = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
+    struct probe_device device = {.memory_bytes = 1e9};
+    toy_make(&toy, TOY_GPT);
+    toy.layout.dp = 2;
+    toy_complete(&toy);
+    struct probe_options options = {.ranks = 2, .seconds = 1e-4, .layout = &toy.layout, .setting = &toy.setting};
+    for (int i = 0; i < 3; i++) {
+        toy.layout.offload = i ? offload_all(OFFLOAD_OPTIMIZER) : (struct offload){0};
+        toy.job.optimizer = i == 2 ? OPTIMIZER_SGD : OPTIMIZER_ADAM;
+        ck_assert(probe_cpu(&options, &result, &diags) == STATUS_OK);
+        ck_assert_int_eq(count_op(&result, "host_update"), i > 0);
+        ck_assert_int_eq(count_op(&result, "host_copy"), i > 0);
+        for (int r = 0; r < result.n_rows; r++)
+            ck_assert(strcmp(result.rows[r].op, "host_update") != 0 || result.rows[r].seconds > 0);
+        probe_result_free(&result);
+    }
+    probe_fit(&options, &made, &device, 2, &cluster);
+    ck_assert_double_eq_tol(host_update_rate(&cluster, &toy.layout), 3e9, 1);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(copies_to_the_host_take_what_they_took)
 {
     struct toy toy;
@@ -186,9 +219,13 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {a_spread_is_as_sorting_says, 5},      {a_job_with_experts_has_their_kernels, 3},
-        {rates_are_of_what_a_job_executes, 1}, {an_operation_takes_what_its_kernels_take, 1},
-        {exchanges_have_a_base_and_a_rate, 1}, {copies_to_the_host_take_what_they_took, 1},
+        {a_spread_is_as_sorting_says, 5},
+        {a_job_with_experts_has_their_kernels, 3},
+        {rates_are_of_what_a_job_executes, 1},
+        {an_operation_takes_what_its_kernels_take, 1},
+        {exchanges_have_a_base_and_a_rate, 1},
+        {copies_to_the_host_take_what_they_took, 1},
+        {updates_by_the_host_take_what_they_took, 1},
     };
     return toy_suite("probes", tests, COUNT(tests));
 }
