@@ -16,6 +16,7 @@
 /* A job of the files: what it is, what it runs on, what it is as an experiment. */
 struct imported {
     const struct launch_source *source;
+    struct launch_log log; /* the source's, its times those of steps */
     struct launch_description description;
     struct launch_machine machine;
     struct experiment experiment;
@@ -63,7 +64,7 @@ static void write_text(struct imported *job)
     const char *const heading[] = {first, second};
     snprintf(first, sizeof first, "What %s says of its job (msim import %s); beside each value where it is from.",
              job->source->path, MSIM_VERSION);
-    measured_text(&job->source->log, second, sizeof second);
+    measured_text(&job->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
     fclose(out);
 }
@@ -90,7 +91,7 @@ static enum status read_back(struct imported *job, struct diags *diags)
 /* The GPU that a log names, where nobody names another and the catalog knows it. */
 static const char *gpu_of_log(struct imported *job)
 {
-    const struct launch_log *log = &job->source->log;
+    const struct launch_log *log = &job->log;
     struct gpu gpu;
     struct diags quiet = {0};
     bool known = log->gpu[0] && catalog_gpu(log->gpu, &gpu, &quiet) == STATUS_OK;
@@ -111,7 +112,7 @@ static void settle_features(struct imported *job)
 
 static void tell_run(const struct imported *job, struct invocation *call)
 {
-    const struct launch_log *log = &job->source->log;
+    const struct launch_log *log = &job->log;
     struct place at = log->failed_at;
     char text[192];
     if (!job->source->is_log)
@@ -134,12 +135,14 @@ static enum status import_job(struct imported *job, const struct launch_sources 
     const char *cluster = option_text(call, "cluster"), *gpu = option_text(call, "gpu");
     size_t before = call->diags.n_errors;
     job->source = &sources->items[i];
+    job->log = job->source->log;
     launch_describe(sources, i, how, &job->description, &call->diags);
     if (!cluster && !gpu)
         gpu = gpu_of_log(job);
     if (report_missing(job, cluster || gpu, &call->diags) != STATUS_OK || call->diags.n_errors > before)
         return STATUS_BAD_INPUT;
     struct launch_job *said = &job->description.job;
+    launch_log_settle(&job->log, (double)said->job.global_batch * (double)said->job.seq_len / said->gpus);
     enum status status = launch_machine_find(cluster, gpu, said->gpus, said->gpus_per_node, &job->machine, &call->diags);
     if (status != STATUS_OK)
         return status;
@@ -195,8 +198,8 @@ static void write_table(const struct imported *jobs, size_t n, struct invocation
                                  .catalog = job->catalog,
                                  .job = &job->description.job,
                                  .machine = &job->machine,
-                                 .oom = job->source->log.oom,
-                                 .step_s = job->source->log.step_s,
+                                 .oom = job->log.oom,
+                                 .step_s = job->log.step_s,
                                  .source = job->source->path};
         tell_lost(job, &call->diags);
         launch_write_row(&run, call->out);
@@ -205,7 +208,7 @@ static void write_table(const struct imported *jobs, size_t n, struct invocation
 
 static json_t *run_json(const struct imported *job)
 {
-    const struct launch_log *log = &job->source->log;
+    const struct launch_log *log = &job->log;
     char *config = experiment_to_json(&job->experiment);
     json_t *run = json_object(), *origins = json_object(), *experiment = json_loads(config, 0, NULL);
     free(config);
@@ -328,6 +331,8 @@ static const struct example examples[] = {
     {"msim import run*.log --gpu a100-80g-sxm --format csv -o mine.csv", "logs as a table for msim compare and msim calibrate"},
     {"msim import train.sh ds_config.json --gpu a100-80g-sxm", "a script and what DeepSpeed is told beside it"},
     {"msim import train.sh slurm-4711.out --cluster dgx-h100", "a log without arguments, and the script that has them"},
+    {"msim import llama3_70b.toml --gpu h100-sxm --gpus 256 --with \"--training.seq_len 4096\"",
+     "a configuration of torchtitan, one key changed"},
     {0},
 };
 
@@ -340,8 +345,11 @@ const struct command command_import = {
         "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests "
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
-        "arguments are those of Megatron-LM and its kin; configurations of NeMo 1, nanotron and DeepSpeed (YAML, JSON) are read "
-        "as such.\n\n"
+        "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, "
+        "Axolotl, accelerate and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's TrainingArguments are read as "
+        "such. A "
+        "script that sets keys of one, --parallelism.tensor_parallel_degree 4 or trainer.strategy.tensor_model_parallel_size=4, "
+        "belongs to it; so may --with.\n\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
         "are counted, and listed with -v. What must be known and is not said is named in one line.",
     .operands = "FILE...",

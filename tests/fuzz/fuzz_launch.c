@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "traces/launch/framework_config.h"
+#include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
 #include "traces/launch/megatron_log.h"
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_expect((status == STATUS_OK) == (diags.n_errors == 0), "a refusal says why");
     }
     if (status == STATUS_OK) {
+        framework_take_overrides(&words);
         megatron_read(&words, true, arguments, &diags);
         megatron_mean(arguments, &(struct launch_known){0}, d, &diags);
         if (diags.n_errors == 0 && d->n_missing == 0)

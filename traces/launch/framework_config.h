@@ -1,10 +1,18 @@
 /*
  * framework_config.h - configuration files of other frameworks as words of Megatron-LM's arguments.
  *
- * A framework is a table that renames its keys, and what its code has fixed without a key: NeMo (its Megatron GPT recipes of
- * version 1: trainer, model), nanotron (parallelism, tokens, model), DeepSpeed (zero_optimization, batch sizes, bf16, fp16),
- * which only says more about a job that its arguments describe, and test recipes of Megatron-LM (MODEL_ARGS). YAML or JSON. Keys
- * that no table has are ignored: most of a configuration is about data and logging.
+ * A framework is a table that renames its keys, and what its code has fixed without a key:
+ *
+ *   NeMo 1           its Megatron GPT recipes: trainer, model
+ *   NeMo 2           a recipe as NeMo-Run writes it: trainer.strategy, model.config; a model that is not described is the one
+ * that the class of its configuration is called after Megatron-Bridge  its ConfigContainer: train, model torchtitan job_config in
+ * TOML: training, model; the keys of 2024 (training.*, experimental.*) and later ones (parallelism.*, compile, quantize) nanotron
+ * parallelism, tokens, model Axolotl          base_model and its trainer's keys Hugging Face     TrainingArguments, as JSON or as
+ * a script's flags companions       DeepSpeed's and accelerate's configurations only say more about a job that others describe
+ *
+ * and test recipes of Megatron-LM (MODEL_ARGS). YAML, JSON or TOML. Keys that no table has are ignored: most of a configuration
+ * is about data and logging. Names, defaults and meanings of keys are written down from knowledge of these programs; a later
+ * release may call things otherwise, which shows in what is "not said".
  */
 #ifndef MSIM_TRACES_FRAMEWORK_CONFIG_H
 #define MSIM_TRACES_FRAMEWORK_CONFIG_H

@@ -235,8 +235,8 @@ void framework_write_config(const char *framework, const struct launch_job *job,
     struct config *c = memory_new(1, sizeof *c);
     c->job = job;
     for (int i = 0; i < N_FRAMEWORKS; i++)
-        if (strcmp(frameworks[i].name, framework) == 0)
-            c->framework = &frameworks[i];
+        if (strcmp(frameworks[i]->name, framework) == 0)
+            c->framework = frameworks[i];
     assert(c->framework);
     megatron_export(job, &c->exported);
     complete(c);

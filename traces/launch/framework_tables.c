@@ -44,22 +44,10 @@ static const struct framework_word nemo_fp8[] = {{"True", "fp8", "hybrid"}, {"tr
 static const struct framework_word nemo_fp8_e4m3[] = {{"True", "fp8", "e4m3"}, {"true", "fp8", "e4m3"}, {0}};
 static const struct framework_word nemo_no_fp8[] = {{"False", "fp8", "None"}, {"false", "fp8", "None"}, {0}};
 
-#define SAME(key)                                                                                                                \
-    {                                                                                                                            \
-        "model." key, key, false, NULL                                                                                           \
-    }
-#define AS(key, name)                                                                                                            \
-    {                                                                                                                            \
-        key, name, false, NULL                                                                                                   \
-    }
-#define OPPOSITE(key, name)                                                                                                      \
-    {                                                                                                                            \
-        key, name, true, NULL                                                                                                    \
-    }
-#define WORDS(key, words)                                                                                                        \
-    {                                                                                                                            \
-        key, NULL, false, words                                                                                                  \
-    }
+#define AS        FRAMEWORK_AS
+#define OPPOSITE  FRAMEWORK_OPPOSITE
+#define WORDS     FRAMEWORK_WORDS
+#define SAME(key) AS("model." key, key)
 
 static const struct framework_key nemo_keys[] = {
     AS("trainer.devices", "nproc_per_node"),
@@ -204,6 +192,7 @@ static const struct framework_word deepspeed_overlap[] = {{"true", "overlap_grad
 static const struct framework_key deepspeed_keys[] = {
     AS("train_batch_size", "global_batch_size"),
     AS("train_micro_batch_size_per_gpu", "micro_batch_size"),
+    AS("gradient_accumulation_steps", "gradient_accumulation_steps"),
     AS("zero_optimization.stage", "zero_stage"),
     WORDS("zero_optimization.overlap_comm", deepspeed_overlap),
     WORDS("zero_optimization.cpu_offload", deepspeed_host), /* until 2021 */
@@ -214,8 +203,89 @@ static const struct framework_key deepspeed_keys[] = {
     {0},
 };
 
-const struct framework frameworks[N_FRAMEWORKS] = {
-    {"NeMo", {"trainer", "model"}, false, nemo_fixed, nemo_keys},
-    {"nanotron", {"parallelism", "tokens"}, false, nanotron_fixed, nanotron_keys},
-    {"DeepSpeed", {NULL}, true, NULL, deepspeed_keys},
+/* --- NeMo 2: a recipe as NeMo-Run writes it --- */
+
+static const struct framework_word nemo2_precisions[] = {
+    {"bf16-mixed", "bf16", "True"}, {"bf16", "bf16", "True"}, {"16-mixed", "fp16", "True"},
+    {"16", "fp16", "True"},         {"32", "bf16", "False"},  {0},
 };
+static const struct framework_key nemo2_keys[] = {
+    AS("trainer.devices", "nproc_per_node"),
+    AS("trainer.num_nodes", "nnodes"),
+    AS("trainer.max_steps", "train_iters"),
+    WORDS("trainer.plugins.precision", nemo2_precisions),
+    OPPOSITE("trainer.plugins.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    OPPOSITE("trainer.strategy.ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    AS("trainer.strategy.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"),
+    AS("trainer.strategy.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"),
+    AS("model.config.gated_linear_unit", "swiglu"),
+    AS("model.config.num_moe_experts", "num_experts"),
+    AS("model.config.seq_length", "max_position_embeddings"),
+    AS("model.config.bias_activation_fusion", "bias_gelu_fusion"),
+    AS("model.config.bias_activation_fusion", "bias_swiglu_fusion"),
+    OPPOSITE("model.config.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
+    {0},
+};
+static const char *const nemo2_groups[] = {"trainer.strategy", "trainer.strategy.ddp",
+                                           "trainer.plugins",  "trainer.callbacks",
+                                           "model.config",     "data",
+                                           "optim.config",     NULL};
+
+/* GPTConfig of its collections: fused loss, grouped experts. */
+static const struct framework_word nemo2_fixed[] = {
+    {NULL, "cross_entropy_loss_fusion", "True"},
+    {NULL, "moe_grouped_gemm", "True"},
+    {NULL, "moe_token_dispatcher_type", "alltoall"},
+    {NULL, "hidden_dropout", "0"},
+    {0},
+};
+
+/* --- Megatron-Bridge: the ConfigContainer that it writes beside its checkpoints --- */
+
+static const struct framework_word bridge_recipes[] = {
+    {"bf16_mixed", "bf16", "True"},
+    {"fp16_mixed", "fp16", "True"},
+    {"bf16_with_fp8_delayed_scaling_mixed", "fp8", "hybrid"},
+    {"bf16_with_fp8_current_scaling_mixed", "fp8", "hybrid"},
+    {"bf16_with_fp8_subchannel_scaling_mixed", "fp8", "hybrid"},
+    {"bf16_with_fp8_subchannel_scaling_mixed", "fp8_recipe", "blockwise"},
+    {"bf16_with_mxfp8_mixed", "fp8", "e4m3"},
+    {"bf16_with_mxfp8_mixed", "fp8_recipe", "mxfp8"},
+    {0},
+};
+static const struct framework_key bridge_keys[] = {
+    WORDS("mixed_precision", bridge_recipes),
+    OPPOSITE("mixed_precision.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    OPPOSITE("ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    AS("model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"),
+    AS("model.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"),
+    AS("model.gated_linear_unit", "swiglu"),
+    AS("model.num_moe_experts", "num_experts"),
+    AS("model.seq_length", "max_position_embeddings"),
+    AS("model.bias_activation_fusion", "bias_gelu_fusion"),
+    AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
+    OPPOSITE("model.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
+    AS("dataset.sequence_length", "seq_length"),
+    {0},
+};
+static const char *const bridge_groups[] = {"model",   "train",           "ddp",          "optimizer",
+                                            "dataset", "mixed_precision", "comm_overlap", NULL};
+static const struct framework_word bridge_fixed[] = {{NULL, "bf16", "True"}, {0}};
+
+static const struct framework nemo2 = {.name = "NeMo 2",
+                                       .signs = {"trainer.strategy", "model.config"},
+                                       .fixed = nemo2_fixed,
+                                       .keys = nemo2_keys,
+                                       .groups = nemo2_groups,
+                                       .model = {"model.config._target_"},
+                                       .described = "model.config.num_layers"};
+static const struct framework bridge = {
+    .name = "Megatron-Bridge", .signs = {"train", "model"}, .fixed = bridge_fixed, .keys = bridge_keys, .groups = bridge_groups};
+static const struct framework nemo = {.name = "NeMo", .signs = {"trainer", "model"}, .fixed = nemo_fixed, .keys = nemo_keys};
+static const struct framework nanotron = {
+    .name = "nanotron", .signs = {"parallelism", "tokens"}, .fixed = nanotron_fixed, .keys = nanotron_keys};
+static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
+
+const struct framework *const frameworks[N_FRAMEWORKS] = {
+    &nemo2,    &bridge,   &framework_torchtitan, &framework_axolotl, &framework_trainer, &framework_accelerate, &nemo,
+    &nanotron, &deepspeed};

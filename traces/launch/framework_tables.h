@@ -21,13 +21,37 @@ struct framework_key {
 
 struct framework {
     const char *name;
-    const char *signs[3];               /* keys at the top that tell it, all of them */
+    const char *signs[3];               /* keys, by their paths, that tell it: all of them */
     bool companion;                     /* no job by itself */
     const struct framework_word *fixed; /* what its code does without a key; `word` is unused */
     const struct framework_key *keys;
+    const char *const *groups;           /* mappings whose keys are called as Megatron-LM's program calls its arguments */
+    const char *model[3];                /* keys whose texts, joined by a dash, name the model */
+    const struct framework_word *models; /* such names and what the catalog has for them; `name` is unused */
+    const char *described;               /* where this key is there, the model is described, and not named */
+    const char *unset;                   /* a value that says nothing; NULL: none */
 };
 
-enum { N_FRAMEWORKS = 3 };
-extern const struct framework frameworks[N_FRAMEWORKS];
+enum { N_FRAMEWORKS = 9 };
+extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
+
+/* Of torch's own stacks (framework_tables_torch.c). */
+extern const struct framework framework_torchtitan, framework_axolotl, framework_trainer, framework_accelerate;
+/* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
+#define FLAGS_SIGN "per_device_train_batch_size"
+
+/* Rows of struct framework_key: the value as it is, the opposite truth, or by words. */
+#define FRAMEWORK_AS(key, argument)                                                                                              \
+    {                                                                                                                            \
+        key, argument, false, NULL                                                                                               \
+    }
+#define FRAMEWORK_OPPOSITE(key, argument)                                                                                        \
+    {                                                                                                                            \
+        key, argument, true, NULL                                                                                                \
+    }
+#define FRAMEWORK_WORDS(key, list)                                                                                               \
+    {                                                                                                                            \
+        key, NULL, false, list                                                                                                   \
+    }
 
 #endif

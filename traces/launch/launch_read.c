@@ -5,13 +5,30 @@
 
 #include "model/base/file.h"
 #include "traces/launch/framework_config.h"
+#include "traces/launch/framework_keys.h"
 #include "traces/launch/megatron_meaning.h"
 
 /* --- files --- */
 
+/* A program that builds its configuration is none. */
+static enum status refuse_program(const char *path, struct diags *diags)
+{
+    size_t n = strlen(path);
+    if (n < 4 || strcmp(path + n - 3, ".py") != 0)
+        return STATUS_OK;
+    diag_error(
+        diags, (struct place){.file = path},
+        "a Python program is not run; give the configuration that it makes as YAML or JSON (Megatron-Bridge: run_config.yaml "
+        "beside the checkpoints), or a log of it");
+    return STATUS_BAD_INPUT;
+}
+
 static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
 {
-    enum status status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
+    enum status status = refuse_program(source->path, diags);
+    if (status != STATUS_OK)
+        return status;
+    status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
     if (status != STATUS_OK)
         return status;
     source->n = launch_plain(source->bytes, source->n);
@@ -27,7 +44,10 @@ static enum status read_source(struct launch_source *source, const struct launch
                    source->n);
         return STATUS_BAD_INPUT;
     }
-    return launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
+    status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
+    source->is_override = megatron_count(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
+    source->is_companion = source->is_override;
+    return status;
 }
 
 static size_t count(const struct launch_sources *sources, bool logs)
@@ -113,12 +133,17 @@ void launch_describe(const struct launch_sources *sources, size_t i, const struc
     struct launch_words words = {0};
     const struct launch_source *job = &sources->items[i];
     for (size_t k = 0; k < sources->n; k++)
-        if (k != i && !sources->items[k].is_log && (sources->items[k].is_companion || job->is_log))
+        if (k != i && !sources->items[k].is_log && !sources->items[k].is_override &&
+            (sources->items[k].is_companion || job->is_log))
             add_all(&words, &sources->items[k].words);
     add_all(&words, &job->words);
+    for (size_t k = 0; k < sources->n; k++)
+        if (sources->items[k].is_override)
+            add_all(&words, &sources->items[k].words);
     *description = (struct launch_description){0};
     if (!how->with || launch_shell_words("--with", how->with, &words, diags) == STATUS_OK) {
         struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
+        framework_take_overrides(&words);
         megatron_read(&words, how->all, arguments, diags);
         megatron_mean(arguments, &(struct launch_known){.gpus = how->gpus}, description, diags);
         free(arguments);

@@ -2,7 +2,8 @@
  * launch_read.h - files that tell of jobs, put together: scripts, configurations and logs.
  *
  * Each log is a run of a job. Scripts and configurations describe jobs: without logs each is one; with logs there is at most one,
- * which says what the logs leave out. A DeepSpeed configuration belongs to all of them.
+ * which says what the logs leave out. A DeepSpeed
+ * configuration belongs to all of them, and so does a command that sets keys of a configuration.
  */
 #ifndef MSIM_TRACES_LAUNCH_READ_H
 #define MSIM_TRACES_LAUNCH_READ_H
@@ -17,6 +18,7 @@ struct launch_source {
     size_t n;
     struct launch_words words;
     bool is_log, is_companion;
+    bool is_override; /* a companion whose words win: a command that sets keys of a configuration */
     struct launch_log log;
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/launch/framework_keys.h"
 #include "traces/launch/megatron_arguments.h"
 #include "traces/launch/shell_state.h"
 
@@ -80,7 +81,7 @@ static void try_launch(struct runner *r, const struct shell_fields *given, struc
     struct launch_words trial = {.arena = r->state.words->arena};
     launch_words_of_fields(&trial, fields.items, fields.n);
     shell_fields_free(&fields);
-    size_t count = megatron_count(&trial);
+    size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
     r->state.words->arena = trial.arena;
     r->rivals += count > 2;
     if (count > r->best_count) {
@@ -495,7 +496,8 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
     };
     run(r, environment, words);
     if (diags->n_errors == before && r->best_count == 0)
-        diag_error(diags, (struct place){.file = name}, "no command here has Megatron-LM's arguments, such as --num-layers");
+        diag_error(diags, (struct place){.file = name},
+                   "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
     else if (r->rivals > 1)
         diag_warning(diags, r->best_at, "of %zu commands with such arguments this one is taken, which has the most", r->rivals);
     free(r->state.variables);

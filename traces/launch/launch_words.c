@@ -24,9 +24,20 @@ char *launch_text(struct launch_words *words, const char *bytes, size_t n)
     return text;
 }
 
+/* Behind the plus signs of key.of.a.configuration=value, as Hydra and NeMo-Run take it; NULL where a text is none. */
+static const char *override_of(const char *text)
+{
+    const char *name = text + strspn(text, "+"), *p = name;
+    int parts = isalpha((unsigned char)*p) != 0;
+    while (isalnum((unsigned char)*p) || *p == '_' || *p == '.')
+        parts += *p++ == '.';
+    return parts > 1 && *p == '=' ? name : NULL;
+}
+
 static bool is_flag(const struct launch_field *field)
 {
-    return field->text[0] == '-' && field->text[1] == '-' && isalpha((unsigned char)field->text[2]);
+    const char *text = field->text;
+    return (text[0] == '-' && text[1] == '-' && isalpha((unsigned char)text[2])) || override_of(text);
 }
 
 /* How many of a flag's n fields are its value: behind it may stand more arguments from outside, such as $EXTRA. */
@@ -75,7 +86,9 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             if (known)
                 take_values(words, &word, &fields[i + 1], known);
         }
-        word.name = word.said + strlen("--");
+        word.name = *word.said == '-'   ? word.said + strlen("--")
+                    : override_of(said) ? word.said + strspn(word.said, "+")
+                                        : word.said;
         launch_words_add(words, word);
         for (; known < values; known++)
             launch_words_add(words, (struct launch_word){

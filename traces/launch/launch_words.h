@@ -50,7 +50,8 @@ struct launch_field {
     size_t n_segments;
 };
 
-/* n fields of a command line ("--flag", "value", "--flag=value") become words: a flag has what follows it up to the next flag. */
+/* n fields of a command line ("--flag", "value", "--flag=value", "key.of.a.configuration=value") become words: a flag has what
+ * follows it up to the next flag. */
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n);
 
 #endif

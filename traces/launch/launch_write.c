@@ -80,7 +80,8 @@ static void write_model(const struct launch_description *d, const char *catalog,
             int64_t ours, theirs;
         } others[] = {{"vocab", "model.vocab", model->vocab, known.vocab},
                       {"max_seq_len", "model.max_seq_len", model->max_seq_len, known.max_seq_len}};
-        write_line(out, 2, "base", catalog, "the shape that the arguments describe");
+        const char *named = launch_origin_of(d, "model");
+        write_line(out, 2, "base", catalog, named ? named : "the shape that the arguments describe");
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
             char text[32];
             snprintf(text, sizeof text, "%lld", (long long)others[i].ours);
@@ -243,7 +244,7 @@ static void write_features(FILE *out, feature_set features)
     char text[FEATURES_TEXT] = "";
     if (features)
         features_text(features, ";", text, sizeof text);
-    if (!(features & FEATURES_LOSS))
+    if (!(features & (FEATURES_LOSS | FEATURE_BIT(COMPILE))))
         text_append(text, sizeof text, "%s" PLAIN_LOSS, features ? ";" : "");
     csv_write_cell(out, false, text);
 }

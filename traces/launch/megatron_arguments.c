@@ -47,6 +47,7 @@ static const struct {
     {"use-flash-attn-v2", "use-flash-attn"},
     {"use-flash-attn-triton", "use-flash-attn"},
     {"deepspeed-activation-checkpointing", "checkpoint-activations"},
+    {"factory", "catalog-model"}, /* nemo llm pretrain --factory llama3_70b */
 };
 
 /* What says nothing of time and memory, or is what msim takes anyhow. A name that ends in '*' stands for all that begin so. */

@@ -100,6 +100,10 @@ static bool uses_graphs(struct meaning *m)
 /* Megatron-Core's `linear` is the projection and the loss in one kernel, whose backward pass computes the logits again. */
 static feature_set loss_of(struct meaning *m)
 {
+    if (meaning_true(m, ARGUMENT_LOSS_CUT))
+        return FEATURE_BIT(CUT_LOSS);
+    if (meaning_true(m, ARGUMENT_LOSS_BY_CHUNKS))
+        return FEATURE_BIT(FUSED_LINEAR_LOSS);
     if (!meaning_true(m, ARGUMENT_LOSS_FUSION))
         return 0;
     return meaning_is(m, ARGUMENT_LOSS_FUSION_BY, "linear") ? FEATURE_BIT(CUT_LOSS) : FEATURE_BIT(FUSED_LOSS);
@@ -124,6 +128,8 @@ static void read_features(struct meaning *m)
         {whole && meaning_usual(m, ARGUMENT_NO_SCATTER_GATHER), FEATURE_BIT(SCATTER_GATHER_P2P)},
         {meaning_int(m, ARGUMENT_WORKERS, 0, 2) > 0, FEATURE_BIT(ASYNC_DATA)},
         {uses_graphs(m), FEATURE_BIT(CUDA_GRAPHS)},
+        {meaning_true(m, ARGUMENT_COMPILE), FEATURE_BIT(COMPILE)},
+        {l->tp > 1 && meaning_true(m, ARGUMENT_ASYNC_TP), FEATURE_BIT(ASYNC_TP)},
         {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
     };
     feature_set set = loss_of(m);
@@ -179,6 +185,17 @@ static enum recompute whole_layers(struct meaning *m)
     return RECOMPUTE_FULL;
 }
 
+/* Every n-th layer, whole: PyTorch's other way to be selective. "op" is the one that keeps products. */
+static enum recompute layers_between(struct meaning *m)
+{
+    if (meaning_is(m, ARGUMENT_LAYERS_BETWEEN, "op"))
+        return RECOMPUTE_SELECTIVE;
+    int64_t n = meaning_int(m, ARGUMENT_LAYERS_BETWEEN, 1, 1);
+    if (n > 1)
+        meaning_not_modelled(m, ARGUMENT_LAYERS_BETWEEN, "one layer in %lld; all are taken", (long long)n);
+    return RECOMPUTE_FULL;
+}
+
 /* Names between blanks, or as a log has them: ['core_attn', 'mlp']. */
 static enum recompute modules_of(struct meaning *m)
 {
@@ -206,6 +223,9 @@ static void read_recompute(struct meaning *m)
     l->recompute = RECOMPUTE_NONE;
     if (meaning_is(m, ARGUMENT_RECOMPUTE, "full")) {
         l->recompute = whole_layers(m);
+    } else if (meaning_is(m, ARGUMENT_RECOMPUTE, "selective") && meaning_has(m, ARGUMENT_LAYERS_BETWEEN)) {
+        l->recompute = layers_between(m);
+        by = ARGUMENT_LAYERS_BETWEEN;
     } else if (meaning_is(m, ARGUMENT_RECOMPUTE, "selective")) {
         l->recompute = modules_of(m);
         by = megatron_given(m->arguments, ARGUMENT_RECOMPUTE_MODULES) ? ARGUMENT_RECOMPUTE_MODULES : by;

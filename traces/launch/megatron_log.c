@@ -198,6 +198,28 @@ static double number_at(const char *p, const char *end, const char *whole)
     return letter ? value * pow(1000, (double)(letter - letters + 1)) : value;
 }
 
+/* "6,300" as Python writes it with separators; -1: none. */
+static double grouped_after(const struct log_reader *r, const struct line *line, const char *key)
+{
+    const char *p = find_in(line->start, line->end, key), *start = p ? p + strlen(key) : NULL;
+    double value = 0;
+    p = start;
+    while (p && p < line->end && *p == ' ')
+        start = ++p;
+    for (; p && p < line->end && p - start < 20 && (isdigit((unsigned char)*p) || (*p == ',' && p > start)); p++)
+        value = *p == ',' ? value : 10 * value + (*p - '0');
+    return p == start || p == r->end ? -1 : value;
+}
+
+/* A GPU's tokens a second, in a line that counts steps; -1: none. */
+static double token_rate(const struct log_reader *r, const struct line *line)
+{
+    if (!find_in(line->start, line->end, "step:"))
+        return -1;
+    double rate = grouped_after(r, line, " tps:");
+    return rate > 0 ? rate : grouped_after(r, line, " wps:");
+}
+
 static double number_after(const struct log_reader *r, const struct line *line, const char *key)
 {
     const char *p = find_in(line->start, line->end, key);
@@ -216,11 +238,14 @@ static void read_iteration(struct log_reader *r, const struct line *line)
         {"train_step_timing in s:", 1},
         {"train_step_timing in s=", 1},
     };
-    double seconds = -1, batch;
+    double seconds = -1, batch, rate = token_rate(r, line);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && seconds <= 0; i++)
         seconds = number_after(r, line, keys[i].key) / keys[i].in_a_second;
-    if (!(seconds > 0))
+    bool per_token = !(seconds > 0) && rate > 0;
+    seconds = per_token ? 1 / rate : seconds;
+    if (!(seconds > 0) || (r->log->n_iterations && per_token != r->log->per_token))
         return;
+    r->log->per_token = per_token;
     batch = number_after(r, line, "global batch size:");
     if (batch < 0)
         batch = number_after(r, line, "global_batch_size:");
@@ -284,6 +309,16 @@ static void read_line(struct log_reader *r, const struct line *line)
     }
 }
 
+void launch_log_settle(struct launch_log *log, double tokens_per_gpu)
+{
+    if (!log->per_token)
+        return;
+    log->step_s *= tokens_per_gpu;
+    log->low_s *= tokens_per_gpu;
+    log->high_s *= tokens_per_gpu;
+    log->per_token = false;
+}
+
 static bool next_line(const char **at, const char *end, struct line *line)
 {
     if (*at >= end)
@@ -317,8 +352,12 @@ size_t launch_plain(char *bytes, size_t n)
 
 bool launch_is_log(const char *bytes, size_t n)
 {
-    static const char *const signs[] = {"--- arguments ---", "elapsed time per iteration", "elapsed_time_per_iteration_ms",
-                                        "train_step_timing in s"};
+    static const char *const signs[] = {"--- arguments ---",
+                                        "elapsed time per iteration",
+                                        "elapsed_time_per_iteration_ms",
+                                        "train_step_timing in s",
+                                        " tps: ",
+                                        " wps: "};
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (find_in(bytes, bytes + n, signs[i]))
             return true;

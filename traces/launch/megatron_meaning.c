@@ -141,7 +141,8 @@ static void read_row(struct meaning *m, enum argument argument)
     const struct argument_row *row = &megatron_rows[argument];
     const char *text = meaning_text(m, argument);
     void *member = (char *)&m->description->job + row->offset;
-    if (!text)
+    bool of_model = row->key && strncmp(row->key, "model.", 6) == 0;
+    if (!text || (of_model && meaning_names_model(m) && !meaning_has(m, argument)))
         return;
     bool truth = meaning_usual(m, argument) != (row->map == MAP_NOT);
     switch (row->map) {
@@ -265,6 +266,8 @@ static void read_chunks(struct meaning *m)
     struct layout *l = &m->description->job.layout;
     enum argument by = ARGUMENT_CHUNKS_LOGGED;
     l->vpp = 1;
+    if (meaning_has(m, ARGUMENT_PP_SCHEDULE))
+        return;
     if (meaning_has(m, ARGUMENT_CHUNKS_LOGGED))
         l->vpp = (int)meaning_int(m, by, 1, 1);
     else if (meaning_has(m, by = ARGUMENT_CHUNKS))
@@ -284,6 +287,8 @@ static void read_schedule(struct meaning *m)
 {
     struct layout *l = &m->description->job.layout;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    if (meaning_torch_schedule(m))
+        return;
     if (l->pp > 1 && meaning_true(m, ARGUMENT_ZERO_BUBBLE_V)) {
         l->schedule = SCHEDULE_ZBV;
         l->vpp = 2;
@@ -314,7 +319,7 @@ static void check_stages(struct meaning *m)
 {
     const struct launch_job *job = &m->description->job;
     int stages = layout_virtual_stages(&job->layout), n = stages;
-    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1)
+    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1 || meaning_has(m, ARGUMENT_PP_SCHEDULE))
         return;
     int *layers = memory_new(PIECES_MAX, sizeof *layers), sharing;
     enum argument said = ARGUMENT_PP;
@@ -365,6 +370,8 @@ static void read_zero(struct meaning *m)
     struct layout *l = &m->description->job.layout;
     enum argument by = ARGUMENT_DISTRIBUTED_OPTIMIZER;
     bool fsdp = meaning_true(m, ARGUMENT_MEGATRON_FSDP) || meaning_true(m, ARGUMENT_CUSTOM_FSDP);
+    if (meaning_torch_zero(m))
+        return;
     if (meaning_has(m, ARGUMENT_ZERO_STAGE) && meaning_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0) {
         by = ARGUMENT_ZERO_STAGE;
         l->zero = (int)meaning_int(m, by, 0, 0);
@@ -407,6 +414,10 @@ static int64_t gpus_said(struct meaning *m)
     if (meaning_has(m, ARGUMENT_TASKS)) {
         meaning_from(m, "cluster.gpus", ARGUMENT_TASKS);
         return meaning_int(m, ARGUMENT_TASKS, 1, 0);
+    }
+    if (meaning_torch_replicas(m)) {
+        meaning_from(m, "cluster.gpus", ARGUMENT_SHARD_DEGREE);
+        return inner * meaning_torch_replicas(m);
     }
     if (meaning_has(m, ARGUMENT_DP_LOGGED)) {
         meaning_from(m, "cluster.gpus", ARGUMENT_DP_LOGGED);
@@ -473,6 +484,8 @@ static void read_layout(struct meaning *m)
     }
     read_gpus(m);
     read_shards(m);
+    meaning_torch_shards(m);
+    meaning_torch_batches(m);
     if (!l->micro_batch)
         meaning_missing(m, ARGUMENT_MICRO_BATCH, "the micro-batch (--micro-batch-size)");
     if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {
@@ -487,6 +500,8 @@ void megatron_mean(const struct megatron_arguments *arguments, const struct laun
     struct meaning m = {arguments, known, description, diags};
     size_t before = diags->n_errors;
     report_unknown(&m);
+    if (meaning_names_model(&m))
+        meaning_named_model(&m);
     read_rows(&m);
     meaning_model(&m);
     read_layout(&m);

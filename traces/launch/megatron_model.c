@@ -213,8 +213,28 @@ static void read_ffn(struct meaning *m)
     launch_originate(m->description, "model.ffn_hidden", "what --ffn-hidden-size is when left out");
 }
 
+/* Of a model that is named a job says how long its sequences are, and perhaps how its vocabulary is padded. */
+static void read_named(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    static const enum argument vocabularies[] = {ARGUMENT_PADDED_VOCAB, ARGUMENT_PAD_VOCAB_TO, ARGUMENT_VOCAB};
+    int64_t seq_len = m->description->job.job.seq_len;
+    for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
+        if (meaning_has(m, vocabularies[i])) {
+            read_vocabulary(m);
+            break;
+        }
+    if (!seq_len)
+        meaning_missing(m, ARGUMENT_SEQ_LEN, "the sequence length (--seq-length)");
+    model->max_seq_len = seq_len > model->max_seq_len ? seq_len : model->max_seq_len;
+}
+
 void meaning_model(struct meaning *m)
 {
+    if (meaning_names_model(m)) {
+        read_named(m);
+        return;
+    }
     const struct {
         enum argument argument;
         const char *what;

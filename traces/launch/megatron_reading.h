@@ -31,6 +31,18 @@ void meaning_from(struct meaning *m, const char *key, enum argument argument);
 void meaning_missing(struct meaning *m, enum argument argument, const char *what);
 void meaning_not_modelled(struct meaning *m, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* Of other frameworks. Is the model named, and not described? Then what the arguments leave out is as that model has it. */
+bool meaning_names_model(struct meaning *m);
+void meaning_named_model(struct meaning *m);
+/* A schedule and its chunks by PyTorch's name; false where none is said. */
+bool meaning_torch_schedule(struct meaning *m);
+/* Replicas as degrees of replication and sharding make them, 0 where these do not say. The ZeRO stage that sharding is, false
+ * where nothing is said of it; among how many; batches of a replica. */
+int64_t meaning_torch_replicas(struct meaning *m);
+bool meaning_torch_zero(struct meaning *m);
+void meaning_torch_shards(struct meaning *m);
+void meaning_torch_batches(struct meaning *m);
+
 /* The parts: what arguments mean for the model, for how the work is divided, for the job. */
 void meaning_model(struct meaning *m);
 void meaning_job(struct meaning *m);

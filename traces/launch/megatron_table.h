@@ -150,6 +150,21 @@
     X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
     X(DP_LOGGED, "data-parallel-size", INT, NULL, .key = "layout.dp", .since = "2020")                                           \
+    /* --- other frameworks' words, for which Megatron-LM has none --- */                                                        \
+    X(MODEL, "catalog-model", TEXT, NULL, .key = "model")                                                                        \
+    X(LOCAL_BATCH, "local-batch-size", INT, NULL, .key = "job.global_batch")                                                     \
+    X(ACCUMULATION, "gradient-accumulation-steps", INT, NULL, .key = "job.global_batch")                                         \
+    X(PP_MICRO_BATCHES, "pipeline-parallel-microbatches", INT, NULL, .key = "layout.micro_batch")                                \
+    X(PP_SCHEDULE, "pipeline-parallel-schedule", TEXT, NULL, .key = "layout.schedule")                                           \
+    X(STAGE_LAYERS, "pipeline-parallel-layers-per-stage", INT, NULL, .key = "layout.vpp")                                        \
+    X(SHARD_DEGREE, "data-parallel-shard-degree", TEXT, NULL, .key = "layout.zero")                                              \
+    X(REPLICATE_DEGREE, "data-parallel-replicate-degree", INT, "1", .key = "layout.shard")                                       \
+    X(RESHARD, "fsdp-reshard-after-forward", TEXT, "default", .key = "layout.zero")                                              \
+    X(COMPILE, "torch-compile", TRUE, "false", .key = "job.features")                                                            \
+    X(ASYNC_TP, "async-tensor-parallel", TRUE, "false", .key = "job.features")                                                   \
+    X(LOSS_BY_CHUNKS, "fused-linear-cross-entropy", TRUE, "false", .key = "job.features")                                        \
+    X(LOSS_CUT, "cut-cross-entropy", TRUE, "false", .key = "job.features")                                                       \
+    X(LAYERS_BETWEEN, "recompute-every-layers", TEXT, NULL, .key = "layout.recompute")                                           \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
@@ -176,6 +191,7 @@
       .told = "kept activations are shared out over tp")                                                                         \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
+    X(TOLD_ADAPTER, "adapter", TEXT, NULL, .told = "only an adapter's weights are trained")                                      \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 
 #endif

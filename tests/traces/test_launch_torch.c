@@ -1,0 +1,334 @@
+/* Configurations of PyTorch's stacks, of NeMo 2 and Megatron-Bridge, and keys that a command line sets, by hand. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/framework_config.h"
+#include "traces/launch/framework_keys.h"
+#include "traces/launch/launch_shell.h"
+#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron_meaning.h"
+
+struct told {
+    struct launch_words words;
+    struct diags diags;
+    struct launch_description d;
+};
+
+/* A configuration (NULL: none) and what stands behind it on a command line. */
+static struct told tell(const char *config, const char *line, int gpus)
+{
+    struct told t = {0};
+    bool companion;
+    struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
+    if (config)
+        ck_assert_int_eq(framework_config_parse("c", config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
+    if (line)
+        ck_assert_int_eq(launch_shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
+    framework_take_overrides(&t.words);
+    megatron_read(&t.words, true, arguments, &t.diags);
+    megatron_mean(arguments, &(struct launch_known){.gpus = gpus}, &t.d, &t.diags);
+    free(arguments);
+    return t;
+}
+
+static void told_free(struct told *t)
+{
+    launch_words_free(&t->words);
+    diags_free(&t->diags);
+}
+
+static void expect_layout(const struct told *t, const char *layout, int64_t batch)
+{
+    char text[LAYOUT_TEXT];
+    ck_assert_msg(t->diags.n_errors == 0 && t->d.n_missing == 0, "%s",
+                  t->diags.n_items ? t->diags.items[0].text : t->d.missing[0]);
+    ck_assert_str_eq(layout_format(&t->d.job.layout, text, sizeof text), layout);
+    ck_assert_int_eq(t->d.job.job.global_batch, batch);
+}
+
+static void expect_warning(const struct told *t, const char *words)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->diags.n_items; i++)
+        found |= strstr(t->diags.items[i].text, words) != NULL;
+    ck_assert_msg(found, "nothing says '%s'", words);
+}
+
+#define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 4\n"
+static const feature_set TORCH = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
+
+/* Without a key: FSDP over all, a layer in two repeated; the batch is each replica's. */
+START_TEST(titan_unasked)
+{
+    struct told t = tell(TITAN, NULL, 64);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=1,mb=4,zero=3,sp=0,recompute=full,schedule=none", 256);
+    expect_warning(&t, "one layer in 2");
+    ck_assert_int_eq(t.d.job.model.layers, 32);
+    ck_assert_int_eq(t.d.job.model.vocab, 128256);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(titan_by_its_keys)
+{
+    static const struct {
+        const char *keys;
+        int gpus;
+        const char *layout;
+        int64_t batch;
+    } cases[] = {
+        {"[parallelism]\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"", 64,
+         "tp=8,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=1,recompute=full,schedule=none", 32},
+        {"[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\ncontext_parallel_degree = 2\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         0, "tp=1,cp=2,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=none,schedule=none", 32},
+        {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         0, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=0,sp=0,recompute=none,schedule=none", 32},
+        {"[parallelism]\nfsdp_reshard_after_forward = \"never\"\n[activation_checkpoint]\nmode = \"selective\"\n"
+         "selective_ac_option = \"op\"",
+         8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=2,sp=0,recompute=selective,schedule=none", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\n[activation_checkpoint]\nmode = \"none\"", 32,
+         "tp=1,cp=1,pp=4,vpp=1,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=1f1b", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_microbatch_size = 2\n[activation_checkpoint]\nmode = \"none\"",
+         32, "tp=1,cp=1,pp=4,vpp=2,dp=8,ep=1,mb=2,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"interleaved1f1b\"\n"
+         "pipeline_parallel_layers_per_stage = 5\n[activation_checkpoint]\nmode = \"none\"", /* 34 of 5: seven, no multiple */
+         16, "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_layers_per_stage = 4\n[activation_checkpoint]\nmode = \"none\"", /* 34 of 4: nine; of 6: six */
+         16, "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_layers_per_stage = 6\n[activation_checkpoint]\nmode = \"none\"",
+         16, "tp=1,cp=1,pp=2,vpp=3,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         32, "tp=1,cp=1,pp=4,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=zb-v", 32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s\n", TITAN, cases[i].keys);
+        struct told t = tell(text, NULL, cases[i].gpus);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* The keys of 2024. */
+START_TEST(titan_in_its_first_year)
+{
+    struct told t = tell("[model]\nname = \"llama3\"\nflavor = \"70B\"\n"
+                         "[training]\nseq_len = 8192\nbatch_size = 8\ndata_parallel_shard_degree = -1\n"
+                         "tensor_parallel_degree = 8\ncompile = true\n"
+                         "[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1B\"\n"
+                         "pipeline_parallel_microbatches = 4\nenable_async_tensor_parallel = true\n"
+                         "[activation_checkpoint]\nmode = 'full'\n[float8]\nenable_float8_linear = true\n",
+                         NULL, 64);
+    expect_layout(&t, "tp=8,cp=1,pp=2,vpp=1,dp=4,ep=1,mb=2,zero=2,sp=1,recompute=full,schedule=1f1b", 32);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP));
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(titan_in_eight_bits)
+{
+    static const struct {
+        const char *key;
+        enum precision precision;
+    } cases[] = {{"", PRECISION_BF16},
+                 {"converters = [\"float8\"]", PRECISION_FP8},
+                 {"converters = [\"quantize.linear.float8\", \"quantize.grouped_mm.float8\"]", PRECISION_FP8},
+                 {"converters = [\"mx\"]", PRECISION_MXFP8},
+                 {"converters = [\"quantize.linear.mx\"]", PRECISION_MXFP8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "[training]\nseq_len = 4096\nlocal_batch_size = 1\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n%s\n",
+                 cases[i].key);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_int_eq(t.d.job.job.precision, cases[i].precision);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(titan_mistakes)
+{
+    struct told t = tell("[model]\nname = \"llama3\"\nflavor = \"9B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 1\n"
+                         "[parallelism]\ndata_parallel_shard_degree = 3\n",
+                         NULL, 8);
+    ck_assert_uint_eq(t.diags.n_errors, 2);
+    expect_warning(&t, "unknown model 'llama3-9B'");
+    expect_warning(&t, "are not the 8 replicas");
+    told_free(&t);
+}
+END_TEST
+
+/* On the command line, with dashes or without; what comes last wins. */
+START_TEST(keys_that_a_command_sets)
+{
+    struct told t =
+        tell(TITAN,
+             "--parallelism.tensor_parallel_degree 2 --parallelism.tensor_parallel_degree=4 --optimizer.lr 3e-4 "
+             "--activation_checkpoint.mode full --model.flavor=70B --model.name llama3 --training.global_batch_size 64",
+             32);
+    expect_layout(&t, "tp=4,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=1,recompute=full,schedule=none", 64);
+    ck_assert_int_eq(t.d.job.model.layers, 80);
+    expect_warning(&t, "--optimizer.lr"); /* a note: nobody knows it */
+    told_free(&t);
+}
+END_TEST
+
+#define NEMO2                                                                                                                    \
+    "trainer:\n  devices: 8\n  num_nodes: 8\n  max_steps: 100\n"                                                                 \
+    "  strategy: {tensor_model_parallel_size: 4, pipeline_model_parallel_size: 4, virtual_pipeline_model_parallel_size: 5,\n"    \
+    "    sequence_parallel: true, ddp: {overlap_grad_reduce: true, overlap_param_gather: true, grad_reduce_in_fp32: false}}\n"   \
+    "  plugins: {_target_: nemo.Precision, precision: bf16-mixed, fp8: hybrid, fp8_recipe: delayed}\n"                           \
+    "  callbacks:\n  - {_target_: nemo.TimingCallback}\n  - {_target_: nemo.Overlap, tp_comm_overlap: true}\n"                   \
+    "data: {global_batch_size: 128, micro_batch_size: 1, seq_length: 8192}\n"                                                    \
+    "optim: {config: {optimizer: adam, use_distributed_optimizer: true}}\n"
+
+START_TEST(nemo2_by_class)
+{
+    struct told t = tell(NEMO2 "model: {config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config70B}}\n", NULL, 0);
+    expect_layout(&t, "tp=4,cp=1,pp=4,vpp=5,dp=4,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved", 128);
+    ck_assert_int_eq(t.d.job.gpus, 64);
+    ck_assert_int_eq(t.d.job.model.layers, 80);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_BF16);
+    ck_assert_uint_eq(t.d.job.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) |
+                                                FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
+                                                FEATURE_BIT(FUSED_LOSS));
+    told_free(&t);
+    t = tell(NEMO2 "model: {config: {_target_: x.Llama31Config405B}}\n",
+             "trainer.strategy.pipeline_model_parallel_size=8 ++trainer.num_nodes=36 "
+             "trainer.strategy.virtual_pipeline_model_parallel_size=7 model.config.recompute_granularity=full",
+             0);
+    expect_layout(&t, "tp=4,cp=1,pp=8,vpp=7,dp=9,ep=1,mb=1,zero=1,sp=1,recompute=full,schedule=interleaved", 128);
+    ck_assert_int_eq(t.d.job.model.layers, 126);
+    told_free(&t);
+}
+END_TEST
+
+/* A shape that is there wins over the class. */
+START_TEST(nemo2_by_shape)
+{
+    struct told t =
+        tell(NEMO2 "model: {config: {_target_: my.OwnConfig, num_layers: 20, hidden_size: 1024, num_attention_heads: 16,\n"
+                   "  num_query_groups: 4, gated_linear_unit: true, normalization: RMSNorm, add_bias_linear: false,\n"
+                   "  vocab_size: 32000, ffn_hidden_size: 4096, position_embedding_type: rope,\n"
+                   "  share_embeddings_and_output_weights: false, cross_entropy_loss_fusion: false}}\n",
+             NULL, 0);
+    expect_layout(&t, "tp=4,cp=1,pp=4,vpp=5,dp=4,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved", 128);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->layers == 20 && m->kv_heads == 4 && m->gated_mlp && !m->tied_embeddings && !m->linear_bias);
+    ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, 0);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(bridge_by_its_container)
+{
+    struct told t =
+        tell("train: {global_batch_size: 512, micro_batch_size: 2, train_iters: 100}\n"
+             "model: {num_layers: 48, hidden_size: 2048, ffn_hidden_size: 6144, num_attention_heads: 32,\n"
+             "  num_query_groups: 4, kv_channels: 128, gated_linear_unit: true, normalization: RMSNorm,\n"
+             "  add_bias_linear: false, qk_layernorm: true, position_embedding_type: rope, num_moe_experts: 128,\n"
+             "  moe_router_topk: 8, moe_ffn_hidden_size: 768, moe_grouped_gemm: true, vocab_size: 151936,\n"
+             "  moe_token_dispatcher_type: alltoall, share_embeddings_and_output_weights: false, hidden_dropout: 0.0,\n"
+             "  cross_entropy_loss_fusion: true, cross_entropy_fusion_impl: linear, tensor_model_parallel_size: 2,\n"
+             "  pipeline_model_parallel_size: 1, expert_model_parallel_size: 4, expert_tensor_parallel_size: 1,\n"
+             "  virtual_pipeline_model_parallel_size: null, sequence_parallel: true, recompute_granularity: null}\n"
+             "ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true, overlap_param_gather: true,\n"
+             "  grad_reduce_in_fp32: true}\n"
+             "dataset: {sequence_length: 4096}\ncomm_overlap: {tp_comm_overlap: true}\n"
+             "mixed_precision: bf16_with_mxfp8_mixed\noptimizer: {optimizer: adam}\n",
+             NULL, 16);
+    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=8,ep=4,mb=2,zero=1,sp=1,recompute=none,schedule=none", 512);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_MXFP8);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, FEATURE_BIT(CUT_LOSS));
+    ck_assert_int_eq(t.d.job.model.moe.experts, 128);
+    ck_assert(t.d.job.model.qk_norm);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(trainers_of_hugging_face)
+{
+    struct told t =
+        tell("base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n"
+             "gradient_accumulation_steps: 4\nbf16: auto\ngradient_checkpointing: true\nfsdp: [full_shard, auto_wrap]\n"
+             "liger_fused_linear_cross_entropy: true\nadapter: lora\n",
+             NULL, 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=full,schedule=none", 64);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH | FEATURE_BIT(FUSED_LINEAR_LOSS));
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    expect_warning(&t, "adapter");
+    told_free(&t);
+
+    t = tell("distributed_type: FSDP\nnum_processes: 16\nmixed_precision: bf16\n"
+             "fsdp_config: {fsdp_sharding_strategy: SHARD_GRAD_OP}\n",
+             "--model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 4 --gradient_accumulation_steps 2 "
+             "--block_size 4096 --gradient_checkpointing --torch_compile true --output_dir out",
+             0);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=2,sp=0,recompute=full,schedule=none", 128);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH | FEATURE_BIT(COMPILE));
+    told_free(&t);
+}
+END_TEST
+
+/* Lines count a GPU's tokens a second: 4 x 8,192 tokens at 1,024 are 32 s, with the commas that Python writes. */
+START_TEST(titan_logs_rates)
+{
+    static const char log[] = "[titan] x - INFO - step:  1  loss:  8.1  memory: 40.5GiB(51%)  tps: 12  mfu: 0.4%\n"
+                              "[titan] x - INFO - step: 10  loss:  8.0  memory: 40.5GiB(51%)  tps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 20  loss:  7.9  memory: 40.5GiB(51%)  tps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 30  loss:  7.9  memory: 40.5GiB(51%)  wps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 40  loss:  7.9  memory: 40.5GiB(51%)  tps: 1,0";
+    struct launch_words words = {0};
+    struct diags diags = {0};
+    struct launch_log l;
+    ck_assert(launch_is_log(log, strlen(log)));
+    megatron_log_parse("l", log, strlen(log), -1, &words, &l, &diags);
+    ck_assert_uint_eq(l.n_iterations, 4);
+    ck_assert(l.per_token);
+    launch_log_settle(&l, 4 * 8192);
+    ck_assert_double_eq_tol(l.step_s, 32, 1e-9);
+    launch_log_settle(&l, 4 * 8192); /* once */
+    ck_assert_double_eq_tol(l.step_s, 32, 1e-9);
+    launch_words_free(&words);
+    diags_free(&diags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_torch");
+    TCase *tests = tcase_create("configurations");
+    tcase_add_test(tests, titan_unasked);
+    tcase_add_test(tests, titan_by_its_keys);
+    tcase_add_test(tests, titan_in_its_first_year);
+    tcase_add_test(tests, titan_in_eight_bits);
+    tcase_add_test(tests, titan_mistakes);
+    tcase_add_test(tests, titan_logs_rates);
+    tcase_add_test(tests, keys_that_a_command_sets);
+    tcase_add_test(tests, nemo2_by_class);
+    tcase_add_test(tests, nemo2_by_shape);
+    tcase_add_test(tests, bridge_by_its_container);
+    tcase_add_test(tests, trainers_of_hugging_face);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

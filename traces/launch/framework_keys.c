@@ -1,0 +1,331 @@
+#include "traces/launch/framework_keys.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/megatron_arguments.h"
+
+/* --- one key --- */
+
+/* Of a list of mappings the first that has such a key: callbacks, converters. */
+static const struct yaml_node *find_in(const struct yaml_node *node, const char *key)
+{
+    if (node->kind != YAML_SEQUENCE)
+        return yaml_find(node, key);
+    for (const struct yaml_node *item = node->first; item; item = item->next)
+        if (yaml_find(item, key))
+            return yaml_find(item, key);
+    return NULL;
+}
+
+const struct yaml_node *framework_find(const struct yaml_node *node, const char *path)
+{
+    char part[64];
+    while (node && *path) {
+        size_t n = strcspn(path, ".");
+        if (n >= sizeof part || node->kind == YAML_SCALAR)
+            return NULL;
+        memcpy(part, path, n);
+        part[n] = '\0';
+        node = find_in(node, part);
+        path += n + (path[n] == '.');
+    }
+    return node;
+}
+
+/* What a value that is another key's stands for: ${a.b}, or ${.b} beside the key at `path` and ${..b} above it; NULL where nobody
+ * says. */
+static const struct yaml_node *follow(const struct yaml_node *root, const struct yaml_node *node, const char *path)
+{
+    enum { REFERENCES_MAX = 8 };
+    char whole[160];
+    for (int i = 0; node && i < REFERENCES_MAX; i++) {
+        size_t n = node->kind == YAML_SCALAR ? strlen(node->text) : 0;
+        if (n < 4 || strncmp(node->text, "${", 2) != 0 || node->text[n - 1] != '}')
+            return node;
+        const char *name = node->text + 2;
+        snprintf(whole, sizeof whole, "%s", *name == '.' ? path : "");
+        for (; *name == '.'; name++) {
+            char *dot = strrchr(whole, '.');
+            *(dot ? dot : whole) = '\0';
+        }
+        size_t used = strlen(whole);
+        snprintf(whole + used, sizeof whole - used, "%s%.*s", used ? "." : "", (int)strcspn(name, "}"), name);
+        const struct yaml_node *meant = framework_find(root, whole);
+        if (!meant)
+            return node;
+        node = meant;
+        path = whole;
+    }
+    return node;
+}
+
+/* A scalar, or scalars between blanks. */
+const char *framework_text(struct launch_words *words, const struct yaml_node *node)
+{
+    if (node->kind == YAML_SCALAR)
+        return launch_text(words, node->text, strlen(node->text));
+    size_t length = 1;
+    for (const struct yaml_node *item = node->first; item; item = item->next)
+        length += item->kind == YAML_SCALAR ? strlen(item->text) + 1 : 0;
+    char *text = arena_new(&words->arena, length + 1, 1);
+    size_t used = 0;
+    for (const struct yaml_node *item = node->first; item; item = item->next) {
+        if (item->kind != YAML_SCALAR)
+            continue;
+        if (used)
+            text[used++] = ' ';
+        memcpy(text + used, item->text, strlen(item->text));
+        used += strlen(item->text);
+    }
+    return text;
+}
+
+static void add_word(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
+                     const char *value)
+{
+    struct launch_word word = {.name = name, .value = value, .said = path, .at = node->at, .by_dest = true};
+    if (strstr(value, "${"))
+        word.unknown = "it refers to another key";
+    else if (strcmp(value, "???") == 0)
+        word.unknown = "it is left open there";
+    launch_words_add(words, word);
+}
+
+bool framework_is_true(const char *text)
+{
+    return strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
+}
+
+/* Does a value, or one of a list's, say this word? */
+static bool says(const struct yaml_node *node, const char *word)
+{
+    if (node->kind == YAML_SCALAR)
+        return strcmp(node->text, word) == 0;
+    for (const struct yaml_node *item = node->first; item; item = item->next)
+        if (item->kind == YAML_SCALAR && strcmp(item->text, word) == 0)
+            return true;
+    return false;
+}
+
+static void read_key(struct launch_words *words, const struct yaml_node *root, const struct framework *framework,
+                     const struct framework_key *key)
+{
+    const struct yaml_node *node = follow(root, framework_find(root, key->path), key->path);
+    if (!node || node->kind == YAML_MAPPING || yaml_is_null(node))
+        return;
+    const char *text = framework_text(words, node);
+    for (const struct framework_word *w = key->words; w && w->word; w++)
+        if (says(node, w->word))
+            add_word(words, node, key->path, w->name, w->value);
+    if (strcmp(text, "auto") == 0 || (framework->unset && strcmp(text, framework->unset) == 0)) /* as others say */
+        return;
+    if (key->name)
+        add_word(words, node, key->path, key->name, !key->opposite ? text : framework_is_true(text) ? "False" : "True");
+    if (key->name && strcmp(key->name, "num_query_groups") == 0)
+        add_word(words, node, key->path, "group_query_attention", "True");
+}
+
+/* The keys of a mapping that are called as Megatron-LM's program calls its arguments. */
+static void read_dests(struct launch_words *words, const struct yaml_node *mapping, const char *path)
+{
+    for (const struct yaml_node *node = mapping->first; node; node = node->next) {
+        char text[160];
+        if (node->kind == YAML_MAPPING || yaml_is_null(node) || megatron_find(node->key, true) < 0)
+            continue;
+        snprintf(text, sizeof text, "%s.%.80s", path, node->key);
+        const char *whole = launch_text(words, text, strlen(text));
+        add_word(words, node, whole, strrchr(whole, '.') + 1, framework_text(words, node));
+        if (strcmp(node->key, "num_query_groups") == 0)
+            add_word(words, node, whole, "group_query_attention", "True");
+    }
+}
+
+/* One such mapping, or a list of them. */
+static void read_group(struct launch_words *words, const struct yaml_node *root, const char *path)
+{
+    const struct yaml_node *group = framework_find(root, path);
+    if (group && group->kind == YAML_MAPPING)
+        read_dests(words, group, path);
+    for (const struct yaml_node *item = group && group->kind == YAML_SEQUENCE ? group->first : NULL; item; item = item->next)
+        if (item->kind == YAML_MAPPING)
+            read_dests(words, item, path);
+}
+
+/* --- what is not one key --- */
+
+static int64_t number_of(const struct yaml_node *root, const char *path)
+{
+    const struct yaml_node *node = framework_find(root, path);
+    return node && node->kind == YAML_SCALAR ? strtoll(node->text, NULL, 10) : 0;
+}
+
+/* Batches that are given by their factors. */
+static void read_accumulation(struct launch_words *words, const struct yaml_node *root)
+{
+    static const char *const factors[] = {"tokens.micro_batch_size", "tokens.batch_accumulation_per_replica", "parallelism.dp"};
+    char text[32];
+    int64_t product = 1;
+    for (int i = 0; i < 3; i++)
+        if (__builtin_mul_overflow(product, number_of(root, factors[i]), &product))
+            return;
+    const struct yaml_node *node = framework_find(root, factors[1]);
+    if (!node || product <= 0)
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)product);
+    add_word(words, node, factors[1], "global_batch_size", launch_text(words, text, strlen(text)));
+}
+
+/* NeMo's classes are called Llama31Config405B: a family, with a point between two digits, and a size. */
+static void name_of_class(const char *class, char *name, size_t size)
+{
+    static const char middle[] = "Config";
+    const char *dot = strrchr(class, '.'), *family = dot ? dot + 1 : class, *config = strstr(family, middle);
+    size_t n = config ? (size_t)(config - family) : strlen(family);
+    bool version = n > 1 && isdigit((unsigned char)family[n - 1]) && isdigit((unsigned char)family[n - 2]);
+    if (n > 40)
+        n = 40;
+    snprintf(name, size, "%.*s%s%.*s%s%.40s", (int)(n - version), family, version ? "." : "", version, family + n - version,
+             config ? "-" : "", config ? config + strlen(middle) : "");
+}
+
+/* A model by its name, of which parts may stand in different keys: llama3 and 8B. */
+static void read_model(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
+{
+    char name[160] = "";
+    const struct yaml_node *first = NULL;
+    if (framework->described && framework_find(root, framework->described))
+        return;
+    for (int i = 0; framework->model[i]; i++) {
+        const struct yaml_node *part = framework_find(root, framework->model[i]);
+        if (!part || part->kind != YAML_SCALAR || yaml_is_null(part))
+            return;
+        first = first ? first : part;
+        size_t used = strlen(name);
+        if (framework->described)
+            name_of_class(part->text, name, sizeof name);
+        else
+            snprintf(name + used, sizeof name - used, "%s%.70s", used ? "-" : "", part->text);
+    }
+    const struct framework_word *w = framework->models;
+    while (w && w->word && strcmp(w->word, name) != 0)
+        w++;
+    const char *known = w && w->word ? w->value : launch_text(words, name, strlen(name));
+    if (first)
+        add_word(words, first, framework->model[0], "catalog_model", known);
+}
+
+void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
+{
+    for (const char *const *group = framework->groups; group && *group; group++)
+        read_group(words, root, *group);
+    for (const struct framework_key *key = framework->keys; key->path; key++)
+        read_key(words, root, framework, key);
+    read_model(words, root, framework);
+    read_accumulation(words, root);
+}
+
+void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
+{
+    for (const struct framework_word *w = framework->fixed; w && w->name; w++)
+        add_word(words, root, framework->name, w->name, w->value);
+    framework_read_keys(words, root, framework);
+}
+
+/* --- overrides --- */
+
+/* Flags that are keys of a framework's configuration, too: Hugging Face's trainers. */
+static bool has_flags(const struct launch_words *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (!words->items[i].by_dest && strcmp(words->items[i].name, FLAGS_SIGN) == 0)
+            return true;
+    return false;
+}
+
+/* A key by its path, or one of those flags. */
+static bool is_key(const struct launch_word *word, bool flags)
+{
+    return !word->by_dest && !word->unknown && *word->name && (flags || (strchr(word->name, '.') && word->value));
+}
+
+static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena)
+{
+    enum { PATH_MAX_LENGTH = 120 };
+    struct yaml_node *tree = NULL;
+    bool flags = has_flags(words);
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *word = &words->items[i];
+        if (!is_key(word, flags) || strlen(word->name) > PATH_MAX_LENGTH)
+            continue;
+        char *value = arena_copy_text(arena, word->value ? word->value : "true");
+        if (word->first) /* positional arguments stand behind */
+            value[word->first] = '\0';
+        struct yaml_node *scalar = yaml_scalar(word->name, value, arena);
+        scalar->at = word->at;
+        tree = yaml_with(tree, word->name, scalar, arena);
+    }
+    return tree;
+}
+
+/* The framework that knows most of the paths; NULL: none knows any. */
+static const struct framework *framework_of_paths(const struct yaml_node *tree, size_t *known)
+{
+    const struct framework *best = NULL;
+    *known = 0;
+    for (int i = 0; tree && i < N_FRAMEWORKS; i++) {
+        struct launch_words trial = {0};
+        framework_read_keys(&trial, tree, frameworks[i]);
+        if (trial.n > *known) {
+            *known = trial.n;
+            best = frameworks[i];
+        }
+        launch_words_free(&trial);
+    }
+    return best;
+}
+
+size_t framework_count_overrides(struct launch_words *words)
+{
+    struct arena arena = {0};
+    size_t known;
+    framework_of_paths(tree_of(words, &arena), &known);
+    arena_free(&arena);
+    return known;
+}
+
+bool framework_is_told_by_flags(const struct launch_words *words)
+{
+    return has_flags(words);
+}
+
+/* Was this word said by one of the words behind `first`? */
+static bool is_taken(const struct launch_words *words, size_t first, const char *name)
+{
+    for (size_t i = first; i < words->n; i++)
+        if (words->items[i].said && strcmp(words->items[i].said, name) == 0)
+            return true;
+    return false;
+}
+
+void framework_take_overrides(struct launch_words *words)
+{
+    struct yaml_node *tree = tree_of(words, &words->arena);
+    bool flags = has_flags(words);
+    size_t known, kept = 0, first = words->n;
+    const struct framework *framework = framework_of_paths(tree, &known);
+    if (!framework)
+        return;
+    if (flags)
+        framework_read(words, tree, framework);
+    else
+        framework_read_keys(words, tree, framework);
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *word = &words->items[i];
+        if (i >= first || !is_key(word, flags) || !is_taken(words, first, word->name))
+            words->items[kept++] = *word;
+    }
+    words->n = kept;
+}

@@ -1,0 +1,31 @@
+/*
+ * framework_keys.h - keys of a configuration as words of Megatron-LM's arguments, by a framework's table. A configuration is a
+ * tree, or paths that a command line sets: --parallelism.tensor_parallel_degree 4, trainer.strategy.tensor_model_parallel_size=4.
+ */
+#ifndef MSIM_TRACES_FRAMEWORK_KEYS_H
+#define MSIM_TRACES_FRAMEWORK_KEYS_H
+
+#include "model/spec/yaml.h"
+#include "traces/launch/framework_tables.h"
+#include "traces/launch/launch_words.h"
+
+/* What stands at "a.b.c"; of a list the first mapping that has the key. NULL: nothing. */
+const struct yaml_node *framework_find(const struct yaml_node *node, const char *path);
+
+/* A scalar, or scalars between blanks; a copy. */
+const char *framework_text(struct launch_words *words, const struct yaml_node *node);
+/* true, True */
+bool framework_is_true(const char *text);
+
+/* What a configuration says, behind what its framework does unasked; and without that. Texts are copied. */
+void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
+void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
+
+/* How many words are said by paths that a framework knows: the one that knows most of them. */
+size_t framework_count_overrides(struct launch_words *words);
+/* Are they flags of a trainer that describes its job by them? */
+bool framework_is_told_by_flags(const struct launch_words *words);
+/* These become the arguments that they are, behind all others; paths that nobody knows stay. */
+void framework_take_overrides(struct launch_words *words);
+
+#endif

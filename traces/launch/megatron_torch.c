@@ -1,0 +1,159 @@
+/* What arguments mean of which Megatron-LM has none: models by name, torch's degrees of replication and sharding, its schedules.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "model/spec/catalog.h"
+#include "traces/launch/megatron_reading.h"
+
+/* --- a model by its name --- */
+
+bool meaning_names_model(struct meaning *m)
+{
+    return meaning_has(m, ARGUMENT_MODEL);
+}
+
+void meaning_named_model(struct meaning *m)
+{
+    const struct megatron_value *value = &m->arguments->of[ARGUMENT_MODEL];
+    struct diags why = {0};
+    if (catalog_model(value->text, &m->description->job.model, &why) != STATUS_OK)
+        diag_error(m->diags, value->at, "%s: %s", value->said, why.n_items ? why.items[0].text : "no model of the catalog");
+    diags_free(&why);
+    meaning_from(m, "model", ARGUMENT_MODEL);
+}
+
+/* --- schedules --- */
+
+bool meaning_torch_schedule(struct meaning *m)
+{
+    static const struct {
+        const char *name;
+        enum schedule schedule;
+        int chunks; /* on each rank, unless told */
+        bool other; /* msim takes the one beside it for it */
+    } known[] = {
+        {"1F1B", SCHEDULE_1F1B, 1, false},
+        {"GPipe", SCHEDULE_GPIPE, 1, false},
+        {"Interleaved1F1B", SCHEDULE_INTERLEAVED, 2, false},
+        {"ZBVZeroBubble", SCHEDULE_ZBV, 2, false},
+        {"DualPipeV", SCHEDULE_DUALPIPEV, 2, false},
+        {"LoopedBFS", SCHEDULE_INTERLEAVED, 2, true},
+        {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, 2, true},
+    };
+    struct layout *l = &m->description->job.layout;
+    const char *name = meaning_text(m, ARGUMENT_PP_SCHEDULE);
+    if (!name || l->pp == 1)
+        return false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcasecmp(name, known[i].name) != 0)
+            continue;
+        l->schedule = known[i].schedule;
+        l->vpp = known[i].chunks;
+        if (known[i].other)
+            meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);
+        int64_t each = meaning_int(m, ARGUMENT_STAGE_LAYERS, 1, 0), layers = m->description->job.model.layers + 2;
+        if (l->schedule == SCHEDULE_INTERLEAVED && each) { /* the ends count as a layer each */
+            int64_t stages = (layers + each - 1) / each;
+            l->vpp = stages % l->pp == 0 && stages > l->pp ? (int)(stages / l->pp) : l->vpp;
+            meaning_from(m, "layout.vpp", ARGUMENT_STAGE_LAYERS);
+        } else if (l->vpp > 1)
+            launch_originate(m->description, "layout.vpp", "two chunks on each rank, as PyTorch's schedules have them");
+        meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
+        return true;
+    }
+    meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%.40s is none that msim knows", name);
+    return false;
+}
+
+/* --- replicas and shards --- */
+
+/* How many ranks share the weights of a replica; 0: all that are left, -1: nothing is said. */
+static int64_t shard_degree(struct meaning *m)
+{
+    const char *text = meaning_text(m, ARGUMENT_SHARD_DEGREE);
+    if (!text)
+        return -1;
+    char *end;
+    long degree = strtol(text, &end, 10);
+    if (end != text && !*end && (degree == -1 || (degree >= 1 && degree <= 1 << 20)))
+        return degree == -1 ? 0 : degree;
+    diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at, "%s: '%.20s' is neither -1 nor a number of ranks",
+               m->arguments->of[ARGUMENT_SHARD_DEGREE].said, text);
+    return -1;
+}
+
+int64_t meaning_torch_replicas(struct meaning *m)
+{
+    int64_t shards = shard_degree(m);
+    return shards > 0 ? shards * meaning_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1) : 0;
+}
+
+bool meaning_torch_zero(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    int64_t shards = shard_degree(m);
+    if (shards < 0)
+        return false;
+    bool always = meaning_is(m, ARGUMENT_RESHARD, "always"), never = meaning_is(m, ARGUMENT_RESHARD, "never");
+    l->zero = shards == 1 && l->cp == 1 ? 0 : never || l->pp > 1 ? 2 : 3;
+    if (always && l->pp > 1)
+        meaning_not_modelled(m, ARGUMENT_RESHARD, "always, with a pipeline; gathered once a step is taken");
+    meaning_from(m, "layout.zero", ARGUMENT_SHARD_DEGREE);
+    return true;
+}
+
+void meaning_torch_shards(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    int64_t replicas = meaning_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1);
+    int64_t said = meaning_torch_replicas(m);
+    if (shard_degree(m) < 0 || l->dp == 0)
+        return;
+    if ((said && said != l->dp) || l->dp % replicas != 0) {
+        diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at,
+                   "%s: %lld replications of shards of %s are not the %d replicas that the GPUs make",
+                   m->arguments->of[ARGUMENT_SHARD_DEGREE].said, (long long)replicas,
+                   m->arguments->of[ARGUMENT_SHARD_DEGREE].text, l->dp);
+        return;
+    }
+    if (replicas == 1 || l->zero == 0)
+        return;
+    l->shard = (int)(l->dp / replicas * l->cp);
+    meaning_from(m, "layout.shard", ARGUMENT_REPLICATE_DEGREE);
+}
+
+/* --- batches --- */
+
+/* A replica's sequences are one micro-batch, unless a pipeline divides them. */
+static void divide_local_batch(struct meaning *m, int64_t local)
+{
+    struct layout *l = &m->description->job.layout;
+    int64_t pieces = meaning_int(m, ARGUMENT_PP_MICRO_BATCHES, 1, 0);
+    enum argument by = l->pp == 1 ? ARGUMENT_LOCAL_BATCH : pieces ? ARGUMENT_PP_MICRO_BATCHES : ARGUMENT_MICRO_BATCH;
+    if (by == ARGUMENT_MICRO_BATCH && meaning_has(m, by))
+        return;
+    int64_t each = by == ARGUMENT_LOCAL_BATCH ? local : pieces && pieces <= local ? local / pieces : 1;
+    l->micro_batch = each <= 1 << 20 ? (int)each : 1 << 20;
+    if (by == ARGUMENT_MICRO_BATCH)
+        launch_originate(m->description, "layout.micro_batch", "one sequence, what a pipeline's micro-batch is when left out");
+    else
+        meaning_from(m, "layout.micro_batch", by);
+}
+
+void meaning_torch_batches(struct meaning *m)
+{
+    const struct layout *l = &m->description->job.layout;
+    struct job *job = &m->description->job.job;
+    int64_t local = meaning_int(m, ARGUMENT_LOCAL_BATCH, 1, 0), times = meaning_int(m, ARGUMENT_ACCUMULATION, 1, 0), batch;
+    if (local)
+        divide_local_batch(m, local);
+    if (job->global_batch || !l->dp || !(local || (times && l->micro_batch)))
+        return;
+    if (__builtin_mul_overflow(local ? local : times * l->micro_batch, (int64_t)l->dp, &batch))
+        return;
+    job->global_batch = batch;
+    launch_originate(m->description, "job.global_batch", "%s x dp",
+                     local ? "a replica's batch" : "micro-batch x accumulation steps");
+}
