@@ -46,6 +46,10 @@ static const struct framework_word titan_converters[] = {{"float8", "fp8", "hybr
                                                          {0}};
 static const struct framework_word titan_float8[] = {TRULY("fp8", "hybrid"), {0}};
 
+/* Keys and values gathered at once, or passed on. */
+static const struct framework_word titan_rotations[] = {
+    {"allgather", "cp_comm_type", "all_gather"}, {"alltoall", "cp_comm_type", "p2p"}, {0}};
+
 static const struct framework_key titan_keys[] = {
     AS("training.seq_len", "seq_length"),
     AS("training.batch_size", "local_batch_size"), /* until 2025 */
@@ -69,6 +73,8 @@ static const struct framework_key titan_keys[] = {
     AS("parallelism.enable_async_tensor_parallel", "async_tensor_parallel"),
     AS("experimental.context_parallel_degree", "context_parallel_size"),
     AS("parallelism.context_parallel_degree", "context_parallel_size"),
+    WORDS("experimental.context_parallel_rotate_method", titan_rotations),
+    WORDS("parallelism.context_parallel_rotate_method", titan_rotations),
     AS("experimental.pipeline_parallel_degree", "pipeline_model_parallel_size"),
     AS("parallelism.pipeline_parallel_degree", "pipeline_model_parallel_size"),
     AS("experimental.pipeline_parallel_schedule", "pipeline_parallel_schedule"),
@@ -96,6 +102,7 @@ static const struct framework_word titan_fixed[] = {
     {NULL, "recompute_granularity", "selective"},
     {NULL, "recompute_every_layers", "2"},
     {NULL, "expert_tensor_parallel_size", "1"},
+    {NULL, "cp_comm_type", "all_gather"},
     {0},
 };
 static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llama3.1-405b"},
