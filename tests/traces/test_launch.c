@@ -69,6 +69,7 @@ enum what {
     WINDOW,
     SP,
     TOKENS,
+    CP_COMM,
 };
 
 static int64_t value(const struct launch_job *x, enum what what)
@@ -104,6 +105,7 @@ static int64_t value(const struct launch_job *x, enum what what)
         [WINDOW] = m->window,
         [SP] = l->sequence_parallel,
         [TOKENS] = (int64_t)x->job.tokens,
+        [CP_COMM] = l->cp * 1000 + (int64_t)l->cp_comm,
     };
     return values[what];
 }
@@ -116,6 +118,12 @@ static const struct {
     enum what what;
     int64_t expected;
 } meanings[] = {
+    {"--context-parallel-size 4", CP_COMM, 4000 + CP_RING},
+    {"--context-parallel-size 4 --cp-comm-type all_gather", CP_COMM, 4000 + CP_ALL_GATHER},
+    {"--context-parallel-size 4 --cp-comm-type a2a a2a a2a", CP_COMM, 4000 + (int64_t)CP_A2A},
+    {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2", CP_COMM, 4000 + 4},
+    {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 4 1", CP_COMM, 4000 + CP_A2A},
+    {"--ds-sequence-parallel-size 4", CP_COMM, 4000 + (int64_t)CP_A2A},
     {"", FFN, 16384},
     {"--swiglu", FFN, 10880}, /* 4096 * 8 / 3 = 10922, down to a multiple of 64 */
     {"--swiglu --ffn-hidden-size 14336", FFN, 14336},
@@ -241,7 +249,11 @@ START_TEST(what_is_not_modelled_is_told)
         {"--use-tp-pp-dp-mapping", "nearer"},
         {"--cp-comm-type a2a", NULL},
         {"--context-parallel-size 2 --cp-comm-type p2p", NULL},
-        {"--context-parallel-size 2 --cp-comm-type a2a", "ring"},
+        {"--context-parallel-size 2 --cp-comm-type a2a", NULL},
+        {"--context-parallel-size 2 --cp-comm-type p2p a2a", "p2p is taken for all"},
+        {"--context-parallel-size 4 --cp-comm-type a2a+p2p", "among how many heads go"},
+        {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 3 2", "product is cp"},
+        {"--context-parallel-size 2 --cp-comm-type around", "none of p2p"},
         {"--rampup-batch-size 16 16 1000", "grows"},
         {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
         {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},

@@ -56,6 +56,8 @@ static void draw_layout(struct random_stream *random, const struct transformer *
                          .ep = model->moe.experts ? pick(random, few, 5) : 1,
                          .zero = (int)random_below(random, 4),
                          .micro_batch = 1 + (int)random_below(random, 3)};
+    static const enum cp_comm comms[] = {CP_RING, CP_ALL_GATHER, CP_A2A, CP_RING, 2 * 2 /* a2a:2+ring */};
+    l->cp_comm = cp_comm_settled(comms[random_below(random, 5)], l->cp);
     l->sequence_parallel = l->tp > 1 && random_below(random, 2);
     if (l->zero && l->dp * l->cp % 2 == 0 && l->dp * l->cp > 2 && random_below(random, 2))
         l->shard = l->dp * l->cp / 2;
@@ -265,6 +267,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     l->vpp = 1;
     l->zero = (int)random_below(random, 2);
     l->shard = l->etp = 0;
+    l->cp_comm = CP_RING;
     l->sequence_parallel = l->tp > 1;
     l->offload = offloaded("none");
     l->recompute = random_below(random, 2) ? RECOMPUTE_NONE : RECOMPUTE_FULL;

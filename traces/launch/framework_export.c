@@ -52,7 +52,8 @@ static bool applies(const struct config *c, int argument)
     enum argument_when when = megatron_rows[argument].when;
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
-    return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts);
+    return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
+           (when == WHEN_CONTEXT && c->job->layout.cp > 1);
 }
 
 /* --- keys --- */

@@ -61,6 +61,8 @@ static const struct framework_key nemo_keys[] = {
     SAME("pipeline_model_parallel_size"),
     SAME("virtual_pipeline_model_parallel_size"),
     SAME("context_parallel_size"),
+    SAME("cp_comm_type"),
+    SAME("hierarchical_context_parallel_sizes"),
     SAME("expert_model_parallel_size"),
     SAME("expert_tensor_parallel_size"),
     SAME("account_for_embedding_in_pipeline_split"),

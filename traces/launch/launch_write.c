@@ -169,13 +169,15 @@ static void write_layout(const struct launch_description *d, FILE *out)
         {"micro_batch", "layout.micro_batch", l->micro_batch, 0},
         {"sequence_parallel", "layout.sequence_parallel", l->sequence_parallel, -1},
     };
-    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
+    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     fputs("layout:\n", out);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         snprintf(text, sizeof text, "%d", numbers[i].value);
         if (numbers[i].value != numbers[i].unsaid)
             write_line(out, 2, numbers[i].key, text, launch_origin_of(d, numbers[i].path));
     }
+    if (l->cp_comm)
+        write_line(out, 2, "cp_comm", cp_comm_format(l->cp_comm, comm, sizeof comm), launch_origin_of(d, "layout.cp_comm"));
     write_line(out, 2, "recompute", recompute_format(l->recompute, text, sizeof text), launch_origin_of(d, "layout.recompute"));
     if (!offload_is_none(&l->offload))
         write_line(out, 2, "offload", offload_format(&l->offload, offload, sizeof offload),

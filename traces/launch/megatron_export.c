@@ -216,10 +216,29 @@ static void write_recompute(struct writing *w)
     }
 }
 
+/* Those who exchange heads stand together; the others' keys and values go around. */
+static void write_context(struct writing *w)
+{
+    const struct layout *l = &w->job->layout;
+    char text[CP_COMM_TEXT];
+    int parts = layout_cp_heads(l);
+    if (l->cp == 1 || l->cp_comm == CP_RING)
+        return;
+    if (parts == 1 || parts == l->cp) {
+        set(w, ARGUMENT_CP_COMM, "%s", cp_comm_format(l->cp_comm, text, sizeof text));
+        return;
+    }
+    set(w, ARGUMENT_CP_COMM, "a2a+p2p");
+    set(w, ARGUMENT_CP_LEVELS, "%d %d", parts, layout_cp_keys(l));
+    if (cp_comm_gathers(l->cp_comm))
+        lose(w, "cp_comm %s: beside an exchange of heads Megatron-LM has a ring", cp_comm_format(l->cp_comm, text, sizeof text));
+}
+
 static void write_layout(struct writing *w)
 {
     const struct launch_job *job = w->job;
     const struct layout *l = &job->layout;
+    write_context(w);
     write_schedule(w);
     write_stages(w);
     write_zero(w);

@@ -365,6 +365,63 @@ static void read_expert_split(struct meaning *m)
         launch_originate(m->description, "layout.etp", "tp, as --expert-tensor-parallel-size is when left out");
 }
 
+/* Two sizes, those who exchange heads first: "2 4", or as a log has them: [2, 4]. */
+static enum cp_comm levels_of(struct meaning *m)
+{
+    const char *text = meaning_text(m, ARGUMENT_CP_LEVELS);
+    int sizes[2], cp = m->description->job.layout.cp;
+    bool two = text && sscanf(text, " %*[[]%d%*[ ,]%d", &sizes[0], &sizes[1]) == 2;
+    two = two || (text && sscanf(text, "%d%*[ ,]%d", &sizes[0], &sizes[1]) == 2);
+    if (two && sizes[0] > 0 && sizes[1] > 0 && (int64_t)sizes[0] * sizes[1] == cp)
+        return cp_comm_of(sizes[0], false);
+    if (meaning_has(m, ARGUMENT_CP_LEVELS))
+        meaning_not_modelled(m, ARGUMENT_CP_LEVELS, "two sizes whose product is cp are wanted; a ring is taken");
+    else
+        meaning_not_modelled(m, ARGUMENT_CP_COMM, "among how many heads go is not said; a ring is taken");
+    return CP_RING;
+}
+
+/* One word for all layers, or one for each. */
+static enum cp_comm exchange_of(struct meaning *m)
+{
+    const char *text = meaning_text(m, ARGUMENT_CP_COMM), *const separators = " ,'\"[]";
+    char first[CP_COMM_TEXT] = "";
+    for (const char *p = text ? text : ""; *(p += strspn(p, separators));) {
+        size_t n = strcspn(p, separators);
+        if (!*first)
+            snprintf(first, sizeof first, "%.*s", (int)n, p);
+        else if (strlen(first) != n || strncmp(first, p, n) != 0)
+            meaning_not_modelled(m, ARGUMENT_CP_COMM, "layers that exchange in different ways; %s is taken for all", first);
+        p += n;
+    }
+    int found = cp_comm_parse(first, NULL, 0);
+    if (strcmp(first, "a2a+p2p") == 0)
+        return levels_of(m);
+    if (found < 0)
+        meaning_not_modelled(m, ARGUMENT_CP_COMM, "'%s' is none of p2p, all_gather, a2a, a2a+p2p; a ring is taken", first);
+    return found < 0 ? CP_RING : (enum cp_comm)found;
+}
+
+/* DeepSpeed's sequence parallelism is context parallelism whose ranks exchange heads. */
+static void read_context(struct meaning *m)
+{
+    struct layout *l = &m->description->job.layout;
+    int ulysses = (int)meaning_int(m, ARGUMENT_ULYSSES, 1, 1);
+    if (ulysses > 1 && l->cp == 1) {
+        l->cp = ulysses;
+        l->cp_comm = CP_A2A;
+        meaning_from(m, "layout.cp", ARGUMENT_ULYSSES);
+        meaning_from(m, "layout.cp_comm", ARGUMENT_ULYSSES);
+        return;
+    }
+    if (ulysses > 1)
+        meaning_not_modelled(m, ARGUMENT_ULYSSES, "beside --context-parallel-size; the latter is taken");
+    if (l->cp == 1)
+        return;
+    l->cp_comm = cp_comm_settled(exchange_of(m), l->cp);
+    meaning_from(m, "layout.cp_comm", ARGUMENT_CP_COMM);
+}
+
 static void read_zero(struct meaning *m)
 {
     struct layout *l = &m->description->job.layout;
@@ -474,6 +531,7 @@ static void read_layout(struct meaning *m)
     int *const dimensions[] = {&l->tp, &l->pp, &l->cp, &l->ep};
     for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++)
         *dimensions[i] = *dimensions[i] < 1 ? 1 : *dimensions[i];
+    read_context(m);
     read_chunks(m);
     read_schedule(m);
     read_expert_split(m);

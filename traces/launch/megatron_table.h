@@ -21,6 +21,10 @@
     X(FIRST_LAYERS, "decoder-first-pipeline-num-layers", INT, NULL, .since = "0.9")                                              \
     X(LAST_LAYERS, "decoder-last-pipeline-num-layers", INT, NULL, .since = "0.9")                                                \
     X(CP, "context-parallel-size", INT, "1", NUMBER(layout.cp), .since = "0.5")                                                  \
+    X(CP_COMM, "cp-comm-type", LIST, "p2p", .key = "layout.cp_comm", .when = WHEN_CONTEXT, .since = "0.9")                       \
+    X(CP_LEVELS, "hierarchical-context-parallel-sizes", LIST, NULL, .key = "layout.cp_comm", .when = WHEN_CONTEXT,               \
+      .since = "0.9")                                                                                                            \
+    X(ULYSSES, "ds-sequence-parallel-size", INT, "1", .key = "layout.cp", .since = "Megatron-DeepSpeed")                         \
     X(EP, "expert-model-parallel-size", INT, "1", NUMBER(layout.ep), .since = "0.5")                                             \
     X(ETP, "expert-tensor-parallel-size", INT, NULL, .key = "layout.etp", .when = WHEN_MIXTURE, .since = "0.9")                  \
     X(SP, "sequence-parallel", TRUE, "false", BOOL(layout.sequence_parallel), .since = "2022")                                   \
@@ -168,11 +172,6 @@
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
-    X(TOLD_CP_TYPE, "cp-comm-type", LIST, "p2p", .when = WHEN_CONTEXT,                                                           \
-      .told = "context parallelism exchanges other than around a ring")                                                          \
-    X(TOLD_CP_LEVELS, "hierarchical-context-parallel-sizes", LIST, NULL, .when = WHEN_CONTEXT,                                   \
-      .told = "context parallelism of several levels")                                                                           \
-    X(TOLD_ULYSSES, "ds-sequence-parallel-size", INT, "1", .told = "DeepSpeed's sequence parallelism")                           \
     X(TOLD_CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .when = WHEN_MIXTURE,                                             \
       .told = "tokens beyond an expert's capacity are dropped")                                                                  \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
