@@ -168,6 +168,8 @@ static void divide(struct layout *l, unsigned *state)
     l->schedule = schedules[kind], l->vpp = vpps[kind];
     l->pp = l->schedule == SCHEDULE_NONE ? 1 : 2 << number(state, 3);
     l->tp = 1 << number(state, 4), l->cp = 1 + number(state, 2), l->dp = 1 << number(state, 4);
+    static const enum cp_comm comms[] = {CP_RING, CP_ALL_GATHER, CP_A2A};
+    l->cp_comm = comms[number(state, 3)];
     l->ep = 1 << number(state, 3), l->etp = number(state, 2) ? 1 : l->tp;
     l->ep = l->tp * l->cp * l->dp % (l->ep * l->etp) ? 1 : l->ep;
     l->micro_batch = 1 << number(state, 2), l->zero = number(state, l->pp == 1 ? 4 : 3);

@@ -135,6 +135,8 @@ static struct fixture random_fixture(uint64_t *state)
     int drawn = (int)random_below(state, N_OFFLOAD_WHOLES + 3);
     l->offload = drawn < N_OFFLOAD_WHOLES ? offload_wholes[drawn] : some[drawn - N_OFFLOAD_WHOLES];
     l->shard = l->zero && l->dp * l->cp > 2 && random_below(state, 2) == 0 ? 2 : 0;
+    static const enum cp_comm comms[] = {CP_RING, CP_ALL_GATHER, CP_A2A, 2 * 2, 2 * 2 + 1}; /* a2a:2 with a ring, or gathering */
+    l->cp_comm = comms[random_below(state, 5)];
     return f;
 }
 
