@@ -121,7 +121,8 @@ static void stay_here(const struct layout *layout, const struct setting *setting
 
 /* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3 and of context parallelism. In
  * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
- * weights. */
+ * weights. LAMB's updates stand in a buffer of their own until their lengths are known: gradients stay as they are, where
+ * frameworks write over them. */
 static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
@@ -131,15 +132,16 @@ static double stage_memory(const struct validation *v, int stage)
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     stay_here(&layout, &v->setup->setting, stage, &f);
     double optimizer = f.optimizer * 8 / 12; /* two moments of three */
+    double updates = v->setup->setting.job->optimizer == OPTIMIZER_LAMB ? f.optimizer / 3 : 0;
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
                       footprint_executed_context_bytes(&v->setup->layout, &v->setup->setting, (double)element);
     if (cuda)
-        return f.weights + f.gradients + f.optimizer + f.activations + gathered;
+        return f.weights + f.gradients + f.optimizer + updates + f.activations + gathered;
     double weights =
         precision_is_narrow(v->setup->setting.job->precision) ? f.weights * 5 / 3 : f.weights; /* 4 and 1, not 2 and 1 */
-    return weights + 2 * f.gradients + optimizer + 2 * f.activations + gathered;
+    return weights + 2 * f.gradients + optimizer + updates + 2 * f.activations + gathered;
 }
 
 /* What the host has of the fullest rank. In fp32 the master weights are those that come up, otherwise there is a copy of two
