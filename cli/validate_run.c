@@ -131,16 +131,16 @@ static double stage_memory(const struct validation *v, int stage)
         layout.zero = 1; /* gradients stay whole here until all ranks have them */
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     stay_here(&layout, &v->setup->setting, stage, &f);
-    double optimizer = f.optimizer * 8 / 12; /* two moments of three */
-    double updates = v->setup->setting.job->optimizer == OPTIMIZER_LAMB ? f.optimizer / 3 : 0;
+    const struct job *job = v->setup->setting.job;
+    double master = f.optimizer * sizeof(float) / optimizer_state_bytes(job), optimizer = f.optimizer - master;
+    double updates = job->optimizer == OPTIMIZER_LAMB ? master : 0;
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
                       footprint_executed_context_bytes(&v->setup->layout, &v->setup->setting, (double)element);
     if (cuda)
         return f.weights + f.gradients + f.optimizer + updates + f.activations + gathered;
-    double weights =
-        precision_is_narrow(v->setup->setting.job->precision) ? f.weights * 5 / 3 : f.weights; /* 4 and 1, not 2 and 1 */
+    double weights = precision_is_narrow(job->precision) ? f.weights * 5 / 3 : f.weights; /* 4 and 1, not 2 and 1 */
     return weights + 2 * f.gradients + optimizer + updates + 2 * f.activations + gathered;
 }
 

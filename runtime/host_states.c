@@ -99,6 +99,12 @@ static void set_weights(struct rank *rank, struct host_share *host, const float 
     api->memory_free(rank->device, to, narrow);
 }
 
+/* Of the second moments: SGD has none. */
+static size_t squares_bytes(const struct rank *rank, const struct host_share *host)
+{
+    return rank->setting->job->optimizer == OPTIMIZER_SGD ? 0 : (size_t)host->n * sizeof(float);
+}
+
 void host_states_new(struct rank *rank, struct unit_state *u, const float *initial)
 {
     struct host_share *host = &u->host;
@@ -109,7 +115,7 @@ void host_states_new(struct rank *rank, struct unit_state *u, const float *initi
         return;
     host->master = rank_host_memory(rank, bytes);
     host->m = rank_host_memory(rank, bytes);
-    host->v = rank_host_memory(rank, bytes);
+    host->v = rank_host_memory(rank, squares_bytes(rank, host));
     host->gradients = rank_host_memory(rank, bytes);
     host->weights = is_master(rank) ? host->master : rank_host_memory(rank, weights_bytes(rank, host->n));
     if (rank->status != STATUS_OK)
@@ -128,7 +134,7 @@ void host_states_free(struct rank *rank, struct unit_state *u)
         api->host_free(rank->device, host->weights, weights_bytes(rank, host->n));
     api->host_free(rank->device, host->master, bytes);
     api->host_free(rank->device, host->m, bytes);
-    api->host_free(rank->device, host->v, bytes);
+    api->host_free(rank->device, host->v, squares_bytes(rank, host));
     api->host_free(rank->device, host->gradients, bytes);
     api->event_free(host->left);
 }

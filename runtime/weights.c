@@ -75,6 +75,12 @@ static size_t states_bytes(const struct unit_state *u)
     return (size_t)(u->owned - u->host.n) * sizeof(float);
 }
 
+/* Of the second moments: SGD has none. */
+static size_t squares_bytes(const struct rank *rank, const struct unit_state *u)
+{
+    return rank->setting->job->optimizer == OPTIMIZER_SGD ? 0 : states_bytes(u);
+}
+
 static size_t kept_gradients_bytes(const struct rank *rank, const struct unit_state *u)
 {
     return rank_gradients_leave(rank) ? states_bytes(u) : (size_t)u->owned * sizeof(float);
@@ -101,7 +107,7 @@ static void allocate(struct rank *rank, struct unit_state *u)
     }
     u->master = is_master(rank) ? unit_kept_weights(rank, u) : rank_memory(rank, states_bytes(u));
     u->m = rank_memory(rank, states_bytes(u));
-    u->v = rank_memory(rank, states_bytes(u));
+    u->v = rank_memory(rank, squares_bytes(rank, u));
 }
 
 static void initialise(struct rank *rank, struct unit_state *u, const struct model_map *map, uint64_t seed)
@@ -126,7 +132,7 @@ static void release(struct rank *rank, struct unit_state *u)
     if (!is_master(rank))
         api->memory_free(rank->device, u->master, states_bytes(u));
     api->memory_free(rank->device, u->m, states_bytes(u));
-    api->memory_free(rank->device, u->v, states_bytes(u));
+    api->memory_free(rank->device, u->v, squares_bytes(rank, u));
     if (unit_weights_travel(rank, u))
         api->memory_free(rank->device, u->shard, weights_bytes(rank, u->owned - u->host.fetched));
     else

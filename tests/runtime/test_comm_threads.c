@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/base/clock.h"
 #include "runtime/comm_threads.h"
 #include "runtime/device_cpu.h"
 #include "tests/runtime/toys.h"
@@ -50,16 +51,18 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-/* All of them until they have ended. */
+/* All of them until they have ended, long before anybody's patience would end that has this much. */
 static void run(struct member *members, int n, nanos timeout, void (*body)(struct member *member))
 {
     struct hub *hub = hub_new(n, timeout);
+    nanos began = clock_monotonic();
     for (int r = 0; r < n; r++) {
         members[r] = (struct member){.hub = hub, .rank = r, .body = body};
         ck_assert_int_eq(pthread_create(&members[r].thread, NULL, member_main, &members[r]), 0);
     }
     for (int r = 0; r < n; r++)
         pthread_join(members[r].thread, NULL);
+    ck_assert_int_lt(clock_monotonic() - began, LONG / 2);
     hub_free(hub);
 }
 
