@@ -209,7 +209,21 @@ static const char *overlap_text(feature_set features, char *buffer, size_t size)
     return used > 0 ? buffer : "-";
 }
 
-static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading)
+/* Of a job that leaves the choice. */
+static bool chooses_loss(const struct plan_outcome *outcome)
+{
+    return outcome->setting->job->features & FEATURES_LINEAR_LOSS;
+}
+
+static const char *loss_text(feature_set features)
+{
+    return features & FEATURE_BIT(CUT_LOSS)            ? "cut"
+           : features & FEATURE_BIT(FUSED_LINEAR_LOSS) ? "linear"
+           : features & FEATURE_BIT(FUSED_LOSS)        ? "fused"
+                                                       : "plain";
+}
+
+static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading, bool losing)
 {
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
@@ -226,6 +240,8 @@ static void plan_columns(struct table *table, bool experts, bool exchanging, boo
         table_column(table, "offload", NULL, ALIGN_LEFT);
     table_column(table, "schedule", NULL, ALIGN_LEFT);
     table_column(table, "overlap", NULL, ALIGN_LEFT);
+    if (losing)
+        table_column(table, "loss", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++) {
         table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
         if (offloading && strcmp(measures[i].title, "memory") == 0)
@@ -287,6 +303,8 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
         table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
+    if (chooses_loss(outcome))
+        table_cell(table, "%s", loss_text(l->features));
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
@@ -310,7 +328,8 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     struct table table = {0};
     bool across = false, uneven = false;
     int n_simulated = 0;
-    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome));
+    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome),
+                 chooses_loss(outcome));
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;

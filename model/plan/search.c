@@ -153,15 +153,16 @@ static double needed_bytes(struct worker *worker, const struct layout *layout)
     return capacity > 0 && host > capacity ? fmax(bytes, worker->hunt->limit_bytes * host / capacity) : bytes;
 }
 
-/* Layouts `index` and following, which differ in the overlaps that they use of those the job allows: no question but the last
- * depends on them. The most elaborate one is asked first, as it is mostly the fastest. Those that are `beaten` are counted, and
- * not estimated. Whether they fit. */
-static bool examine(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index, bool beaten)
+/* Layouts `index` and following, one for each set of features, which differ in the overlaps that they use of those the job
+ * allows: no question but the last depends on them. The most elaborate one is asked first, as it is mostly the fastest. Those
+ * that are `beaten` are counted, and not estimated. Whether they fit. */
+static bool examine(struct worker *worker, const feature_set *features, int n_features, struct layout *layout, uint64_t index,
+                    bool beaten)
 {
     const struct hunt *hunt = worker->hunt;
     struct search_counts *counts = &worker->counts;
-    uint64_t n = (uint64_t)family->n_features;
-    layout->features = family->features[0];
+    uint64_t n = (uint64_t)n_features;
+    layout->features = features[0];
     counts->examined += n;
     enum layout_reason reason = layout_check(layout, space_setting(hunt->space), NULL, 0);
     if (reason != LAYOUT_LEGAL) {
@@ -176,8 +177,8 @@ static bool examine(struct worker *worker, const struct space_family *family, st
         return false;
     }
     counts->fit += n;
-    for (int i = family->n_features - 1; !hunt->options->memory_only && !beaten && i >= 0; i--) {
-        layout->features = family->features[i];
+    for (int i = n_features - 1; !hunt->options->memory_only && !beaten && i >= 0; i--) {
+        layout->features = features[i];
         estimate(worker, layout, index + (uint64_t)i, bytes);
     }
     return true;
@@ -192,12 +193,13 @@ static bool condemns_family(enum layout_reason reason)
            reason == LAYOUT_VOCAB;
 }
 
-/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which shardings those fit that
- * recompute and offload nothing. They beat others, which only add work, so where one plan of a family is enough the others are
- * not estimated. */
+/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which shardings and losses those
+ * fit that recompute and offload nothing. They beat others, which only add work, so where one plan of a family is enough the
+ * others are not estimated. */
 static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
-                                 bool plain[SPACE_SHARDINGS][2])
+                                 bool plain[SPACE_SHARDINGS][2][SPACE_LOSSES])
 {
+    int n = family->n_features / family->n_losses;
     bool is_plain = layout->recompute == RECOMPUTE_NONE && offload_is_none(&layout->offload),
          one_is_enough = !worker->hunt->options->variants;
     for (int i = 0; i < family->n_shardings; i++) {
@@ -205,9 +207,11 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
         layout->shard = family->shardings[i].shard;
         for (int sp = 0; sp < family->n_sps; sp++) {
             layout->sequence_parallel = family->sps[sp] != 0;
-            bool fits = examine(worker, family, layout, index, one_is_enough && plain[i][sp]);
-            plain[i][sp] = plain[i][sp] || (is_plain && fits);
-            index += (uint64_t)family->n_features;
+            for (int loss = 0; loss < family->n_losses; loss++, index += (uint64_t)n) {
+                bool *fitted = &plain[i][sp][loss];
+                bool fits = examine(worker, family->features + loss * n, n, layout, index, one_is_enough && *fitted);
+                *fitted = *fitted || (is_plain && fits);
+            }
         }
     }
     return index;
@@ -216,7 +220,7 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
 /* The layouts of one schedule, from `index` on. */
 static uint64_t examine_schedule(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
 {
-    bool plain[SPACE_SHARDINGS][2];
+    bool plain[SPACE_SHARDINGS][2][SPACE_LOSSES];
     memset(plain, 0, (size_t)family->n_shardings * sizeof plain[0]);
     for (int offload = 0; offload < family->n_offloads; offload++) {
         layout->offload = offload_of_number(family->offloads[offload]);

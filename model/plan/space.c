@@ -9,8 +9,8 @@
 #include "model/plan/candidates.h"
 
 enum {
-    N_TOGGLE_CLASSES = 8, /* (tp > 1, pp > 1, dp cp > 1) */
-    MAX_FEATURE_SETS = 12 /* none, tp_overlap, async_tp; times two; times two */
+    N_TOGGLE_CLASSES = 8,                /* (tp > 1, pp > 1, dp cp > 1) */
+    MAX_FEATURE_SETS = 12 * SPACE_LOSSES /* none, tp_overlap, async_tp; times two; times two; for each loss */
 };
 
 /* A list that many blocks share. */
@@ -26,7 +26,7 @@ struct sharding_digit {
 
 struct feature_digit {
     feature_set sets[MAX_FEATURE_SETS];
-    int n;
+    int n, n_losses; /* as many sets of each loss, one loss after the other */
 };
 
 enum pipeline_class { PIPELINE_NONE, PIPELINE_FLAT, PIPELINE_TWO_CHUNKS, PIPELINE_CHUNKED, N_PIPELINE_CLASSES };
@@ -157,16 +157,21 @@ static void build_features(struct space *space)
 {
     const feature_set tp_ways = FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP);
     feature_set kept = space->setting->job->features & ~SPACE_TOGGLES;
+    feature_set losses[SPACE_LOSSES] = {0};
+    int n_losses = 1;
+    for (feature_set rest = space->setting->job->features & FEATURES_LINEAR_LOSS; rest != 0; rest &= rest - 1)
+        losses[n_losses++] = rest & -rest;
     for (int class = 0; class < N_TOGGLE_CLASSES; class ++) {
         feature_set tp[3], pp[3], dp[3];
         int n_tp = toggle_choices(space, class & 4, SPACE_TP_OVERLAP, tp_ways, tp);
         int n_pp = toggle_choices(space, class & 2, SPACE_PP_OVERLAP, FEATURE_BIT(PP_OVERLAP), pp);
         int n_dp = toggle_choices(space, class & 1, SPACE_DP_OVERLAP, FEATURE_BIT(DP_OVERLAP), dp);
         struct feature_digit *digit = &space->features[class];
-        for (int i = 0; i < n_tp; i++)
+        digit->n_losses = n_losses;
+        for (int i = 0; i < n_losses * n_tp; i++)
             for (int j = 0; j < n_pp; j++)
                 for (int k = 0; k < n_dp; k++)
-                    digit->sets[digit->n++] = kept | tp[i] | pp[j] | dp[k];
+                    digit->sets[digit->n++] = kept | losses[i / n_tp] | tp[i % n_tp] | pp[j] | dp[k];
     }
 }
 
@@ -388,7 +393,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     out->recomputes = space->recomputes.values, out->n_recomputes = space->recomputes.n;
     out->shardings = shardings->values, out->n_shardings = shardings->n;
     out->sps = sps->values, out->n_sps = sps->n;
-    out->features = features->sets, out->n_features = features->n;
+    out->features = features->sets, out->n_features = features->n, out->n_losses = features->n_losses;
     struct layout *base = &out->base;
     base->tp = block->tp, base->cp = block->cp, base->pp = block->pp;
     base->cp_comm = (enum cp_comm)block->cp_comm;

@@ -39,8 +39,9 @@
  *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them
  *   sequence parallelism  off, on
  *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
- *                chunked kernels and shared memory bandwidth can cost more than the exchange they hide. Features that change the
- *                model (parallel_block, sliding_window) or only speed kernels up are never taken away
+ *                chunked kernels and shared memory bandwidth can cost more than the exchange they hide; and without or with
+ *                fused_linear_loss or cut_loss, which save memory and may cost time. Features that change the model
+ *                (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the
  * divisors within it, without the limits above (cp=1..2048). A restriction of cp_comm, zero, shard, sp, ep, etp or an overlap
@@ -114,7 +115,8 @@ MUST_CHECK enum status space_restrict(struct space_limits *limits, const char *t
 bool space_limit_allows(const struct space_limit *limit, int value);
 
 /* What the features of one family's layouts differ in. */
-#define SPACE_TOGGLES (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))
+#define SPACE_TOGGLES                                                                                                            \
+    (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURES_LINEAR_LOSS)
 
 struct space;
 
@@ -136,19 +138,19 @@ bool space_find(const struct space *space, const struct layout *layout, uint64_t
 
 /* One family, for loops that go through all its layouts without a division: layout number first + i is that with
  * i = ((((schedule * n_offloads + offload) * n_recomputes + recompute) * n_shardings + sharding) * n_sps + sp) * n_features
- *     + features.
+ *     + features. Features come as n_losses times as many, which differ in the loss and so in what they need of memory.
  */
 struct sharding {
     int zero, shard;
 };
-enum { SPACE_SHARDINGS = 512 }; /* at most: no number of GPUs up to 2^20 has more than 170 divisors */
+enum { SPACE_LOSSES = 3, SPACE_SHARDINGS = 512 }; /* at most: no number of GPUs up to 2^20 has more than 170 divisors */
 struct space_family {
     struct layout base; /* first layout of the family */
     uint64_t first;     /* its index */
     const int *schedules, *offloads, *recomputes, *sps;
     const struct sharding *shardings;
     const feature_set *features;
-    int n_schedules, n_offloads, n_recomputes, n_shardings, n_sps, n_features;
+    int n_schedules, n_offloads, n_recomputes, n_shardings, n_sps, n_features, n_losses;
 };
 void space_family(const struct space *space, uint32_t family, struct space_family *out);
 static inline uint64_t space_family_size(const struct space_family *family)

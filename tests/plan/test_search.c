@@ -157,6 +157,28 @@ START_TEST(a_search_finds_what_a_loop_finds_with_offloading)
 }
 END_TEST
 
+/* A loss that is allowed is a choice: it may cost time, and may be what makes a layout fit. */
+START_TEST(a_search_finds_what_a_loop_finds_with_losses)
+{
+    struct job_case c;
+    dense_case(&c, 6, 8, 16);
+    c.job.features |= FEATURE_BIT(FUSED_OPS) | FEATURES_LOSS;
+    c.model.vocab = 256000;
+    double fits = footprint_capacity(&c.cluster);
+    for (int part = 1; part <= 4; part *= 2) {
+        c.cluster.gpu.hbm_bytes = fits / 4 / part;
+        check_against_loop(&c.setting, NULL, false, 20);
+        check_against_loop(&c.setting, "tp=1,2", true, 100000);
+    }
+    struct space *chosen = space_of(&c.setting, NULL);
+    c.job.features &= ~FEATURES_LINEAR_LOSS;
+    struct space *plain = space_of(&c.setting, NULL);
+    ck_assert_uint_eq(space_size(chosen), 3 * space_size(plain));
+    space_destroy(chosen);
+    space_destroy(plain);
+}
+END_TEST
+
 /* Copies that passes hide cost nothing by the model, and yet what fits without, and is as fast, is not offloaded. */
 START_TEST(what_fits_stays)
 {
@@ -500,6 +522,7 @@ int main(void)
     tcase_add_test(cases, a_search_finds_what_a_loop_finds);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
     tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_offloading);
+    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_losses);
     tcase_add_test(cases, what_fits_stays);
     tcase_add_test(cases, the_smallest_share_that_fits);
     tcase_add_test(cases, the_memory_of_the_host_is_a_limit);
