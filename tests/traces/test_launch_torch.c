@@ -86,10 +86,13 @@ START_TEST(titan_by_its_keys)
          "tp=8,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=1,recompute=full,schedule=none", 32},
         {"[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\ncontext_parallel_degree = 2\n"
          "[activation_checkpoint]\nmode = \"none\"",
-         0, "tp=1,cp=2,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=none,schedule=none", 32},
+         0, "tp=1,cp=2,cp_comm=all_gather,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=none,schedule=none", 32},
         {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
          "[activation_checkpoint]\nmode = \"none\"",
          0, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=0,sp=0,recompute=none,schedule=none", 32},
+        {"[parallelism]\ncontext_parallel_degree = 4\ncontext_parallel_rotate_method = \"alltoall\"\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         8, "tp=1,cp=4,pp=1,vpp=1,dp=2,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none", 8},
         {"[parallelism]\nfsdp_reshard_after_forward = \"never\"\n[activation_checkpoint]\nmode = \"selective\"\n"
          "selective_ac_option = \"op\"",
          8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=2,sp=0,recompute=selective,schedule=none", 32},
