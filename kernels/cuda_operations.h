@@ -54,6 +54,9 @@ int head_norm_backward_cuda(const struct cuda_launch *launch, const struct head_
 int lamb_update_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call);
 int lamb_apply_cuda(const struct cuda_launch *launch, const struct lamb_part_call *call);
 int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call);
+int muon_update_cuda(const struct cuda_launch *launch, const struct muon_call *call);
+int muon_combine_cuda(const struct cuda_launch *launch, const struct muon_call *call);
+int muon_apply_cuda(const struct cuda_launch *launch, const struct muon_call *call);
 
 /* sum[i] += the sum of i of n columns over `parts` rows, `stride` apart, in an order of their own: the second half of every sum
  * over rows. */

@@ -63,6 +63,9 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_LAMB_UPDATE: return lamb_update_cuda(launch, &call->lamb_part);
     case KERNEL_LAMB_APPLY: return lamb_apply_cuda(launch, &call->lamb_part);
     case KERNEL_SGD: return sgd_cuda(launch, &call->sgd);
+    case KERNEL_MUON_UPDATE: return muon_update_cuda(launch, &call->muon);
+    case KERNEL_MUON_COMBINE: return muon_combine_cuda(launch, &call->muon);
+    case KERNEL_MUON_APPLY: return muon_apply_cuda(launch, &call->muon);
     default: return cudaErrorInvalidValue;
     }
 }

@@ -47,6 +47,9 @@ static const char *const names[N_KERNELS] = {
     [KERNEL_LAMB_UPDATE] = "lamb_update",
     [KERNEL_LAMB_APPLY] = "lamb_apply",
     [KERNEL_SGD] = "sgd",
+    [KERNEL_MUON_UPDATE] = "muon_update",
+    [KERNEL_MUON_COMBINE] = "muon_combine",
+    [KERNEL_MUON_APPLY] = "muon_apply",
 };
 
 const char *kernel_name(enum kernel kernel)

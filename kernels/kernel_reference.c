@@ -61,6 +61,9 @@ void kernel_reference_run(const struct kernel_call *call)
     case KERNEL_LAMB_UPDATE: lamb_update_reference(&call->lamb_part); break;
     case KERNEL_LAMB_APPLY: lamb_apply_reference(&call->lamb_part); break;
     case KERNEL_SGD: sgd_reference(&call->sgd); break;
+    case KERNEL_MUON_UPDATE: muon_update_reference(&call->muon); break;
+    case KERNEL_MUON_COMBINE: muon_combine_reference(&call->muon); break;
+    case KERNEL_MUON_APPLY: muon_apply_reference(&call->muon); break;
     case N_KERNELS: break;
     }
 }

@@ -69,6 +69,9 @@ enum kernel {
     KERNEL_LAMB_UPDATE,
     KERNEL_LAMB_APPLY,
     KERNEL_SGD,
+    KERNEL_MUON_UPDATE,
+    KERNEL_MUON_COMBINE,
+    KERNEL_MUON_APPLY,
     N_KERNELS
 };
 const char *kernel_name(enum kernel kernel); /* "norm_forward", ...; static text */
@@ -328,6 +331,26 @@ struct lamb_part_call {
     int64_t step; /* from 1 */
 };
 
+/* Muon (K. Jordan and others, 2024), what its step does beside products. `void` operands are of the device's precision.
+ *   update   m = momentum m + g; update = g + momentum m (Nesterov)
+ *   combine  y = alpha x / (sqrt(*square) + 1e-7) + beta z, without the quotient where square is NULL, without z where that is;
+ *            y may be x or z
+ *   apply    p -= rate (update + decay p) */
+struct muon_call {
+    int64_t n;
+    float *m;            /* [n] update */
+    const float *g;      /* [n] update */
+    void *update;        /* [n] update: written; apply: read */
+    const void *x;       /* [n] combine */
+    const void *z;       /* [n] combine, or NULL */
+    const float *square; /* combine: one number in device memory, or NULL */
+    void *y;             /* [n] combine */
+    float *p;            /* [n] apply */
+    void *compute;       /* [n] apply: in the device's precision, or NULL */
+    float momentum, alpha, beta, rate, decay;
+    struct clipping clip;
+};
+
 struct zero_call {
     void *at;
     size_t bytes;
@@ -507,6 +530,7 @@ struct kernel_call {
         struct head_norm_call head_norm;
         struct lamb_part_call lamb_part;
         struct sgd_call sgd;
+        struct muon_call muon;
     };
 };
 

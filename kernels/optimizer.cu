@@ -1,10 +1,11 @@
 /*
- * optimizer.cu - sum of squares (gradient norm), Adam, LAMB (of a whole tensor or a part) and SGD on fp32 states.
+ * optimizer.cu - sum of squares (gradient norm), Adam, LAMB (of a whole tensor or a part), SGD and what Muon does
+ * beside products, on fp32 states.
  *
  * Variants: 16-byte accesses where pointers are aligned, one element at a time otherwise.
  * Bytes per element: square sum 4; Adam 28 (reads p m v g, writes p m v), 30 with the bf16 copy; LAMB 32 in its first kernel and
- * 12 or 14 in its second. FLOPs: about 15, a square root and two divisions. Limiter: memory bandwidth. Sums go through one
- * partial per block, added by one block in order: the same bits each run.
+ * 12 or 14 in its second; Muon 14 (update), 4 to 6 (combine) and 12 (apply). FLOPs: about 15, a square root and two divisions.
+ * Limiter: memory bandwidth. Sums go through one partial per block, added by one block in order: the same bits each run.
  */
 #include "kernels/vector.cuh"
 
@@ -267,4 +268,83 @@ int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call)
 {
     sgd_elements op = {call->p, call->m, call->g, (bf16 *)call->compute, call->rate, call->momentum, call->decay, call->clip};
     return launch_each<WIDE_VECTOR>(launch, call->n, aligned(op.p) && aligned(op.m) && aligned(op.g) && aligned(op.compute), op);
+}
+
+/* --- Muon */
+
+struct muon_update_elements {
+    float *m;
+    const float *g;
+    bf16 *update;
+    float momentum;
+    clipping clip;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        const float scale = clip_of(clip);
+        float mi[V], gi[V];
+        load<V>(mi, m + i);
+        load<V>(gi, g + i);
+        for (int j = 0; j < V; j++) {
+            gi[j] *= scale;
+            mi[j] = momentum * mi[j] + gi[j];
+            gi[j] += momentum * mi[j];
+        }
+        store<V>(m + i, mi);
+        store<V>(update + i, gi);
+    }
+};
+
+int muon_update_cuda(const struct cuda_launch *launch, const struct muon_call *call)
+{
+    muon_update_elements op = {call->m, call->g, (bf16 *)call->update, call->momentum, call->clip};
+    return launch_each<WIDE_VECTOR>(launch, call->n, aligned(op.m) && aligned(op.g) && aligned(op.update), op);
+}
+
+struct muon_combine_elements {
+    const bf16 *x, *z;
+    const float *square;
+    bf16 *y;
+    float alpha, beta;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        const float of_x = square ? alpha / (sqrtf(*square) + 1e-7f) : alpha;
+        float xi[V], zi[V];
+        load<V>(xi, x + i);
+        if (z)
+            load<V>(zi, z + i);
+        for (int j = 0; j < V; j++)
+            xi[j] = of_x * xi[j] + (z ? beta * zi[j] : 0);
+        store<V>(y + i, xi);
+    }
+};
+
+int muon_combine_cuda(const struct cuda_launch *launch, const struct muon_call *call)
+{
+    muon_combine_elements op = {(const bf16 *)call->x, (const bf16 *)call->z, call->square,
+                                (bf16 *)call->y,       call->alpha,           call->beta};
+    return launch_each(launch, call->n, aligned(op.x) && aligned(op.z) && aligned(op.y), op);
+}
+
+struct muon_apply_elements {
+    float *p;
+    const bf16 *update;
+    bf16 *compute;
+    float rate, decay;
+    template <int V> __device__ void run(int64_t i) const
+    {
+        float pi[V], ui[V];
+        load<V>(pi, p + i);
+        load<V>(ui, update + i);
+        for (int j = 0; j < V; j++)
+            pi[j] -= rate * (ui[j] + decay * pi[j]);
+        store<V>(p + i, pi);
+        if (compute)
+            store<V>(compute + i, pi);
+    }
+};
+
+int muon_apply_cuda(const struct cuda_launch *launch, const struct muon_call *call)
+{
+    muon_apply_elements op = {call->p, (const bf16 *)call->update, (bf16 *)call->compute, call->rate, call->decay};
+    return launch_each<WIDE_VECTOR>(launch, call->n, aligned(op.p) && aligned(op.update) && aligned(op.compute), op);
 }

@@ -90,3 +90,30 @@ void sgd_reference(const struct sgd_call *call)
             ((float *)call->compute)[i] = call->p[i];
     }
 }
+
+void muon_update_reference(const struct muon_call *call)
+{
+    float scale = clip_of(&call->clip), *update = call->update;
+    for (int64_t i = 0; i < call->n; i++) {
+        float g = call->g[i] * scale, m = call->m[i] = call->momentum * call->m[i] + g;
+        update[i] = g + call->momentum * m;
+    }
+}
+
+void muon_combine_reference(const struct muon_call *call)
+{
+    const float *x = call->x, *z = call->z;
+    float alpha = call->square ? call->alpha / (sqrtf(*call->square) + 1e-7f) : call->alpha, *y = call->y;
+    for (int64_t i = 0; i < call->n; i++)
+        y[i] = alpha * x[i] + (z ? call->beta * z[i] : 0);
+}
+
+void muon_apply_reference(const struct muon_call *call)
+{
+    const float *update = call->update;
+    for (int64_t i = 0; i < call->n; i++) {
+        call->p[i] -= call->rate * (update[i] + call->decay * call->p[i]);
+        if (call->compute)
+            ((float *)call->compute)[i] = call->p[i];
+    }
+}

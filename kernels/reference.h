@@ -55,6 +55,9 @@ void head_norm_backward_reference(const struct head_norm_call *call);
 void lamb_update_reference(const struct lamb_part_call *call);
 void lamb_apply_reference(const struct lamb_part_call *call);
 void sgd_reference(const struct sgd_call *call);
+void muon_update_reference(const struct muon_call *call);
+void muon_combine_reference(const struct muon_call *call);
+void muon_apply_reference(const struct muon_call *call);
 
 /* An operand [rows, cols] in fp32: itself, or its bytes' numbers in *scratch, which then moves on. */
 const float *narrow_widened(const void *data, const struct narrow_operand *as, int64_t rows, int64_t cols, float **scratch);

@@ -296,10 +296,6 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
     enum precision precision = setting->job->precision;
     const struct transformer *m = setting->model;
-    if (setting->job->optimizer == OPTIMIZER_MUON) {
-        diag_error(diags, NOWHERE, "the runtime has no step of Muon; set job.optimizer to adam");
-        return STATUS_MISSING;
-    }
     if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {
         diag_error(diags, NOWHERE,
                    "the model has learned %lld positions, and the runtime no row for more: sequences of %lld are too long; set "

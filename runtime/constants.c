@@ -74,7 +74,8 @@ static bool adds_norm_over_replicas(const struct rank *rank)
     const struct script *script = &rank->program->scripts[rank->stage];
     for (uint32_t i = 0; i < script->n_ops; i++) {
         const struct op *op = &rank->program->ops[script->first_op + i];
-        if (op->kind == OP_COLLECTIVE && op->class == CLASS_OPTIMIZER && op->role == GROUP_DP)
+        if (op->kind == OP_COLLECTIVE && op->class == CLASS_OPTIMIZER && op->role == GROUP_DP &&
+            op->collective == COLLECTIVE_ALL_REDUCE)
             return true;
     }
     return false;

@@ -213,7 +213,7 @@ void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, in
     double floats = sizeof(float) / (double)cases->element_bytes; /* weights and moments have four bytes everywhere */
     double copy = cases->element_bytes == sizeof(float) ? 0 : 1;  /* and what the device computes with is another tensor */
     probe_add_streaming(cases, squares, MEMORY_OPTIMIZER, 1, "square_sum", n, floats);
-    if (optimizer == OPTIMIZER_ADAM) {
+    if (optimizer == OPTIMIZER_ADAM || optimizer == OPTIMIZER_MUON) {
         probe_add_streaming(cases, adam, MEMORY_OPTIMIZER, 1, "adam", n, 7 * floats + copy);
     } else if (optimizer == OPTIMIZER_SGD) {
         probe_add_streaming(cases, sgd, MEMORY_OPTIMIZER, 1, "sgd", n, 5 * floats + copy);

@@ -244,6 +244,7 @@ struct rank {
     float *slopes;         /* device, [heads that attention sees]: ALiBi */
     float *update, *norms; /* device, LAMB: an update, lengths of tensors */
     int64_t n_update, n_norms;
+    struct muon *muon;       /* update_muon.c; NULL: not yet */
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */
 
     struct host_copies *host;  /* NULL: all that layers keep stays on the device */
@@ -349,6 +350,15 @@ void update_exchange_norm(struct rank *rank, const struct op *op, struct device_
 void update_settle_norm(struct rank *rank, struct device_stream *stream);
 /* An operation of the optimizer: all of it; or the norm, what the device updates, what the host does, casts. */
 void update_enqueue(struct rank *rank, const struct op *op, struct device_stream *stream);
+/* Elements of a unit, counted from the first that is owned; what is owned of its elements [first, first + n). */
+struct stretch {
+    int64_t first, n;
+};
+struct stretch owned_stretch(const struct unit_state *unit, int64_t first, int64_t n);
+struct clipping update_clipping(const struct rank *rank);
+/* Adam, by the device, on a stretch whose second moments begin at v[second_moment]. */
+void update_adam(struct rank *rank, const struct unit_state *unit, struct stretch stretch, int64_t second_moment,
+                 struct device_stream *stream);
 void update_close(struct rank *rank);
 
 /* --- the transformer (step_enqueue.c, layer_*.c, prediction.c, ends.c) */

@@ -3,7 +3,7 @@
  * An operation of the data-parallel stream concerns a run of layers of a chunk (with the embedding before the first and the head
  * after the last); here it becomes one exchange per unit, started together. Which layers: from the operation's first layer to
  * that of the next operation of its kind in the same chunk. */
-#include "runtime/rank.h"
+#include "runtime/update_muon.h"
 
 /* Weights are gathered for each pass. */
 static bool is_sharded(const struct rank *rank)
@@ -197,7 +197,9 @@ void shards_visit(struct rank *rank, const struct op *op, visit_unit *visit, str
 
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream)
 {
-    if (op->class == CLASS_OPTIMIZER)
+    if (op->class == CLASS_OPTIMIZER && op->collective == COLLECTIVE_ALL_TO_ALL)
+        muon_exchange(rank, op, stream);
+    else if (op->class == CLASS_OPTIMIZER)
         update_exchange_norm(rank, op, stream);
     else if (op->role == GROUP_EMBEDDING)
         exchange_embedding(rank, stream);

@@ -1,7 +1,7 @@
 /* update.c - the end of the step: gradients that are still in parts, their norm, the optimizer. */
 #include <string.h>
 
-#include "runtime/rank.h"
+#include "runtime/update_muon.h"
 
 /* Of Adam and LAMB as large models are trained (GPT-3, appendix B); the first also SGD's momentum. */
 static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
@@ -168,7 +168,7 @@ static struct clipping clipping_by(const struct rank *rank, const float *norm)
     return rank->clip > 0 ? (struct clipping){norm, rank->clip} : (struct clipping){0};
 }
 
-static struct clipping clipping_of(const struct rank *rank)
+struct clipping update_clipping(const struct rank *rank)
 {
     return clipping_by(rank, rank->norm);
 }
@@ -243,6 +243,25 @@ static struct kernel_call sgd_call(const struct rank *rank, const struct update_
                                         .clip = part->clip}};
 }
 
+struct stretch owned_stretch(const struct unit_state *u, int64_t first, int64_t n)
+{
+    int64_t begin = first > u->first ? first : u->first;
+    int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
+    return (struct stretch){begin - u->first, end > begin ? end - begin : 0};
+}
+
+void update_adam(struct rank *rank, const struct unit_state *u, struct stretch s, int64_t second_moment,
+                 struct device_stream *stream)
+{
+    struct update_part part = part_of_device(rank, u);
+    part.n = s.n;
+    part.p += s.first, part.m += s.first, part.g += s.first, part.v += second_moment;
+    if (part.compute)
+        part.compute = (char *)part.compute + (size_t)s.first * device_element_bytes(rank->device);
+    struct kernel_call call = adam_call(rank, &part);
+    rank_launch(rank, stream, &call);
+}
+
 static struct kernel_call update_call(const struct rank *rank, struct update_part part)
 {
     return rank->setting->job->optimizer == OPTIMIZER_SGD ? sgd_call(rank, &part) : adam_call(rank, &part);
@@ -254,17 +273,6 @@ static struct kernel_call update_call(const struct rank *rank, struct update_par
  * What a rank has of a tensor are stretches of the unit, one per piece and expert. Every rank adds what it has to the tensors'
  * two numbers; the sums over the ranks among which a tensor is divided come back. Experts are divided otherwise than the rest, so
  * their numbers stand behind the others'. */
-
-struct stretch {
-    int64_t first, n; /* of what is owned */
-};
-
-static struct stretch owned_stretch(const struct unit_state *u, int64_t first, int64_t n)
-{
-    int64_t begin = first > u->first ? first : u->first;
-    int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
-    return (struct stretch){begin - u->first, end > begin ? end - begin : 0};
-}
 
 struct lamb {
     struct rank *rank;
@@ -293,7 +301,7 @@ static void lamb_stretch(struct lamb *b, const struct unit_state *u, struct stre
                       .beta1 = BETA1,
                       .beta2 = BETA2,
                       .epsilon = EPSILON,
-                      .clip = clipping_of(rank),
+                      .clip = update_clipping(rank),
                       .step = rank->step + 1}};
     b->element += s.n;
     if (s.n)
@@ -380,19 +388,31 @@ static void update_lamb(struct rank *rank, struct device_stream *stream)
     }
 }
 
-static void update_weights(struct rank *rank, struct device_stream *stream)
+/* Which part of Muon's step an operation is, by the name of its work. */
+static enum muon_part muon_part_of(const struct work *work)
 {
-    enum optimizer optimizer = rank->setting->job->optimizer;
-    finish_gradients(rank, stream);
-    if (optimizer == OPTIMIZER_LAMB) {
-        update_lamb(rank, stream);
-        return;
-    }
+    return strcmp(work->label, "muon") == 0 ? MUON_PRODUCTS : strcmp(work->label, "muon_apply") == 0 ? MUON_APPLY : MUON_UPDATE;
+}
+
+static void update_each(struct rank *rank, struct device_stream *stream)
+{
     for (int c = 0; c < rank->layout->vpp; c++)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
             struct kernel_call call = update_call(rank, part_of_device(rank, &rank->chunks[c].states[i]));
             rank_launch(rank, stream, &call);
         }
+}
+
+static void update_weights(struct rank *rank, const struct work *work, struct device_stream *stream)
+{
+    enum optimizer optimizer = rank->setting->job->optimizer;
+    finish_gradients(rank, stream);
+    if (optimizer == OPTIMIZER_MUON)
+        muon_compute(rank, muon_part_of(work), stream);
+    else if (optimizer == OPTIMIZER_LAMB)
+        update_lamb(rank, stream);
+    else
+        update_each(rank, stream);
 }
 
 static void update_on_host(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
@@ -413,12 +433,13 @@ void update_enqueue(struct rank *rank, const struct op *op, struct device_stream
         finish_gradients(rank, stream);
         rank_copy(rank, stream, rank->host_norm, rank->norm, sizeof *rank->norm);
     } else if (strcmp(work->label, WORK_CAST_LABEL) != 0) {
-        update_weights(rank, stream);
+        update_weights(rank, work, stream);
     }
 }
 
 void update_close(struct rank *rank)
 {
+    muon_close(rank);
     const struct device_api *api = rank->device->api;
     api->memory_free(rank->device, rank->update, (size_t)rank->n_update * sizeof(float));
     api->memory_free(rank->device, rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));

@@ -9,6 +9,7 @@
 #include "model/base/memory.h"
 #include "model/cost/work.h"
 #include "runtime/casts.h"
+#include "runtime/update_muon.h"
 
 static size_t weights_bytes(const struct rank *rank, int64_t elements)
 {
@@ -75,10 +76,14 @@ static size_t states_bytes(const struct unit_state *u)
     return (size_t)(u->owned - u->host.n) * sizeof(float);
 }
 
-/* Of the second moments: SGD has none. */
+/* Of the second moments: SGD has none, Muon those of what Adam updates, one parameter's behind the other's. */
 static size_t squares_bytes(const struct rank *rank, const struct unit_state *u)
 {
-    return rank->setting->job->optimizer == OPTIMIZER_SGD ? 0 : states_bytes(u);
+    switch (rank->setting->job->optimizer) {
+    case OPTIMIZER_SGD: return 0;
+    case OPTIMIZER_MUON: return (size_t)muon_adam_elements(u) * sizeof(float);
+    default: return states_bytes(u);
+    }
 }
 
 static size_t kept_gradients_bytes(const struct rank *rank, const struct unit_state *u)

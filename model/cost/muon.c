@@ -268,13 +268,10 @@ static int32_t add_memory(struct work_table *table, const char *label, double by
  * fp32, the update written. The others have Adam's step whole. */
 int32_t work_add_muon_update(struct work_table *table, const struct setting *setting, double updated, double muon)
 {
-    struct setting rest = *setting;
-    struct job adam = *setting->job;
-    adam.optimizer = OPTIMIZER_ADAM;
-    rest.job = &adam;
-    bool half = adam.precision == PRECISION_FP16 && adam.gradient_precision == PRECISION_FP16;
-    double bytes = 3 * (half ? 2 : 4) + 4 + 4 + precision_bytes(precision_of(&adam));
-    int32_t id = work_add_optimizer(table, &rest, fmax(0, updated - muon), 0);
+    const struct job *job = setting->job;
+    bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;
+    double bytes = 3 * (half ? 2 : 4) + 4 + 4 + precision_bytes(precision_of(job));
+    int32_t id = work_add_optimizer(table, setting, fmax(0, updated - muon), 0);
     table->items[id].memory.bytes += muon * bytes;
     return id;
 }
@@ -282,13 +279,9 @@ int32_t work_add_muon_update(struct work_table *table, const struct setting *set
 /* Reads the master weight (4) and what came back, writes the master weight and the one that is computed with (4 + 2). */
 int32_t work_add_muon_apply(struct work_table *table, const struct setting *setting, double muon, double cast)
 {
-    struct setting rest = *setting;
-    struct job adam = *setting->job;
-    adam.optimizer = OPTIMIZER_ADAM;
-    rest.job = &adam;
-    int32_t id = work_add_optimizer(table, &rest, 0, cast);
+    int32_t id = work_add_optimizer(table, setting, 0, cast);
     table->items[id].label = "muon_apply";
-    table->items[id].memory.bytes += muon * (4 + precision_bytes(precision_of(&adam)) + 4 + 2);
+    table->items[id].memory.bytes += muon * (4 + precision_bytes(precision_of(setting->job)) + 4 + 2);
     return id;
 }
 

@@ -154,6 +154,7 @@ static const struct rank_case {
     int head_dim, seq_len;
     double clip;
     enum precision precision; /* 0: as the toy is */
+    enum optimizer optimizer;
 } cases_of_ranks[] = {{.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1"},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(TP_OVERLAP)},
                       {.model = TOY_GPT, .layout = "tp=2,mb=1"},
@@ -196,6 +197,8 @@ static const struct rank_case {
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=3,mb=1,offload=activations"},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,offload=activations", .precision = PRECISION_FP8},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .precision = PRECISION_FP8},
+                      {.model = TOY_MIXTURE, .layout = "tp=2,sp=1,mb=1", .optimizer = OPTIMIZER_MUON, .clip = 1},
+                      {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .optimizer = OPTIMIZER_MUON},
                       {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=3,mb=1", .precision = PRECISION_FP8, .seq_len = 10}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
 
@@ -204,6 +207,8 @@ static void toy_of_case(struct toy *toy, const struct rank_case *c)
     toy_of(toy, c->model, c->layout, c->features);
     toy->job.seq_len = c->seq_len ? c->seq_len : toy->job.seq_len;
     toy->job.clip = c->clip;
+    toy->job.optimizer = c->optimizer; /* the first is the toys' own */
+    toy->job.muon_tp = MUON_DUPLICATED;
     if (c->precision) {
         toy->job.precision = c->precision;
         toy->cluster.gpu.peak_flops[c->precision] = toy->cluster.gpu.peak_flops[PRECISION_BF16];

@@ -89,6 +89,9 @@ static void draw_operands(struct draw *d, enum kernel kernel)
     case KERNEL_LAMB_UPDATE:
     case KERNEL_LAMB_APPLY: draw_lamb_part(d, kernel); break;
     case KERNEL_SGD: draw_sgd(d); break;
+    case KERNEL_MUON_UPDATE:
+    case KERNEL_MUON_COMBINE:
+    case KERNEL_MUON_APPLY: draw_muon(d, kernel); break;
     case N_KERNELS: break;
     }
 }

@@ -77,5 +77,6 @@ void draw_stretch_operands(struct draw *d, enum kernel kernel); /* of a call who
 void draw_head_norm(struct draw *d, enum kernel kernel);
 void draw_lamb_part(struct draw *d, enum kernel kernel);
 void draw_sgd(struct draw *d);
+void draw_muon(struct draw *d, enum kernel kernel);
 
 #endif

@@ -346,3 +346,31 @@ void draw_sgd(struct draw *d)
         OUT("compute", sgd.compute, call->n);
     draw_clipping(d, SLOT(sgd.clip.square), &call->clip.most);
 }
+
+void draw_muon(struct draw *d, enum kernel kernel)
+{
+    struct muon_call *call = &d->c->call.muon;
+    *call = (struct muon_call){.n = draw_between(d, 1, d->size * d->size), .momentum = 0.95f, .rate = 0.1f, .decay = 0.1f};
+    call->alpha = 3.4445f, call->beta = -4.775f;
+    draw_text(d, "n %lld", (long long)call->n);
+    if (kernel == KERNEL_MUON_COMBINE) {
+        IN("x", muon.x, call->n);
+        if (draw_coin(d))
+            IN("z", muon.z, call->n);
+        if (draw_coin(d))
+            POSITIVE("square", ROLE_IN, muon.square, 1);
+        OUT("y", muon.y, call->n);
+        return;
+    }
+    if (kernel == KERNEL_MUON_APPLY) {
+        FLOATS("p", ROLE_IN_OUT, muon.p, call->n);
+        IN("update", muon.update, call->n);
+        if (draw_coin(d))
+            OUT("compute", muon.compute, call->n);
+        return;
+    }
+    FLOATS("m", ROLE_IN_OUT, muon.m, call->n);
+    FLOATS("g", ROLE_IN, muon.g, call->n);
+    OUT("update", muon.update, call->n);
+    draw_clipping(d, SLOT(muon.clip.square), &call->clip.most);
+}
