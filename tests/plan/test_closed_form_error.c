@@ -33,6 +33,32 @@ START_TEST(errors_are_small_in_every_schedule)
 }
 END_TEST
 
+/* A long sequence, of which the space has each way to exchange. */
+START_TEST(context_parallelism_takes_what_it_takes_simulated)
+{
+    enum { DRAWN = 24 };
+    static const struct population_job job = {"llama3-8b", "dgx-h100", 64, 32, 131072, FEATURE_BIT(FLASH_ATTENTION2)};
+    struct layout layouts[DRAWN];
+    struct job_case c;
+    int gathered = 0, swapped = 0, both = 0;
+    ck_assert(population_case(&job, &c));
+    int drawn = population_draw(&c.setting, (enum schedule)_i, 4, DRAWN, layouts);
+    for (int i = 0; i < drawn; i++) {
+        struct population_times times;
+        char text[LAYOUT_TEXT];
+        ck_assert(population_time(&c.setting, &layouts[i], &times));
+        double error = times.formula_s / times.simulated_s - 1;
+        ck_assert_msg(fabs(error) < 0.12, "%s: %.4f", layout_format(&layouts[i], text, sizeof text), error);
+        double comm = times.formula.s[CLASS_CP_COMM] / times.simulated.s[CLASS_CP_COMM];
+        ck_assert_msg(_i != SCHEDULE_NONE || layouts[i].cp == 1 || fabs(comm - 1) < 1e-6, "exchanges: %.4f", comm);
+        gathered += cp_comm_gathers(layouts[i].cp_comm);
+        swapped += layouts[i].cp_comm == CP_A2A;
+        both += layout_cp_heads(&layouts[i]) > 1 && layout_cp_keys(&layouts[i]) > 1;
+    }
+    ck_assert_msg(gathered > 0 && swapped + both > 0, "%d drawn: %d, %d, %d", drawn, gathered, swapped, both);
+}
+END_TEST
+
 /* With Muon's step, whose parts and exchanges both count: without a pipeline all of it, but for the exchange of the norm. */
 START_TEST(muon_takes_what_it_takes_simulated)
 {
@@ -120,6 +146,7 @@ int main(void)
     TCase *cases = tcase_create("population");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
+    tcase_add_loop_test(cases, context_parallelism_takes_what_it_takes_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, muon_takes_what_it_takes_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);

@@ -442,6 +442,52 @@ START_TEST(hybrid_sharding_where_it_is_named)
 }
 END_TEST
 
+/* Of long sequences with cp: a ring, a gather and, of eight heads, as many as tp leaves ranks to exchange. Otherwise a ring, and
+ * what is named where there is cp, in its plainest words. */
+START_TEST(exchanges_where_sequences_are_long_or_named)
+{
+    struct job_case c;
+    struct layout l;
+    dense_case(&c, 2, 8, 8);
+    struct space *brief = space_of(&c.setting, NULL), *named = space_of(&c.setting, "cp_comm=all_gather,a2a,a2a:4+ring");
+    for (uint64_t i = 0; i < space_size(brief); i++) {
+        space_layout(brief, i, &l);
+        ck_assert_int_eq(l.cp_comm, CP_RING);
+    }
+    for (uint64_t i = 0; i < space_size(named); i++) {
+        space_layout(named, i, &l);
+        ck_assert_int_eq(l.cp_comm == CP_RING, l.cp == 1);
+        ck_assert(l.cp != 4 || l.cp_comm == CP_ALL_GATHER || l.cp_comm == CP_A2A); /* the third says the same as the second */
+    }
+    c.job.seq_len = c.model.max_seq_len = 32768;
+    struct space *all = space_of(&c.setting, NULL);
+    check_bijection(all);
+    int gathered = 0, swapped = 0, both = 0;
+    for (uint64_t i = 0; i < space_size(all); i++) {
+        space_layout(all, i, &l);
+        ck_assert(l.cp > 1 || l.cp_comm == CP_RING);
+        ck_assert_int_eq(cp_comm_settled(l.cp_comm, l.cp), l.cp_comm);
+        ck_assert_int_ne(layout_check(&l, &c.setting, NULL, 0), LAYOUT_CP_COMM);
+        gathered += l.cp_comm == CP_ALL_GATHER;
+        swapped += l.cp_comm == CP_A2A;
+        both += l.cp_comm != CP_A2A && layout_cp_heads(&l) > 1;
+    }
+    ck_assert(gathered > 0 && swapped > 0 && both == 0); /* tp cp is never more than the heads here */
+    c.model.heads = c.model.kv_heads = 4, c.model.head_dim = 128;
+    struct space *few = space_of(&c.setting, "cp=8");
+    for (uint64_t i = 0; i < space_size(few); i++) {
+        space_layout(few, i, &l);
+        both += l.cp_comm == cp_comm_of(4, false);
+        ck_assert_int_ne(l.cp_comm, CP_A2A);
+    }
+    ck_assert_int_gt(both, 0);
+    space_destroy(brief);
+    space_destroy(named);
+    space_destroy(all);
+    space_destroy(few);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan space");
@@ -458,6 +504,7 @@ int main(void)
     tcase_add_loop_test(cases, chunks_are_even_or_the_fewest_of_their_size, 0, 7);
     tcase_add_loop_test(cases, prediction_layers_take_places, 0, 5);
     tcase_add_test(cases, hybrid_sharding_where_it_is_named);
+    tcase_add_test(cases, exchanges_where_sequences_are_long_or_named);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
