@@ -100,6 +100,10 @@ static void draw_job(struct random_stream *random, struct launch_job *x)
     bool fp16 = j->precision == PRECISION_FP16, wide = random_below(random, 2);
     j->gradient_precision = wide ? PRECISION_FP32 : fp16 ? PRECISION_FP16 : PRECISION_BF16;
     j->optimizer = random_below(random, 4) ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
+    if (l->zero < 2 && !l->shard && random_below(random, 4) == 0) { /* the way of Megatron-Core's dist_muon */
+        j->optimizer = OPTIMIZER_MUON;
+        j->muon_tp = (enum muon_tp)random_below(random, N_MUON_TP);
+    }
     j->dropout = random_below(random, 2) ? 0.1 : 0;
     j->tokens = random_below(random, 2) ? (double)j->seq_len * (double)(1 + random_below(random, 1000000)) : 0;
     j->features = l->features = draw_features(random, l);
@@ -250,6 +254,7 @@ static void as_nemo(struct launch_job *x)
     l->recompute = (int)l->recompute < N_RECOMPUTES ? l->recompute : RECOMPUTE_SELECTIVE;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.muon_tp = MUON_BLOCKWISE;
     x->job.precision = x->job.precision == PRECISION_FP8 ? PRECISION_FP8 : PRECISION_BF16;
     x->job.gradient_precision = PRECISION_FP32;
     l->features = x->job.features &= ~FEATURE_BIT(EP_OVERLAP);
@@ -274,6 +279,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     x->job.precision = PRECISION_BF16;
     x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
     x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.muon_tp = MUON_BLOCKWISE;
     x->job.dropout = 0;
     x->job.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
     l->features = x->job.features |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;

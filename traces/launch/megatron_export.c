@@ -180,9 +180,22 @@ static void write_schedule(struct writing *w)
 
 /* --- the rest of the layout --- */
 
+/* Of Muon's states Megatron-Core has one division, by whole matrices. */
+static void write_muon_zero(struct writing *w)
+{
+    const struct layout *l = &w->job->layout;
+    set(w, ARGUMENT_OPTIMIZER, "dist_muon");
+    if (l->zero >= 2 || l->shard)
+        lose(w, "zero %d%s: Muon's states alone are divided, among all replicas", l->zero, l->shard ? " with shard" : "");
+}
+
 static void write_zero(struct writing *w)
 {
     int zero = w->job->layout.zero;
+    if (zero >= 1 && w->job->job.optimizer == OPTIMIZER_MUON) {
+        write_muon_zero(w);
+        return;
+    }
     if (zero >= 1)
         flag(w, ARGUMENT_DISTRIBUTED_OPTIMIZER);
     if (w->job->layout.shard)

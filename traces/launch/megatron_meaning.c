@@ -101,8 +101,11 @@ void meaning_not_modelled(struct meaning *m, enum argument argument, const char 
 
 /* --- arguments that mean one thing --- */
 
+/* Megatron-Core's dist_muon is Muon; that it is divided among replicas says read_zero. */
 static int choice_of(const struct argument_row *row, const char *text)
 {
+    static const char divided[] = "dist_";
+    text += strncmp(text, divided, sizeof divided - 1) == 0 ? sizeof divided - 1 : 0;
     for (int i = 0; row->choices[i]; i++)
         if (*row->choices[i] && strcmp(row->choices[i], text) == 0)
             return i;
@@ -439,6 +442,9 @@ static void read_zero(struct meaning *m)
         by = ARGUMENT_SHARDING;
         for (int i = 0; megatron_shardings[i]; i++)
             l->zero = meaning_is(m, by, megatron_shardings[i]) ? i : l->zero;
+    } else if (meaning_is(m, ARGUMENT_OPTIMIZER, "dist_muon")) {
+        by = ARGUMENT_OPTIMIZER;
+        l->zero = 1;
     } else {
         l->zero = meaning_true(m, by);
     }

@@ -102,6 +102,7 @@
     X(GRADIENTS_FP32, "accumulate-allreduce-grads-in-fp32", TRUE, "false", .key = "job.gradient_precision", .since = "2021")     \
     X(GRADIENTS_BF16, "grad-reduce-in-bf16", TRUE, "false", .key = "job.gradient_precision", .since = "0.11")                    \
     X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
+    X(MUON_TP, "muon-tp-mode", TEXT, "blockwise", CHOICE(job.muon_tp, muon_tp_names), .since = "0.15")                           \
     X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .or_zero = true, .since = "2019")                             \
     X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
     X(DDP_IMPLEMENTATION, "DDP-impl", TEXT, NULL, .since = "2020")                                                               \
@@ -183,6 +184,7 @@
     X(TOLD_MOMENT, "exp-avg-dtype", TEXT, "fp32", .told = "the optimizer's first moment in fewer bits")                          \
     X(TOLD_MOMENT2, "exp-avg-sq-dtype", TEXT, "fp32", .told = "its second moment in fewer bits")                                 \
     X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
+    X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; five are taken")                     \
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
       .told = "weights' gradients are summed by kernels of their own")                                                           \
     X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \
