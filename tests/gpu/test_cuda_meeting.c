@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/base/clock.h"
 #include "runtime/cuda_comm.h"
 #include "runtime/cuda_meeting.h"
 
@@ -101,6 +103,76 @@ START_TEST(a_process_that_ended_is_gone)
     char expected[64];
     snprintf(expected, sizeof expected, "rank 1 (process %ld) is gone", (long)child);
     ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+/* Somebody gave up before rank 0 came: nobody waits for it. */
+START_TEST(who_gave_up_is_not_waited_for)
+{
+    struct cuda_meeting one = entered(1, 60 * NANOS_PER_SECOND);
+    struct diags diags = {0};
+    char id[8];
+    nanos began = clock_monotonic();
+    meeting_abandon(&one, "rank 2: no GPU");
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", id, sizeof id, NULL, &diags), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "the job was given up: rank 2: no GPU"));
+    ck_assert_int_lt(clock_monotonic() - began, 20 * NANOS_PER_SECOND);
+    diags_free(&diags);
+}
+END_TEST
+
+START_TEST(ids_of_another_size_are_refused)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND), one = entered(1, NANOS_PER_SECOND);
+    struct diags diags = {0};
+    char given[8] = "id", got[16] = "untouched";
+    ck_assert_int_eq(meeting_share(&zero, "NCCL 1", given, sizeof given, NULL, &diags), STATUS_OK);
+    ck_assert_int_eq(meeting_share(&one, "NCCL 1", got, sizeof got, NULL, &diags), STATUS_FAILED);
+    ck_assert_str_eq(got, "untouched");
+    diags_free(&diags);
+}
+END_TEST
+
+static void write_rank_1(const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/rank.1", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Processes of another machine are not looked for here. */
+START_TEST(nobody_is_gone_from_another_host)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
+    char text[160];
+    write_rank_1("another.host 999999999\n");
+    meeting_gone(&zero, text, sizeof text);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* Nor is a process gone that one may not ask. */
+START_TEST(a_process_of_somebody_else_is_there)
+{
+    struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
+    char host[64] = "", record[96], text[160];
+    int status = -1;
+    ck_assert_int_eq(gethostname(host, sizeof host - 1), 0);
+    snprintf(record, sizeof record, "%s 1\n", host); /* init */
+    write_rank_1(record);
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534) != 0)
+            _exit(0); /* may not become nobody */
+        meeting_gone(&zero, text, sizeof text);
+        _exit(text[0] ? 1 : 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -233,6 +305,10 @@ int main(void)
     tcase_add_test(tcase, a_process_that_ended_is_gone);
     tcase_add_test(tcase, who_stays_behind_is_ended);
     tcase_add_test(tcase, who_leaves_in_time_is_not);
+    tcase_add_test(tcase, who_gave_up_is_not_waited_for);
+    tcase_add_test(tcase, ids_of_another_size_are_refused);
+    tcase_add_test(tcase, nobody_is_gone_from_another_host);
+    tcase_add_test(tcase, a_process_of_somebody_else_is_there);
     tcase_add_test(tcase, a_folder_that_is_not_there_is_said);
     tcase_add_loop_test(tcase, launchers_say_who_we_are, 0, sizeof launch_cases / sizeof *launch_cases);
     suite_add_tcase(suite, tcase);
