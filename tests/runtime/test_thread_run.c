@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/clock.h"
 #include "tests/runtime/toys.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
@@ -173,6 +174,70 @@ START_TEST(a_lost_rank_is_named)
 }
 END_TEST
 
+/* What others wait for a rank that is killed, or that has no memory, does not depend on their patience. */
+static void expect_soon(struct toy *toy, const struct thread_run_options *options, const char *first)
+{
+    struct diags diags = {0};
+    struct thread_run run;
+    nanos began = clock_monotonic();
+    ck_assert(toy_run(toy, DETAIL_KERNEL, options, &run, &diags) == STATUS_FAILED);
+    ck_assert_int_lt(clock_monotonic() - began, 30 * NANOS_PER_SECOND);
+    ck_assert_uint_eq(diags.n_items, (size_t)toy->setting.gpus);
+    ck_assert_msg(mentions(&diags, first), "%s", diags.items[0].text);
+    diags_free(&diags);
+}
+
+START_TEST(a_rank_that_goes_is_not_waited_for)
+{
+    struct toy toy;
+    struct thread_run run;
+    struct injection injection = {.trouble = TROUBLE_KILLED, .rank = 2, .step = 1};
+    struct thread_run_options options = {.steps = 2, .seed = 1, .timeout = 100 * NANOS_PER_SECOND};
+    toy_laid_out(&toy, TOY_GPT, "tp=2,sp=1,pp=2,schedule=1f1b", OVERLAPS);
+    options.injection = &injection;
+    expect_soon(&toy, &options, "first failure: rank 2 was killed on request");
+    toy_laid_out(&toy, TOY_LLAMA, "pp=2,schedule=gpipe", 0);
+    options.injection = NULL;
+    toy_run(&toy, DETAIL_KERNEL, &options, &run, NULL);
+    size_t *peak = run.memory_peak;
+    ck_assert_uint_ne(peak[0], peak[1]);
+    options.memory_limit = (peak[0] + peak[1]) / 2; /* enough for one of them */
+    thread_run_free(&run);
+    expect_soon(&toy, &options, "out of memory");
+}
+END_TEST
+
+static double computed(const struct thread_run *run, int rank, const struct program *program)
+{
+    double seconds = 0;
+    const struct script *script = &program->scripts[program->ranks[rank].script];
+    for (size_t i = 0; i < run->timeline.n_spans; i++) {
+        const struct span *span = &run->timeline.spans[i];
+        if (span->rank == rank && program->ops[script->first_op + span->op].kind == OP_COMPUTE)
+            seconds += (double)(span->end - span->start) * 1e-9;
+    }
+    return seconds;
+}
+
+START_TEST(a_slow_rank_computes_longer)
+{
+    struct toy toy;
+    struct thread_run run;
+    struct program program;
+    struct diags diags = {0};
+    struct injection injection = {.trouble = TROUBLE_SLOW, .rank = 1, .step = 1, .factor = 30};
+    struct thread_run_options options = {.steps = 2, .seed = 1, .injection = &injection};
+    toy_laid_out(&toy, TOY_GPT, "dp=2,zero=1", OVERLAPS);
+    ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_LAYER, false, &program, &diags) == STATUS_OK);
+    ck_assert(run_on_threads(&program, &toy.setting, &options, &run, &diags) == STATUS_OK);
+    ck_assert_int_eq(run.timeline_step, 1);
+    ck_assert_double_gt(computed(&run, 1, &program), 3 * computed(&run, 0, &program));
+    thread_run_free(&run);
+    program_free(&program);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(a_slow_rank_changes_no_number)
 {
     struct toy toy;
@@ -232,6 +297,8 @@ int main(void)
         {learns_a_text, 1},
         {a_rank_holds_what_is_counted, N_TOY_MODELS},
         {a_lost_rank_is_named, 2},
+        {a_rank_that_goes_is_not_waited_for, 1},
+        {a_slow_rank_computes_longer, 1},
         {a_slow_rank_changes_no_number, 1},
         {too_little_memory_is_refused, 1},
         {what_it_cannot_execute_is_refused, 1},
