@@ -119,10 +119,35 @@ static void stay_here(const struct layout *layout, const struct setting *setting
         f->gradients = all.gradients * (1 - offload_share(&layout->offload, OFFLOAD_OPTIMIZER));
 }
 
+/* What stands beside gradients and states for the update. */
+static double updates_bytes(const struct validation *v, const struct layout *layout, int stage, double master)
+{
+    const struct setting *setting = &v->setup->setting;
+    struct stage_load load = {0};
+    double bytes = setting->job->optimizer == OPTIMIZER_LAMB ? master : 0;
+    stage_load_fill(&load, layout, setting, stage);
+    if (load.matrices.n)
+        bytes = muon_scratch_bytes(&load.matrices, layout, setting) + muon_largest(&load.matrices) * sizeof(float);
+    stage_load_free(&load);
+    return bytes;
+}
+
+/* Of all parameters that are updated, in fp32. */
+static double master_bytes(const struct validation *v, const struct layout *layout, int stage)
+{
+    struct job adam = *v->setup->setting.job;
+    struct setting setting = v->setup->setting;
+    struct footprint f;
+    adam.optimizer = adam.optimizer == OPTIMIZER_MUON ? OPTIMIZER_ADAM : adam.optimizer;
+    setting.job = &adam;
+    footprint_of_stage(layout, &setting, stage, &f);
+    return f.optimizer * sizeof(float) / optimizer_state_bytes(&adam);
+}
+
 /* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3 and of context parallelism. In
  * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
  * weights. LAMB's updates stand in a buffer of their own until their lengths are known: gradients stay as they are, where
- * frameworks write over them. */
+ * frameworks write over them; what Muon's owners need is there all the time, too, with a matrix in fp32. */
 static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
@@ -132,8 +157,8 @@ static double stage_memory(const struct validation *v, int stage)
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     stay_here(&layout, &v->setup->setting, stage, &f);
     const struct job *job = v->setup->setting.job;
-    double master = f.optimizer * sizeof(float) / optimizer_state_bytes(job), optimizer = f.optimizer - master;
-    double updates = job->optimizer == OPTIMIZER_LAMB ? master : 0;
+    double master = master_bytes(v, &layout, stage), optimizer = f.optimizer - master;
+    double updates = updates_bytes(v, &layout, stage, master);
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +

@@ -240,6 +240,14 @@ static int64_t batch_of(const struct muon_kind *k, int64_t count)
     return count < k->batch ? count : k->batch;
 }
 
+double muon_largest(const struct muon_matrices *matrices)
+{
+    double largest = 0;
+    for (int i = 0; i < matrices->n; i++)
+        largest = fmax(largest, (double)matrices->items[i].rows * (double)matrices->items[i].cols);
+    return largest;
+}
+
 double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting)
 {
     struct muon_share share = muon_share_of(matrices, layout);

@@ -80,6 +80,9 @@ double muon_exchange_bytes(const struct muon_matrices *matrices, const struct la
 /* Bytes that an owner needs beside the states: updates that it sends and receives, and a batch between two iterations. */
 double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting);
 
+/* Elements of the largest matrix, as it is made orthogonal. */
+double muon_largest(const struct muon_matrices *matrices);
+
 /* The three parts of the step: momenta and updates, with Adam of the rest, of a rank's share of `updated` parameters of which
  * `muon` are matrices'; Newton-Schulz on those that it owns (-1: there are no matrices; FLOPs are the mean over owners); the
  * weights, and casts (work_add_optimizer). */
