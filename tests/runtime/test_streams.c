@@ -34,6 +34,13 @@ static const struct {
     {TOY_GPT, "pp=2,vpp=2,schedule=interleaved,offload=activations", PP, PRECISION_BF16},
     {TOY_LLAMA, "tp=2,sp=1,dp=2,offload=activations", TP | DP, PRECISION_BF16},
     {TOY_LLAMA, "dp=4,zero=3,offload=activations", DP, PRECISION_BF16},
+    {TOY_GPT, "mb=2,offload=optimizer+activations", 0, PRECISION_BF16},
+    {TOY_PREDICTION_GPT, "dp=2,zero=2,offload=optimizer:50%", DP, PRECISION_BF16},
+    {TOY_MIXTURE, "dp=4,ep=2,zero=3,offload=optimizer:70%+parameters:50%", DP, PRECISION_BF16},
+    {TOY_LLAMA, "dp=4,zero=3,shard=2,offload=optimizer+parameters", DP, PRECISION_BF16},
+    {TOY_GPT, "tp=2,sp=1,pp=2,schedule=zb-2p,offload=optimizer", TP | PP, PRECISION_BF16},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved,offload=optimizer:50%", PP, PRECISION_BF16},
+    {TOY_LLAMA, "tp=2,sp=1,dp=2,zero=1,offload=optimizer", TP | DP, PRECISION_FP8},
 };
 
 /* --- streams that fall behind */
@@ -78,6 +85,12 @@ static enum status late_launch(struct device_stream *stream, const struct kernel
 {
     enum status status = fall_behind(stream, diags);
     return status == STATUS_OK ? late.own_device->launch(stream, call, diags) : status;
+}
+
+static enum status late_update(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
+{
+    enum status status = fall_behind(stream, diags);
+    return status == STATUS_OK ? late.own_device->launch_host(stream, call, diags) : status;
 }
 
 static enum status late_copy(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
@@ -137,6 +150,7 @@ static void put_in_front(struct hub *hub)
     late.comm.enqueue = late_exchange;
     late.device.launch = late_launch;
     late.device.copy_between = late_copy;
+    late.device.launch_host = late_update;
     late.device.stream_new = new_stream;
     world->api->close(world);
     device->api->close(device);

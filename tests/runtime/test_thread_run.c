@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
+#include "runtime/rank_record.h"
 #include "tests/runtime/toys.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
@@ -238,6 +239,17 @@ START_TEST(a_slow_rank_computes_longer)
 }
 END_TEST
 
+/* The first step, which loads kernels and takes memory, is not timed where there is another. */
+START_TEST(the_step_told_of_is_not_the_first)
+{
+    static const struct thread_run_step steps[] = {{.duration = 3}, {.duration = 9}, {.duration = 2}, {.duration = 8}};
+    ck_assert_int_eq(run_median_step(steps, 1), 0);
+    ck_assert_int_eq(run_median_step(steps, 2), 1);
+    ck_assert_int_eq(run_median_step(steps, 3), 2); /* of 9 and 2 the lower */
+    ck_assert_int_eq(run_median_step(steps, 4), 3);
+}
+END_TEST
+
 START_TEST(a_slow_rank_changes_no_number)
 {
     struct toy toy;
@@ -299,6 +311,7 @@ int main(void)
         {a_lost_rank_is_named, 2},
         {a_rank_that_goes_is_not_waited_for, 1},
         {a_slow_rank_computes_longer, 1},
+        {the_step_told_of_is_not_the_first, 1},
         {a_slow_rank_changes_no_number, 1},
         {too_little_memory_is_refused, 1},
         {what_it_cannot_execute_is_refused, 1},
