@@ -123,6 +123,7 @@ static void count_rows(struct table *t, const struct transformer *model)
     count_row(t, "parameters.embedding", c.embedding, "token and position tables");
     count_row(t, "parameters.head", c.head, "output projection, where it is not the embedding's");
     count_row(t, "parameters.attention", c.attention, "all layers");
+    count_row(t, "parameters.mixers", c.mixers, "mixers with a state, all layers");
     count_row(t, "parameters.dense_ffn", c.dense_ffn, "dense feed-forward parts and shared experts");
     count_row(t, "parameters.experts", c.experts, "routed experts");
     count_row(t, "parameters.router", c.router, "of the mixtures");

@@ -72,12 +72,34 @@ static void collect(struct leaves *leaves, const struct machine *machine, enum p
     free(stack);
 }
 
-/* A layer from the middle of the model: with a mixture of experts, one of those. */
+/* Layers that are explained: one from the middle of the model, with a mixture of experts one of those; by a pattern those from
+ * there on until each kind was there, or all. */
+static struct layer_range shown_layers(const struct transformer *model)
+{
+    bool seen[N_LAYER_KINDS] = {0};
+    struct layer_range range = {.first = model->layers / 2, .count = 1};
+    int left = 0;
+    if (!transformer_is_hybrid(model))
+        return range;
+    for (int i = 0; i < model->layers; i++) {
+        bool *kind = &seen[layer_kind_index(layer_kind_of(model, i))];
+        left += !*kind;
+        *kind = true;
+    }
+    for (int i = range.first; i < model->layers && left > 0; i++) {
+        bool *kind = &seen[layer_kind_index(layer_kind_of(model, i))];
+        left -= *kind;
+        *kind = false;
+        range.count = i - range.first + 1;
+    }
+    return left > 0 ? (struct layer_range){0, model->layers} : range;
+}
+
 static struct leaves leaves_of(const struct layout *layout, const struct setting *setting)
 {
     struct leaves leaves = {0};
     struct machine machine = machine_of(layout, setting);
-    struct layer_range range = {.first = setting->model->layers / 2, .count = 1};
+    struct layer_range range = shown_layers(setting->model);
     int32_t forward = work_add_pass(&leaves.works, layout, setting, PASS_FORWARD, range, true, true);
     int32_t backward = work_add_pass(&leaves.works, layout, setting, PASS_BACKWARD, range, true, true);
     collect(&leaves, &machine, PASS_FORWARD, forward);

@@ -8,7 +8,7 @@
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
 
-enum { FIRST_SLOTS = 256, N_LAYER_KINDS = 4 /* mixture or not, windowed or not */ };
+enum { FIRST_SLOTS = 256 };
 
 /* --- the cache */
 
@@ -20,8 +20,11 @@ void pass_cache_init(struct pass_cache *cache)
 
 void pass_cache_free(struct pass_cache *cache)
 {
-    for (size_t i = 0; i < cache->n_slots; i++)
+    for (size_t i = 0; i < cache->n_slots; i++) {
+        if (cache->slots[i])
+            free(cache->slots[i]->kinds);
         free(cache->slots[i]);
+    }
     free(cache->slots);
     gemm_memo_free(&cache->gemms);
     *cache = (struct pass_cache){0};
@@ -144,17 +147,17 @@ static void part_add(struct part *sum, const struct part *part, double times)
 }
 
 /* Layers of one kind: how many there are, how many behind the leading dense ones, and one of them. */
-struct layer_kinds {
+struct kind_numbers {
     int all[N_LAYER_KINDS], late[N_LAYER_KINDS], one[N_LAYER_KINDS];
     int n_all, n_late;
 };
 
-static struct layer_kinds kinds_of(const struct transformer *model)
+static struct kind_numbers kinds_of(const struct transformer *model)
 {
-    struct layer_kinds kinds = {.n_all = model->layers};
+    struct kind_numbers kinds = {.n_all = model->layers};
     int dense = model->moe.experts > 0 && model->moe.first_dense_layers < model->layers ? model->moe.first_dense_layers : 0;
     for (int i = 0; i < model->layers; i++) {
-        int kind = 2 * layer_is_mixture(model, i) + layer_is_windowed(model, i);
+        int kind = layer_kind_index(layer_kind_of(model, i));
         kinds.all[kind]++;
         kinds.late[kind] += i >= dense;
         kinds.one[kind] = i;
@@ -168,7 +171,9 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
 {
     static const struct layer_range none = {0, 0};
     struct costing costing = costing_of(costs, setting, layout);
-    struct layer_kinds kinds = kinds_of(setting->model);
+    struct kind_numbers kinds = kinds_of(setting->model);
+    if (transformer_is_hybrid(setting->model) && !costs->kinds)
+        costs->kinds = memory_new(N_PASSES, sizeof *costs->kinds);
     for (int pass = first; pass <= (int)last; pass++) {
         struct part *parts = costs->parts[pass];
         for (int kind = 0; kind < N_LAYER_KINDS; kind++) {
@@ -177,6 +182,8 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
             struct part layer = part_of(&costing, (enum pass)pass, (struct layer_range){kinds.one[kind], 1}, false, false);
             part_add(&parts[PART_MEAN_LAYER], &layer, (double)kinds.all[kind] / kinds.n_all);
             part_add(&parts[PART_LAYER], &layer, (double)kinds.late[kind] / kinds.n_late);
+            if (costs->kinds)
+                costs->kinds[pass][kind] = (struct part_seconds){layer.device_s, layer.host_s};
         }
         parts[PART_EMBEDDING] = part_of(&costing, (enum pass)pass, none, true, false);
         parts[PART_HEAD] = part_of(&costing, (enum pass)pass, none, false, true);
@@ -190,7 +197,7 @@ static double copy_of_layer(const struct setting *setting, const struct layout *
     const struct transformer *model = setting->model;
     double bytes = 0;
     for (int i = 0; i < model->layers; i++)
-        bytes += footprint_layer_bytes(layout, setting, layer_is_mixture(model, i));
+        bytes += footprint_layer_bytes(layout, setting, layer_kind_of(model, i));
     return cost_seconds(copy_cost(setting->cluster, layout, bytes / model->layers));
 }
 
@@ -235,16 +242,38 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
 
 /* --- passes */
 
-double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
-                    bool head)
+/* Layers that take so long, with or without an end. */
+static double seconds_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head)
 {
-    const struct part *parts = costs->parts[pass];
-    double device = layers * parts[layer].device_s, host = layers * parts[layer].host_s;
+    double device = layers.device_s, host = layers.host_s;
     if (embedding)
         device += parts[PART_EMBEDDING].device_s, host += parts[PART_EMBEDDING].host_s;
     if (head)
         device += parts[PART_HEAD].device_s, host += parts[PART_HEAD].host_s;
     return host > 0 ? device + starved_seconds(host, device) : device;
+}
+
+double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
+                    bool head)
+{
+    const struct part *parts = costs->parts[pass];
+    const struct part_seconds all = {layers * parts[layer].device_s, layers * parts[layer].host_s};
+    return seconds_with_ends(parts, all, embedding, head);
+}
+
+/* A pass of these layers. */
+static double range_seconds(const struct pass_costs *costs, enum pass pass, const struct transformer *model,
+                            struct layer_range range, bool embedding, bool head)
+{
+    struct part_seconds all = {0};
+    if (!costs->kinds)
+        return pass_seconds(costs, pass, PART_LAYER, range.count, embedding, head);
+    for (int i = range.first; i < range.first + range.count; i++) {
+        const struct part_seconds *one = &costs->kinds[pass][layer_kind_index(layer_kind_of(model, i))];
+        all.device_s += one->device_s;
+        all.host_s += one->host_s;
+    }
+    return seconds_with_ends(costs->parts[pass], all, embedding, head);
 }
 
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers)
@@ -316,55 +345,121 @@ static double largest_stage_layers(const struct layout *l, const struct transfor
     return (layers + l->pp - 1) / l->pp;
 }
 
-/* Layers of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
+/* A pass of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
  * micro-batch's that meets this one. */
-static int other_layers(const struct layout *l, const struct transformer *model, int end)
+static double other_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
+                            const struct transformer *model, int end)
 {
     int stage = layout_stage_of(l, end), layers = 0;
+    double seconds = 0;
     for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
         int v = layout_virtual_stage(l, stage, chunk);
         layers += v == end ? 0 : layers_at(l, model, v);
+        if (costs->kinds && v != end)
+            seconds += range_seconds(costs, pass, model, layout_layers(l, model, v), false, false);
+    }
+    return costs->kinds ? seconds : layers * pass_seconds(costs, pass, PART_LAYER, 1, false, false);
+}
+
+/* Layers of the other chunks of the stage that holds the last virtual stage. */
+static int layers_beside_head(const struct layout *l, const struct transformer *model)
+{
+    int last = layout_virtual_stages(l) - 1, stage = layout_stage_of(l, last), layers = 0;
+    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
+        int v = layout_virtual_stage(l, stage, chunk);
+        layers += v == last ? 0 : layers_at(l, model, v);
     }
     return layers;
+}
+
+/* Passes of a stage's layers, without the ends; of DualPipe's, that a micro-batch meets on average. */
+static double layers_of_stage_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
+                                      const struct transformer *model, int stage)
+{
+    double seconds = 0;
+    for (int chunk = 0; chunk < l->vpp; chunk++) {
+        struct layer_range range = layout_layers(l, model, layout_virtual_stage(l, stage, chunk));
+        seconds += range_seconds(costs, pass, model, range, false, false);
+    }
+    return l->schedule == SCHEDULE_DUALPIPE ? seconds / 2 : seconds;
+}
+
+static double both_seconds(const struct pass_costs *costs, const struct layout *l, const struct transformer *model, int stage)
+{
+    return layers_of_stage_seconds(costs, PASS_FORWARD, l, model, stage) +
+           layers_of_stage_seconds(costs, PASS_BACKWARD, l, model, stage);
+}
+
+/* By a pattern: the last of those stages whose layers take longest. */
+static int slowest_stage(const struct pass_costs *costs, const struct layout *l, const struct transformer *model)
+{
+    int slowest = 0;
+    double longest = 0;
+    for (int stage = 0; stage < l->pp; stage++) {
+        double seconds = both_seconds(costs, l, model, stage);
+        if (seconds >= longest)
+            longest = seconds, slowest = stage;
+    }
+    return slowest;
 }
 
 /*
  * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
  * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
  * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Where chunks differ by
- * a layer each turn takes what the fullest pair of it does.
+ * a layer each turn takes what the fullest pair of it does; where stages may drift apart by so many turns `together`, so many.
  */
-static double lockstep_seconds(const struct pass_costs *costs, const struct transformer *model, const struct layout *l)
+static double lockstep_seconds(const struct pass_costs *costs, const struct transformer *model, const struct layout *l,
+                               int together)
 {
-    int p = l->pp, v = l->vpp, turns = p * v, light = layers_at(l, model, 0), last = layers_at(l, model, turns - 1);
-    int start = turns - 1 - (model->layers + model->mtp_layers - light * turns); /* where the heavier chunks begin */
-    double one[N_PASSES], head[N_PASSES], seconds = 0;
+    int p = l->pp, v = l->vpp, turns = p * v;
+    double *chunks[PASS_BACKWARD + 1], seconds = 0;
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
-        one[pass] = pass_seconds(costs, (enum pass)pass, PART_LAYER, 1, false, false);
-        head[pass] = pass_seconds(costs, (enum pass)pass, PART_LAYER, last, false, true);
+        chunks[pass] = memory_new((size_t)turns, sizeof *chunks[pass]);
+        for (int i = 0; i < turns; i++) {
+            struct layer_range range = layout_layers(l, model, i);
+            bool whole = costs->kinds || i == turns - 1;
+            chunks[pass][i] = whole ? range_seconds(costs, (enum pass)pass, model, range, false, i == turns - 1)
+                                    : range.count * pass_seconds(costs, (enum pass)pass, PART_LAYER, 1, false, false);
+        }
     }
-    for (int t = 0; t < turns; t++) {
+    for (int first = 0; first < turns; first += together) {
         double longest = 0;
         for (int r = 0; r < p; r++) {
-            int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
-            const int at[] = {[PASS_FORWARD] = i / p * p + r, [PASS_BACKWARD] = (v - 1 - j / p) * p + r};
-            double pair = 0;
-            for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
-                pair += at[pass] == turns - 1 ? head[pass] : (light + (at[pass] >= start)) * one[pass];
-            longest = fmax(longest, pair);
+            double pairs = 0;
+            for (int t = first; t < first + together; t++) {
+                int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
+                pairs += chunks[PASS_FORWARD][i / p * p + r] + chunks[PASS_BACKWARD][(v - 1 - j / p) * p + r];
+            }
+            longest = fmax(longest, pairs);
         }
         seconds += longest;
     }
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        free(chunks[pass]);
     return seconds / p;
+}
+
+/* Chunks of the slowest stage that take as long as what a micro-batch passes before the last one. */
+static double chunks_before_last(const struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                                 const struct layout *l)
+{
+    struct layer_range before = {0, layout_layers(l, model, l->pp - 1).first};
+    if (!costs->kinds)
+        return before.count / (t->fullest / l->vpp);
+    return (range_seconds(costs, PASS_FORWARD, model, before, false, false) +
+            range_seconds(costs, PASS_BACKWARD, model, before, false, false)) /
+           (t->chunk.s[PASS_FORWARD] + t->chunk.s[PASS_BACKWARD]);
 }
 
 static void interleaved_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                                    const struct layout *l)
 {
     int layers = model->layers + model->mtp_layers, parts = l->pp * l->vpp;
-    bool even = layers % parts == 0 || (layers + 2) % parts == 0;
-    t->fill_chunks = even ? l->pp - 1 : layout_layers(l, model, l->pp - 1).first / (t->fullest / l->vpp);
-    t->lockstep = even ? 0 : lockstep_seconds(costs, model, l);
+    bool even = !costs->kinds && (layers % parts == 0 || (layers + 2) % parts == 0);
+    t->fill_chunks = even ? l->pp - 1 : chunks_before_last(t, costs, model, l);
+    t->rounds = costs->kinds ? lockstep_seconds(costs, model, l, l->pp) : 0;
+    t->lockstep = even ? 0 : lockstep_seconds(costs, model, l, 1);
 }
 
 /* What stages wait for copies. */
@@ -392,28 +487,44 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     }
 }
 
+/* Which stage is the fullest, and how full. */
+static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                         const struct layout *l)
+{
+    t->last_full = l->pp - 1;
+    if (costs->kinds) {
+        double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false) +
+                       pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
+        t->last_full = slowest_stage(costs, l, model);
+        t->fullest = both_seconds(costs, l, model, t->last_full) / layer;
+        return;
+    }
+    t->fullest = largest_stage_layers(l, model);
+    while (l->vpp == 1 && t->last_full > 0 && layers_at(l, model, t->last_full) < t->fullest)
+        t->last_full--;
+}
+
 static void stage_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                              const struct layout *l)
 {
     int last = layout_virtual_stages(l) - 1;
-    int at_first = layers_at(l, model, 0), at_last = layers_at(l, model, last);
-    int beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
+    const struct layer_range first_range = layout_layers(l, model, 0), last_range = layout_layers(l, model, last);
     bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
-    t->fullest = largest_stage_layers(l, model);
-    t->head_layers = at_last + beside_last;
-    t->last_full = l->pp - 1;
-    while (l->vpp == 1 && t->last_full > 0 && layers_at(l, model, t->last_full) < t->fullest)
-        t->last_full--;
+    fullest_fill(t, costs, model, l);
+    t->head_layers = last_range.count + layers_beside_head(l, model);
     for (int pass = 0; pass < N_PASSES; pass++) {
         enum pass p = (enum pass)pass;
         double layer = pass_seconds(costs, p, PART_LAYER, 1, false, false);
-        double embedding = pass_seconds(costs, p, PART_LAYER, at_first, true, false);
-        double head = pass_seconds(costs, p, PART_LAYER, at_last, false, true);
+        double embedding = range_seconds(costs, p, model, first_range, true, false);
+        double head = range_seconds(costs, p, model, last_range, false, true);
         double layers = pass_seconds(costs, p, PART_MEAN_LAYER, model->layers, false, false);
-        t->inner.s[p] = t->fullest * layer;
-        t->head.s[p] = head + (folded ? embedding : beside_last * layer);
-        t->first.s[p] = folded ? t->head.s[p] : embedding + beside_first * layer;
-        t->sum.s[p] = embedding + head - (at_first + at_last) * layer + layers;
+        double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
+                                         range_seconds(costs, p, model, last_range, false, false)
+                                   : (first_range.count + last_range.count) * layer;
+        t->inner.s[p] = costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : t->fullest * layer;
+        t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last));
+        t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0);
+        t->sum.s[p] = embedding + head - ends + layers;
         t->layer.s[p] = layers / model->layers;
         t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
     }

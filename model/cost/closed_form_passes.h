@@ -4,7 +4,8 @@
  * A pass of a virtual stage is layers, and at the ends the embedding or the head. Each of these has a time of the device and a
  * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
  * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
- * micro-batch or more, features) and put together for any division of the layers.
+ * micro-batch or more, features) and put together for any division of the layers. Where a pattern gives layers kinds that take
+ * different times, a stage's passes are those of the layers that it has; otherwise of so many average ones.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
  * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for k - 2 of them, as two are under way while
@@ -31,17 +32,23 @@ struct part {
  * mixture begins with, which is what every stage but the first has. */
 enum pass_part { PART_MEAN_LAYER, PART_LAYER, PART_EMBEDDING, PART_HEAD, N_PASS_PARTS };
 
+/* The two times of a part. */
+struct part_seconds {
+    double device_s, host_s;
+};
+
 struct pass_times {
     double s[N_PASSES]; /* by enum pass */
 };
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
-    int pp, vpp;                          /* whose: the memo's key */
-    enum arrangement arrangement;         /* of it too */
-    double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average */
-    double head_layers;                   /* of the stage with the head, its other chunks included */
-    int last_full;                        /* of stages of one chunk the last that is as full, counted from 0 */
+    int pp, vpp;                  /* whose: the memo's key */
+    enum arrangement arrangement; /* of it too */
+    double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
+                                   * by a pattern, average layers that take as long as the slowest stage */
+    double head_layers;           /* of the stage with the head, its other chunks included */
+    int last_full;                /* of stages of one chunk the last that is as full (by a pattern: the slowest), from 0 */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
@@ -50,6 +57,7 @@ struct stage_times {
     double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
     double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
+    double rounds;   /* the same where they keep step by rounds of p passes; 0 but by a pattern */
 };
 
 struct pass_key {
@@ -64,6 +72,7 @@ struct pass_costs {
     double pace;             /* of the machine under this key */
     struct gemm_memo *gemms; /* the cache's */
     struct part parts[N_PASSES][N_PASS_PARTS];
+    struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where layers have kinds by a pattern, one of each; otherwise NULL */
     double copy_s;      /* what a layer keeps, to the host or back, on average over the model's; 0: it stays */
     bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;

@@ -257,8 +257,11 @@ static double table_seconds(const struct setting *setting, const struct layout *
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
-static int fullest_layers(const struct stage_times *stages, const struct transformer *model)
+/* By a pattern, of a stage on average. */
+static int fullest_layers(const struct layout *l, const struct stage_times *stages, const struct transformer *model)
 {
+    if (transformer_is_hybrid(model))
+        return (model->layers + l->pp - 1) / l->pp;
     return stages->fullest < model->layers ? (int)ceil(stages->fullest) : model->layers;
 }
 
@@ -280,7 +283,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
                                              const struct stage_times *stages, struct gemm_memo *gemms)
 {
     double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
-    int layers = setting->model->layers, n = fullest_layers(stages, setting->model);
+    int layers = setting->model->layers, n = fullest_layers(l, stages, setting->model);
     struct stage_parameters p = work_stage_parameters(l, setting, (struct layer_range){0, n}, true, l->pp == 1);
     struct stage_parameters inner = work_stage_parameters(l, setting, (struct layer_range){0, n}, false, false);
     struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
@@ -328,7 +331,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
                                     const struct pass_costs *c, const struct stage_times *stages, double m)
 {
     struct replica_costs *costs = &memo->costs[sharding_of(l)];
-    if (!holds_for(costs, l, fullest_layers(stages, setting->model)))
+    if (!holds_for(costs, l, fullest_layers(l, stages, setting->model)))
         *costs = replica_costs_of(setting, l, stages, c->gemms);
     bool leaves = layout_offloads_gradients(l);
     struct exchange gathers = costs->exchange;

@@ -83,7 +83,8 @@ static double one_f_one_b_seconds(const struct question *q)
  * Messages. Beside the passes they take the ring's whole way while the pipeline fills and drains, where passes of one direction
  * follow one another without a gap, and afterwards what a forward pass does not cover. Where they block, and where passes run in
  * pairs, a forward and a backward pass begin with what both need and all stages keep step: each pair takes what the slowest
- * stage's does (t.lockstep).
+ * stage's does (t.lockstep). Elsewhere a chunk waits for the one before it of a round of p passes, so stages drift apart by no
+ * more than that: where chunks differ by what their layers are, a round takes what it does on its slowest stage (t.rounds).
  *
  * Copies of activations. A forward and a backward pass have a direction of the link each; so a stage's first passes, which are
  * all forward, and its last ones, all backward, take what their copies do where a pair would have covered them. Of the last stage
@@ -120,6 +121,7 @@ static double interleaved_seconds(const struct question *q, double slowest)
     if (q->blocking)
         return passes + fmax(0, q->m - q->p - paired) * kept + 2 * (q->p - 1 + q->m * l->vpp) * q->message;
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
+    passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
     return passes + 2 * (q->p * l->vpp - 1) * q->message + q->m * l->vpp * exposed;
 }
 

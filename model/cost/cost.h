@@ -39,6 +39,7 @@ static inline struct cost cost_scale(struct cost a, double factor)
 #define WORK_CLASSES(X)                                                                                                          \
     X(GEMM, "gemm", "matrix multiplications of the layers")                                                                      \
     X(ATTENTION, "attention", "attention kernels")                                                                               \
+    X(SCAN, "scan", "convolutions, gates and scans of mixers with a state")                                                      \
     X(MEMORY_BOUND, "memory_bound", "norms, activations, residuals, casts, dropout")                                             \
     X(EMBEDDING, "embedding", "token and position embedding")                                                                    \
     X(HEAD, "head", "output projection and cross entropy")                                                                       \

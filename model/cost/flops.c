@@ -1,4 +1,7 @@
-/* Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
+/*
+ * Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
+ * So is a mixer's state, whatever way a kernel takes: a key times a value is added to it, a query reads it, and the delta rule
+ * reads it by the key first; 2 N P FLOPs a head each, forward. Convolutions, decays and gates are not counted, as norms are not.
  */
 #include "model/cost/work.h"
 
@@ -6,7 +9,7 @@ static double attention_matrix_flops(const struct transformer *m) /* forward, on
 {
     double h = (double)m->hidden, a = m->heads;
     if (m->attention == ATTENTION_GROUPED)
-        return 2 * h * m->head_dim * (2 * a + 2 * m->kv_heads);
+        return 2 * h * m->head_dim * ((m->output_gate ? 3 : 2) * a + 2 * m->kv_heads);
     const struct latent_attention *l = &m->latent;
     double query = a * (l->qk_nope_dim + l->qk_rope_dim);
     double q = l->q_lora_rank ? (h + query) * l->q_lora_rank : h * query;
@@ -14,10 +17,23 @@ static double attention_matrix_flops(const struct transformer *m) /* forward, on
     return 2 * (q + kv + a * l->v_dim * h);
 }
 
-static double ffn_flops(const struct transformer *m, int layer)
+static double mixer_flops(const struct transformer *m) /* forward, one token */
+{
+    const struct state_mixer *mixer = &m->mixer;
+    struct mixer_columns columns = mixer_columns_of(mixer);
+    double h = (double)m->hidden, values = mixer_width_of(mixer).values, rows = (double)mixer->heads * mixer->state;
+    double in = h * (columns.mixed + columns.gate + columns.scalars);
+    double ranks = columns.ranks * (h * mixer->head_dim) + (columns.ranks ? mixer->head_dim * (rows + values) : 0);
+    bool delta = mixer->kind == MIXER_GATED_DELTA || mixer->kind == MIXER_KIMI_DELTA;
+    return 2 * (in + ranks + values * h + (delta ? 3 : 2) * rows * mixer->head_dim);
+}
+
+static double ffn_flops(const struct transformer *m, enum layer_feed feed)
 {
     double h = (double)m->hidden, matrices = m->gated_mlp ? 3 : 2;
-    if (!layer_is_mixture(m, layer))
+    if (feed == FEEDS_NOT)
+        return 0;
+    if (feed == FEEDS_DENSE)
         return 2 * h * (double)m->ffn_hidden * matrices;
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
@@ -57,13 +73,23 @@ static double attention_pair_flops(const struct setting *setting, feature_set fe
     return 2 * dims * m->heads * pairs / s; /* per token */
 }
 
+static double layer_flops(const struct setting *setting, feature_set features, int layer, enum flop_convention convention)
+{
+    const struct transformer *m = setting->model;
+    struct layer_kind kind = layer_kind_of(m, layer);
+    bool attends = kind.mixers & MIXES_BY_ATTENTION;
+    return (attends ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed) +
+           (attends ? attention_pair_flops(setting, features, layer, convention) : 0) +
+           (kind.mixers & MIXES_BY_STATE ? mixer_flops(m) : 0);
+}
+
 double model_flops_per_step(const struct setting *setting, feature_set features, enum flop_convention convention)
 {
     const struct transformer *m = setting->model;
     double logits = 2 * (double)m->hidden * (double)m->vocab, per_token = logits;
     for (int i = 0; i < m->layers + m->mtp_layers; i++) {
         int layer = i < m->layers ? i : m->layers - 1;
-        per_token += attention_matrix_flops(m) + ffn_flops(m, layer) + attention_pair_flops(setting, features, layer, convention);
+        per_token += layer_flops(setting, features, layer, convention);
         per_token += i < m->layers ? 0 : logits + 4 * (double)m->hidden * (double)m->hidden;
     }
     return 3 * per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;

@@ -146,6 +146,8 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
         k.split += 2 * (width.query + width.key_value); /* q; k, v */
     if (keeps_casts(layout, setting))
         k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
+    if (m->output_gate)
+        k.split += 2 * 2 * width.value; /* the gate, and the output behind it */
     if (!repeats &&
         !has(layout,
              FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
@@ -155,21 +157,45 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     return k;
 }
 
+/*
+ * A mixer with a state. Mamba's kernel keeps what the input projection gives (it repeats the convolution), what its heads give,
+ * and the projection behind it reads the normed; others keep what the convolution, or the activation in its place, gives as well.
+ * The delta rule keeps its inverse triangles, C a head, and decays in fp32; heads of a group have keys and queries of their own.
+ */
+static struct kept kept_by_mixer(const struct layout *layout, const struct setting *setting)
+{
+    const struct state_mixer *m = &setting->model->mixer;
+    struct mixer_columns columns = mixer_columns_of(m);
+    struct mixer_width width = mixer_width_of(m);
+    bool delta = m->kind == MIXER_GATED_DELTA || m->kind == MIXER_KIMI_DELTA;
+    double rows = (double)m->heads * m->state, given = 2 * width.values + width.values * operand_bytes(layout, setting);
+    struct kept k = {.split = 2 * (columns.mixed + columns.gate + columns.scalars) + given};
+    if (m->kind != MIXER_MAMBA2)
+        k.split += 2 * (width.values + 2 * (delta ? rows : width.keys));
+    if (delta)
+        k.split += 2.0 * m->chunk * m->heads + 4 * (columns.ranks ? rows : 2.0 * m->heads);
+    if (columns.ranks) { /* what the down-projections give; decays and gate before their activation */
+        k.whole = 2.0 * columns.ranks * m->head_dim;
+        k.split += 2 * (rows + width.values);
+    }
+    return k;
+}
+
 /* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line or of a job that names dropout; an
  * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
  * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
  */
-static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute modules)
+static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute modules, int parts)
 {
     const struct transformer *m = setting->model;
     double h = (double)m->hidden;
     bool parallel = has(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
-    double read = 2 * h * (parallel ? 1 : 2), between = 0, given = read;
+    double read = 2 * h * (parallel ? 1 : parts), between = 0, given = read;
     if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
-        between = 2 * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
+        between = parts * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
     if (modules & RECOMPUTE_LAYERNORM)
         between = given = 0;
-    double masks = drops_out(layout, m) || setting->job->dropout > 0 ? 2 * h : 0;
+    double masks = drops_out(layout, m) || setting->job->dropout > 0 ? parts * h : 0;
     return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = given}
                                            : (struct kept){.local = read + between + masks + given};
 }
@@ -179,19 +205,33 @@ static double tokens_per_micro_batch(const struct layout *layout, const struct s
     return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
 }
 
-/* Where `modules` are repeated and the rest is kept. */
-static double layer_bytes_but(enum recompute modules, const struct layout *layout, const struct setting *setting, bool mixture)
+static struct kept kept_by_feed(const struct layout *layout, const struct setting *setting, enum recompute modules,
+                                enum layer_feed feed)
 {
-    struct kept a = kept_by_attention(layout, setting, modules);
-    struct kept f = mixture ? kept_by_experts(layout, setting, modules) : kept_by_mlp(layout, setting, modules);
-    struct kept s = kept_by_stream(layout, setting, modules);
+    switch (feed) {
+    case FEEDS_EXPERTS: return kept_by_experts(layout, setting, modules);
+    case FEEDS_DENSE: return kept_by_mlp(layout, setting, modules);
+    default: return (struct kept){0};
+    }
+}
+
+/* Where `modules` are repeated and the rest is kept. */
+static double layer_bytes_but(enum recompute modules, const struct layout *layout, const struct setting *setting,
+                              struct layer_kind kind)
+{
+    bool attends = kind.mixers & MIXES_BY_ATTENTION, has_state = kind.mixers & MIXES_BY_STATE;
+    struct kept a = attends ? kept_by_attention(layout, setting, modules) : (struct kept){0};
+    struct kept c = has_state ? kept_by_mixer(layout, setting) : (struct kept){0};
+    struct kept f = kept_by_feed(layout, setting, modules, kind.feed);
+    struct kept s = kept_by_stream(layout, setting, modules, layer_kind_parts(kind));
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
-    return tokens_per_micro_batch(layout, setting) * ((a.split + f.split) / layout->tp + local + a.whole + s.whole);
+    return tokens_per_micro_batch(layout, setting) *
+           ((a.split + f.split + c.split) / layout->tp + local + a.whole + s.whole + c.whole);
 }
 
 /* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert
  * layer's feed-forward part are not among them. */
-enum { PRODUCTS_MAX = 8 };
+enum { PRODUCTS_MAX = 16 };
 
 static int products_of_attention(const struct layout *layout, const struct transformer *m, struct kept *out)
 {
@@ -224,15 +264,32 @@ static int products_of_mlp(const struct transformer *m, struct kept *out)
     return n;
 }
 
+static int products_of_mixer(const struct transformer *m, struct kept *out)
+{
+    struct mixer_columns columns = mixer_columns_of(&m->mixer);
+    int n = 0;
+    out[n++].split = columns.mixed + columns.gate + columns.scalars;
+    if (columns.ranks) {
+        out[n++].local = (double)columns.ranks * m->mixer.head_dim;
+        out[n++].split = (double)m->mixer.heads * m->mixer.state;
+        out[n++].split = mixer_width_of(&m->mixer).values;
+    }
+    out[n++].local = (double)m->hidden;
+    return n;
+}
+
 /* By the policy that keeps every second product: these, what attention gives, and the layer's input. */
-static double layer_bytes_selected(const struct layout *layout, const struct setting *setting, bool mixture)
+static double layer_bytes_selected(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
     const struct transformer *m = setting->model;
     struct kept products[PRODUCTS_MAX] = {{0}};
     double value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
-    double split = m->heads * (value + 2), local = (double)m->hidden; /* words; log-sum-exp is in fp32 */
-    int n = products_of_attention(layout, m, products);
-    if (!mixture)
+    bool attends = kind.mixers & MIXES_BY_ATTENTION;
+    double split = attends ? m->heads * (value + 2) : 0, local = (double)m->hidden; /* words; log-sum-exp is in fp32 */
+    int n = attends ? products_of_attention(layout, m, products) : 0;
+    if (kind.mixers & MIXES_BY_STATE)
+        n += products_of_mixer(m, products + n);
+    if (kind.feed == FEEDS_DENSE)
         n += products_of_mlp(m, products + n);
     for (int i = 0; i < n; i += 2) {
         split += products[i].split;
@@ -242,12 +299,12 @@ static double layer_bytes_selected(const struct layout *layout, const struct set
            (split / layout->tp + local / (layout->sequence_parallel ? layout->tp : 1));
 }
 
-double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture)
+double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
     if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
-        return layer_bytes_selected(layout, setting, mixture);
+        return layer_bytes_selected(layout, setting, kind);
     if (layout->recompute != RECOMPUTE_FULL)
-        return layer_bytes_but(layout_recomputed_modules(layout), layout, setting, mixture);
+        return layer_bytes_but(layout_recomputed_modules(layout), layout, setting, kind);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
     return layout->sequence_parallel ? input / layout->tp : input;
 }
@@ -297,12 +354,12 @@ static double chunks_awaiting_weights(const struct layout *layout, const struct 
 }
 
 /* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
-static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, bool mixture)
+static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
     if (layout->recompute == RECOMPUTE_NONE)
         return 0;
-    double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, mixture);
-    return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, mixture) : all;
+    double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, kind);
+    return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, kind) : all;
 }
 
 /* Of its own tokens and heads, a word an element: keys and values that a rank passes on, and all that it sends. */
@@ -344,6 +401,13 @@ double footprint_executed_context_bytes(const struct layout *layout, const struc
     return context_bytes(layout, setting, gathered_blocks(layout), element_bytes);
 }
 
+double footprint_states_bytes(const struct layout *layout, const struct setting *setting)
+{
+    const struct state_mixer *m = &setting->model->mixer;
+    double chunks = tokens_per_micro_batch(layout, setting) / fmax(1, m->chunk); /* as many with fewer tokens and more heads */
+    return chunks * m->heads / layout->tp * m->state * m->head_dim * (2 + 4);
+}
+
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
  * buffers. */
 static double buffer_bytes(const struct layout *layout, const struct setting *setting)
@@ -353,33 +417,38 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
                            (layout->ep > 1) * 2 + (layout_cp_keys(layout) > 1) + (layout_cp_heads(layout) > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
-        double dense = transformer_layer_parameters(m, m->layers - 1, false);
-        double experts = transformer_layer_parameters(m, m->layers - 1, true) - dense;
+        int largest = transformer_largest_layer(m);
+        double dense = transformer_layer_parameters(m, largest, false);
+        double experts = transformer_layer_parameters(m, largest, true) - dense;
         double layer = dense / layout->tp + experts / layout->ep / layout_expert_tp(layout);
         bytes += layer * (2 * 2 + 2);
         bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
     }
     if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
         bytes += 2 * tokens_per_micro_batch(layout, setting) * (double)m->hidden * 2;
-    return bytes + footprint_context_bytes(layout, setting);
+    return bytes + footprint_context_bytes(layout, setting) + footprint_states_bytes(layout, setting);
 }
 
 /* What is the same on all stages. */
 struct common_bytes {
-    double kept[2], repeated[2], missing[2]; /* of a layer, dense and with experts */
+    double kept[N_KEPT_KINDS], repeated[N_KEPT_KINDS], missing[N_KEPT_KINDS]; /* of a layer, of the kinds that stages have */
     double buffers;
 };
 
-static struct common_bytes common_bytes_of(const struct layout *layout, const struct setting *setting)
+static void common_bytes_add(struct common_bytes *common, const struct layout *layout, const struct setting *setting,
+                             const struct stage_load *load)
 {
-    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
     bool alone = layout_recomputed_modules(layout) != 0; /* without what is kept beside them */
-    for (int mixture = 0; mixture <= (setting->model->moe.experts > 0); mixture++) {
-        common.kept[mixture] = footprint_layer_bytes(layout, setting, mixture);
-        common.repeated[mixture] = layer_bytes_repeated(layout, setting, mixture);
-        common.missing[mixture] = fmax(0, common.repeated[mixture] - (alone ? 0 : common.kept[mixture]));
-    }
-    return common;
+    for (size_t i = 0; i < load->n_runs; i++)
+        for (int j = 0; j < load->runs[i].n_kinds; j++) {
+            int k = load->runs[i].of[j].kind;
+            struct layer_kind kind = layer_kind_at(2 * k);
+            if (common->kept[k] > 0)
+                continue;
+            common->kept[k] = footprint_layer_bytes(layout, setting, kind);
+            common->repeated[k] = layer_bytes_repeated(layout, setting, kind);
+            common->missing[k] = fmax(0, common->repeated[k] - (alone ? 0 : common->kept[k]));
+        }
 }
 
 /* On average over its chunks. *largest: of the layer that needs most while it is repeated. *waiting: of all layers of the passes
@@ -391,12 +460,14 @@ static double stage_layers_bytes(const struct stage_load *load, const struct com
     *largest = *waiting = 0;
     for (size_t i = 0; i < load->n_runs; i++) {
         const struct chunk_run *run = &load->runs[i];
-        /* a chunk changes from dense to mixture once at most */
-        double chunk = run->layers * 0.5 * (common->kept[run->mixture[0]] + common->kept[run->mixture[1]]);
-        for (int j = 0; j < run->chunks; j++)
-            sum += chunk;
-        *largest = fmax(*largest, common->repeated[run->mixture[1]]);
-        *waiting = fmax(*waiting, common->missing[run->mixture[1]] * awaiting * run->layers);
+        double chunk = 0, missing = 0;
+        for (int j = 0; j < run->n_kinds; j++) {
+            chunk += run->of[j].layers * common->kept[run->of[j].kind];
+            missing += run->of[j].layers * common->missing[run->of[j].kind];
+            *largest = fmax(*largest, common->repeated[run->of[j].kind]);
+        }
+        sum += run->chunks * chunk;
+        *waiting = fmax(*waiting, missing * awaiting);
     }
     return sum / chunks;
 }
@@ -449,8 +520,10 @@ static double absent_bytes(const struct layout *layout, const struct stage_load 
     int layers = layers_of(load);
     if (!layout_offloads(layout, OFFLOAD_ACTIVATIONS) || layers == 0)
         return 0;
-    double leaving = kept * offload_layers(&layout->offload, layers) / layers;
-    return fmax(0, leaving - OFFLOADED_LAYERS_STAGED * fmax(common->kept[0], common->kept[1]));
+    double leaving = kept * offload_layers(&layout->offload, layers) / layers, largest = 0;
+    for (int i = 0; i < N_KEPT_KINDS; i++)
+        largest = fmax(largest, common->kept[i]);
+    return fmax(0, leaving - OFFLOADED_LAYERS_STAGED * largest);
 }
 
 /* The logits are gone by the time the last layer is repeated. *host: what layers keep in the host's memory. */
@@ -469,8 +542,8 @@ static double activation_bytes(const struct layout *layout, const struct setting
 /* The largest unit in which parameters and their gradients travel: a layer, with the table at an end. */
 static struct stage_parameters largest_unit(const struct layout *layout, const struct setting *setting)
 {
-    struct layer_range last = {setting->model->layers - 1, 1};
-    return work_stage_parameters(layout, setting, last, true, false);
+    struct layer_range largest = {transformer_largest_layer(setting->model), 1};
+    return work_stage_parameters(layout, setting, largest, true, false);
 }
 
 /* What of `kept` bytes stays where a share leaves that needs `staged` bytes for it to come and go if it were all. */
@@ -538,9 +611,10 @@ static struct footprint footprint_of(const struct layout *layout, const struct s
 
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
 {
-    struct common_bytes common = common_bytes_of(layout, setting);
+    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
     struct stage_load load = {0};
     stage_load_fill(&load, layout, setting, stage);
+    common_bytes_add(&common, layout, setting, &load);
     *out = footprint_of(layout, setting, &load, &common);
     stage_load_free(&load);
 }
@@ -548,11 +622,13 @@ void footprint_of_stage(const struct layout *layout, const struct setting *setti
 void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
                        struct footprint *out, int *stage)
 {
-    struct common_bytes common = common_bytes_of(layout, setting);
+    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
     struct footprint best = {0};
     double host = 0;
     int at = 0;
     full_stages_of(full, layout, setting);
+    for (int i = 0; i < full->n; i++)
+        common_bytes_add(&common, layout, setting, &full->stages[i]);
     for (int i = 0; i < full->n; i++) {
         struct footprint f = footprint_of(layout, setting, &full->stages[i], &common);
         host = fmax(host, f.host);

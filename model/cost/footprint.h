@@ -16,7 +16,7 @@ struct footprint {
 #define FOOTPRINT_IGNORES (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))
 
 /* Bytes that a layer keeps of a micro-batch from its forward to its backward pass. */
-double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, bool mixture);
+double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, struct layer_kind kind);
 
 /*
  * Bytes of what context parallelism has under way at the most, in a layer's backward pass; 0 without it.
@@ -30,6 +30,10 @@ double footprint_layer_bytes(const struct layout *layout, const struct setting *
  */
 double footprint_context_bytes(const struct layout *layout, const struct setting *setting);
 double footprint_executed_context_bytes(const struct layout *layout, const struct setting *setting, double element_bytes);
+
+/* Bytes of what a layer that mixes by state has of its chunks' states while its backward pass runs: the states, in half
+ * precision, and their gradients in fp32. They are computed again, not kept. 0 of a model without such layers. */
+double footprint_states_bytes(const struct layout *layout, const struct setting *setting);
 
 /* Peak of the pipeline stage that needs most (`host`: of the one that needs most of that), or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);

@@ -57,7 +57,7 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
                 seconds += p->split_s + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
             if (seconds < best)
                 best = seconds;
-            if (n_tiles * split > MANY_WAVES * gpu->sms)
+            if (g->serial || n_tiles * split > MANY_WAVES * gpu->sms)
                 break;
         }
     }

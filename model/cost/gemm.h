@@ -18,6 +18,8 @@
  * rounds the roofline's corner, where neither limit is perfectly hidden behind the other: the sum of both at overlap 0, the
  * longer one at 1.
  *
+ * Where k is a sequence whose products need one another (work_gemm.serial) nothing is split.
+ *
  * An entry with one SM is of a device that msim probe measured as a whole, a CPU's cores among them: it has a rate and no tiles.
  *
  * What is left: the library's choice of a kernel is not always the best one (its heuristic switches at odd sizes), which spreads

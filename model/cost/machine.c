@@ -25,16 +25,21 @@ double slowest_of(int n, double spread)
     return n < 2 || spread <= 0 ? 1 : 1 + spread * gsl_cdf_ugaussian_Pinv((n - 0.375) / (n + 0.25));
 }
 
-/* The share of a layer's forward and backward time in which tensor cores work, on a machine that does not slow down. */
+/* The share of a layer's forward and backward time in which tensor cores work, on a machine that does not slow down. The last
+ * layer's: of a mixture it has experts. By a pattern, of all layers. */
 static double tensor_duty(const struct machine *machine, const struct setting *setting)
 {
+    const struct transformer *model = setting->model;
+    bool hybrid = transformer_is_hybrid(model);
+    struct layer_kinds kinds = layer_kinds_of(model, hybrid ? 0 : model->layers - 1, hybrid ? model->layers : 1);
     struct work_table table = {0};
-    struct layer_range last = {setting->model->layers - 1, 1}; /* of a mixture, a layer with experts */
     struct cost sum = {0};
-    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
-        int32_t id = work_add_pass(&table, machine->layout, setting, (enum pass)pass, last, false, false);
-        sum = cost_add(sum, work_cost(machine, &table, id));
-    }
+    for (int kind = 0; kind < N_LAYER_KINDS; kind++)
+        for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD && kinds.count[kind] > 0; pass++) {
+            struct layer_range one = {kinds.one[kind], 1};
+            int32_t id = work_add_pass(&table, machine->layout, setting, (enum pass)pass, one, false, false);
+            sum = cost_add(sum, cost_scale(work_cost(machine, &table, id), kinds.count[kind]));
+        }
     work_table_free(&table);
     return sum.compute_s / cost_seconds(sum);
 }

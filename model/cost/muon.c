@@ -55,7 +55,7 @@ static void add_attention(const struct collection *c, const struct transformer *
     const struct latent_attention *l = &m->latent;
     int64_t heads = m->heads, h = m->hidden, query = l->qk_nope_dim + l->qk_rope_dim;
     if (m->attention != ATTENTION_LATENT) {
-        add(c, "query", heads * m->head_dim, h, BY_ROWS, 1, false);
+        add(c, "query", heads * m->head_dim, h, BY_ROWS, m->output_gate ? 2 : 1, false);
         add(c, "key_value", (int64_t)m->kv_heads * m->head_dim, h, BY_ROWS, 2, false);
         add(c, "projection", h, heads * m->head_dim, BY_COLUMNS, 1, false);
         return;
@@ -83,14 +83,30 @@ static void add_mixture(const struct collection *c, const struct transformer *m)
     add(c, "expert_down", h, moe->expert_ffn, BY_COLUMNS, local, true);
 }
 
-static void add_layers(struct collection *c, const struct transformer *m, bool mixture, int64_t layers)
+/* All that reads the layer's input is one matrix, as Mamba has it. */
+static void add_mixer(const struct collection *c, const struct transformer *m)
+{
+    const struct state_mixer *mixer = &m->mixer;
+    struct mixer_columns columns = mixer_columns_of(mixer);
+    int64_t h = m->hidden, values = (int64_t)mixer_width_of(mixer).values, rank = mixer->head_dim;
+    add(c, "mixer_in", (int64_t)(columns.mixed + columns.gate + columns.scalars), h, BY_ROWS, 1, false);
+    add(c, "gates_down", rank, h, WHOLE, columns.ranks, false);
+    add(c, "decays_up", (int64_t)mixer->heads * mixer->state, rank, BY_ROWS, columns.ranks / 2, false);
+    add(c, "gate_up", values, rank, BY_ROWS, columns.ranks / 2, false);
+    add(c, "mixer_out", h, values, BY_COLUMNS, 1, false);
+}
+
+static void add_layers(struct collection *c, const struct transformer *m, struct layer_kind kind, int64_t layers)
 {
     c->layers = layers;
-    add_attention(c, m);
-    if (mixture) {
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        add_attention(c, m);
+    if (kind.mixers & MIXES_BY_STATE)
+        add_mixer(c, m);
+    if (kind.feed == FEEDS_EXPERTS)
         add_mixture(c, m);
+    if (kind.feed != FEEDS_DENSE)
         return;
-    }
     add(c, "mlp_up", m->ffn_hidden, m->hidden, BY_ROWS, m->gated_mlp ? 2 : 1, false);
     add(c, "mlp_down", m->hidden, m->ffn_hidden, BY_COLUMNS, 1, false);
 }
@@ -100,16 +116,15 @@ void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layo
 {
     const struct transformer *m = setting->model;
     struct collection c = {matrices, layout, setting->job, 0};
-    int mixtures = 0;
     if (setting->job->optimizer != OPTIMIZER_MUON)
         return;
-    for (int i = range.first; i < range.first + range.count; i++)
-        mixtures += layer_is_mixture(m, i);
-    add_layers(&c, m, false, range.count - mixtures);
-    add_layers(&c, m, true, mixtures);
+    struct layer_kinds kinds = layer_kinds_of(m, range.first, range.count);
+    for (int kind = 0; kind < N_LAYER_KINDS; kind++)
+        if (kinds.count[kind] > 0)
+            add_layers(&c, m, layer_kind_at(kind), kinds.count[kind]);
     if (!head || !m->mtp_layers)
         return;
-    add_layers(&c, m, layer_is_mixture(m, m->layers), m->mtp_layers);
+    add_layers(&c, m, layer_kind_of(m, m->layers), m->mtp_layers);
     add(&c, "prediction", m->hidden, 2 * m->hidden, BY_ROWS, 1, false);
 }
 

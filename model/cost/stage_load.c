@@ -1,6 +1,7 @@
 #include "model/cost/stage_load.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 
@@ -9,7 +10,7 @@
 /* Layers of one kind only. */
 static bool is_uniform(const struct transformer *m, struct layer_range range)
 {
-    return m->moe.experts == 0 || (m->moe.every <= 1 && range.first >= m->moe.first_dense_layers);
+    return !transformer_is_hybrid(m) && (m->moe.experts == 0 || (m->moe.every <= 1 && range.first >= m->moe.first_dense_layers));
 }
 
 /* Inner chunks of equal length hold the same, so one of them is counted. */
@@ -44,15 +45,48 @@ static void count_matrices(struct stage_load *load, const struct layout *layout,
     }
 }
 
-static void add_chunk(struct stage_load *load, int layers, bool first, bool last)
+static void run_add(struct chunk_run *run, struct layer_kind kind, double layers)
 {
-    struct chunk_run *run = load->n_runs > 0 ? &load->runs[load->n_runs - 1] : NULL;
-    if (run != NULL && run->layers == layers && run->mixture[0] == first && run->mixture[1] == last) {
-        run->chunks++;
+    int i = 0, kept = kept_kind(kind);
+    while (i < run->n_kinds && run->of[i].kind != kept)
+        i++;
+    if (i == run->n_kinds)
+        run->of[run->n_kinds++].kind = kept;
+    run->of[i].layers += layers;
+}
+
+/* The layers of a chunk. Without a pattern the first and the last tell all. */
+static struct chunk_run run_of(const struct transformer *model, struct layer_range range)
+{
+    struct chunk_run run = {.chunks = 1, .layers = range.count};
+    int last = range.first + range.count - 1;
+    if (!transformer_is_hybrid(model)) {
+        run_add(&run, layer_kind_of(model, range.first), 0.5 * range.count);
+        run_add(&run, layer_kind_of(model, last), 0.5 * range.count);
+        return run;
+    }
+    for (int i = range.first; i <= last; i++)
+        run_add(&run, layer_kind_of(model, i), 1);
+    return run;
+}
+
+static bool same_layers(const struct chunk_run *a, const struct chunk_run *b)
+{
+    bool same = a->layers == b->layers && a->n_kinds == b->n_kinds;
+    for (int i = 0; same && i < a->n_kinds; i++)
+        same = a->of[i].kind == b->of[i].kind && !(a->of[i].layers < b->of[i].layers) && !(a->of[i].layers > b->of[i].layers);
+    return same;
+}
+
+static void add_chunk(struct stage_load *load, const struct transformer *model, struct layer_range range)
+{
+    struct chunk_run *last = load->n_runs > 0 ? &load->runs[load->n_runs - 1] : NULL, run = run_of(model, range);
+    if (last != NULL && same_layers(last, &run)) {
+        last->chunks++;
         return;
     }
     load->runs = memory_grow(load->runs, &load->capacity, load->n_runs + 1, sizeof *load->runs);
-    load->runs[load->n_runs++] = (struct chunk_run){1, layers, {first, last}};
+    load->runs[load->n_runs++] = run;
 }
 
 void stage_load_fill(struct stage_load *load, const struct layout *layout, const struct setting *setting, int stage)
@@ -65,11 +99,10 @@ void stage_load_fill(struct stage_load *load, const struct layout *layout, const
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
         struct layer_range r = layout_layers(layout, m, v);
-        bool prediction = layer_is_mixture(m, m->layers - 1); /* prediction layers are like the last one */
         if (m->mtp_layers && v == layout_virtual_stages(layout) - 1)
-            add_chunk(load, m->mtp_layers, prediction, prediction);
+            add_chunk(load, m, (struct layer_range){m->layers, m->mtp_layers});
         if (r.count > 0)
-            add_chunk(load, r.count, layer_is_mixture(m, r.first), layer_is_mixture(m, r.first + r.count - 1));
+            add_chunk(load, m, r);
     }
 }
 
@@ -110,16 +143,29 @@ static bool is_of(const struct full_stages *full, const struct layout *l, const 
            full->key.llama == layout_follows_llama(l, model);
 }
 
+static void fill_next(struct full_stages *full, const struct layout *l, const struct setting *setting, int stage)
+{
+    size_t before = full->capacity;
+    full->stages = memory_grow(full->stages, &full->capacity, (size_t)full->n + 1, sizeof *full->stages);
+    memset(full->stages + before, 0, (full->capacity - before) * sizeof *full->stages);
+    stage_load_fill(&full->stages[full->n++], l, setting, stage);
+}
+
 void full_stages_of(struct full_stages *full, const struct layout *l, const struct setting *setting)
 {
     const struct transformer *model = setting->model;
     if (is_of(full, l, model))
         return;
-    const int candidates[FULL_STAGES] = {0, l->pp > 1, first_heavier_stage(l, model), l->pp - 1};
     full->n = 0;
-    for (int i = 0; i < FULL_STAGES; i++)
-        if (i == 0 || candidates[i] != candidates[i - 1])
-            stage_load_fill(&full->stages[full->n++], l, setting, candidates[i]);
+    if (transformer_is_hybrid(model)) {
+        for (int stage = 0; stage < l->pp; stage++)
+            fill_next(full, l, setting, stage);
+    } else {
+        const int candidates[] = {0, l->pp > 1, first_heavier_stage(l, model), l->pp - 1};
+        for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++)
+            if (i == 0 || candidates[i] != candidates[i - 1])
+                fill_next(full, l, setting, candidates[i]);
+    }
     full->key.tp = l->tp, full->key.pp = l->pp, full->key.vpp = l->vpp, full->key.ep = l->ep;
     full->key.expert_tp = layout_expert_tp(l);
     full->key.arrangement = schedule_arrangement(l->schedule);
@@ -128,7 +174,8 @@ void full_stages_of(struct full_stages *full, const struct layout *l, const stru
 
 void full_stages_free(struct full_stages *full)
 {
-    for (int i = 0; i < FULL_STAGES; i++)
+    for (size_t i = 0; i < full->capacity; i++)
         stage_load_free(&full->stages[i]);
+    free(full->stages);
     *full = (struct full_stages){0};
 }

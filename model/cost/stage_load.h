@@ -11,11 +11,22 @@
 
 #include "model/cost/muon.h"
 
+/* Layers by what they keep: a kind, whatever its window, at half of its layer_kind_index. */
+enum { N_KEPT_KINDS = N_LAYER_KINDS / 2 };
+static inline int kept_kind(struct layer_kind kind)
+{
+    return layer_kind_index(kind) / 2;
+}
+
 /* Chunks of a stage, one behind the other, with as many layers of the same kinds. Modules of multi-token prediction count as a
  * chunk of their own before the layers of theirs. */
 struct chunk_run {
     int chunks, layers; /* of one chunk */
-    bool mixture[2];    /* is its first, its last layer one? */
+    int n_kinds;
+    struct {
+        int kind;      /* kept_kind */
+        double layers; /* where a model without a pattern changes from dense layers to mixtures in a chunk: half of them each */
+    } of[N_KEPT_KINDS];
 };
 
 struct stage_load {
@@ -29,12 +40,13 @@ void stage_load_fill(struct stage_load *load, const struct layout *layout, const
 void stage_load_free(struct stage_load *load);
 
 /* The stages one of which is the fullest: activations fall with the stage or are as many everywhere, and the ends hold the
- * tables, so it is the first, the second, the last, or the first of those with a layer more. All zero: of no layout yet. */
-enum { FULL_STAGES = 4 };
+ * tables, so it is the first, the second, the last, or the first of those with a layer more. Where layers have kinds by a pattern
+ * it may be any. All zero: of no layout yet. */
 struct full_stages {
-    struct stage_load stages[FULL_STAGES];
-    int n;
-    struct { /* whose they are */
+    struct stage_load *stages;
+    int n;           /* of this layout's */
+    size_t capacity; /* all initialised */
+    struct {         /* whose they are */
         int tp, pp, vpp, ep, expert_tp;
         enum arrangement arrangement;
         bool llama;

@@ -69,11 +69,6 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
                    elements * passes * BF16, kernels);
 }
 
-struct linear {
-    const char *label;
-    int64_t in, out; /* per rank */
-};
-
 /* Whether the next product's output was kept: the first, third, ... when every second one is. */
 static bool product_kept(struct layer_builder *b)
 {
@@ -94,7 +89,7 @@ static int32_t column_forward(struct layer_builder *b, struct linear l, int32_t 
 }
 
 /* Of a row-parallel one: its output is reduced; the reduced output is kept with the products. */
-static void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
+void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
 {
     builder_cast(b, "cast", b->tokens * (double)l.in);
     if (product_kept(b))
@@ -136,7 +131,7 @@ static void column_backward(struct layer_builder *b, struct linear l, struct col
         builder_append(b, reduce);
 }
 
-static void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
+void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
 {
     if (input) {
         if (exchanges)
@@ -151,25 +146,13 @@ static void row_backward(struct layer_builder *b, struct linear l, bool exchange
                                 (double)l.in * (double)l.out);
 }
 
-/*
- * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; LLaMA-style code has wq, wk, wv and
- * the gate and up matrices apart. Queries, keys and values are one exchange (of one module); the gate and the up matrix of eager
- * stacks are two column-parallel layers, each of which exchanges its input gradient for itself.
- */
-struct linear_group {
-    struct linear items[4];
-    int n;
-    bool apart;          /* not columns of one matrix: what they give for the input's gradient is added up */
-    bool each_exchanges; /* its own part of it */
-};
-
 static bool keeps_matrices_apart(const struct layer_builder *b)
 {
     return work_keeps_matrices_apart(b->layout, b->model);
 }
 
 /* Up-projections of latent attention read what the down-projections give, which every rank has; the others the gathered input. */
-static void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
+void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
 {
     for (int i = 0; i < g->n; i++) {
         if (g->items[i].in == b->model->hidden)
@@ -186,7 +169,7 @@ static bool keeps_gathered(const struct layer_builder *b)
 
 /* Eager stacks keep what was gathered; for others the first weight gradient needs it again. Gradients of the input are added up
  * before they are exchanged, unless each is exchanged for itself. */
-static void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
+void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
 {
     int sums = g->apart ? g->n - 1 : 0;
     for (int i = g->n - 1; i >= 0; i--)
@@ -206,7 +189,7 @@ static struct linear_group qkv_of(const struct layer_builder *b)
     const struct transformer *m = b->model;
     int tp = b->layout->tp;
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
-    int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp, kv_out = m->head_dim * kv;
+    int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp * (m->output_gate ? 2 : 1), kv_out = m->head_dim * kv;
     if (keeps_matrices_apart(b))
         return (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3, .apart = true};
     return (struct linear_group){.items = {{"qkv", h, q_out + 2 * kv_out}}, .n = 1};
@@ -334,14 +317,37 @@ static void dense_backward(struct layer_builder *b, bool gathers, bool reduces, 
 
 /* --- the layer */
 
-static void attention_forward_branch(struct layer_builder *b, bool windowed, int32_t gather, int32_t reduce)
+/* Reads what attention gives and the gate, writes one; backward reads three and writes two. */
+static void output_gate(struct layer_builder *b, bool backward)
+{
+    const struct transformer *m = b->model;
+    double elements = b->tokens * (double)m->heads * m->head_dim / b->layout->tp;
+    if (m->output_gate)
+        builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "output_gate",
+                       elements * (backward ? 5 : 3) * BF16, 1);
+}
+
+/* `ends`: without the output projection. */
+static void attention_forward_branch(struct layer_builder *b, bool windowed, int32_t gather, int32_t reduce, bool ends)
 {
     struct linear_group inputs = attention_inputs_of(b);
     group_forward(b, &inputs, gather);
     query_key_norm(b, false);
     rotary(b);
     attention_core(b, windowed, false);
-    row_forward(b, projection_of(b), reduce);
+    output_gate(b, false);
+    if (!ends)
+        row_forward(b, projection_of(b), reduce);
+}
+
+/* Mixers side by side read one input, which the first gathers, and add up before they are reduced, behind the last. */
+static void mixers_forward(struct layer_builder *b, struct layer_kind kind, int32_t gather, int32_t reduce)
+{
+    bool both = kind.mixers == MIXES_BY_BOTH, ends = b->stops_early && kind.feed == FEEDS_NOT;
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        attention_forward_branch(b, kind.windowed, gather, both ? -1 : reduce, ends && !both);
+    if (kind.mixers & MIXES_BY_STATE)
+        mixer_forward(b, both ? -1 : gather, reduce, ends);
 }
 
 static void last_residual(struct layer_builder *b)
@@ -383,19 +389,17 @@ static void activation_module(struct layer_builder *b)
     builder_cast(b, "cast", b->tokens * (double)dense_width(b));
 }
 
-/* In a parallel block what the module gives is partial sums, which are reduced behind the other branch. */
-void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules)
+/* Megatron's parallel block: a dense feed-forward part reads what the mixers read. */
+static bool runs_parallel(const struct layer_builder *b, struct layer_kind kind)
 {
-    bool parallel = builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture;
-    if (modules & RECOMPUTE_LAYERNORM)
-        norm_module(b, false);
-    if (modules & RECOMPUTE_MLA_UP_PROJ)
-        latent_up_module(b);
-    if (modules & RECOMPUTE_CORE_ATTN)
-        attention_core(b, kind.windowed, false);
+    return builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && kind.feed == FEEDS_DENSE && kind.mixers != MIXES_NOT;
+}
+
+static void feed_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules, bool parallel)
+{
     if (modules & RECOMPUTE_LAYERNORM && !parallel)
-        norm_module(b, kind.mixture);
-    if (kind.mixture)
+        norm_module(b, kind.feed == FEEDS_EXPERTS);
+    if (kind.feed == FEEDS_EXPERTS)
         mixture_modules(b, modules);
     else if (modules & RECOMPUTE_MLP)
         dense_forward(b, gather_for_module(b), parallel ? -1 : builder_tp_reduce(b, "reduce"));
@@ -403,52 +407,82 @@ void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompu
         activation_module(b);
 }
 
+/* In a parallel block what the module gives is partial sums, which are reduced behind the other branch. */
+void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules)
+{
+    bool attends = kind.mixers & MIXES_BY_ATTENTION;
+    if (modules & RECOMPUTE_LAYERNORM && kind.mixers != MIXES_NOT)
+        norm_module(b, false);
+    if (modules & RECOMPUTE_MLA_UP_PROJ && attends)
+        latent_up_module(b);
+    if (modules & RECOMPUTE_CORE_ATTN && attends)
+        attention_core(b, kind.windowed, false);
+    if (kind.feed != FEEDS_NOT)
+        feed_modules(b, kind, modules, runs_parallel(b, kind));
+}
+
 void layer_forward(struct layer_builder *b, struct layer_kind kind)
 {
     norm(b, false);
-    if (builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture) {
+    if (runs_parallel(b, kind)) {
         /* one norm, one gather and one reduction serve both branches (MegaScale, figure 3a) */
-        attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather", true), -1);
+        mixers_forward(b, kind, builder_tp_gather_operand(b, "gather", true), -1);
         dense_forward(b, -1, builder_tp_reduce(b, "reduce"));
         last_residual(b);
         return;
     }
-    attention_forward_branch(b, kind.windowed, builder_tp_gather_operand(b, "gather", false), builder_tp_reduce(b, "reduce"));
-    residual(b, false);
-    norm(b, false);
-    if (kind.mixture)
+    if (kind.mixers != MIXES_NOT)
+        mixers_forward(b, kind, builder_tp_gather_operand(b, "gather", false), builder_tp_reduce(b, "reduce"));
+    if (layer_kind_parts(kind) == LAYER_PARTS_MAX) {
+        residual(b, false);
+        norm(b, false);
+    }
+    if (kind.feed == FEEDS_EXPERTS)
         mixture_forward(b);
-    else
+    else if (kind.feed == FEEDS_DENSE)
         dense_forward(b, builder_tp_gather_operand(b, "gather", false), builder_tp_reduce(b, "reduce"));
     last_residual(b);
 }
 
-static void attention_backward_branch(struct layer_builder *b, bool windowed, bool exchanges_out, bool input, bool weight)
+static void attention_backward_branch(struct layer_builder *b, bool windowed, bool gathers, bool exchanges, bool input,
+                                      bool weight)
 {
     struct linear_group inputs = attention_inputs_of(b);
-    row_backward(b, projection_of(b), exchanges_out, input, weight);
+    row_backward(b, projection_of(b), gathers, input, weight);
     if (input) {
+        output_gate(b, true);
         attention_core(b, windowed, true);
         rotary(b);
         query_key_norm(b, true);
     }
-    group_backward(b, &inputs, true, input, weight);
+    group_backward(b, &inputs, exchanges, input, weight);
+}
+
+/* `gathers`: the output's gradient, the first branch for both; the input's gradient is exchanged by the last one. */
+static void mixers_backward(struct layer_builder *b, struct layer_kind kind, bool gathers, bool input, bool weight)
+{
+    bool both = kind.mixers == MIXES_BY_BOTH;
+    if (kind.mixers & MIXES_BY_STATE)
+        mixer_backward(b, gathers, !both, input, weight);
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        attention_backward_branch(b, kind.windowed, gathers && !both, true, input, weight);
 }
 
 void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight)
 {
-    bool parallel = builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && !kind.mixture;
+    bool parallel = runs_parallel(b, kind);
     if (input)
         residual(b, true);
-    if (kind.mixture)
+    if (kind.feed == FEEDS_EXPERTS)
         mixture_backward(b, input, weight);
-    else
+    else if (kind.feed == FEEDS_DENSE)
         dense_backward(b, true, !parallel, input, weight);
-    if (input && !parallel) {
+    if (input && !parallel && layer_kind_parts(kind) == LAYER_PARTS_MAX) {
         norm(b, true);
         residual(b, true);
     }
-    attention_backward_branch(b, kind.windowed, !parallel, input, weight);
+    if (kind.mixers != MIXES_NOT)
+        mixers_backward(b, kind, !parallel, input, weight);
     if (input)
         norm(b, true);
 }

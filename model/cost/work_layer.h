@@ -48,11 +48,6 @@ struct layer_builder layer_builder_of(struct work_table *table, const struct lay
 /* See work_is_current. */
 bool builder_is_current(const struct layer_builder *b);
 
-/* Which of the two kinds of distinction a layer has. */
-struct layer_kind {
-    bool mixture, windowed;
-};
-
 /* Append the works of one layer's pass to the builder's list. */
 void layer_forward(struct layer_builder *b, struct layer_kind kind);
 void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight);
@@ -63,12 +58,43 @@ void mixture_forward(struct layer_builder *b);
 void mixture_modules(struct layer_builder *b, enum recompute modules);
 void mixture_backward(struct layer_builder *b, bool input, bool weight);
 void attention_core(struct layer_builder *b, bool windowed, bool backward);
+/* A mixer with a state: `gather` and `reduce` (or -1) are exchanged before and behind it; `ends`: without the output projection.
+ * Backward, whether it gathers the output's gradient, and exchanges the input's. */
+void mixer_forward(struct layer_builder *b, int32_t gather, int32_t reduce, bool ends);
+void mixer_backward(struct layer_builder *b, bool gathers, bool exchanges, bool input, bool weight);
 
 void embedding_works(struct layer_builder *b, bool backward);
 void head_works(struct layer_builder *b, bool backward, bool input, bool weight);
 /* What a module of multi-token prediction puts before its layer. */
 void prediction_forward(struct layer_builder *b);
 void prediction_backward(struct layer_builder *b, bool input, bool weight);
+
+/* --- linear layers */
+
+struct linear {
+    const char *label;
+    int64_t in, out; /* per rank */
+};
+
+/*
+ * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; LLaMA-style code has wq, wk, wv and
+ * the gate and up matrices apart. Queries, keys and values are one exchange (of one module); the gate and the up matrix of eager
+ * stacks are two column-parallel layers, each of which exchanges its input gradient for itself.
+ */
+struct linear_group {
+    struct linear items[4];
+    int n;
+    bool apart;          /* not columns of one matrix: what they give for the input's gradient is added up */
+    bool each_exchanges; /* its own part of it */
+};
+
+/* Forward of column-parallel layers, whose input is gathered first unless it was (gather -1), and of a row-parallel one, whose
+ * output is reduced. Backward, `exchanges`: the input is gathered again and its gradient exchanged; the gradient of the output is
+ * gathered. */
+void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather);
+void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight);
+void row_forward(struct layer_builder *b, struct linear l, int32_t reduce);
+void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight);
 
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, enum memory_kernel kernel, const char *label, double bytes,

@@ -6,16 +6,6 @@
 
 enum { PASS_CHILDREN_MAX = 512 };
 
-static struct layer_kind kind_of(const struct transformer *model, int layer)
-{
-    return (struct layer_kind){.mixture = layer_is_mixture(model, layer), .windowed = layer_is_windowed(model, layer)};
-}
-
-static bool same_kind(struct layer_kind a, struct layer_kind b)
-{
-    return a.mixture == b.mixture && a.windowed == b.windowed;
-}
-
 static int32_t builder_close(struct layer_builder *b, const char *label, int32_t repeat)
 {
     return work_add_sequence(b->table, b->recomputing ? CLASS_RECOMPUTE : CLASS_GEMM, label, b->ids, b->n, repeat);
@@ -66,7 +56,7 @@ static int32_t head_pass(struct work_table *table, const struct layout *layout, 
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
     bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT;
-    const struct layer_kind kind = kind_of(setting->model, setting->model->layers);
+    const struct layer_kind kind = layer_kind_of(setting->model, setting->model->layers);
     if (!backward)
         head_works(&b, false, false, false);
     for (int i = 0; i < setting->model->mtp_layers; i++) { /* one more layer and one more prediction each */
@@ -103,9 +93,9 @@ static int add_layer_runs(struct work_table *table, const struct layout *layout,
     int at = pass == PASS_FORWARD ? range.first : range.first + range.count - 1;
     int left = range.count;
     while (left > 0 && n < PASS_CHILDREN_MAX - 2) {
-        struct layer_kind kind = kind_of(model, at);
+        struct layer_kind kind = layer_kind_of(model, at);
         int run = 1;
-        while (run < left && same_kind(kind, kind_of(model, at + step * run)))
+        while (run < left && layer_kind_equal(kind, layer_kind_of(model, at + step * run)))
             run++;
         children[n++] = layer_pass(table, layout, setting, pass, kind, run);
         at += step * run;
@@ -201,22 +191,24 @@ static void add_layers(struct stage_parameters *p, const struct layout *layout, 
     p->experts += n * (all - dense) / layout->ep / layout_expert_tp(layout);
 }
 
+/* Kind by kind, as layers of a kind are equal. */
+static struct stage_parameters range_parameters(const struct layout *layout, const struct transformer *model,
+                                                struct layer_range range)
+{
+    struct stage_parameters p = {0};
+    struct layer_kinds kinds = layer_kinds_of(model, range.first, range.count);
+    for (int kind = 0; kind < N_LAYER_KINDS; kind++)
+        if (kinds.count[kind] > 0)
+            add_layers(&p, layout, model, kinds.one[kind], kinds.count[kind]);
+    return p;
+}
+
 struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
                                               struct layer_range range, bool embedding, bool head)
 {
     const struct transformer *model = setting->model;
-    struct stage_parameters p = {0};
+    struct stage_parameters p = range_parameters(layout, model, range);
     double table = vocabulary_parameters(layout, model);
-    int mixtures = 0, a_mixture = 0, a_dense = 0;
-    for (int i = range.first; i < range.first + range.count; i++) {
-        bool mixture = layer_is_mixture(model, i);
-        mixtures += mixture;
-        *(mixture ? &a_mixture : &a_dense) = i;
-    }
-    if (range.count > mixtures)
-        add_layers(&p, layout, model, a_dense, range.count - mixtures);
-    if (mixtures > 0)
-        add_layers(&p, layout, model, a_mixture, mixtures);
     if (embedding)
         p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
     if (head)

@@ -75,6 +75,20 @@ static bool check_kv_heads(const struct layout *l, const struct setting *s, stru
     return false;
 }
 
+/* A group's heads stay together; between the exchanges of context parallelism a rank has whole heads. */
+static bool check_mixer(const struct layout *l, const struct setting *s, struct reply why)
+{
+    const struct state_mixer *m = &s->model->mixer;
+    int64_t ranks = (int64_t)l->tp * l->cp;
+    if (!m->heads || (m->groups % l->tp == 0 && m->heads % ranks == 0))
+        return true;
+    if (m->groups % l->tp)
+        SAY(why, "tp=%d does not divide the %d groups of heads of the mixers with a state", l->tp, m->groups);
+    else
+        SAY(why, "tp=%d * cp=%d does not divide the %d heads of the mixers with a state", l->tp, l->cp, m->heads);
+    return false;
+}
+
 static bool check_hidden(const struct layout *l, const struct setting *s, struct reply why)
 {
     const struct transformer *model = s->model;
@@ -364,6 +378,8 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_HEADS;
     if (!check_kv_heads(layout, setting, reply))
         return LAYOUT_KV_HEADS;
+    if (!check_mixer(layout, setting, reply))
+        return LAYOUT_MIXER;
     if (!check_hidden(layout, setting, reply))
         return LAYOUT_HIDDEN;
     if (!check_vocab(layout, setting, reply))

@@ -68,11 +68,13 @@ static double table_weight(const struct layout *layout, const struct transformer
     return (double)model->vocab * (double)model->hidden / (dense + (experts > 0 ? experts * share : 0));
 }
 
-/* DeepSpeed's stages have one chunk; with more, and where each layer is a stage, layers count alike as in Megatron's line. */
+/* DeepSpeed's stages have one chunk; with more, and where each layer is a stage, layers count alike as in Megatron's line. So do
+ * those of a pattern, which only that line divides. */
 static bool divides_by_parameters(const struct layout *layout, const struct transformer *model)
 {
     bool chunked = layout->vpp > 1 || layout->pp == 1;
-    return !chunked && layout->pp <= model->layers && !model->mtp_layers && layout_follows_llama(layout, model);
+    return !chunked && !transformer_is_hybrid(model) && layout->pp <= model->layers && !model->mtp_layers &&
+           layout_follows_llama(layout, model);
 }
 
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage)

@@ -82,6 +82,7 @@ struct layout {
     X(WORLD, "tp * cp * pp * dp is not the number of GPUs")                                                                      \
     X(HEADS, "tp does not divide the attention heads")                                                                           \
     X(KV_HEADS, "tp and the key/value heads do not divide one another")                                                          \
+    X(MIXER, "tp does not divide the groups of the mixers with a state, or tp * cp their heads")                                 \
     X(HIDDEN, "tp does not divide the hidden or feed-forward width")                                                             \
     X(VOCAB, "tp is larger than the vocabulary can be split")                                                                    \
     X(CP_COMM, "the ranks that exchange heads (cp_comm) do not divide cp, or the heads that tp leaves a rank")                   \

@@ -65,13 +65,13 @@ const char *layout_reason_text(enum layout_reason reason)
 const char *layout_reason_key(enum layout_reason reason)
 {
     static const char *const keys[N_LAYOUT_REASONS] = {
-        [LAYOUT_LEGAL] = "legal",         [LAYOUT_RANGE] = "range",         [LAYOUT_WORLD] = "world",
-        [LAYOUT_HEADS] = "heads",         [LAYOUT_KV_HEADS] = "kv_heads",   [LAYOUT_HIDDEN] = "hidden",
-        [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence",   [LAYOUT_LAYERS] = "layers",
-        [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",   [LAYOUT_INTERLEAVE] = "interleave",
-        [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",           [LAYOUT_FEATURE] = "feature",
-        [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute", [LAYOUT_OFFLOAD] = "offload",
-        [LAYOUT_SHARD] = "shard",         [LAYOUT_CP_COMM] = "cp_comm",
+        [LAYOUT_LEGAL] = "legal",           [LAYOUT_RANGE] = "range",         [LAYOUT_WORLD] = "world",
+        [LAYOUT_HEADS] = "heads",           [LAYOUT_KV_HEADS] = "kv_heads",   [LAYOUT_MIXER] = "mixer",
+        [LAYOUT_HIDDEN] = "hidden",         [LAYOUT_VOCAB] = "vocab",         [LAYOUT_SEQUENCE] = "sequence",
+        [LAYOUT_LAYERS] = "layers",         [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",
+        [LAYOUT_INTERLEAVE] = "interleave", [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",
+        [LAYOUT_FEATURE] = "feature",       [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute",
+        [LAYOUT_OFFLOAD] = "offload",       [LAYOUT_SHARD] = "shard",         [LAYOUT_CP_COMM] = "cp_comm",
     };
     return keys[reason];
 }
@@ -112,13 +112,23 @@ enum recompute layout_recomputed_modules(const struct layout *layout)
     return (enum recompute)modules;
 }
 
+/* Has any layer such a part? Without a pattern all have attention. */
+static bool has_letter(const struct transformer *model, const char *letters)
+{
+    return strpbrk(transformer_is_hybrid(model) ? model->layer_pattern : "a", letters) != NULL;
+}
+
 enum recompute layout_modules_of(const struct transformer *model)
 {
     const struct mixture *moe = &model->moe;
-    int modules = RECOMPUTE_CORE_ATTN | RECOMPUTE_LAYERNORM;
-    if (model->attention == ATTENTION_LATENT)
+    int modules = RECOMPUTE_LAYERNORM;
+    bool feeds = has_letter(model, "amp"), attends = has_letter(model, "a*p");
+    bool dense = has_letter(model, "-") || (feeds && (!moe->experts || moe->first_dense_layers > 0 || moe->every > 1));
+    if (attends)
+        modules |= RECOMPUTE_CORE_ATTN;
+    if (attends && model->attention == ATTENTION_LATENT)
         modules |= RECOMPUTE_MLA_UP_PROJ;
-    if (!moe->experts || moe->first_dense_layers > 0 || moe->every > 1)
+    if (dense)
         modules |= RECOMPUTE_MLP_ACT | RECOMPUTE_MLP;
     if (moe->experts)
         modules |= RECOMPUTE_MOE_ACT | RECOMPUTE_MOE;

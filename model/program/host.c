@@ -153,7 +153,7 @@ static bool stays(const struct stage *stage, const struct slot *slot, int layer)
 static double kept_bytes(const struct stage *stage, int layer)
 {
     const struct build *build = stage->build;
-    return footprint_layer_bytes(build->layout, build->setting, layer_is_mixture(build->setting->model, layer));
+    return footprint_layer_bytes(build->layout, build->setting, layer_kind_of(build->setting->model, layer));
 }
 
 void host_before_layer(struct stage *stage, const struct slot *slot, int layer)

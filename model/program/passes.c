@@ -26,18 +26,13 @@ struct segment segment_cut(const struct segment *whole, int i, int n)
     };
 }
 
-static bool same_kind(const struct transformer *model, int a, int b)
-{
-    return layer_is_mixture(model, a) == layer_is_mixture(model, b) && layer_is_windowed(model, a) == layer_is_windowed(model, b);
-}
-
 /* The same works do for both. */
 static bool same_shape(const struct transformer *model, const struct segment *a, const struct segment *b)
 {
     if (a->embedding != b->embedding || a->head != b->head || a->range.count != b->range.count)
         return false;
     for (int i = 0; i < a->range.count; i++)
-        if (!same_kind(model, a->range.first + i, b->range.first + i))
+        if (!layer_kind_equal(layer_kind_of(model, a->range.first + i), layer_kind_of(model, b->range.first + i)))
             return false;
     return true;
 }

@@ -23,9 +23,57 @@ static void check_mixture(const struct transformer *m, const struct yaml_node *t
     if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
         diag_error(diags, entry_place(moe, "groups"), "groups: %d experts are not %d equal groups", m->moe.experts,
                    m->moe.groups);
-    if (m->moe.first_dense_layers + m->moe.every > m->layers)
+    if (!transformer_is_hybrid(m) && m->moe.first_dense_layers + m->moe.every > m->layers)
         diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers, the first %d stay dense, then one in %d",
                    m->layers, m->moe.first_dense_layers, m->moe.every);
+}
+
+/* What all letters of a pattern ask for is there. */
+static bool pattern_is_known(const struct transformer *m, const struct place at, struct diags *diags)
+{
+    for (const char *letter = m->layer_pattern; *letter; letter++) {
+        if (!strchr(layer_letters, *letter)) {
+            diag_error(
+                diags, at,
+                "layer_pattern: letter %d is '%c'; known are a, m, p (a mixer and a feed-forward part), *, M, -, E (one of "
+                "them alone)",
+                (int)(letter - m->layer_pattern) + 1, *letter);
+            return false;
+        }
+        const bool mixes = strchr("mMp", *letter) != NULL;
+        if ((mixes && !m->mixer.heads) || (*letter == 'E' && !m->moe.experts)) {
+            diag_error(diags, at, "layer_pattern: letter %d is '%c', which needs the group '%s'",
+                       (int)(letter - m->layer_pattern) + 1, *letter, mixes ? "mixer" : "moe");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_pattern(const struct transformer *m, const struct yaml_node *tree, struct diags *diags)
+{
+    const struct place at = entry_place(tree, "layer_pattern");
+    int period = (int)strlen(m->layer_pattern);
+    if (m->mixer.heads && !strpbrk(m->layer_pattern, "mMp"))
+        diag_error(diags, entry_place(tree, "mixer"), "mixer: no layer has it; give `layer_pattern`, such as mmma");
+    if (!period || !pattern_is_known(m, at, diags))
+        return;
+    if (m->layers % period)
+        diag_error(diags, at, "layer_pattern: %d letters, repeated, do not give %d layers", period, m->layers);
+}
+
+static void complete_mixer(struct state_mixer *mixer, const struct yaml_node *tree, struct diags *diags)
+{
+    bool delta = mixer->kind == MIXER_GATED_DELTA || mixer->kind == MIXER_KIMI_DELTA;
+    if (!mixer->heads)
+        return;
+    if (!mixer->groups)
+        mixer->groups = mixer->heads;
+    if (!mixer->chunk) /* mamba_ssm's and Lightning Attention's block; flash-linear-attention's */
+        mixer->chunk = delta ? 64 : 256;
+    if (mixer->heads % mixer->groups)
+        diag_error(diags, entry_place(yaml_find(tree, "mixer"), "groups"), "groups: %d heads are not %d equal groups",
+                   mixer->heads, mixer->groups);
 }
 
 void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags)
@@ -53,6 +101,8 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
     if (model->attention != ATTENTION_LATENT && model->latent.kv_lora_rank)
         diag_error(diags, entry_place(tree, "latent"), "latent: only with `attention: latent`");
     check_mixture(model, tree, diags);
+    complete_mixer(&model->mixer, tree, diags);
+    check_pattern(model, tree, diags);
 }
 
 /* A precision with a peak but no fit of its own borrows that of its nearest kin. */

@@ -82,7 +82,75 @@ static const struct rename llama4_keys[] = {
     {"interleave_moe_layer_step", "moe.every", false}, {0},
 };
 
-#define MODERN "norm: rms, position: rotary, gated_mlp: true"
+/* Hybrids. A mixer's keys are a family's own. */
+static const struct rename nemotron_keys[] = {
+    {"hybrid_override_pattern", "layer_pattern", true},
+    {"mamba_num_heads", "mixer.heads", true},
+    {"n_groups", "mixer.groups", true},
+    {"ssm_state_size", "mixer.state", true},
+    {"mamba_head_dim", "mixer.head_dim", true},
+    {"conv_kernel", "mixer.conv", true},
+    {"chunk_size", "mixer.chunk", false},
+    {"attention_head_dim", "head_dim", false}, /* what the first ones' files called it */
+    {"n_routed_experts", "moe.experts", false},
+    {"num_experts_per_tok", "moe.top_k", false},
+    {"moe_intermediate_size", "moe.expert_ffn", false},
+    {"n_shared_experts", "moe.shared_experts", false},
+    {"moe_shared_expert_intermediate_size", "moe.shared_ffn", false},
+    {0},
+};
+static const struct rename mamba_keys[] = {
+    {"mamba_n_heads", "mixer.heads", true},  {"mamba_n_groups", "mixer.groups", true},
+    {"mamba_d_state", "mixer.state", true},  {"mamba_d_head", "mixer.head_dim", true},
+    {"mamba_d_conv", "mixer.conv", true},    {"mamba_chunk_size", "mixer.chunk", false},
+    {"mamba_rms_norm", "mixer.norm", false}, {0},
+};
+static const struct rename granite_expert_keys[] = {
+    {"intermediate_size", "moe.expert_ffn", true},
+    {"num_local_experts", "moe.experts", true},
+    {"num_experts_per_tok", "moe.top_k", true},
+    {"shared_intermediate_size", "moe.shared_ffn", false},
+    {0},
+};
+static const struct rename granite_dense_keys[] = {{"shared_intermediate_size", "ffn_hidden", true}, {0}};
+static const struct rename gated_delta_keys[] = {
+    {"linear_num_value_heads", "mixer.heads", true}, {"linear_num_key_heads", "mixer.groups", true},
+    {"linear_key_head_dim", "mixer.state", true},    {"linear_value_head_dim", "mixer.head_dim", true},
+    {"linear_conv_kernel_dim", "mixer.conv", true},  {0},
+};
+static const struct rename kimi_keys[] = {
+    {"num_hidden_layers", "layers", true},
+    {"hidden_size", "hidden", true},
+    {"num_attention_heads", "heads", true},
+    {"vocab_size", "vocab", true},
+    {"model_max_length", "max_seq_len", true},
+    {"tie_word_embeddings", "tied_embeddings", false},
+    {"linear_attn_config.num_heads", "mixer.heads", true},
+    {"linear_attn_config.head_dim", "mixer.state", true},
+    {"linear_attn_config.head_dim", "mixer.head_dim", true},
+    {"linear_attn_config.short_conv_kernel_size", "mixer.conv", true},
+    {0},
+};
+static const struct rename kimi_latent_keys[] = {
+    {"q_lora_rank", "latent.q_lora_rank", false},
+    {"kv_lora_rank", "latent.kv_lora_rank", true},
+    {"qk_nope_head_dim", "latent.qk_nope_dim", true},
+    {"qk_rope_head_dim", "latent.qk_rope_dim", true},
+    {"v_head_dim", "latent.v_dim", true},
+    {"num_experts", "moe.experts", true},
+    {"num_experts_per_token", "moe.top_k", true},
+    {"moe_intermediate_size", "moe.expert_ffn", true},
+    {"num_shared_experts", "moe.shared_experts", false},
+    {"first_k_dense_replace", "moe.first_dense_layers", false},
+    {"moe_layer_freq", "moe.every", false},
+    {0},
+};
+static const struct rename lightning_keys[] = {
+    {"num_attention_heads", "mixer.heads", true}, {"head_dim", "mixer.state", true}, {"head_dim", "mixer.head_dim", true}, {0}};
+
+#define MODERN    "norm: rms, position: rotary, gated_mlp: true"
+#define GRANITE   "{norm: rms, position: none, gated_mlp: true, mixer: {kind: mamba2}}"
+#define LIGHTNING "{" MODERN ", mixer: {kind: lightning}}"
 static const struct family {
     const char *model_type;
     const char *fixed; /* what the code decides, in msim's keys */
@@ -103,12 +171,42 @@ static const struct family {
      "{" MODERN ", linear_bias: true, window_every: 2}",
      {common_keys, local_expert_keys, grouped_keys, window_keys, limit_keys}},
     {"llama4_text", "{" MODERN ", moe: {shared_experts: 1}}", {common_keys, llama4_keys, grouped_keys}},
+    {"nemotron_h", "{norm: rms, position: none, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, nemotron_keys}},
+    {"bamba", "{" MODERN ", mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
+    {"granitemoehybrid", GRANITE, {common_keys, granite_expert_keys, grouped_keys, mamba_keys}},
+    {"granitemoehybrid", GRANITE, {common_keys, granite_dense_keys, grouped_keys, mamba_keys}}, /* no local experts */
+    {"falcon_h1", "{" MODERN ", layer_pattern: p, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
+    {"qwen3_next",
+     "{" MODERN ", qk_norm: true, output_gate: true, mixer: {kind: gated_delta}}",
+     {common_keys, dense_keys, grouped_keys, qwen_moe_keys, gated_delta_keys}},
+    {"kimi_linear",
+     "{norm: rms, position: none, gated_mlp: true, attention: latent, mixer: {kind: kimi_delta}}",
+     {kimi_keys, dense_keys, kimi_latent_keys}},
+    {"minimax", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
+    {"minimax_text_01", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
+    {"minimax_m1", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
+
+/* Hybrids whose layers are of no kind that msim has. */
+static const struct {
+    const char *model_type, *why;
+} foreign[] = {
+    {"jamba", "its Mamba-1 layers scan element by element, without products"},
+    {"mamba", "its Mamba-1 layers scan element by element, without products"},
+    {"zamba", "its layers share one attention block"},
+    {"zamba2", "its layers share one attention block"},
+};
 
 bool huggingface_is(const struct yaml_node *mapping)
 {
     return yaml_find(mapping, "model_type") || yaml_find(mapping, "architectures");
+}
+
+static int int_of(const struct yaml_node *config, const char *key)
+{
+    const struct yaml_node *value = yaml_find(config, key);
+    return value && value->kind == YAML_SCALAR ? (int)strtol(value->text, NULL, 10) : 0;
 }
 
 /* The family by name. Configurations of models that see and read keep the reader's in `text_config`. */
@@ -126,8 +224,13 @@ static const struct family *find_family(const struct yaml_node **config, struct 
     for (int i = 0; i < N_FAMILIES; i++) {
         names[i] = families[i].model_type;
         if (strcmp(type->text, names[i]) == 0)
-            return &families[i];
+            return &families[i + (families[i].tables[1] == granite_expert_keys && int_of(*config, "num_local_experts") == 0)];
     }
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        if (strcmp(type->text, foreign[i].model_type) == 0) {
+            diag_error(diags, type->at, "model_type: '%s' is not modelled: %s", type->text, foreign[i].why);
+            return NULL;
+        }
     const char *near = nearest_name(type->text, names, N_FAMILIES);
     diag_error(diags, type->at,
                "model_type: '%.40s' is not a family that msim reads%s%s%s; describe its shape in an msim model file", type->text,
@@ -135,11 +238,23 @@ static const struct family *find_family(const struct yaml_node **config, struct 
     return NULL;
 }
 
+/* "a.b": of a mapping inside. */
+static const struct yaml_node *find_key(const struct yaml_node *config, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    char outer[64];
+    if (!dot)
+        return yaml_find(config, path);
+    snprintf(outer, sizeof outer, "%.*s", (int)(dot - path), path);
+    const struct yaml_node *inner = yaml_find(config, outer);
+    return inner && inner->kind == YAML_MAPPING ? yaml_find(inner, dot + 1) : NULL;
+}
+
 static struct yaml_node *rename_keys(struct yaml_node *entry, const struct yaml_node *config, const struct rename *table,
                                      struct arena *arena, struct diags *diags)
 {
     for (const struct rename *r = table; r->theirs; r++) {
-        const struct yaml_node *value = yaml_find(config, r->theirs);
+        const struct yaml_node *value = find_key(config, r->theirs);
         if (value && !yaml_is_null(value)) {
             struct yaml_node named = *value;
             named.alias = r->theirs;
@@ -172,6 +287,91 @@ static struct yaml_node *with_layer_types(struct yaml_node *entry, const struct 
     snprintf(text, sizeof text, "%d", every);
     return yaml_with(entry, every == 1 ? "window" : "window_every", yaml_scalar(types->at.file, every == 1 ? "0" : text, arena),
                      arena);
+}
+
+/* --- which layers of a hybrid attend */
+
+/* The letter of an item of a list that has one for each layer: layer_types, or MiniMax's attn_type_list. '?': of no kind here. */
+static char letter_of_type(const char *type)
+{
+    static const struct {
+        const char *type;
+        char letter;
+    } letters[] = {{"full_attention", 'a'},   {"attention", 'a'}, {"1", 'a'},
+                   {"linear_attention", 'm'}, {"mamba", 'm'},     {"0", 'm'}};
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+        if (strcmp(type, letters[i].type) == 0)
+            return letters[i].letter;
+    return '?';
+}
+
+/* From a list with an item for each layer; how many. */
+static int letters_of_types(const struct yaml_node *types, char *letters, struct diags *diags)
+{
+    int n = 0;
+    for (const struct yaml_node *t = types->first; t && n < PATTERN_SIZE - 1; t = t->next, n++) {
+        letters[n] = letter_of_type(t->kind == YAML_SCALAR ? t->text : "");
+        if (letters[n] == '?')
+            diag_error(diags, t->at,
+                       "%s: layer %d is of no kind that msim reads; known are attention and mamba, full_attention and "
+                       "linear_attention, 1 and 0",
+                       types->key, n);
+    }
+    return n;
+}
+
+/* From the layers that attend, the first of all being number `base`. */
+static void letters_of_layers(const struct yaml_node *attending, int base, char *letters, int n, struct diags *diags)
+{
+    for (const struct yaml_node *t = attending->first; t; t = t->next) {
+        long layer = t->kind == YAML_SCALAR ? strtol(t->text, NULL, 10) - base : -1;
+        if (layer >= 0 && layer < n)
+            letters[layer] = 'a';
+        else
+            diag_error(diags, t->at, "%s: there is no such layer; the model has %d", attending->key, n);
+    }
+}
+
+/* As short as it can be repeated from. */
+static void shorten(char *letters, int n)
+{
+    for (int period = 1; period < n; period++) {
+        int same = period;
+        while (n % period == 0 && same < n && letters[same] == letters[same % period])
+            same++;
+        if (same == n) {
+            letters[period] = '\0';
+            return;
+        }
+    }
+}
+
+/* The pattern of a family that has a mixer and says in its own way which layers attend. */
+static struct yaml_node *with_pattern(struct yaml_node *entry, const struct yaml_node *config, struct arena *arena,
+                                      struct diags *diags)
+{
+    const struct yaml_node *types = yaml_find(config, yaml_find(config, "layer_types") ? "layer_types" : "attn_type_list");
+    const struct yaml_node *indices = find_key(config, "attn_layer_indices");
+    const struct yaml_node *counted = find_key(config, "linear_attn_config.full_attn_layers");
+    int n = int_of(config, "num_hidden_layers"), every = int_of(config, "full_attention_interval");
+    char letters[PATTERN_SIZE] = "";
+    if (n < 1 || n >= PATTERN_SIZE) {
+        diag_error(diags, config->at, "num_hidden_layers: a hybrid's are 1 to %d", PATTERN_SIZE - 1);
+        return entry;
+    }
+    memset(letters, 'm', (size_t)n);
+    if (types && types->first)
+        n = letters_of_types(types, letters, diags);
+    else if (indices || counted)
+        letters_of_layers(indices ? indices : counted, indices ? 0 : 1, letters, n, diags);
+    else if (every > 0)
+        for (int i = every - 1; i < n; i += every)
+            letters[i] = 'a';
+    else
+        diag_error(diags, config->at, "'layer_types' is missing; this model_type needs it");
+    letters[n] = '\0';
+    shorten(letters, n);
+    return yaml_with(entry, "layer_pattern", yaml_scalar(config->at.file, letters, arena), arena);
 }
 
 static bool is_true(const struct yaml_node *config, const char *key)
@@ -220,6 +420,8 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const char *
     entry = yaml_with(entry, "source", yaml_scalar(path, source, arena), arena);
     for (int i = 0; i < 6 && family->tables[i]; i++)
         entry = rename_keys(entry, config, family->tables[i], arena, diags);
+    if (yaml_find(entry, "mixer") && !yaml_find(entry, "layer_pattern"))
+        entry = with_pattern(entry, config, arena, diags);
     if (yaml_find(entry, "window"))
         entry = with_layer_types(entry, config, arena, diags);
     note_left_out(config, diags);

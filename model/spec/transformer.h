@@ -4,8 +4,19 @@
  * Symbols used throughout msim: L layers, h hidden, f ffn_hidden, a heads, g kv_heads, d head_dim, s sequence length,
  * V vocabulary, E experts, k experts per token.
  *
- * A layer is attention plus a feed-forward part. Attention is multi-head with g <= a key/value heads (grouped-query), or
- * latent (DeepSeek's MLA). The feed-forward part is dense (two matrices, three when gated) or a mixture of experts.
+ * A layer is a mixer of tokens plus a feed-forward part. The mixer is attention: multi-head with g <= a key/value heads
+ * (grouped-query), or latent (DeepSeek's MLA). The feed-forward part is dense (two matrices, three when gated) or a mixture of
+ * experts.
+ *
+ * Hybrids. Some layers' mixer keeps a state of fixed size instead of all keys and values (struct state_mixer), and some layers
+ * are a mixer or a feed-forward part alone. `layer_pattern` says which, a letter a layer, repeated over the layers:
+ *
+ *     a  attention, feed-forward part       *  attention alone           -  dense feed-forward part alone
+ *     m  state mixer, feed-forward part     M  state mixer alone         E  mixture of experts alone
+ *     p  both mixers side by side, whose outputs are added, feed-forward part
+ *
+ * Letters for parts that stand alone are Megatron-LM's and Nemotron-H's (arXiv:2504.03624); where a letter includes a
+ * feed-forward part, `moe` says whether it is a mixture. Each part has a norm before and a residual behind it.
  */
 #ifndef MSIM_MODEL_SPEC_TRANSFORMER_H
 #define MSIM_MODEL_SPEC_TRANSFORMER_H
@@ -13,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NAME_SIZE = 64, SOURCE_SIZE = 512 };
+enum { NAME_SIZE = 64, SOURCE_SIZE = 512, PATTERN_SIZE = 256 };
 
 enum norm_kind { NORM_LAYER, NORM_RMS };
 enum position_kind { POSITION_LEARNED, POSITION_ROTARY, POSITION_ALIBI, POSITION_NONE };
@@ -24,6 +35,34 @@ struct latent_attention {
     int q_lora_rank; /* 0: the query projection is not compressed */
     int kv_lora_rank;
     int qk_nope_dim, qk_rope_dim, v_dim;
+};
+
+/*
+ * A mixer with a state: of each head a matrix S[state N, head_dim P] to which every token adds its key times its value and from
+ * which it reads by its query,
+ *
+ *     S_t = A_t S_(t-1) + k_t v_t^T,    y_t = S_t^T q_t.
+ *
+ * H heads; those of one of G groups share keys and queries (Mamba's B and C), as in grouped-query attention turned around. Kinds:
+ *
+ *     mamba2        A_t a number a head and token (SSD, arXiv:2405.21060, section 6); a causal convolution before it over values,
+ *                   keys and queries, a gate and a norm behind it
+ *     lightning     A a constant of the head (arXiv:2501.08313, section 2.2); no convolution
+ *     gated_delta   A_t = a_t (1 - b_t k_t k_t^T): the state forgets what it had for this key (arXiv:2412.06464; Qwen3-Next)
+ *     kimi_delta    the same with a_t a number for each row of the state, from a projection of rank P (arXiv:2510.26692, section
+ * 3)
+ */
+enum mixer_kind { MIXER_MAMBA2, MIXER_LIGHTNING, MIXER_GATED_DELTA, MIXER_KIMI_DELTA };
+
+struct state_mixer {
+    enum mixer_kind kind;
+    int heads;    /* H; 0: the model has no such layers */
+    int groups;   /* G, divides H */
+    int state;    /* N */
+    int head_dim; /* P */
+    int conv;     /* taps of the convolution over time; 0: none */
+    int chunk;    /* C: tokens whose effect on one another is computed by products, between which the state is passed on */
+    bool norm;    /* of what the heads give, before the output projection */
 };
 
 struct mixture {
@@ -50,6 +89,7 @@ struct transformer {
     int64_t vocab;
     int64_t max_seq_len; /* of the learned position table, and the default sequence length */
     bool tied_embeddings, linear_bias, qkv_bias, qk_norm;
+    bool output_gate; /* grouped attention's output is multiplied by the sigmoid of a projection as wide (Qwen3-Next) */
     enum norm_kind norm;
     enum position_kind position;
     enum attention_kind attention;
@@ -57,6 +97,8 @@ struct transformer {
     int64_t window;   /* sliding-window width in tokens, 0: full attention */
     int window_every; /* one layer in `window_every` keeps full attention (0: none does) */
     struct mixture moe;
+    struct state_mixer mixer;
+    char layer_pattern[PATTERN_SIZE];              /* empty: all `a` */
     int mtp_layers;                                /* multi-token-prediction layers after the last (DeepSeek-V3: 1) */
     double published_parameters, published_active; /* 0: the publication gives none */
 };
@@ -66,6 +108,7 @@ struct parameter_count {
     double embedding; /* token and position tables */
     double head;      /* output projection; 0 when tied */
     double attention; /* all layers */
+    double mixers;    /* those with a state, all layers */
     double dense_ffn; /* all dense feed-forward parts, and shared experts */
     double experts;   /* all routed experts */
     double router;
@@ -77,10 +120,62 @@ struct parameter_count {
 
 void transformer_parameters(const struct transformer *model, struct parameter_count *count);
 
+/* What a layer is made of. */
+enum layer_mixers { MIXES_NOT, MIXES_BY_ATTENTION, MIXES_BY_STATE, MIXES_BY_BOTH }; /* a set of two bits */
+enum layer_feed { FEEDS_NOT, FEEDS_DENSE, FEEDS_EXPERTS };
+struct layer_kind {
+    enum layer_mixers mixers;
+    enum layer_feed feed;
+    bool windowed; /* its attention */
+};
+enum { N_LAYER_KINDS = 4 * 3 * 2, LAYER_PARTS_MAX = 2 };
+/* Kinds as numbers below N_LAYER_KINDS, two that differ in the window alone beside one another, the one without first. */
+int layer_kind_index(struct layer_kind kind);
+struct layer_kind layer_kind_at(int index);
+static inline bool layer_kind_equal(struct layer_kind a, struct layer_kind b)
+{
+    return a.mixers == b.mixers && a.feed == b.feed && a.windowed == b.windowed;
+}
+/* Layers by kind: how many there are, and one of them. */
+struct layer_kinds {
+    int count[N_LAYER_KINDS], one[N_LAYER_KINDS];
+};
+/* Mixers together and the feed-forward part: each has a norm and a residual. */
+static inline int layer_kind_parts(struct layer_kind kind)
+{
+    return (kind.mixers != MIXES_NOT) + (kind.feed != FEEDS_NOT);
+}
+/* Have layers kinds by a pattern? */
+static inline bool transformer_is_hybrid(const struct transformer *model)
+{
+    return model->layer_pattern[0] != '\0';
+}
+/* Letters that a pattern may have,. */
+extern const char layer_letters[];
+
 /* Of a 0-based layer; layers behind the last one are those of multi-token prediction, which are like it. */
+struct layer_kind layer_kind_of(const struct transformer *model, int layer);
+struct layer_kinds layer_kinds_of(const struct transformer *model, int first, int count);
 bool layer_is_mixture(const struct transformer *model, int layer);
 bool layer_is_windowed(const struct transformer *model, int layer); /* attends to `window` tokens only */
 double transformer_layer_parameters(const struct transformer *model, int layer,
                                     bool experts); /* with or without routed experts */
+
+/* The layer with the most parameters, routed experts included: the last one where layers are alike. */
+int transformer_largest_layer(const struct transformer *model);
+
+/* Widths of a state mixer, in elements of a token: what its heads give (H P); keys or queries of all groups (G N); and what the
+ * causal convolution goes over, values, keys and queries. */
+struct mixer_width {
+    double values, keys, convolved;
+};
+struct mixer_width mixer_width_of(const struct state_mixer *mixer);
+/* Columns of the matrices that read the layer's input: values, keys and queries; the gate, as wide as values; and numbers a head
+ * (a step, decays, strengths). kimi_delta's gate and decays come through two projections of rank head_dim instead. */
+struct mixer_columns {
+    double mixed, gate, scalars;
+    int ranks; /* such projections */
+};
+struct mixer_columns mixer_columns_of(const struct state_mixer *mixer);
 
 #endif

@@ -29,6 +29,24 @@ static const struct field mixture_rows[] = {
 };
 static const struct schema mixture_schema = SCHEMA("mixture of experts", mixture_rows);
 
+static const char *const mixers[] = {[MIXER_MAMBA2] = "mamba2",
+                                     [MIXER_LIGHTNING] = "lightning",
+                                     [MIXER_GATED_DELTA] = "gated_delta",
+                                     [MIXER_KIMI_DELTA] = "kimi_delta",
+                                     NULL};
+static const struct field mixer_rows[] = {
+    CHOICE("kind", struct state_mixer, kind, mixers, REQUIRED, "how the state changes with a token"),
+    INTEGER("heads", struct state_mixer, heads, 1, 1e5, REQUIRED, "heads, a state each"),
+    INTEGER("groups", struct state_mixer, groups, 1, 1e5, UNSET,
+            "groups of heads that share keys and queries; heads when left out"),
+    INTEGER("state", struct state_mixer, state, 1, 1e5, REQUIRED, "rows of a state: the width of a key"),
+    INTEGER("head_dim", struct state_mixer, head_dim, 1, 1e5, REQUIRED, "its columns: the width of a value"),
+    INTEGER("conv", struct state_mixer, conv, 0, 64, UNSET, "taps of the causal convolution; 0 none"),
+    INTEGER("chunk", struct state_mixer, chunk, 16, 4096, UNSET, "tokens of a chunk; 64 of the delta rule, 256 of others"),
+    BOOLEAN("norm", struct state_mixer, norm, "true", "a norm of what the heads give"),
+};
+static const struct schema mixer_schema = SCHEMA("mixer with a state", mixer_rows);
+
 static const struct field transformer_rows[] = {
     TEXT("name", struct transformer, name, UNSET, "name"),
     TEXT("source", struct transformer, source, UNSET, "where the shape comes from"),
@@ -48,6 +66,7 @@ static const struct field transformer_rows[] = {
     BOOLEAN("linear_bias", struct transformer, linear_bias, "false", "every projection has a bias"),
     BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),
     BOOLEAN("qk_norm", struct transformer, qk_norm, "false", "a norm on queries and keys, per head"),
+    BOOLEAN("output_gate", struct transformer, output_gate, "false", "attention's output is gated by a projection of the input"),
     CHOICE("norm", struct transformer, norm, norms, "rms", "kind of norm"),
     CHOICE("position", struct transformer, position, positions, "rotary", "kind of position encoding"),
     CHOICE("attention", struct transformer, attention, attentions, "grouped", "grouped-query or latent"),
@@ -55,6 +74,9 @@ static const struct field transformer_rows[] = {
     INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),
     INTEGER("window_every", struct transformer, window_every, 0, 10000, UNSET, "one layer in so many keeps full attention"),
     GROUP("moe", struct transformer, moe, mixture_schema, UNSET, "mixture of experts"),
+    GROUP("mixer", struct transformer, mixer, mixer_schema, UNSET, "mixer with a state, of some layers"),
+    TEXT("layer_pattern", struct transformer, layer_pattern, UNSET,
+         "a letter a layer, repeated: a m p pairs, * M - E parts alone"),
     INTEGER("mtp_layers", struct transformer, mtp_layers, 0, 8, UNSET, "multi-token-prediction layers"),
     QUANTITY("published_parameters", struct transformer, published_parameters, DIM_COUNT, 1e3, 1e16, UNSET, "as published"),
     QUANTITY("published_active", struct transformer, published_active, DIM_COUNT, 1e3, 1e16, UNSET, "per token, as published"),

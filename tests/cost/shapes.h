@@ -34,5 +34,6 @@ Suite *suite_pair(void);
 Suite *suite_host_memory(void);
 Suite *suite_context(void);
 Suite *suite_muon(void);
+Suite *suite_mixer(void);
 
 #endif

@@ -14,6 +14,7 @@ int main(void)
     srunner_add_suite(runner, suite_host_memory());
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
+    srunner_add_suite(runner, suite_mixer());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -130,18 +130,20 @@ START_TEST(heads_exchanged_are_kept)
     s.layout.cp = 4, s.layout.dp /= 4, s.layout.sequence_parallel = false, s.layout.features = FEATURE_BIT(FLASH_ATTENTION2);
     s.model.kv_heads = 16;
     double tokens = (double)s.job.seq_len / 4, query = (double)s.model.heads / 8 * s.model.head_dim, d = s.model.head_dim;
-    double ring = footprint_layer_bytes(&s.layout, &s.setting, false);
+    double ring = footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0));
     s.layout.cp_comm = CP_A2A; /* two key/value heads for four ranks: two more keys and values of a head each */
-    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false) - ring, 2 * tokens * (query + 4 * d), 1e-3);
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0)) - ring,
+                            2 * tokens * (query + 4 * d), 1e-3);
     ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting), 3 * 2 * tokens * (query + 8 * d), 1e-3);
     s.layout.cp_comm = cp_comm_of(2, false); /* one each; and a ring of two passes on what two ranks have of one of them */
-    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false) - ring, 2 * tokens * query, 1e-3);
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0)) - ring, 2 * tokens * query,
+                            1e-3);
     ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting),
                             3 * 2 * tokens * (query + 4 * d) + 4 * 2 * tokens * 4 * d, 1e-3);
     s.layout.recompute = RECOMPUTE_CORE_ATTN; /* repeats the exchange */
-    double again = footprint_layer_bytes(&s.layout, &s.setting, false);
+    double again = footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0));
     s.layout.cp_comm = CP_RING;
-    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, false), again, 1e-3);
+    ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0)), again, 1e-3);
 }
 END_TEST
 

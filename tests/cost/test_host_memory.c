@@ -141,7 +141,7 @@ START_TEST(activations_move_to_the_host)
     s.layout.schedule = SCHEDULE_1F1B;
     s.job.global_batch = 64;
     s.layout.features = FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FLASH_ATTENTION2); /* an allocator that wastes nothing */
-    double layer = footprint_layer_bytes(&s.layout, &s.setting, false);
+    double layer = footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(s.setting.model, 0));
     for (int stage = 0; stage < 4; stage++) {
         struct footprint here, there;
         s.layout.offload = offloaded("none");
@@ -164,7 +164,7 @@ START_TEST(parts_move_to_the_host)
     s.layout.schedule = SCHEDULE_1F1B;
     s.job.global_batch = 64;
     s.layout.features = FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FLASH_ATTENTION2);
-    double layer = footprint_layer_bytes(&s.layout, &s.setting, false);
+    double layer = footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(s.setting.model, 0));
     for (int stage = 0; stage < 4; stage++) {
         struct footprint here, states, kept;
         s.layout.offload = offloaded("none");

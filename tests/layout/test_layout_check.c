@@ -162,6 +162,12 @@ START_TEST(widths)
     EXPECT_AFTER(dense, f.model.ffn_hidden = 1001, LAYOUT_HIDDEN, "feed-forward width 1001");
     EXPECT_AFTER(mixture, (f.model.moe.expert_ffn = 1535, f.layout.etp = 2), LAYOUT_HIDDEN, "experts' width 1535");
     EXPECT_AFTER(mixture, (f.model.moe.expert_ffn = 1535, f.layout.ep = 128), LAYOUT_LEGAL, ""); /* experts stay whole */
+    const struct state_mixer mixer = {.heads = 96, .groups = 8, .state = 64, .head_dim = 64, .chunk = 64};
+    EXPECT_AFTER(dense, f.model.mixer = mixer, LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.model.mixer = mixer, f.model.mixer.groups = 4), LAYOUT_MIXER,
+                 "tp=8 does not divide the 4 groups of heads of the mixers with a state");
+    EXPECT_AFTER(dense, (f.model.mixer = mixer, f.layout.cp = 16, f.layout.dp = 1), LAYOUT_MIXER,
+                 "tp=8 * cp=16 does not divide the 96 heads");
     EXPECT_AFTER(dense, f.model.vocab = 7, LAYOUT_VOCAB, "vocabulary of 7");
     EXPECT_AFTER(dense, (f.model.attention = ATTENTION_LATENT, f.model.kv_heads = 12), LAYOUT_LEGAL, "");
 }

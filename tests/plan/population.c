@@ -20,6 +20,8 @@ const struct population_job population_jobs[] = {
     {"llama2-13b", "megascale-a100", 64, 512, 2048, FEATURE_BIT(FLASH_ATTENTION2)},
     {"llama3.2-1b", "dgx-h100", 32, 128, 4096, KERNELS | OVERLAPS},
     {"gpt-oss-120b", "dgx-h100", 64, 256, 4096, KERNELS | OVERLAPS},
+    {"nemotron-h-8b", "dgx-h100", 64, 256, 8192, KERNELS | OVERLAPS},
+    {"qwen3-next-80b-a3b", "dgx-h100", 128, 512, 4096, KERNELS | OVERLAPS},
     {"deepseek-v3", "dgx-h100", 512, 1024, 4096, KERNELS | OVERLAPS | FEATURE_BIT(EP_OVERLAP)},
 };
 const int population_n_jobs = sizeof population_jobs / sizeof population_jobs[0];

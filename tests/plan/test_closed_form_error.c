@@ -1,6 +1,6 @@
 /*
- * The closed form against the simulation, over layouts drawn from the spaces of six jobs (population.h), and what choosing by it
- * costs. The bounds are what it does and a little more: they are there to be lowered.
+ * The closed form against the simulation, over layouts drawn from the spaces of eight jobs (population.h), and what choosing by
+ * it costs. The bounds are what it does and a little more: they are there to be lowered.
  */
 #include <check.h>
 #include <math.h>

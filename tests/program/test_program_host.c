@@ -68,7 +68,7 @@ START_TEST(all_but_the_last_two_layers_go)
         struct traffic t = traffic_of(&program, 0);
         ck_assert_int_eq(t.n_down, 3 * 4);
         ck_assert_int_eq(t.n_up, 3 * 4);
-        expect_near(t.down, 3 * 4 * footprint_layer_bytes(&f.layout, &setting, false));
+        expect_near(t.down, 3 * 4 * footprint_layer_bytes(&f.layout, &setting, layer_kind_of(setting.model, 0)));
         expect_near(t.up, t.down);
         program_free(&program);
     }

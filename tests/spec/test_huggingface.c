@@ -7,8 +7,11 @@
 #include "model/spec/catalog.h"
 #include "tests/spec/said.h"
 
-static const char *const same[] = {"gpt2",       "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b",   "mixtral-8x7b",
-                                   "qwen2.5-7b", "qwen3-32b",    "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "llama-7b"};
+static const char *const same[] = {"gpt2", "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b", "mixtral-8x7b",
+                                   "qwen2.5-7b", "qwen3-32b", "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "llama-7b",
+                                   /* hybrids */
+                                   "nemotron-h-8b", "nemotron3-nano-30b-a3b", "bamba-9b", "granite4-h-small", "granite4-h-micro",
+                                   "qwen3-next-80b-a3b", "kimi-linear-48b-a3b", "minimax-text-01"};
 
 /* What must agree: everything but the texts, the sequence length (a checkpoint's is the longest) and the published counts. */
 static void level(struct transformer *m, const struct transformer *with)
@@ -18,6 +21,8 @@ static void level(struct transformer *m, const struct transformer *with)
     m->max_seq_len = with->max_seq_len;
     m->published_parameters = with->published_parameters;
     m->published_active = with->published_active;
+    if (strcmp(with->name, "qwen3-next-80b-a3b") == 0) /* whose configuration leaves its prediction layer out */
+        m->mtp_layers = with->mtp_layers;
     if (m->moe.experts && m->moe.every == 1 && !m->moe.first_dense_layers) /* no layer has this width */
         m->ffn_hidden = with->ffn_hidden;
 }
@@ -97,6 +102,12 @@ static const struct {
      ":1:38: error: 'n_layer' is given twice; first on line 1\n"},
     {"{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 768, \"n_head\": 11, \"n_positions\": 8, \"vocab_size\": 5}",
      ":1:63: error: heads: hidden 768 is not a multiple of 11 heads; change one or give head_dim\n"},
+    {"{\"model_type\": \"jamba\"}",
+     ":1:16: error: model_type: 'jamba' is not modelled: its Mamba-1 layers scan element by element, without products\n"},
+    {"{\"model_type\": \"bamba\", \"num_hidden_layers\": 2, \"attn_layer_indices\": [2], \"hidden_size\": 8, "
+     "\"num_attention_heads\": 2, \"vocab_size\": 5, \"max_position_embeddings\": 8, \"intermediate_size\": 8, "
+     "\"mamba_n_heads\": 4, \"mamba_d_head\": 4, \"mamba_n_groups\": 1, \"mamba_d_state\": 2, \"mamba_d_conv\": 4}",
+     ":1:72: error: attn_layer_indices: there is no such layer; the model has 2\n"},
     {"{\"model_type\": \"gpt2\", \"n_layer\": 1", ":1:36: error: not valid YAML or JSON: "},
 };
 

@@ -97,6 +97,62 @@ START_TEST(windows_and_mixtures_alternate)
 }
 END_TEST
 
+/* Eight heads of 2 x 3 states in two groups, taps 4. Mamba-2: in 8 (2 x 16 + 2 x 6 + 8), convolution (16 + 12) (4 + 1), A, D and
+ * the step's bias 3 x 8, norm 16, out 16 x 8. Lightning, a group a head: in 8 (16 + 2 x 24 + 16). Delta rule: in 8 (32 + 12 +
+ * 16), taps 28 x 4, A and bias 2 x 8, a head's norm 2. Kimi's: in 8 (16 + 48 + 8), two ranks of 2: 8 x 4 + 2 (24 + 16); taps 64 x
+ * 4, A 8, biases 24, norm 2. */
+START_TEST(mixers_by_hand)
+{
+    struct transformer m = small;
+    struct parameter_count c;
+    const struct {
+        enum mixer_kind kind;
+        int groups, conv;
+        double count;
+    } cases[] = {{MIXER_MAMBA2, 2, 4, 8 * 52 + 140 + 24 + 16 + 128},
+                 {MIXER_LIGHTNING, 8, 0, 8 * 80 + 16 + 128},
+                 {MIXER_GATED_DELTA, 2, 4, 8 * 60 + 112 + 16 + 2 + 128},
+                 {MIXER_KIMI_DELTA, 8, 4, 8 * 72 + 112 + 256 + 8 + 24 + 2 + 128}};
+    m.norm = NORM_RMS;
+    strcpy(m.layer_pattern, "mM");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        m.mixer = (struct state_mixer){.kind = cases[i].kind,
+                                       .heads = 8,
+                                       .groups = cases[i].groups,
+                                       .state = 3,
+                                       .head_dim = 2,
+                                       .conv = cases[i].conv,
+                                       .norm = true};
+        transformer_parameters(&m, &c);
+        ck_assert_double_eq(c.mixers, 2 * cases[i].count);
+        ck_assert_double_eq(c.attention, 0);
+        ck_assert_double_eq(c.dense_ffn, 2 * 8 * 32);
+        ck_assert_double_eq(c.norms, (2 + 1 + 1) * 8); /* the second layer has one part */
+    }
+}
+END_TEST
+
+/* Letters, repeated; a parallel layer has both mixers; `moe` counts layers whether they have a feed-forward part or not. */
+START_TEST(patterns_say_what_layers_are)
+{
+    struct transformer m = small;
+    m.layers = 14;
+    strcpy(m.layer_pattern, "a*mM-Ep");
+    m.moe = (struct mixture){.experts = 4, .top_k = 1, .expert_ffn = 8, .every = 3};
+    const struct layer_kind expected[] = {{MIXES_BY_ATTENTION, FEEDS_DENSE, false}, {MIXES_BY_ATTENTION, FEEDS_NOT, false},
+                                          {MIXES_BY_STATE, FEEDS_EXPERTS, false},   {MIXES_BY_STATE, FEEDS_NOT, false},
+                                          {MIXES_NOT, FEEDS_DENSE, false},          {MIXES_NOT, FEEDS_EXPERTS, false},
+                                          {MIXES_BY_BOTH, FEEDS_DENSE, false}};
+    for (int i = 0; i < 7; i++) {
+        struct layer_kind kind = layer_kind_of(&m, i);
+        ck_assert_msg(layer_kind_equal(kind, expected[i]), "layer %d", i);
+        ck_assert(layer_kind_equal(layer_kind_at(layer_kind_index(kind)), kind));
+        ck_assert_int_eq(layer_is_mixture(&m, i), expected[i].feed == FEEDS_EXPERTS);
+        ck_assert_int_eq(layer_kind_of(&m, i + 7).mixers, expected[i].mixers);
+    }
+}
+END_TEST
+
 /* How far a count may be from a published one: half of the last digit that the publication gives, and at least 0.01 %. What
  * allowed_digits cannot tell, or would take too lightly: */
 static const struct {
@@ -153,12 +209,17 @@ static const struct {
     {"ling-1t", 0.001, 0.025},
     {"ling-flash-2.0", 0.03, 0.01},
     {"llama4-scout", 0.012, 0.02},
+    {"granite4-h-small", 0.007, 0.025},
+    {"granite4-h-tiny", 0.01, 0.5},
+    {"granite4-h-micro", 0.07, 0},
+    {"kimi-linear-48b-a3b", 0.025, 0.17},
+    {"qwen3-next-80b-a3b", 0.0045, 0.3},
 };
 
 /* Publications whose active parameters leave the input embedding out, and those that leave the output projection out too. */
 static double published_way(const char *name, const struct parameter_count *count)
 {
-    bool tables = strcmp(name, "glm-4.5") == 0 || strcmp(name, "glm-4.5-air") == 0;
+    bool tables = strcmp(name, "glm-4.5") == 0 || strcmp(name, "glm-4.5-air") == 0 || strcmp(name, "minimax-text-01") == 0;
     bool input =
         tables || strcmp(name, "gpt-oss-120b") == 0 || strcmp(name, "gpt-oss-20b") == 0 || strcmp(name, "deepseek-v2-lite") == 0;
     return count->active - (input ? count->embedding : 0) - (tables ? count->head : 0);
@@ -212,7 +273,9 @@ END_TEST
 
 START_TEST(layers_sum_to_the_model)
 {
-    static const char *const models[] = {"gpt3-175b", "llama3-8b", "deepseek-v3", "llama4-maverick", "gpt-oss-120b"};
+    static const char *const models[] = {"gpt3-175b",          "llama3-8b",    "deepseek-v3",
+                                         "llama4-maverick",    "gpt-oss-120b", "nemotron3-nano-30b-a3b",
+                                         "kimi-linear-48b-a3b"};
     struct diags diags = {0};
     struct transformer m;
     struct parameter_count c;
@@ -307,8 +370,10 @@ int main(void)
     tcase_add_test(tests, mixture_by_hand);
     tcase_add_test(tests, latent_attention_by_hand);
     tcase_add_test(tests, windows_and_mixtures_alternate);
+    tcase_add_test(tests, mixers_by_hand);
+    tcase_add_test(tests, patterns_say_what_layers_are);
     tcase_add_test(tests, every_catalog_model_has_its_published_size);
-    tcase_add_loop_test(tests, layers_sum_to_the_model, 0, 5);
+    tcase_add_loop_test(tests, layers_sum_to_the_model, 0, 7);
     tcase_add_test(tests, measured_tables_agree_with_the_catalog);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -105,7 +105,7 @@ START_TEST(a_step_by_hand)
     double seven = plain_seconds(&c, &layout, 7, &unused), eight = plain_seconds(&c, &layout, 8, &head);
     layout.offload = offloaded("activations");
     struct step_result offloaded = simulate(&c, &layout, (struct step_options){0});
-    double copy = footprint_layer_bytes(&layout, &c.setting, false) / (0.8 * 1e9);
+    double copy = footprint_layer_bytes(&layout, &c.setting, layer_kind_of(c.setting.model, 0)) / (0.8 * 1e9);
     double expected = eight - head - 7 * (eight - seven) + 12 * copy;
     double measured = offloaded.step_time_s - offloaded.breakdown.s[CLASS_OPTIMIZER];
     ck_assert_double_eq_tol(measured, expected, 100e-9);
@@ -129,7 +129,7 @@ START_TEST(a_share_by_hand)
     layout.features = FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(ASYNC_DATA);
     double both = -plain_seconds(&c, &layout, 7, &unused), eight = plain_seconds(&c, &layout, 8, &head);
     both += eight;
-    c.cluster.gpu.host_rate = footprint_layer_bytes(&layout, &c.setting, false) / both / 0.8;
+    c.cluster.gpu.host_rate = footprint_layer_bytes(&layout, &c.setting, layer_kind_of(c.setting.model, 0)) / both / 0.8;
     for (int k = 1; k <= 3; k++) {
         layout.offload = (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.layers = (int16_t)k}}};
         struct step_result number = simulate(&c, &layout, (struct step_options){0});
