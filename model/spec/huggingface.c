@@ -332,20 +332,6 @@ static void letters_of_layers(const struct yaml_node *attending, int base, char 
     }
 }
 
-/* As short as it can be repeated from. */
-static void shorten(char *letters, int n)
-{
-    for (int period = 1; period < n; period++) {
-        int same = period;
-        while (n % period == 0 && same < n && letters[same] == letters[same % period])
-            same++;
-        if (same == n) {
-            letters[period] = '\0';
-            return;
-        }
-    }
-}
-
 /* The pattern of a family that has a mixer and says in its own way which layers attend. */
 static struct yaml_node *with_pattern(struct yaml_node *entry, const struct yaml_node *config, struct arena *arena,
                                       struct diags *diags)
@@ -370,7 +356,7 @@ static struct yaml_node *with_pattern(struct yaml_node *entry, const struct yaml
     else
         diag_error(diags, config->at, "'layer_types' is missing; this model_type needs it");
     letters[n] = '\0';
-    shorten(letters, n);
+    layer_pattern_shorten(letters);
     return yaml_with(entry, "layer_pattern", yaml_scalar(config->at.file, letters, arena), arena);
 }
 

@@ -122,6 +122,20 @@ static int like_layer(const struct transformer *model, int layer)
     return layer < model->layers || !model->mtp_layers ? layer : model->layers - 1;
 }
 
+void layer_pattern_shorten(char *pattern)
+{
+    size_t n = strlen(pattern);
+    for (size_t period = 1; period < n; period++) {
+        size_t same = period;
+        while (n % period == 0 && same < n && pattern[same] == pattern[same - period])
+            same++;
+        if (same == n) {
+            pattern[period] = '\0';
+            return;
+        }
+    }
+}
+
 /* 'a' where there is no pattern. */
 static char letter_of(const struct transformer *model, int layer)
 {

@@ -150,6 +150,8 @@ static inline bool transformer_is_hybrid(const struct transformer *model)
 {
     return model->layer_pattern[0] != '\0';
 }
+/* To what it repeats. */
+void layer_pattern_shorten(char *pattern);
 /* Letters that a pattern may have,. */
 extern const char layer_letters[];
 

@@ -86,8 +86,8 @@ START_TEST(parts_make_up_a_layer)
             for (int pass = 0; pass < N_PASSES; pass++) {
                 double both = pass_flops(&parts, (enum pass)pass, 2);
                 ck_assert_double_eq_tol(both, pass_flops(&whole, (enum pass)pass, 1), 1e-9 * both);
-                double time = seconds(&whole, (enum pass)pass, 1); /* but for the clock, taken of one pass or of two */
-                ck_assert_double_eq_tol(seconds(&parts, (enum pass)pass, 2) / time, 1, 2e-4);
+                double time = seconds(&whole, (enum pass)pass, 1); /* but for the clock: the host paces kinds one by one */
+                ck_assert_double_eq_tol(seconds(&parts, (enum pass)pass, 2) / time, 1, 2e-3);
             }
             double kept = 0;
             for (int layer = 0; layer < 2; layer++)

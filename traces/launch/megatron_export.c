@@ -94,12 +94,21 @@ static void write_row(struct writing *w, enum argument argument)
     }
 }
 
+/* Megatron-LM's hybrids are of Mamba-2's mixers and of layers that are one part. */
+static bool writes_pattern(const struct writing *w)
+{
+    const struct transformer *model = &w->job->model;
+    return transformer_is_hybrid(model) && !strpbrk(model->layer_pattern, "amp") &&
+           (!model->mixer.heads || model->mixer.kind == MIXER_MAMBA2);
+}
+
 static void write_rows(struct writing *w)
 {
     const bool active[N_WHENS] = {[WHEN_ALWAYS] = true,
                                   [WHEN_MIXTURE] = w->job->model.moe.experts > 0,
                                   [WHEN_LATENT] = w->job->model.attention == ATTENTION_LATENT,
-                                  [WHEN_CONTEXT] = w->job->layout.cp > 1};
+                                  [WHEN_CONTEXT] = w->job->layout.cp > 1,
+                                  [WHEN_HYBRID] = writes_pattern(w)};
     for (int i = 0; i < N_ARGUMENTS; i++)
         if (active[megatron_rows[i].when])
             write_row(w, (enum argument)i);
@@ -306,12 +315,39 @@ static void write_mixture(struct writing *w)
         set(w, ARGUMENT_SHARED_FFN, "%lld", (long long)shared);
     int every = moe->every > 1 ? moe->every : 1, periods = (model->layers - moe->first_dense_layers) / every;
     int rest = model->layers - moe->first_dense_layers - periods * every;
+    if (transformer_is_hybrid(model))
+        every = 1; /* its pattern says */
     if (every > 1)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+([0]*%d+[1])*%d+[0]*%d)", moe->first_dense_layers, every - 1, periods, rest);
     else if (moe->first_dense_layers)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+[1]*%d)", moe->first_dense_layers, periods);
     flag(w, ARGUMENT_GROUPED_GEMM);
     set(w, ARGUMENT_DISPATCHER, "alltoall");
+}
+
+static void write_hybrid(struct writing *w)
+{
+    enum { CONV = 4, CHUNK = 128 }; /* of its mixer */
+    const struct transformer *model = &w->job->model;
+    const struct state_mixer *mixer = &model->mixer;
+    size_t period = strlen(model->layer_pattern);
+    char letters[PATTERN_SIZE] = "";
+    if (!transformer_is_hybrid(model))
+        return;
+    if (!writes_pattern(w) || model->layers >= PATTERN_SIZE) {
+        lose(w,
+             "layer_pattern %.24s: Megatron-LM has Mamba-2's mixers, attention, feed-forward parts and mixtures in layers of "
+             "their "
+             "own",
+             model->layer_pattern);
+        return;
+    }
+    for (int i = 0; i < model->layers; i++)
+        letters[i] = model->layer_pattern[(size_t)i % period];
+    flag(w, ARGUMENT_HYBRID);
+    set(w, ARGUMENT_PATTERN, "%s", letters);
+    if (mixer->heads && (mixer->conv != CONV || mixer->chunk != CHUNK))
+        lose(w, "mixer.conv %d, mixer.chunk %d: Megatron-LM's are %d and %d", mixer->conv, mixer->chunk, CONV, CHUNK);
 }
 
 static void write_model(struct writing *w)
@@ -337,8 +373,11 @@ static void write_model(struct writing *w)
         lose(w, "positions: only BLOOM's Megatron-DeepSpeed has alibi");
     if (model->mlp_limit > 0)
         lose(w, "mlp_limit %g: a clamp of the activation has an argument in few versions", model->mlp_limit);
+    if (model->output_gate)
+        lose(w, "output_gate: attention's output as it is");
     write_vocabulary(w);
     write_mixture(w);
+    write_hybrid(w);
 }
 
 /* --- precision and features --- */

@@ -190,6 +190,8 @@ static bool applies(struct meaning *m, enum argument_when when)
 {
     if (when == WHEN_MIXTURE)
         return exceeds(m, ARGUMENT_EXPERTS, 0);
+    if (when == WHEN_HYBRID)
+        return meaning_text(m, ARGUMENT_PATTERN) != NULL;
     if (when == WHEN_CONTEXT)
         return exceeds(m, ARGUMENT_CP, 1);
     return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT);

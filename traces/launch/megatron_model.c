@@ -203,6 +203,54 @@ static void read_positions(struct meaning *m)
         model->max_seq_len = job->seq_len;
 }
 
+/* --- hybrids --- */
+
+/* A letter a layer; what newer versions write between them (where stages end, prediction layers) is not read. */
+static bool read_letters(struct meaning *m, const char *text)
+{
+    struct transformer *model = &m->description->job.model;
+    size_t n = strlen(text), known = strspn(text, "M*-E");
+    if (n == known && (int)n == model->layers && n < PATTERN_SIZE) {
+        memcpy(model->layer_pattern, text, n + 1);
+        layer_pattern_shorten(model->layer_pattern);
+        return true;
+    }
+    const struct place at = m->arguments->of[ARGUMENT_PATTERN].at;
+    if (n != known)
+        diag_error(m->diags, at, "--hybrid-override-pattern: letter %zu is '%c'; known are M, *, - and E", known + 1,
+                   text[known]);
+    else
+        diag_error(m->diags, at, "--hybrid-override-pattern: %zu letters for %d layers; it needs one for each, %d at most", n,
+                   model->layers, PATTERN_SIZE - 1);
+    return false;
+}
+
+/* What its mixer has without an argument: taps and chunk, and twice as many channels as the layer is wide. */
+static void read_hybrid(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    struct state_mixer *mixer = &model->mixer;
+    const char *text = meaning_text(m, ARGUMENT_PATTERN);
+    if (!text || !read_letters(m, text))
+        return;
+    meaning_from(m, "model.layer_pattern", ARGUMENT_PATTERN);
+    if (!strchr(model->layer_pattern, 'M')) {
+        *mixer = (struct state_mixer){0};
+        return;
+    }
+    mixer->kind = MIXER_MAMBA2;
+    mixer->conv = 4;
+    mixer->chunk = 128;
+    mixer->norm = true;
+    if (!mixer->heads && mixer->head_dim) {
+        mixer->heads = (int)(2 * model->hidden / mixer->head_dim);
+        launch_originate(m->description, "model.mixer.heads", "twice the width, --mamba-num-heads being left out");
+    }
+    if (mixer->groups && mixer->heads % mixer->groups)
+        diag_error(m->diags, m->arguments->of[ARGUMENT_MIXER_GROUPS].at, "--mamba-num-groups: %d heads are not %d equal groups",
+                   mixer->heads, mixer->groups);
+}
+
 /* 4 h; with SwiGLU two thirds of it, down to a multiple of 64. */
 static void read_ffn(struct meaning *m)
 {
@@ -249,4 +297,5 @@ void meaning_model(struct meaning *m)
     read_positions(m);
     read_window(m);
     read_vocabulary(m);
+    read_hybrid(m);
 }

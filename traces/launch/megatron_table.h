@@ -90,6 +90,15 @@
     X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .or_zero = true,               \
       .when = WHEN_MIXTURE, .since = "0.9")                                                                                      \
     X(MIXTURE_FREQ, "moe-layer-freq", TEXT, "1", .key = "model.moe.every", .when = WHEN_MIXTURE, .since = "0.9")                 \
+    X(HYBRID, "is-hybrid-model", TRUE, "false", .key = "model.layer_pattern")                                                    \
+    X(PATTERN, "hybrid-override-pattern", TEXT, NULL, .key = "model.layer_pattern")                                              \
+    X(HYBRID_ATTENTION, "hybrid-attention-ratio", REAL, "0",                                                                     \
+      .told = "layers by their shares; --hybrid-override-pattern names them")                                                    \
+    X(HYBRID_MLP, "hybrid-mlp-ratio", REAL, "0", .told = "layers by their shares; --hybrid-override-pattern names them")         \
+    X(MIXER_HEADS, "mamba-num-heads", INT, NULL, NUMBER(model.mixer.heads), .when = WHEN_HYBRID)                                 \
+    X(MIXER_STATE, "mamba-state-dim", INT, "128", NUMBER(model.mixer.state), .when = WHEN_HYBRID)                                \
+    X(MIXER_HEAD_DIM, "mamba-head-dim", INT, "64", NUMBER(model.mixer.head_dim), .when = WHEN_HYBRID)                            \
+    X(MIXER_GROUPS, "mamba-num-groups", INT, "8", NUMBER(model.mixer.groups), .when = WHEN_HYBRID)                               \
     X(MTP, "mtp-num-layers", INT, NULL, NUMBER(model.mtp_layers), .or_zero = true, .since = "0.11")                              \
     /* --- how it is computed --- */                                                                                             \
     X(BF16, "bf16", TRUE, "false", .key = "job.precision", .since = "2021")                                                      \
