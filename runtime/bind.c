@@ -296,6 +296,13 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
     enum precision precision = setting->job->precision;
     const struct transformer *m = setting->model;
+    if (transformer_is_hybrid(m) || m->output_gate) {
+        diag_error(diags, NOWHERE,
+                   "the runtime has no kernels for %s of %s: it executes models whose layers are attention, ungated, and a "
+                   "feed-forward part",
+                   transformer_is_hybrid(m) ? "the layers" : "attention's output gate", m->name);
+        return STATUS_MISSING;
+    }
     if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {
         diag_error(diags, NOWHERE,
                    "the model has learned %lld positions, and the runtime no row for more: sequences of %lld are too long; set "

@@ -66,7 +66,7 @@ static const struct field transformer_rows[] = {
     BOOLEAN("linear_bias", struct transformer, linear_bias, "false", "every projection has a bias"),
     BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),
     BOOLEAN("qk_norm", struct transformer, qk_norm, "false", "a norm on queries and keys, per head"),
-    BOOLEAN("output_gate", struct transformer, output_gate, "false", "attention's output is gated by a projection of the input"),
+    BOOLEAN("output_gate", struct transformer, output_gate, UNSET, "attention's output is gated by a projection of the input"),
     CHOICE("norm", struct transformer, norm, norms, "rms", "kind of norm"),
     CHOICE("position", struct transformer, position, positions, "rotary", "kind of position encoding"),
     CHOICE("attention", struct transformer, attention, attentions, "grouped", "grouped-query or latent"),

@@ -267,7 +267,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     const struct transformer *m = &x->model;
     bool llama = m->norm == NORM_RMS && m->position == POSITION_ROTARY && m->gated_mlp && !m->linear_bias && !m->qkv_bias &&
                  !m->qk_norm && !m->moe.experts && !m->window && m->attention == ATTENTION_GROUPED &&
-                 (int64_t)m->head_dim * m->heads == m->hidden;
+                 (int64_t)m->head_dim * m->heads == m->hidden && !transformer_is_hybrid(m);
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : SCHEDULE_1F1B;
     l->vpp = 1;
     l->zero = (int)random_below(random, 2);

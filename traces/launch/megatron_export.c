@@ -534,8 +534,9 @@ void megatron_write_script(const struct launch_job *job, const char *const *head
     fputs(")\n", out);
     if (job->layout.zero < 2)
         fputs("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", out);
-    fprintf(out, "torchrun --nproc-per-node %s --nnodes %s pretrain_gpt.py \"${ARGUMENTS[@]}\" \"$@\"\n",
-            e->arguments.of[ARGUMENT_NODE_GPUS].text, e->arguments.of[ARGUMENT_NODES].text);
+    fprintf(out, "torchrun --nproc-per-node %s --nnodes %s pretrain_%s.py \"${ARGUMENTS[@]}\" \"$@\"\n",
+            e->arguments.of[ARGUMENT_NODE_GPUS].text, e->arguments.of[ARGUMENT_NODES].text,
+            e->arguments.of[ARGUMENT_PATTERN].text ? "mamba" : "gpt");
     megatron_export_free(e);
     free(e);
 }
