@@ -36,6 +36,20 @@ static const struct {
      "t.yaml:1:8: error: model: 'max_seq_len' is missing (default sequence length; rows of a learned position table)\n"},
     {"model: {base: mixtral-8x7b, moe: {top_k: 9}}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
      "t.yaml:1:42: error: top_k: 9 experts per token of only 8\n"},
+    {"model: {base: nemotron-h-8b, layer_pattern: M-x}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
+     "t.yaml:1:45: error: layer_pattern: letter 3 is 'x'; known are a, m, p (a mixer and a feed-forward part), *, M, -, E (one "
+     "of "
+     "them alone)\n"},
+    {"model: {base: nemotron-h-8b, layer_pattern: M-E}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
+     "t.yaml:1:45: error: layer_pattern: letter 3 is 'E', which needs the group 'moe'\n"},
+    {"model: {base: nemotron-h-8b, layer_pattern: M-*}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
+     "t.yaml:1:45: error: layer_pattern: 3 letters, repeated, do not give 52 layers\n"},
+    {"model: {base: nemotron-h-8b, mixer: {groups: 7}}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
+     "t.yaml:1:46: error: groups: 128 heads are not 7 equal groups\n"},
+    {"model: {base: tiny-gpt, mixer: {kind: mamba2, heads: 4, state: 8, head_dim: 8}}\ncluster: megascale-a100\njob: "
+     "{global_batch: "
+     "8}\n",
+     "t.yaml:1:32: error: mixer: no layer has it; give `layer_pattern`, such as mmma\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200s}\njob: {global_batch: 8}\n",
