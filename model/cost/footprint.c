@@ -442,9 +442,9 @@ static void common_bytes_add(struct common_bytes *common, const struct layout *l
     for (size_t i = 0; i < load->n_runs; i++)
         for (int j = 0; j < load->runs[i].n_kinds; j++) {
             int k = load->runs[i].of[j].kind;
-            struct layer_kind kind = layer_kind_at(2 * k);
             if (common->kept[k] > 0)
                 continue;
+            struct layer_kind kind = layer_kind_at(2 * k);
             common->kept[k] = footprint_layer_bytes(layout, setting, kind);
             common->repeated[k] = layer_bytes_repeated(layout, setting, kind);
             common->missing[k] = fmax(0, common->repeated[k] - (alone ? 0 : common->kept[k]));

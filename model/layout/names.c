@@ -112,18 +112,18 @@ enum recompute layout_recomputed_modules(const struct layout *layout)
     return (enum recompute)modules;
 }
 
-/* Has any layer such a part? Without a pattern all have attention. */
-static bool has_letter(const struct transformer *model, const char *letters)
+/* Has any layer such a part? `otherwise`: of a model without a pattern. */
+static bool has_letter(const struct transformer *model, const char *letters, bool otherwise)
 {
-    return strpbrk(transformer_is_hybrid(model) ? model->layer_pattern : "a", letters) != NULL;
+    return transformer_is_hybrid(model) ? strpbrk(model->layer_pattern, letters) != NULL : otherwise;
 }
 
 enum recompute layout_modules_of(const struct transformer *model)
 {
     const struct mixture *moe = &model->moe;
     int modules = RECOMPUTE_LAYERNORM;
-    bool feeds = has_letter(model, "amp"), attends = has_letter(model, "a*p");
-    bool dense = has_letter(model, "-") || (feeds && (!moe->experts || moe->first_dense_layers > 0 || moe->every > 1));
+    bool feeds = has_letter(model, "amp", true), attends = has_letter(model, "a*p", true);
+    bool dense = has_letter(model, "-", false) || (feeds && (!moe->experts || moe->first_dense_layers > 0 || moe->every > 1));
     if (attends)
         modules |= RECOMPUTE_CORE_ATTN;
     if (attends && model->attention == ATTENTION_LATENT)
