@@ -74,7 +74,7 @@ static uint64_t run_case(const struct measurement *run)
                                l->zero,
                                l->shard,
                                l->micro_batch,
-                               l->recompute,
+                               recompute_number(l->recompute),
                                l->schedule,
                                l->sequence_parallel,
                                run->job.global_batch,

@@ -23,7 +23,7 @@ struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t
 struct tensor *layer_floats(const struct layer_context *c, int64_t n);
 void layer_drop(const struct layer_context *c, struct tensor **tensor);
 /* When the backward pass will compute it again, with the whole layer or with this module. */
-static inline void layer_forget(const struct layer_context *c, struct tensor **tensor, enum recompute module)
+static inline void layer_forget(const struct layer_context *c, struct tensor **tensor, enum recompute_what module)
 {
     if (c->step->forgets & module)
         layer_drop(c, tensor);
@@ -134,10 +134,10 @@ static inline int64_t shape_kv_width(const struct shape *s)
 }
 struct heads_view attention_heads(const struct layer_context *c, bool gradient);
 /* What makes what attention gives come again: with heads exchanged, all but what leaves a layer's attention alone. */
-static inline enum recompute attention_recomputed(const struct layer_context *c)
+static inline enum recompute_what attention_recomputed(const struct layer_context *c)
 {
     bool swaps = layout_cp_heads(c->rank->layout) > 1;
-    return (enum recompute)((int)RECOMPUTE_CORE_ATTN | (swaps ? (int)RECOMPUTE_FULL : 0));
+    return (enum recompute_what)((int)RECOMPUTE_CORE_ATTN | (swaps ? (int)RECOMPUTE_FULL : 0));
 }
 /* Keys and values of all heads from what the products gave, where they are not there yet. */
 void latent_pack(const struct layer_context *c);

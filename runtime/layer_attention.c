@@ -318,7 +318,8 @@ static void forget_input(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     bool swapped = c->state == c->swapped;
-    enum recompute again = swapped ? (enum recompute)((int)RECOMPUTE_FULL | (int)RECOMPUTE_CORE_ATTN) : RECOMPUTE_MLA_UP_PROJ;
+    enum recompute_what again =
+        swapped ? (enum recompute_what)((int)RECOMPUTE_FULL | (int)RECOMPUTE_CORE_ATTN) : RECOMPUTE_MLA_UP_PROJ;
     layer_forget(c, &l->qkv, swapped ? again : RECOMPUTE_FULL);
     layer_forget(c, &l->latent.q, again);
     layer_forget(c, &l->latent.k, again);

@@ -74,11 +74,12 @@ struct tensor *output_new(struct step_context *c, bool forward, bool last_of_chu
 
 /* --- norms */
 
-static void norm1_step(const struct layer_context *c, bool recompute)
+/* What the layer before gave, unless it was kept from the first time. */
+static void norm1_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
     struct pass_state *pass = c->step->pass;
-    if (!recompute) {
+    if (!l->x) {
         l->x = pass->x;
         pass->x = NULL;
     }
@@ -218,7 +219,7 @@ static void residual2_step(const struct layer_context *c, const struct step *ste
 {
     struct layer_state *l = c->state;
     struct step_context *context = c->step;
-    if (!step->recompute) {
+    if (!step->recompute || step->hands_on) {
         bool last = step->layer == context->chunk->range.count - 1 && !context->chunk->head;
         struct tensor *y = output_new(context, true, last);
         residual_forward(c, 1, c->parallel ? l->x : l->x2, l->branch, c->experts ? NULL : bias_of(c, PARAMETER_DOWN_BIAS), y);
@@ -226,13 +227,15 @@ static void residual2_step(const struct layer_context *c, const struct step *ste
     }
     layer_drop(c, &l->branch);
     forget_norms(c);
+    if (step->continues)
+        layer_forget(c, &l->x, RECOMPUTE_FULL);
 }
 
 void layer_forward_rest(const struct layer_context *c, const struct step *step)
 {
     struct layer_state *l = c->state;
     switch (step->kind) {
-    case STEP_NORM1: norm1_step(c, step->recompute); break;
+    case STEP_NORM1: norm1_step(c); break;
     case STEP_GATHER1: layer_gather_input(c, l->n1, &l->n1_full, false, "input of attention"); break;
     case STEP_QKV: qkv_step(c); break;
     case STEP_PROJECTION: projection_step(c); break;

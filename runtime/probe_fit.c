@@ -86,7 +86,7 @@ static void works_of_job(const struct probe_options *options, struct work_table 
     struct layout layout = *options->layout; /* without what is repeated */
     const struct transformer *model = options->setting->model;
     struct layer_range one = {0, 1}, all = {0, model->layers};
-    layout.recompute = RECOMPUTE_NONE;
+    layout.recompute = (struct recompute){.what = RECOMPUTE_NONE};
     while (one.first < model->layers - 1 && layer_is_mixture(model, one.first))
         one.first++;
     one.first = layer_is_mixture(model, one.first) ? 0 : one.first;

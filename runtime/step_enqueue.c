@@ -112,11 +112,11 @@ void gradient_sum_step(struct step_context *c)
  * under PyTorch's policy, or modules. */
 static int forgets(const struct rank *rank, const struct step *step)
 {
-    if (step->recompute)
+    if (step->recompute || !step->repeated)
         return 0;
     if (work_keeps_products(rank->layout))
         return ~(int)RECOMPUTE_CORE_ATTN;
-    return rank->layout->recompute == RECOMPUTE_FULL ? ~0 : (int)layout_recomputed_modules(rank->layout);
+    return rank->layout->recompute.what == RECOMPUTE_FULL ? ~0 : (int)layout_recomputed_modules(rank->layout);
 }
 
 static void execute(struct step_context *c, const struct step *step)

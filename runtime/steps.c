@@ -91,8 +91,21 @@ static void mark(struct step_list *list, size_t begin)
     list->items[list->n_items - 1].last = true;
 }
 
+/* Those that are repeated together with a layer, in front of its backward pass. */
+static void add_layers_before(struct builder *b, int layer)
+{
+    for (int before = work_repeats_before(b->layout, b->model, b->range.first + layer) - 1; before > 0; before--) {
+        size_t begin = b->list->n_items;
+        b->layer = layer - before;
+        steps_layer_again(b);
+        mark(b->list, begin);
+    }
+}
+
 static void add_layer(struct builder *b, enum pass pass, int layer)
 {
+    if (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT)
+        add_layers_before(b, layer);
     size_t begin = b->list->n_items;
     b->layer = layer;
     if (pass == PASS_FORWARD)

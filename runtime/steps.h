@@ -157,6 +157,9 @@ struct step {
     int ahead;         /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
     bool recompute;    /* forward work of the backward pass */
     bool first, last;  /* of its layer (or of the embedding, the head) in this pass */
+    bool repeated;     /* of a layer that the backward pass repeats */
+    bool continues;    /* from what the layer before it gives then: of its input nothing is kept */
+    bool hands_on;     /* and gives the layer behind it that */
     bool anew;         /* with weights that were gathered a second time */
     int part, parts;   /* of matrices that read one input: which one of how many */
     bool sums;         /* of a product for weights: its gradient is added up by a step of its own */

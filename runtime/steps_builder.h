@@ -60,9 +60,11 @@ void steps_group_backward(struct builder *b, const struct column_group *group, b
 void steps_attention(struct builder *b);
 void steps_attention_backward(struct builder *b);
 void steps_mixture_forward(struct builder *b);
-void steps_mixture_modules(struct builder *b, enum recompute modules);
+void steps_mixture_modules(struct builder *b, enum recompute_what modules);
 void steps_mixture_backward(struct builder *b, bool input, bool weight);
 void steps_layer_forward(struct builder *b);
+/* What of a layer the backward pass repeats; steps_layer_backward begins with it. */
+void steps_layer_again(struct builder *b);
 void steps_layer_backward(struct builder *b, bool input, bool weight);
 
 #endif

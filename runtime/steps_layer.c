@@ -6,11 +6,18 @@
 struct step *steps_add(struct builder *b, enum step_kind kind, const char *label)
 {
     struct step_list *list = b->list;
+    int layer = b->range.first + b->layer;
+    struct layer_range with = {0};
+    if (b->layer >= 0)
+        with = layout_repeated_with(b->layout, b->model, layer);
     list->items = memory_grow(list->items, &list->capacity, list->n_items + 1, sizeof *list->items);
     list->items[list->n_items] = (struct step){.kind = kind,
                                                .layer = b->layer,
                                                .ahead = b->ahead,
                                                .recompute = b->recompute,
+                                               .repeated = with.count > 0,
+                                               .continues = with.count > 0 && layer > with.first,
+                                               .hands_on = layer < with.first + with.count - 1,
                                                .label = label ? label : "",
                                                .parts = 1,
                                                .pieces = 1};
@@ -349,7 +356,7 @@ static void mlp_module(struct builder *b)
     dense_forward_steps(b, !keeps_gathered(b), !is_parallel(b));
 }
 
-static void modules_forward(struct builder *b, enum recompute modules)
+static void modules_forward(struct builder *b, enum recompute_what modules)
 {
     if (modules & RECOMPUTE_LAYERNORM)
         norm_module(b, STEP_NORM1, STEP_GATHER1, STEP_QKV);
@@ -405,19 +412,24 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
     steps_group_backward(b, &inputs, true, input, weight);
 }
 
+void steps_layer_again(struct builder *b)
+{
+    b->recompute = true;
+    b->stops_early = layout_recomputes_by_need(b->layout);
+    if (b->layout->recompute.what == RECOMPUTE_FULL || b->keeps_products)
+        steps_layer_forward(b);
+    else
+        modules_forward(b, layout_recomputed_modules(b->layout));
+    b->recompute = b->stops_early = false;
+}
+
 void steps_layer_backward(struct builder *b, bool input, bool weight)
 {
-    if (input && b->layout->recompute != RECOMPUTE_NONE) {
-        b->recompute = true;
-        b->stops_early = layout_recomputes_by_need(b->layout);
-        if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
-            steps_layer_forward(b);
-        else
-            modules_forward(b, layout_recomputed_modules(b->layout));
-        b->recompute = b->stops_early = false;
-    }
+    if (input && work_repeats_before(b->layout, b->model, b->range.first + b->layer) > 0)
+        steps_layer_again(b);
     if (input) /* the weights of a prediction module stay with the head's */
-        steps_add(b, STEP_RESIDUAL2_BACKWARD, "residual")->anew = work_gathers_to_recompute(b->layout) && !b->ahead;
+        steps_add(b, STEP_RESIDUAL2_BACKWARD, "residual")->anew =
+            work_gathers_to_recompute(b->layout, b->model, b->range.first + b->layer) && !b->ahead;
     if (is_mixture(b))
         steps_mixture_backward(b, input, weight);
     else

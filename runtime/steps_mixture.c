@@ -83,7 +83,7 @@ void steps_mixture_forward(struct builder *b)
     shared_forward_steps(b);
 }
 
-void steps_mixture_modules(struct builder *b, enum recompute modules)
+void steps_mixture_modules(struct builder *b, enum recompute_what modules)
 {
     if (modules & RECOMPUTE_MOE) {
         steps_mixture_forward(b);

@@ -73,16 +73,16 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }
 
-static enum recompute read_recompute(struct measurement_reading *reading)
+static struct recompute read_recompute(struct measurement_reading *reading)
 {
     char text[2 * RECOMPUTE_TEXT], why[RECOMPUTE_WHY];
     snprintf(text, sizeof text, "%s", reading_text(reading, COLUMN_RECOMPUTE));
     for (char *c = text; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    int value = recompute_parse(text, why, sizeof why);
-    if (value < 0 && *text)
+    struct recompute recompute = {.what = RECOMPUTE_NONE};
+    if (!recompute_parse(text, &recompute, why, sizeof why) && *text)
         reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
-    return value < 0 ? RECOMPUTE_NONE : (enum recompute)value;
+    return recompute;
 }
 
 static enum schedule read_schedule(struct measurement_reading *reading, int pp, int vpp)

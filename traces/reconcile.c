@@ -269,12 +269,12 @@ static void take_likely_micro_batches(struct measurement_table *table, struct di
 
 /* --- recomputation */
 
-static bool fits(const struct measurement *row, enum recompute recompute)
+static bool fits(const struct measurement *row, enum recompute_what recompute)
 {
     struct layout l = row->layout;
     struct setting setting = measurement_setting(row);
     struct footprint peak;
-    l.recompute = recompute;
+    l.recompute = (struct recompute){.what = recompute};
     if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL)
         return false;
     footprint_peak(&l, &setting, &peak, NULL);
@@ -283,11 +283,11 @@ static bool fits(const struct measurement *row, enum recompute recompute)
 
 /* A row that ran cannot have kept everything where that does not fit: the least with which it fits; RECOMPUTE_NONE where it is
  * not asked, or nothing makes it fit. */
-static enum recompute fitting_recompute(const struct measurement *row)
+static enum recompute_what fitting_recompute(const struct measurement *row)
 {
-    enum recompute light = layout_light_modules(&row->model);
+    enum recompute_what light = layout_light_modules(&row->model);
     bool ran = !row->oom && row->layout.dp >= 1;
-    if (!ran || row->layout.recompute != RECOMPUTE_NONE || !assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
+    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
         return RECOMPUTE_NONE;
     if (fits(row, light))
         return light;
@@ -299,13 +299,13 @@ static void take_fitting_recomputation(struct measurement_table *table, struct d
     size_t n = 0, n_full = 0, first = 0;
     for (size_t i = 0; i < table->n_items; i++) {
         struct measurement *row = &table->items[i];
-        enum recompute recompute = fitting_recompute(row);
+        enum recompute_what recompute = fitting_recompute(row);
         if (recompute == RECOMPUTE_NONE)
             continue;
         if (n++ == 0)
             first = i;
         n_full += recompute == RECOMPUTE_FULL;
-        row->layout.recompute = recompute;
+        row->layout.recompute = (struct recompute){.what = recompute};
     }
     if (n)
         diag_warning(

@@ -62,15 +62,21 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
     double device = 0;
     for (int i = 0; i < (splits ? 3 : 2); i++) {
         const struct part *parts = c->parts[passes[i]];
-        const double times[N_PASS_PARTS] = {
-            [PART_MEAN_LAYER] = time->alone * time->layers, [PART_EMBEDDING] = time->ends, [PART_HEAD] = time->ends};
+        const double times[N_PASS_PARTS] = {[PART_MEAN_LAYER] = time->alone * (time->layers.n - time->layers.whole),
+                                            [PART_EMBEDDING] = time->ends,
+                                            [PART_HEAD] = time->ends};
         for (int part = 0; part < N_PASS_PARTS; part++) {
             cost_by_class_add(to, &parts[part].device, times[part]);
             device += times[part] * parts[part].device_s;
         }
+        if (c->whole) {
+            const struct part *layer = &c->whole->parts[passes[i]][PART_MEAN_LAYER];
+            cost_by_class_add(to, &layer->device, time->alone * time->layers.whole);
+            device += time->alone * time->layers.whole * layer->device_s;
+        }
     }
     to->s[CLASS_HOST] += time->alone_s - device;
-    cost_by_class_add(to, &c->layer_pair, time->paired * time->layers);
+    cost_by_class_add(to, &c->layer_pair, time->paired * time->layers.n);
 }
 
 /* Parts of a step add up to it in another order than it is known in: so much may rounding make of that. */
@@ -115,9 +121,9 @@ static bool weighs_the_same(const struct layout *a, const struct layout *b)
 {
     return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
            a->zero == b->zero && a->shard == b->shard && offload_equal(&a->offload, &b->offload) &&
-           a->recompute == b->recompute && a->schedule == b->schedule && a->micro_batch == b->micro_batch && a->vpp == b->vpp &&
-           a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->tp == b->tp && a->dp == b->dp &&
-           layout_expert_tp(a) == layout_expert_tp(b);
+           recompute_equal(a->recompute, b->recompute) && a->schedule == b->schedule && a->micro_batch == b->micro_batch &&
+           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->tp == b->tp &&
+           a->dp == b->dp && layout_expert_tp(a) == layout_expert_tp(b);
 }
 
 double closed_form_memory(struct closed_form *form, const struct layout *layout)

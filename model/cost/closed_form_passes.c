@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "model/cost/footprint.h"
@@ -43,7 +44,8 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
         .cp_comm = (int)l->cp_comm,
         .ep = l->ep,
         .micro_batch = l->micro_batch,
-        .recompute = l->recompute,
+        .recompute = l->recompute.what,
+        .partial = l->recompute.of != RECOMPUTE_ALL,
         .by_need = layout_recomputes_by_need(l),
         .sequence_parallel = l->sequence_parallel,
         .expert_tp = layout_expert_tp(l),
@@ -59,7 +61,8 @@ static size_t key_hash(const struct pass_key *k)
                           k->cp,
                           k->ep,
                           k->micro_batch,
-                          k->recompute,
+                          (int)k->recompute,
+                          k->partial,
                           k->by_need,
                           k->sequence_parallel,
                           k->expert_tp,
@@ -77,9 +80,10 @@ static size_t key_hash(const struct pass_key *k)
 static bool key_equal(const struct pass_key *a, const struct pass_key *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
-           a->recompute == b->recompute && a->by_need == b->by_need && a->sequence_parallel == b->sequence_parallel &&
-           a->expert_tp == b->expert_tp && a->accumulates == b->accumulates && a->offloads.percent == b->offloads.percent &&
-           a->offloads.layers == b->offloads.layers && a->cp_comm == b->cp_comm && a->features == b->features;
+           a->recompute == b->recompute && a->partial == b->partial && a->by_need == b->by_need &&
+           a->sequence_parallel == b->sequence_parallel && a->expert_tp == b->expert_tp && a->accumulates == b->accumulates &&
+           a->offloads.percent == b->offloads.percent && a->offloads.layers == b->offloads.layers && a->cp_comm == b->cp_comm &&
+           a->features == b->features;
 }
 
 static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
@@ -201,7 +205,15 @@ static double copy_of_layer(const struct setting *setting, const struct layout *
     return cost_seconds(copy_cost(setting->cluster, layout, bytes / model->layers));
 }
 
-void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+static struct layout recomputing(const struct layout *layout, enum recompute_what what)
+{
+    struct layout all = *layout;
+    all.recompute = (struct recompute){.what = what};
+    return all;
+}
+
+/* Of layers that are all alike. */
+static void pair_all(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
     if (costs->pairs_known)
         return;
@@ -221,16 +233,67 @@ void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, co
     work_table_free(&costing.table);
 }
 
-struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
+void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (!costs->whole) {
+        pair_all(costs, setting, layout);
+        return;
+    }
+    const struct layout repeated = recomputing(layout, layout->recompute.what), whole = recomputing(layout, RECOMPUTE_NONE);
+    pair_all(costs->repeated, setting, &repeated);
+    pair_all(costs->whole, setting, &whole);
+    costs->layer_pair = (struct cost_by_class){{0}};
+    cost_by_class_add(&costs->layer_pair, &costs->repeated->layer_pair, 1 - costs->stages.whole);
+    cost_by_class_add(&costs->layer_pair, &costs->whole->layer_pair, costs->stages.whole);
+    costs->pair_s = cost_by_class_total(&costs->layer_pair);
+}
+
+/* Prediction modules keep everything. */
+static void take_parts(struct pass_costs *costs, enum pass first, enum pass last)
+{
+    for (int pass = first; pass <= (int)last; pass++) {
+        memcpy(costs->parts[pass], costs->repeated->parts[pass], sizeof costs->parts[pass]);
+        costs->parts[pass][PART_HEAD] = costs->whole->parts[pass][PART_HEAD];
+    }
+}
+
+/* The two parts of backward passes. */
+static void costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (costs->divided_known)
+        return;
+    if (costs->whole) {
+        const struct layout repeated = recomputing(layout, layout->recompute.what), whole = recomputing(layout, RECOMPUTE_NONE);
+        if (!costs->repeated->divided_known)
+            costs_fill(costs->repeated, setting, &repeated, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+        if (!costs->whole->divided_known)
+            costs_fill(costs->whole, setting, &whole, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+        costs->repeated->divided_known = costs->whole->divided_known = true;
+        take_parts(costs, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+    } else {
+        costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+    }
+    costs->divided_known = true;
+}
+
+static struct pass_costs **find_slot(struct pass_cache *cache, const struct pass_key *key)
+{
+    struct pass_costs **slot = slot_of(cache->slots, cache->n_slots, key);
+    if (*slot == NULL && (cache->n_used + 1) * 2 > cache->n_slots) {
+        slots_grow(cache);
+        slot = slot_of(cache->slots, cache->n_slots, key);
+    }
+    return slot;
+}
+
+/* Of layers that are all alike. */
+static struct pass_costs *costs_of_all(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
 {
     struct pass_key key = key_of(layout, setting->job);
-    struct pass_costs **slot = slot_of(cache->slots, cache->n_slots, &key);
+    struct pass_costs **slot = find_slot(cache, &key);
     if (*slot != NULL)
         return *slot;
-    if (++cache->n_used * 2 > cache->n_slots) {
-        slots_grow(cache);
-        slot = slot_of(cache->slots, cache->n_slots, &key);
-    }
+    cache->n_used++;
     *slot = memory_new(1, sizeof **slot);
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
@@ -240,7 +303,38 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     return *slot;
 }
 
+struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
+{
+    if (layout->recompute.of == RECOMPUTE_ALL)
+        return costs_of_all(cache, setting, layout);
+    struct pass_key key = key_of(layout, setting->job);
+    struct pass_costs *known = *slot_of(cache->slots, cache->n_slots, &key);
+    if (known != NULL)
+        return known;
+    const struct layout repeated = recomputing(layout, layout->recompute.what), whole = recomputing(layout, RECOMPUTE_NONE);
+    struct pass_costs *costs = memory_new(1, sizeof *costs);
+    costs->key = key;
+    costs->gemms = &cache->gemms;
+    costs->repeated = costs_of_all(cache, setting, &repeated);
+    costs->whole = costs_of_all(cache, setting, &whole);
+    costs->pace = costs->repeated->pace;
+    take_parts(costs, PASS_FORWARD, PASS_BACKWARD);
+    *find_slot(cache, &key) = costs;
+    cache->n_used++;
+    return costs;
+}
+
 /* --- passes */
+
+struct layer_count pass_layers(struct recompute recompute, double layers, double chunks)
+{
+    if (recompute.of == RECOMPUTE_ALL || chunks <= 0)
+        return (struct layer_count){layers, 0};
+    double each = layers / chunks, light = floor(each), heavier = each - light;
+    double of_light = light - recompute_layers(recompute, (int)light);
+    double of_heavy = light + 1 - recompute_layers(recompute, (int)light + 1);
+    return (struct layer_count){layers, chunks * ((1 - heavier) * of_light + heavier * of_heavy)};
+}
 
 /* Layers that take so long, with or without an end. */
 static double seconds_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head)
@@ -253,11 +347,16 @@ static double seconds_with_ends(const struct part *parts, struct part_seconds la
     return host > 0 ? device + starved_seconds(host, device) : device;
 }
 
-double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
-                    bool head)
+double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, struct layer_count layers,
+                    bool embedding, bool head)
 {
     const struct part *parts = costs->parts[pass];
-    const struct part_seconds all = {layers * parts[layer].device_s, layers * parts[layer].host_s};
+    double repeated = layers.n - layers.whole;
+    struct part_seconds all = {repeated * parts[layer].device_s, repeated * parts[layer].host_s};
+    if (costs->whole) {
+        all.device_s += layers.whole * costs->whole->parts[pass][layer].device_s;
+        all.host_s += layers.whole * costs->whole->parts[pass][layer].host_s;
+    }
     return seconds_with_ends(parts, all, embedding, head);
 }
 
@@ -267,13 +366,20 @@ static double range_seconds(const struct pass_costs *costs, enum pass pass, cons
 {
     struct part_seconds all = {0};
     if (!costs->kinds)
-        return pass_seconds(costs, pass, PART_LAYER, range.count, embedding, head);
+        return pass_seconds(costs, pass, PART_LAYER, pass_layers(costs->stages.recompute, range.count, 1), embedding, head);
     for (int i = range.first; i < range.first + range.count; i++) {
         const struct part_seconds *one = &costs->kinds[pass][layer_kind_index(layer_kind_of(model, i))];
         all.device_s += one->device_s;
         all.host_s += one->host_s;
     }
     return seconds_with_ends(costs->parts[pass], all, embedding, head);
+}
+
+/* Layers by themselves. */
+static double layers_seconds(const struct pass_costs *costs, enum pass pass, struct layer_count layers)
+{
+    return costs->whole ? pass_seconds(costs, pass, PART_LAYER, layers, false, false)
+                        : layers.n * pass_seconds(costs, pass, PART_LAYER, (struct layer_count){1, 0}, false, false);
 }
 
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers)
@@ -293,7 +399,7 @@ static double copies_of_chunk(const struct pass_costs *costs, double layers, dou
 {
     double both = 0;
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
-        double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, 1, false, false);
+        double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
         waited[p] = pass_waiting_layers(leaving) * fmax(0, costs->copy_s - layer);
         both += layers * layer + waited[p];
     }
@@ -345,31 +451,39 @@ static double largest_stage_layers(const struct layout *l, const struct transfor
     return (layers + l->pp - 1) / l->pp;
 }
 
-/* A pass of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
+static struct layer_count count_add(struct layer_count a, struct layer_count b)
+{
+    return (struct layer_count){a.n + b.n, a.whole + b.whole};
+}
+
+/* Layers of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
  * micro-batch's that meets this one. */
+static struct layer_count other_layers(const struct layout *l, const struct transformer *model, int end)
+{
+    struct layer_count layers = {0, 0};
+    int stage = layout_stage_of(l, end);
+    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
+        int v = layout_virtual_stage(l, stage, chunk);
+        if (v != end)
+            layers = count_add(layers, pass_layers(l->recompute, layers_at(l, model, v), 1));
+    }
+    return layers;
+}
+
+/* A pass of them. */
 static double other_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
                             const struct transformer *model, int end)
 {
-    int stage = layout_stage_of(l, end), layers = 0;
+    int stage = layout_stage_of(l, end);
     double seconds = 0;
+    if (!costs->kinds)
+        return layers_seconds(costs, pass, other_layers(l, model, end));
     for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
         int v = layout_virtual_stage(l, stage, chunk);
-        layers += v == end ? 0 : layers_at(l, model, v);
-        if (costs->kinds && v != end)
+        if (v != end)
             seconds += range_seconds(costs, pass, model, layout_layers(l, model, v), false, false);
     }
-    return costs->kinds ? seconds : layers * pass_seconds(costs, pass, PART_LAYER, 1, false, false);
-}
-
-/* Layers of the other chunks of the stage that holds the last virtual stage. */
-static int layers_beside_head(const struct layout *l, const struct transformer *model)
-{
-    int last = layout_virtual_stages(l) - 1, stage = layout_stage_of(l, last), layers = 0;
-    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
-        int v = layout_virtual_stage(l, stage, chunk);
-        layers += v == last ? 0 : layers_at(l, model, v);
-    }
-    return layers;
+    return seconds;
 }
 
 /* Passes of a stage's layers, without the ends; of DualPipe's, that a micro-batch meets on average. */
@@ -403,6 +517,22 @@ static int slowest_stage(const struct pass_costs *costs, const struct layout *l,
     return slowest;
 }
 
+/* Of all virtual stages. */
+static struct layer_count all_layers(const struct layout *l, const struct transformer *model)
+{
+    struct layer_count layers = {model->layers, 0};
+    for (int v = 0; l->recompute.of != RECOMPUTE_ALL && v < layout_virtual_stages(l); v++)
+        layers.whole += pass_layers(l->recompute, layers_at(l, model, v), 1).whole;
+    return layers;
+}
+
+/* Repetitions of so many layers, of which groups share one. */
+static double checkpoints_of(const struct layout *l, struct layer_count layers)
+{
+    double repeated = layers.n - layers.whole;
+    return layout_recomputes_groups(l) ? ceil(repeated / l->recompute.layers) : repeated;
+}
+
 /*
  * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
  * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
@@ -420,7 +550,7 @@ static double lockstep_seconds(const struct pass_costs *costs, const struct tran
             struct layer_range range = layout_layers(l, model, i);
             bool whole = costs->kinds || i == turns - 1;
             chunks[pass][i] = whole ? range_seconds(costs, (enum pass)pass, model, range, false, i == turns - 1)
-                                    : range.count * pass_seconds(costs, (enum pass)pass, PART_LAYER, 1, false, false);
+                                    : layers_seconds(costs, (enum pass)pass, pass_layers(l->recompute, range.count, 1));
         }
     }
     for (int first = 0; first < turns; first += together) {
@@ -493,8 +623,8 @@ static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, 
 {
     t->last_full = l->pp - 1;
     if (costs->kinds) {
-        double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false) +
-                       pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
+        double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false) +
+                       pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
         t->last_full = slowest_stage(costs, l, model);
         t->fullest = both_seconds(costs, l, model, t->last_full) / layer;
         return;
@@ -511,17 +641,24 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
     const struct layer_range first_range = layout_layers(l, model, 0), last_range = layout_layers(l, model, last);
     bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
     fullest_fill(t, costs, model, l);
-    t->head_layers = last_range.count + layers_beside_head(l, model);
+    struct layer_count fullest = pass_layers(l->recompute, t->fullest, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
+    struct layer_count at_first = pass_layers(l->recompute, first_range.count, 1);
+    struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1), all = all_layers(l, model);
+    struct layer_count with_head = count_add(at_last, other_layers(l, model, last));
+    t->head_layers = with_head.n;
+    t->whole = all.whole / all.n;
+    t->checkpoints[0] = checkpoints_of(l, fullest);
+    t->checkpoints[1] = checkpoints_of(l, with_head);
+    t->checkpoints[2] = checkpoints_of(l, all);
     for (int pass = 0; pass < N_PASSES; pass++) {
         enum pass p = (enum pass)pass;
-        double layer = pass_seconds(costs, p, PART_LAYER, 1, false, false);
         double embedding = range_seconds(costs, p, model, first_range, true, false);
         double head = range_seconds(costs, p, model, last_range, false, true);
-        double layers = pass_seconds(costs, p, PART_MEAN_LAYER, model->layers, false, false);
+        double layers = pass_seconds(costs, p, PART_MEAN_LAYER, all, false, false);
         double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
                                          range_seconds(costs, p, model, last_range, false, false)
-                                   : (first_range.count + last_range.count) * layer;
-        t->inner.s[p] = costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : t->fullest * layer;
+                                   : layers_seconds(costs, p, count_add(at_first, at_last));
+        t->inner.s[p] = costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
         t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last));
         t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0);
         t->sum.s[p] = embedding + head - ends + layers;
@@ -541,9 +678,13 @@ static void only_stage_fill(struct stage_times *t, const struct pass_costs *cost
     double copies[PASS_BACKWARD + 1] = {0};
     if (costs->copy_s > 0)
         copies_of_chunk(costs, model->layers, pass_leaving_layers(l, model->layers, model->layers), copies);
+    struct layer_count layers = pass_layers(l->recompute, model->layers, 1);
     t->fullest = t->head_layers = model->layers;
+    t->whole = layers.whole / layers.n;
+    for (int i = 0; i < 3; i++)
+        t->checkpoints[i] = checkpoints_of(l, layers);
     for (int pass = 0; pass < N_PASSES; pass++) {
-        double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, model->layers, true, true);
+        double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, layers, true, true);
         all += pass <= PASS_BACKWARD ? copies[pass] : 0;
         t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
     }
@@ -554,13 +695,12 @@ const struct stage_times *stage_times_of(struct pass_costs *costs, const struct 
     struct stage_times *t = &costs->stages;
     enum arrangement arrangement = schedule_arrangement(layout->schedule);
     bool divides = layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known; /* DualPipe divides some */
-    if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement)
+    if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement &&
+        recompute_equal(t->recompute, layout->recompute))
         return t;
-    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement};
-    if (divides) {
-        costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
-        costs->divided_known = true;
-    }
+    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement, .recompute = layout->recompute};
+    if (divides)
+        costs_divide(costs, setting, layout);
     if (layout->pp == 1)
         only_stage_fill(t, costs, setting->model, layout);
     else

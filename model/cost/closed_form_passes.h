@@ -5,7 +5,8 @@
  * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
  * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
  * micro-batch or more, features) and put together for any division of the layers. Where a pattern gives layers kinds that take
- * different times, a stage's passes are those of the layers that it has; otherwise of so many average ones.
+ * different times, a stage's passes are those of the layers that it has; otherwise of so many average ones. Where some layers
+ * are repeated and others keep everything, both are costed as if all were such, and a pass has so many of each.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
  * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for k - 2 of them, as two are under way while
@@ -41,10 +42,19 @@ struct pass_times {
     double s[N_PASSES]; /* by enum pass */
 };
 
+/* Layers, and those among them that keep everything where others are repeated. */
+struct layer_count {
+    double n, whole;
+};
+
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
     int pp, vpp;                  /* whose: the memo's key */
     enum arrangement arrangement; /* of it too */
+    struct recompute recompute;   /* and that */
+    double whole;                 /* the share of the model's layers that keep everything where others are repeated */
+    double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
+                                   * repeated as many as these have layers */
     double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
                                    * by a pattern, average layers that take as long as the slowest stage */
     double head_layers;           /* of the stage with the head, its other chunks included */
@@ -61,7 +71,9 @@ struct stage_times {
 };
 
 struct pass_key {
-    int tp, cp, cp_comm, ep, micro_batch, recompute, by_need, sequence_parallel, expert_tp;
+    int tp, cp, cp_comm, ep, micro_batch, by_need, sequence_parallel, expert_tp;
+    enum recompute_what recompute;
+    int partial;                    /* not of all layers */
     int accumulates;                /* more than one micro-batch: gradients are added up */
     struct offload_amount offloads; /* of activations */
     feature_set features;
@@ -69,8 +81,9 @@ struct pass_key {
 
 struct pass_costs {
     struct pass_key key;
-    double pace;             /* of the machine under this key */
-    struct gemm_memo *gemms; /* the cache's */
+    double pace;                         /* of the machine under this key */
+    struct gemm_memo *gemms;             /* the cache's */
+    struct pass_costs *repeated, *whole; /* partial: layers that are repeated (these parts but for the head), and the others */
     struct part parts[N_PASSES][N_PASS_PARTS];
     struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where layers have kinds by a pattern, one of each; otherwise NULL */
     double copy_s;      /* what a layer keeps, to the host or back, on average over the model's; 0: it stays */
@@ -99,9 +112,11 @@ void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, co
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
 double pass_waiting_layers(double leaving);
 
+/* Of `chunks` equal chunks that have so many layers between them, on average. */
+struct layer_count pass_layers(struct recompute recompute, double layers, double chunks);
 /* A pass of so many layers (of kind `layer`), with or without an end. */
-double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, double layers, bool embedding,
-                    bool head);
+double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, struct layer_count layers,
+                    bool embedding, bool head);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
 #endif

@@ -97,29 +97,59 @@ static double beyond_layer(const struct pass_costs *c, double waiting, double pa
            (1 - waiting) * beyond(pass_s, exchange_s, crowding_s);
 }
 
+/* Layers of a kind: their share of all, and the passes of one. */
+struct layers_alike {
+    double share, forward, backward;
+    bool repeated;
+};
+
+/* Those that are repeated (all, where all are alike) and those that keep everything. */
+static int kinds_of_layers(const struct pass_costs *c, const struct layout *l, struct layers_alike kinds[2])
+{
+    const struct layer_count one[] = {{1, 0}, {1, 1}};
+    const double shares[] = {1 - c->stages.whole, c->stages.whole};
+    for (int i = 0; i < 2; i++)
+        kinds[i] = (struct layers_alike){.share = shares[i],
+                                         .forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, one[i], false, false),
+                                         .backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one[i], false, false),
+                                         .repeated = i == 0 && l->recompute.what == RECOMPUTE_FULL};
+    return c->whole ? 2 : 1;
+}
+
+/* What ZeRO-3's exchanges of one layer add to its passes: of a micro-batch, and of that which completes the gradients. */
+struct sharded_layer {
+    double waited, completed;
+};
+
+static struct sharded_layer sharded_layer_of(const struct layout *l, const struct pass_costs *c, const struct exchange *e,
+                                             const struct layers_alike *of, double waiting)
+{
+    double longer = beyond_layer(c, waiting, of->forward, e->gather_s, e->gather_crowding_s), backward = of->backward;
+    if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
+        double gathers = of->repeated ? 2 : 1;
+        double waited = longer + beyond_layer(c, waiting, backward, gathers * e->gather_s, gathers * e->gather_crowding_s);
+        return (struct sharded_layer){waited + e->reduce_s, waited + e->reduce_s + e->replicas_s};
+    }
+    struct exchange last = completing(e);
+    double scattered = beyond_layer(c, waiting, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
+    double completed =
+        beyond_layer(c, waiting, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
+    return (struct sharded_layer){longer + scattered, longer + completed};
+}
+
 /* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
  * gradients. */
 static double exposed_sharded(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
                               const struct exchange *e, double m)
 {
-    int layers = setting->model->layers;
-    double completions = layout_offloads_gradients(l) ? m : 1;
-    double waiting = waiting_share(l, setting->model);
-    double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, 1, false, false);
-    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false);
-    if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
-        double gathers = l->recompute == RECOMPUTE_FULL ? 2 : 1;
-        double waited = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s) +
-                        beyond_layer(c, waiting, backward, gathers * e->gather_s, gathers * e->gather_crowding_s) + e->reduce_s;
-        return m * (layers * waited + e->gather_s) + completions * layers * e->replicas_s;
+    struct layers_alike kinds[2];
+    double completions = layout_offloads_gradients(l) ? m : 1, waiting = waiting_share(l, setting->model);
+    double seconds = m * e->gather_s + (l->features & FEATURE_BIT(DP_OVERLAP) ? completing(e).reduce_s : 0);
+    for (int i = 0, n = kinds_of_layers(c, l, kinds); i < n; i++) {
+        struct sharded_layer layer = sharded_layer_of(l, c, e, &kinds[i], waiting);
+        seconds += kinds[i].share * setting->model->layers * ((m - completions) * layer.waited + completions * layer.completed);
     }
-    struct exchange last = completing(e);
-    double longer = beyond_layer(c, waiting, forward, e->gather_s, e->gather_crowding_s);
-    double scattered = beyond_layer(c, waiting, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
-    double completed =
-        beyond_layer(c, waiting, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
-    return m * (layers * longer + e->gather_s) + layers * ((m - completions) * scattered + completions * completed) +
-           last.reduce_s;
+    return seconds;
 }
 
 /* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
@@ -165,7 +195,8 @@ static double exposed_gradients(const struct layout *l, const struct replica_cos
                                 const struct stage_times *stages, const struct transformer *model, double m)
 {
     const struct exchange e = completing(&costs->exchange);
-    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, 1, false, false), waited = 0;
+    struct layer_count one = {1, c->stages.whole};
+    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one, false, false), waited = 0;
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP);
     if (l->zero < 3) {
         double reduced = overlaps ? beyond(backward, e.reduce_s, e.reduce_crowding_s) : e.reduce_s;

@@ -211,23 +211,24 @@ static void add_pauses(struct pass_times *t, double seconds)
     t->s[PASS_BACKWARD_INPUT] += seconds;
 }
 
-/* Every layer's backward pass is held up. */
-static void add_all_pauses(struct question *q, const struct transformer *model, double pause)
+/* Every repetition is held up. */
+static void add_all_pauses(struct question *q, double pause)
 {
     int v = q->layout->schedule == SCHEDULE_DUALPIPE ? 1 : q->layout->vpp;
-    add_pauses(&q->t.inner, pause * q->t.fullest);
-    add_pauses(&q->t.head, pause * q->t.head_layers);
-    add_pauses(&q->t.first, pause * q->t.fullest);
-    add_pauses(&q->t.sum, pause * model->layers);
-    add_pauses(&q->t.chunk, pause * q->t.fullest / v);
-    q->pair += pause * q->t.fullest;
+    add_pauses(&q->t.inner, pause * q->t.checkpoints[0]);
+    add_pauses(&q->t.head, pause * q->t.checkpoints[1]);
+    add_pauses(&q->t.first, pause * q->t.checkpoints[0]);
+    add_pauses(&q->t.sum, pause * q->t.checkpoints[2]);
+    add_pauses(&q->t.chunk, pause * q->t.checkpoints[0] / v);
+    q->pair += pause * q->t.checkpoints[0];
 }
 
 struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
                                       double pair, double m, double pause, double message)
 {
     struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
-    struct schedule_time time = {.paired = schedule_paired(l, m), .layers = model->layers / q.p, .ends = m / q.p};
+    struct schedule_time time = {
+        .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
     time.alone = m - time.paired;
     q.blocking = !(l->features & FEATURE_BIT(PP_OVERLAP)) && !divided && !schedule_is_folded(l->schedule);
@@ -236,12 +237,12 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
         for (int pass = 0; pass < N_PASSES; pass++)
             q.t.head.s[pass] = q.t.first.s[pass] = (stages->head.s[pass] + stages->first.s[pass]) / 2;
     if (pause > 0)
-        add_all_pauses(&q, model, pause);
+        add_all_pauses(&q, pause);
     double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
-    time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers * work_of(&stages->layer, divided);
-    time.pauses_s = m * pause * time.layers;
+    time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers.n * work_of(&stages->layer, divided);
+    time.pauses_s = m * pause * stages->checkpoints[2] / q.p;
     time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
-    double pairs = time.paired * pair * time.layers;
+    double pairs = time.paired * pair * time.layers.n;
     time.total_s = l->pp > 1 ? seconds_of(&q, slowest) : m * slowest;
     time.bubble_s = time.total_s - time.alone_s - pairs - time.pauses_s - time.messages_s;
     return time;

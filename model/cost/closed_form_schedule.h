@@ -17,10 +17,10 @@
 #include "model/cost/closed_form_passes.h"
 
 struct schedule_time {
-    double alone, paired; /* micro-batches whose passes run alone, and in pairs */
-    double layers;        /* of a stage, on average */
-    double ends;          /* embeddings, and as many heads, that a stage works through on average */
-    double alone_s;       /* its passes other than layers in pairs, pauses not counted */
+    double alone, paired;      /* micro-batches whose passes run alone, and in pairs */
+    struct layer_count layers; /* of a stage, on average */
+    double ends;               /* embeddings, and as many heads, that a stage works through on average */
+    double alone_s;            /* its passes other than layers in pairs, pauses not counted */
     double pauses_s, messages_s;
     double total_s;  /* all micro-batches */
     double bubble_s; /* what the schedule takes beyond all that: of a slow stage's work too, what others wait for it */

@@ -77,7 +77,7 @@ static double operand_bytes(const struct layout *layout, const struct setting *s
 
 /* Dense feed-forward: input of the first matrix is counted in `local`; its output(s); what an eager activation keeps between its
  * passes, and its output. */
-static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute modules)
+static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     bool eager = !has(layout, FEATURES_FUSING);
@@ -89,7 +89,7 @@ static struct kept kept_by_mlp(const struct layout *layout, const struct setting
 
 /* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
  * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). */
-static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute modules)
+static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     const struct mixture *moe = &m->moe;
@@ -133,7 +133,7 @@ static double sent_width_of(const struct layout *layout, const struct transforme
     return width.query + copies * width.key_value;
 }
 
-static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute modules)
+static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     struct token_width width = token_width_of(layout, m);
@@ -185,7 +185,7 @@ static struct kept kept_by_mixer(const struct layout *layout, const struct setti
  * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
  * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
  */
-static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute modules, int parts)
+static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute_what modules, int parts)
 {
     const struct transformer *m = setting->model;
     double h = (double)m->hidden;
@@ -205,7 +205,7 @@ static double tokens_per_micro_batch(const struct layout *layout, const struct s
     return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
 }
 
-static struct kept kept_by_feed(const struct layout *layout, const struct setting *setting, enum recompute modules,
+static struct kept kept_by_feed(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
                                 enum layer_feed feed)
 {
     switch (feed) {
@@ -216,7 +216,7 @@ static struct kept kept_by_feed(const struct layout *layout, const struct settin
 }
 
 /* Where `modules` are repeated and the rest is kept. */
-static double layer_bytes_but(enum recompute modules, const struct layout *layout, const struct setting *setting,
+static double layer_bytes_but(enum recompute_what modules, const struct layout *layout, const struct setting *setting,
                               struct layer_kind kind)
 {
     bool attends = kind.mixers & MIXES_BY_ATTENTION, has_state = kind.mixers & MIXES_BY_STATE;
@@ -301,9 +301,9 @@ static double layer_bytes_selected(const struct layout *layout, const struct set
 
 double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
-    if (layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
+    if (layout->recompute.what == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
         return layer_bytes_selected(layout, setting, kind);
-    if (layout->recompute != RECOMPUTE_FULL)
+    if (layout->recompute.what != RECOMPUTE_FULL)
         return layer_bytes_but(layout_recomputed_modules(layout), layout, setting, kind);
     double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
     return layout->sequence_parallel ? input / layout->tp : input;
@@ -356,7 +356,7 @@ static double chunks_awaiting_weights(const struct layout *layout, const struct 
 /* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
 static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
-    if (layout->recompute == RECOMPUTE_NONE)
+    if (layout->recompute.what == RECOMPUTE_NONE)
         return 0;
     double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, kind);
     return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, kind) : all;
@@ -432,6 +432,8 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
 /* What is the same on all stages. */
 struct common_bytes {
     double kept[N_KEPT_KINDS], repeated[N_KEPT_KINDS], missing[N_KEPT_KINDS]; /* of a layer, of the kinds that stages have */
+    double whole[N_KEPT_KINDS]; /* of one that keeps everything, where others do not */
+    struct recompute recompute;
     double buffers;
 };
 
@@ -447,29 +449,69 @@ static void common_bytes_add(struct common_bytes *common, const struct layout *l
             struct layer_kind kind = layer_kind_at(2 * k);
             common->kept[k] = footprint_layer_bytes(layout, setting, kind);
             common->repeated[k] = layer_bytes_repeated(layout, setting, kind);
+            if (layout->recompute.of != RECOMPUTE_ALL)
+                common->whole[k] = layer_bytes_but(RECOMPUTE_NONE, layout, setting, kind);
             common->missing[k] = fmax(0, common->repeated[k] - (alone ? 0 : common->kept[k]));
         }
 }
 
-/* On average over its chunks. *largest: of the layer that needs most while it is repeated. *waiting: of all layers of the passes
- * that are `awaiting` their weights' gradients, what had not been kept and was repeated for them. */
-static double stage_layers_bytes(const struct stage_load *load, const struct common_bytes *common, int chunks, double awaiting,
-                                 double *largest, double *waiting)
+/* How the layers of a chunk are repeated. */
+struct repetition {
+    int layers, checkpoints; /* those that are, and the inputs that are kept of them */
+    int whole;               /* those that keep everything */
+    int together;            /* the most at a time */
+    int behind;              /* of the whole ones those whose backward passes come before any repetition */
+};
+
+static struct repetition repetition_of(struct recompute r, const struct chunk_run *run)
 {
-    double sum = 0;
-    *largest = *waiting = 0;
+    int n = run->layers;
+    if (r.of == RECOMPUTE_ALL)
+        return (struct repetition){.layers = n, .checkpoints = n, .together = 1};
+    int layers = run->prediction ? 0 : recompute_layers(r, n);
+    return (struct repetition){.layers = layers,
+                               .checkpoints = run->prediction ? 0 : recompute_checkpoints(r, n),
+                               .whole = n - layers,
+                               .together = r.of == RECOMPUTE_GROUPS && r.layers < n ? r.layers
+                                           : r.of == RECOMPUTE_GROUPS               ? n
+                                                                                    : 1,
+                               .behind = recompute_kept_behind(r, n)};
+}
+
+/* What layers keep, and what repeating them takes. */
+struct layers_bytes {
+    double kept;     /* of a chunk, on average over the stage's */
+    double repeated; /* beside that, while layers are: their activations, `recomputing` times those of the one under way, where
+                      * what the layers behind them had kept is gone */
+    double waiting; /* of all layers of the passes that await their weights' gradients, what had not been kept and was repeated */
+};
+
+static struct layers_bytes layers_bytes_of(const struct stage_load *load, const struct common_bytes *common, int chunks,
+                                           double awaiting, double recomputing)
+{
+    struct layers_bytes out = {0};
     for (size_t i = 0; i < load->n_runs; i++) {
         const struct chunk_run *run = &load->runs[i];
-        double chunk = 0, missing = 0;
+        const struct repetition r = repetition_of(common->recompute, run);
+        double kept = 0, whole = 0, missing = 0, repeated = 0, largest = 0;
         for (int j = 0; j < run->n_kinds; j++) {
-            chunk += run->of[j].layers * common->kept[run->of[j].kind];
-            missing += run->of[j].layers * common->missing[run->of[j].kind];
-            *largest = fmax(*largest, common->repeated[run->of[j].kind]);
+            int kind = run->of[j].kind;
+            kept += run->of[j].layers * common->kept[kind];
+            whole += run->of[j].layers * common->whole[kind];
+            missing += run->of[j].layers * common->missing[kind];
+            repeated += run->of[j].layers * common->repeated[kind];
+            largest = fmax(largest, common->repeated[kind]);
         }
-        sum += run->chunks * chunk;
-        *waiting = fmax(*waiting, missing * awaiting);
+        double each = 1.0 / run->layers, gone = awaiting > 0 ? 0 : r.behind * each * whole;
+        double chunk = r.checkpoints < run->layers ? (r.checkpoints * kept + r.whole * whole) * each : kept;
+        double again = r.checkpoints < run->layers ? (r.checkpoints * missing + (r.layers - r.checkpoints) * repeated) * each : missing;
+        out.kept += run->chunks * chunk;
+        if (r.layers > 0)
+            out.repeated = fmax(out.repeated, largest * (r.together + recomputing - 1) - gone);
+        out.waiting = fmax(out.waiting, again * awaiting);
     }
-    return sum / chunks;
+    out.kept /= chunks;
+    return out;
 }
 
 static bool holds_head(const struct layout *layout, int stage)
@@ -530,12 +572,11 @@ static double absent_bytes(const struct layout *layout, const struct stage_load 
 static double activation_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                                const struct common_bytes *common, double *host)
 {
-    double largest, waiting;
     double awaiting = chunks_awaiting_weights(layout, setting, load->stage);
-    double chunk = stage_layers_bytes(load, common, layout->vpp, awaiting, &largest, &waiting);
-    double kept = chunk * chunks_in_flight(layout, setting, load->stage);
+    struct layers_bytes layers = layers_bytes_of(load, common, layout->vpp, awaiting, upkeep_of(layout).recomputing);
+    double kept = layers.kept * chunks_in_flight(layout, setting, load->stage);
     *host = absent_bytes(layout, load, common, kept);
-    double repeated = fmax(largest * upkeep_of(layout).recomputing, waiting);
+    double repeated = fmax(layers.repeated, layers.waiting);
     return (kept - *host + fmax(repeated, ends_bytes(layout, setting, load->stage))) * upkeep_of(layout).allocator;
 }
 

@@ -33,11 +33,13 @@ static double tensor_duty(const struct machine *machine, const struct setting *s
     bool hybrid = transformer_is_hybrid(model);
     struct layer_kinds kinds = layer_kinds_of(model, hybrid ? 0 : model->layers - 1, hybrid ? model->layers : 1);
     struct work_table table = {0};
+    struct layout layout = *machine->layout;
+    layout.recompute = (struct recompute){.what = layout.recompute.what}; /* of layers that are repeated, where some are */
     struct cost sum = {0};
     for (int kind = 0; kind < N_LAYER_KINDS; kind++)
         for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD && kinds.count[kind] > 0; pass++) {
             struct layer_range one = {kinds.one[kind], 1};
-            int32_t id = work_add_pass(&table, machine->layout, setting, (enum pass)pass, one, false, false);
+            int32_t id = work_add_pass(&table, &layout, setting, (enum pass)pass, one, false, false);
             sum = cost_add(sum, cost_scale(work_cost(machine, &table, id), kinds.count[kind]));
         }
     work_table_free(&table);

@@ -58,7 +58,7 @@ static void run_add(struct chunk_run *run, struct layer_kind kind, double layers
 /* The layers of a chunk. Without a pattern the first and the last tell all. */
 static struct chunk_run run_of(const struct transformer *model, struct layer_range range)
 {
-    struct chunk_run run = {.chunks = 1, .layers = range.count};
+    struct chunk_run run = {.chunks = 1, .layers = range.count, .prediction = range.first >= model->layers};
     int last = range.first + range.count - 1;
     if (!transformer_is_hybrid(model)) {
         run_add(&run, layer_kind_of(model, range.first), 0.5 * range.count);
@@ -72,7 +72,7 @@ static struct chunk_run run_of(const struct transformer *model, struct layer_ran
 
 static bool same_layers(const struct chunk_run *a, const struct chunk_run *b)
 {
-    bool same = a->layers == b->layers && a->n_kinds == b->n_kinds;
+    bool same = a->layers == b->layers && a->n_kinds == b->n_kinds && a->prediction == b->prediction;
     for (int i = 0; same && i < a->n_kinds; i++)
         same = a->of[i].kind == b->of[i].kind && !(a->of[i].layers < b->of[i].layers) && !(a->of[i].layers > b->of[i].layers);
     return same;

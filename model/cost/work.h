@@ -162,8 +162,10 @@ bool work_keeps_matrices_apart(const struct layout *layout, const struct transfo
 /* Whether recomputation is PyTorch's selective policy: attention and every second product are kept; see
  * layout_recomputes_by_need. */
 bool work_keeps_products(const struct layout *layout);
+/* Layers, up to this one, that are run again before its backward pass: itself, a group whose last it is, or none. */
+int work_repeats_before(const struct layout *layout, const struct transformer *model, int layer);
 /* Whether ZeRO-3 gathers a layer's weights once more for its recomputation: hooks around modules do, without dp_overlap. */
-bool work_gathers_to_recompute(const struct layout *layout);
+bool work_gathers_to_recompute(const struct layout *layout, const struct transformer *model, int layer);
 /* Whether linear layers are today's: the weight gradient is added to its buffer inside the GEMM. Megatron has that since 2022,
  * with sequence parallelism; a stack with neither sequence parallelism nor fused operators beside a FlashAttention adds gradients
  * in a pass of their own. */

@@ -395,7 +395,7 @@ static bool runs_parallel(const struct layer_builder *b, struct layer_kind kind)
     return builder_has(b, FEATURE_BIT(PARALLEL_BLOCK)) && kind.feed == FEEDS_DENSE && kind.mixers != MIXES_NOT;
 }
 
-static void feed_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules, bool parallel)
+static void feed_modules(struct layer_builder *b, struct layer_kind kind, enum recompute_what modules, bool parallel)
 {
     if (modules & RECOMPUTE_LAYERNORM && !parallel)
         norm_module(b, kind.feed == FEEDS_EXPERTS);
@@ -408,7 +408,7 @@ static void feed_modules(struct layer_builder *b, struct layer_kind kind, enum r
 }
 
 /* In a parallel block what the module gives is partial sums, which are reduced behind the other branch. */
-void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules)
+void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute_what modules)
 {
     bool attends = kind.mixers & MIXES_BY_ATTENTION;
     if (modules & RECOMPUTE_LAYERNORM && kind.mixers != MIXES_NOT)

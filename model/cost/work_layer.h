@@ -52,10 +52,10 @@ bool builder_is_current(const struct layer_builder *b);
 void layer_forward(struct layer_builder *b, struct layer_kind kind);
 void layer_backward(struct layer_builder *b, struct layer_kind kind, bool input, bool weight);
 /* Modules (a set) of its forward pass alone, each from what it reads. */
-void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute modules);
+void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompute_what modules);
 /* Parts, shared by them. */
 void mixture_forward(struct layer_builder *b);
-void mixture_modules(struct layer_builder *b, enum recompute modules);
+void mixture_modules(struct layer_builder *b, enum recompute_what modules);
 void mixture_backward(struct layer_builder *b, bool input, bool weight);
 void attention_core(struct layer_builder *b, bool windowed, bool backward);
 /* A mixer with a state: `gather` and `reduce` (or -1) are exchanged before and behind it; `ends`: without the output projection.

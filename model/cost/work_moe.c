@@ -233,7 +233,7 @@ void mixture_forward(struct layer_builder *b)
     shared_forward(b);
 }
 
-void mixture_modules(struct layer_builder *b, enum recompute modules)
+void mixture_modules(struct layer_builder *b, enum recompute_what modules)
 {
     struct experts_shape e = experts_shape(b);
     if (modules & RECOMPUTE_MOE) {

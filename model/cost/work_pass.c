@@ -13,41 +13,53 @@ static int32_t builder_close(struct layer_builder *b, const char *label, int32_t
 
 bool work_keeps_products(const struct layout *layout)
 {
-    return layout->recompute == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout);
+    return layout->recompute.what == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout);
 }
 
-bool work_gathers_to_recompute(const struct layout *layout)
+int work_repeats_before(const struct layout *layout, const struct transformer *model, int layer)
 {
-    return layout->zero == 3 && layout->recompute == RECOMPUTE_FULL && !(layout->features & FEATURE_BIT(DP_OVERLAP));
+    struct layer_range group = layout_repeated_with(layout, model, layer);
+    return layer == group.first + group.count - 1 ? group.count : 0;
 }
 
-static void layer_recompute(struct layer_builder *b, struct layer_kind kind)
+bool work_gathers_to_recompute(const struct layout *layout, const struct transformer *model, int layer)
 {
+    return work_repeats_before(layout, model, layer) > 0 && layout->zero == 3 && layout->recompute.what == RECOMPUTE_FULL &&
+           !(layout->features & FEATURE_BIT(DP_OVERLAP));
+}
+
+/* The layers that are repeated with this one, which is the last of them, up to it. */
+static void layer_recompute(struct layer_builder *b, int layer)
+{
+    struct layer_kind kind = layer_kind_of(b->model, layer);
+    int again = work_repeats_before(b->layout, b->model, layer);
     b->recomputing = true;
     b->stops_early = layout_recomputes_by_need(b->layout);
     b->keeps_products = work_keeps_products(b->layout);
     b->products = 0;
-    if (b->layout->recompute == RECOMPUTE_FULL || b->keeps_products)
-        layer_forward(b, kind);
-    else
+    if (again > 0 && (b->layout->recompute.what == RECOMPUTE_FULL || b->keeps_products))
+        for (int before = again - 1; before >= 0; before--)
+            layer_forward(b, layer_kind_of(b->model, layer - before));
+    else if (again > 0)
         layer_modules(b, kind, layout_recomputed_modules(b->layout));
     b->recomputing = b->stops_early = b->keeps_products = false;
 }
 
-/* A run of `repeat` equal layers. */
+/* A run of `repeat` layers equal to this one. */
 static int32_t layer_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass,
-                          struct layer_kind kind, int32_t repeat)
+                          int layer, int32_t repeat)
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
+    const struct layer_kind kind = layer_kind_of(setting->model, layer);
     if (pass == PASS_FORWARD)
         layer_forward(&b, kind);
     if (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT)
-        layer_recompute(&b, kind);
+        layer_recompute(&b, layer);
     if (pass != PASS_FORWARD)
         layer_backward(&b, kind, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
     int32_t id = builder_close(&b, "layer", repeat);
-    table->items[id].sequence.pauses =
-        layout_checkpoints_in_python(layout, setting->model) && (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
+    table->items[id].sequence.pauses = layout_checkpoints_in_python(layout, setting->model) && work_repeats_before(layout, setting->model, layer) > 0 &&
+                                       (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
     return id;
 }
 
@@ -63,7 +75,7 @@ static int32_t head_pass(struct work_table *table, const struct layout *layout, 
         if (backward) {
             head_works(&b, true, input, weight);
             if (input)
-                layer_recompute(&b, kind);
+                layer_recompute(&b, setting->model->layers);
             layer_backward(&b, kind, input, weight);
             prediction_backward(&b, input, weight);
         } else {
@@ -95,9 +107,10 @@ static int add_layer_runs(struct work_table *table, const struct layout *layout,
     while (left > 0 && n < PASS_CHILDREN_MAX - 2) {
         struct layer_kind kind = layer_kind_of(model, at);
         int run = 1;
-        while (run < left && layer_kind_equal(kind, layer_kind_of(model, at + step * run)))
+        while (run < left && layer_kind_equal(kind, layer_kind_of(model, at + step * run)) &&
+               work_repeats_before(layout, model, at) == work_repeats_before(layout, model, at + step * run))
             run++;
-        children[n++] = layer_pass(table, layout, setting, pass, kind, run);
+        children[n++] = layer_pass(table, layout, setting, pass, at, run);
         at += step * run;
         left -= run;
     }

@@ -19,7 +19,7 @@ struct reply {
 static bool in_range(const struct layout *l)
 {
     return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
-           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known((int)l->recompute) &&
+           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known(l->recompute) &&
            offload_is_known(&l->offload) && cp_comm_is_known((int)l->cp_comm) && (unsigned)l->schedule < N_SCHEDULES;
 }
 
@@ -282,18 +282,64 @@ static bool check_shard(const struct layout *l, struct reply why)
     return false;
 }
 
+static int most_layers_of_a_chunk(const struct layout *l, const struct transformer *model)
+{
+    int most = 0;
+    for (int v = 0; v < layout_virtual_stages(l); v++) {
+        int count = layout_layers(l, model, v).count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Groups are Megatron-LM's, whose layers are there together; and it has none that go through prediction modules. */
+static bool check_recomputed_groups(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int n = l->recompute.layers;
+    if (l->zero == 3)
+        SAY(why, "recompute=full:groups%d repeats %d layers together, and zero=3 has the weights of one at a time; write full", n,
+            n);
+    else if (layout_recomputes_by_need(l))
+        SAY(why, "recompute=full:groups%d is Megatron-LM's; compile without fused_ops repeats layers one by one; write full", n);
+    else if (s->model->mtp_layers)
+        SAY(why, "recompute=full:groups%d does not work with the %d prediction modules of %s; write full", n,
+            s->model->mtp_layers, s->model->name);
+    else
+        return true;
+    return false;
+}
+
+static bool check_recomputed_layers(const struct layout *l, const struct setting *s, struct reply why)
+{
+    char text[RECOMPUTE_TEXT];
+    int most = most_layers_of_a_chunk(l, s->model);
+    recompute_format(l->recompute, text, sizeof text);
+    if (transformer_is_hybrid(s->model))
+        SAY(why, "recompute=%s counts layers that are alike; those of %s have kinds by a pattern; write full", text, s->model->name);
+    else if (l->recompute.layers > most)
+        SAY(why, "recompute=%s: the virtual stages have %d layers or fewer; write %s", text, most,
+            l->recompute.of == RECOMPUTE_EVERY ? "none" : "full");
+    else if (layout_offloads(l, OFFLOAD_ACTIVATIONS))
+        SAY(why, "recompute=%s: layers that are repeated and layers that are not do not keep the same; offload no activations",
+            text);
+    else
+        return !layout_recomputes_groups(l) || check_recomputed_groups(l, s, why);
+    return false;
+}
+
 static bool check_recompute(const struct layout *l, const struct setting *s, struct reply why)
 {
-    if ((int)l->recompute < N_RECOMPUTES)
+    if (l->recompute.of != RECOMPUTE_ALL)
+        return check_recomputed_layers(l, s, why);
+    if ((int)l->recompute.what < N_RECOMPUTES)
         return true;
-    enum recompute has = layout_modules_of(s->model);
-    int missing = (int)l->recompute & ~(int)has;
+    struct recompute has = {.what = layout_modules_of(s->model)};
+    struct recompute missing = {.what = (enum recompute_what)((int)l->recompute.what & ~(int)has.what)};
     char names[2][RECOMPUTE_TEXT];
-    if (missing)
-        SAY(why, "%s has no %s to recompute; it has %s", s->model->name,
-            recompute_format((enum recompute)missing, names[0], sizeof names[0]),
+    if (missing.what)
+        SAY(why, "%s has no %s to recompute; it has %s", s->model->name, recompute_format(missing, names[0], sizeof names[0]),
             recompute_format(has, names[1], sizeof names[1]));
-    return !missing;
+    return !missing.what;
 }
 
 /* Weights are fetched where they are gathered, and come from where they are updated. */

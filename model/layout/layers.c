@@ -98,6 +98,30 @@ struct layer_range layout_layers(const struct layout *layout, const struct trans
     return (struct layer_range){.first = first, .count = first + count > layers ? layers - first : count};
 }
 
+/* The last that begins at the layer or before it: those of no layer stand in front of others that begin there. */
+static int virtual_stage_of(const struct layout *layout, const struct transformer *model, int layer)
+{
+    int low = 0, high = layout_virtual_stages(layout);
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (layout_layers(layout, model, middle).first <= layer)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct layer_range layout_repeated_with(const struct layout *layout, const struct transformer *model, int layer)
+{
+    struct recompute r = layout->recompute;
+    if (r.of == RECOMPUTE_ALL || layer >= model->layers)
+        return (struct layer_range){layer, r.of == RECOMPUTE_ALL && r.what != RECOMPUTE_NONE};
+    struct layer_range stage = layout_layers(layout, model, virtual_stage_of(layout, model, layer));
+    int first, count = recompute_group(r, stage.count, layer - stage.first, &first);
+    return (struct layer_range){stage.first + first, count};
+}
+
 bool layers_divide(const struct transformer *model, int64_t parts)
 {
     int64_t places = model->layers + model->mtp_layers;

@@ -69,8 +69,8 @@ struct layout {
     enum cp_comm cp_comm;
     bool sequence_parallel;
     int micro_batch;
-    enum recompute recompute; /* a word, or a set of modules */
-    struct offload offload;   /* what the host keeps, and how much of it */
+    struct recompute recompute; /* what, and of which layers */
+    struct offload offload;     /* what the host keeps, and how much of it */
     enum schedule schedule;
     feature_set features; /* those used; a subset of what the job allows */
 };
@@ -94,7 +94,7 @@ struct layout {
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(SHARD, "shard does not divide the replicas, or there is no ZeRO to shard by")                                              \
-    X(RECOMPUTE, "a module is recomputed that the model does not have")                                                          \
+    X(RECOMPUTE, "what is recomputed is not there, or does not work with the rest")                                              \
     X(OFFLOAD, "what is offloaded does not work with this schedule or ZeRO stage")                                               \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
@@ -120,6 +120,11 @@ struct setting {
  * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */
 enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
 
+/* Layers of the model, or of a chunk: the first and how many. */
+struct layer_range {
+    int first, count;
+};
+
 /*
  * What is recomputed depends on who does it. Megatron's own checkpointing repeats a whole layer (full) or the core of attention
  * (selective). PyTorch's (torch.utils.checkpoint, not reentrant), which stacks that shard by module (FSDP) use, repeats a layer
@@ -131,13 +136,21 @@ bool layout_recomputes_by_need(const struct layout *layout);
 
 /* Modules of a layer that are repeated one by one: those named and what is inside them, or the core of attention where
  * `selective` means it; empty where nothing or all of the layer is repeated, and under PyTorch's policy. */
-enum recompute layout_recomputed_modules(const struct layout *layout);
+enum recompute_what layout_recomputed_modules(const struct layout *layout);
+/* The layers that are repeated together with this one, itself among them; count 0: it keeps everything. Layers of prediction
+ * modules, which stand behind the model's, are repeated where all layers are. */
+struct layer_range layout_repeated_with(const struct layout *layout, const struct transformer *model, int layer);
+/* Whether it is one by one (or not at all), as modules are, or in larger groups. */
+static inline bool layout_recomputes_groups(const struct layout *layout)
+{
+    return layout->recompute.of == RECOMPUTE_GROUPS;
+}
 /* Modules that some layer of a model has. */
-enum recompute layout_modules_of(const struct transformer *model);
+enum recompute_what layout_modules_of(const struct transformer *model);
 /* Those that cost little for what they give: norms and activations, passes that memory bounds, and latent attention's
  * up-projections, whose products are small beside queries, keys and values. DeepSeek-V3 was trained with them (arXiv:2412.19437,
  * section 3.2.3). */
-enum recompute layout_light_modules(const struct transformer *model);
+enum recompute_what layout_light_modules(const struct transformer *model);
 
 /*
  * Stacks that are not of Megatron's line but follow LLaMA's code (a gated feed-forward part and no fused operators tell them).
@@ -219,11 +232,8 @@ enum arrangement {
 };
 enum arrangement schedule_arrangement(enum schedule schedule);
 int layout_virtual_stages(const struct layout *layout);
-/* Layers of virtual stage v: first layer and count. What does not divide is shared out one by one, the first and last stages the
+/* Layers of virtual stage v. What does not divide is shared out one by one, the first and last stages the
  * lighter; the last one's share includes the model's multi-token-prediction layers, which are not counted here. */
-struct layer_range {
-    int first, count;
-};
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage);
 /* Do so many virtual stages hold equal numbers of layers, multi-token-prediction layers among them, the embedding and the head
  * counting as a layer each where that helps? Others need a split that names each stage's layers. */

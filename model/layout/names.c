@@ -100,16 +100,16 @@ bool layout_recomputes_by_need(const struct layout *layout)
     return by_module && !(layout->features & FEATURE_BIT(FUSED_OPS));
 }
 
-enum recompute layout_recomputed_modules(const struct layout *layout)
+enum recompute_what layout_recomputed_modules(const struct layout *layout)
 {
-    if (layout->recompute == RECOMPUTE_SELECTIVE)
+    if (layout->recompute.what == RECOMPUTE_SELECTIVE)
         return layout_recomputes_by_need(layout) ? RECOMPUTE_NONE : RECOMPUTE_CORE_ATTN;
-    int modules = layout->recompute == RECOMPUTE_FULL ? RECOMPUTE_NONE : (int)layout->recompute;
+    int modules = layout->recompute.what == RECOMPUTE_FULL ? RECOMPUTE_NONE : (int)layout->recompute.what;
     if (modules & RECOMPUTE_MLP)
         modules |= RECOMPUTE_MLP_ACT;
     if (modules & RECOMPUTE_MOE)
         modules |= RECOMPUTE_MOE_ACT | RECOMPUTE_SHARED_EXPERTS;
-    return (enum recompute)modules;
+    return (enum recompute_what)modules;
 }
 
 /* Has any layer such a part? `otherwise`: of a model without a pattern. */
@@ -118,7 +118,7 @@ static bool has_letter(const struct transformer *model, const char *letters, boo
     return transformer_is_hybrid(model) ? strpbrk(model->layer_pattern, letters) != NULL : otherwise;
 }
 
-enum recompute layout_modules_of(const struct transformer *model)
+enum recompute_what layout_modules_of(const struct transformer *model)
 {
     const struct mixture *moe = &model->moe;
     int modules = RECOMPUTE_LAYERNORM;
@@ -134,13 +134,13 @@ enum recompute layout_modules_of(const struct transformer *model)
         modules |= RECOMPUTE_MOE_ACT | RECOMPUTE_MOE;
     if (moe->experts && (moe->shared_ffn || moe->shared_experts))
         modules |= RECOMPUTE_SHARED_EXPERTS;
-    return (enum recompute)modules;
+    return (enum recompute_what)modules;
 }
 
-enum recompute layout_light_modules(const struct transformer *model)
+enum recompute_what layout_light_modules(const struct transformer *model)
 {
     enum { CHEAP = RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT };
-    return (enum recompute)((int)layout_modules_of(model) & CHEAP);
+    return (enum recompute_what)((int)layout_modules_of(model) & CHEAP);
 }
 
 bool layout_follows_llama(const struct layout *layout, const struct transformer *model)
@@ -150,7 +150,7 @@ bool layout_follows_llama(const struct layout *layout, const struct transformer 
 
 bool layout_checkpoints_in_python(const struct layout *layout, const struct transformer *model)
 {
-    return layout->recompute == RECOMPUTE_FULL && layout_follows_llama(layout, model) && !layout_recomputes_by_need(layout);
+    return layout->recompute.what == RECOMPUTE_FULL && layout_follows_llama(layout, model) && !layout_recomputes_by_need(layout);
 }
 
 bool layout_fuses_softmax(const struct layout *layout, int heads)

@@ -91,10 +91,7 @@ static int parse_word(const char *key, const char *value, const char *const *wor
 static void parse_recompute(const char *value, struct layout *layout, struct diags *diags)
 {
     char why[RECOMPUTE_WHY];
-    int found = recompute_parse(value, why, sizeof why);
-    if (found >= 0)
-        layout->recompute = (enum recompute)found;
-    else
+    if (!recompute_parse(value, &layout->recompute, why, sizeof why))
         diag_error(diags, NOWHERE, "layout: recompute=%s: %s", value, why);
 }
 
@@ -228,9 +225,9 @@ char *layout_brief(const struct layout *layout, char *buffer, size_t size)
     text_append(buffer, size, "mb%d%s", layout->micro_batch, shards[layout->zero]);
     if (layout->shard)
         text_append(buffer, size, "/%d", layout->shard);
-    if (layout->recompute == RECOMPUTE_SELECTIVE)
+    if (layout->recompute.what == RECOMPUTE_SELECTIVE)
         text_append(buffer, size, " sel");
-    else if (layout->recompute != RECOMPUTE_NONE)
+    else if (layout->recompute.what != RECOMPUTE_NONE)
         text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
     if (!offload_is_none(&layout->offload))
         text_append(buffer, size, " offload=%s", offload_format(&layout->offload, offload, sizeof offload));

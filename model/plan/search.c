@@ -200,7 +200,7 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
                                  bool plain[SPACE_SHARDINGS][2][SPACE_LOSSES])
 {
     int n = family->n_features / family->n_losses;
-    bool is_plain = layout->recompute == RECOMPUTE_NONE && offload_is_none(&layout->offload),
+    bool is_plain = layout->recompute.what == RECOMPUTE_NONE && offload_is_none(&layout->offload),
          one_is_enough = !worker->hunt->options->variants;
     for (int i = 0; i < family->n_shardings; i++) {
         layout->zero = family->shardings[i].zero;
@@ -225,7 +225,7 @@ static uint64_t examine_schedule(struct worker *worker, const struct space_famil
     for (int offload = 0; offload < family->n_offloads; offload++) {
         layout->offload = offload_of_number(family->offloads[offload]);
         for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
-            layout->recompute = (enum recompute)family->recomputes[recompute];
+            layout->recompute = recompute_of_number(family->recomputes[recompute]);
             index = examine_sharding(worker, family, layout, index, plain);
         }
     }

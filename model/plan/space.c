@@ -401,7 +401,7 @@ static void fill_family(const struct space *space, const struct block *block, ui
     base->micro_batch = space->micro_batches.items[block->micro_batches + micro_batch];
     base->schedule = (enum schedule)out->schedules[0];
     base->offload = offload_of_number(out->offloads[0]);
-    base->recompute = (enum recompute)out->recomputes[0];
+    base->recompute = recompute_of_number(out->recomputes[0]);
     base->zero = out->shardings[0].zero, base->shard = out->shardings[0].shard;
     base->sequence_parallel = out->sps[0] != 0;
     base->features = out->features[0];
@@ -434,7 +434,7 @@ void space_layout(const struct space *space, uint64_t index, struct layout *layo
     struct sharding sharding = family.shardings[take_digit(&number, family.n_shardings)];
     layout->zero = sharding.zero;
     layout->shard = sharding.shard;
-    layout->recompute = (enum recompute)family.recomputes[take_digit(&number, family.n_recomputes)];
+    layout->recompute = recompute_of_number(family.recomputes[take_digit(&number, family.n_recomputes)]);
     layout->offload = offload_of_number(family.offloads[take_digit(&number, family.n_offloads)]);
     layout->schedule = (enum schedule)family.schedules[take_digit(&number, family.n_schedules)];
 }
@@ -502,7 +502,7 @@ bool space_find(const struct space *space, const struct layout *layout, uint64_t
     fill_family(space, block, (uint32_t)micro_batch, &family);
     const int digits[] = {position_of(family.schedules, family.n_schedules, (int)layout->schedule),
                           position_of(family.offloads, family.n_offloads, offload_number(&layout->offload)),
-                          position_of(family.recomputes, family.n_recomputes, (int)layout->recompute),
+                          position_of(family.recomputes, family.n_recomputes, recompute_number(layout->recompute)),
                           position_of_sharding(&family, layout),
                           position_of(family.sps, family.n_sps, layout->sequence_parallel),
                           position_of_features(&family, layout->features)};

@@ -73,7 +73,7 @@
     X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
     X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
     X(OFFLOAD, "offload", "none, optimizer, activations, parameters joined by '+', or auto (whole), auto:25% and more")          \
-    X(RECOMPUTE, "recompute", "none, selective, full, modules as layernorm+moe_act")                                             \
+    X(RECOMPUTE, "recompute", "none, selective, full, full:4 and the like, modules as layernorm+moe_act")                        \
     X(ZERO, "zero", "0 to 3")                                                                                                    \
     X(SHARD, "shard", "0 for all replicas, numbers and ranges such as 8..64")                                                    \
     X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \

@@ -80,9 +80,10 @@ static void report_unknown_key(struct slice key, struct place at, struct diags *
 static int named_value(enum space_dimension dimension, const char *text)
 {
     struct offload set;
+    struct recompute recompute;
     switch (dimension) {
     case SPACE_SCHEDULE: return schedule_parse(text);
-    case SPACE_RECOMPUTE: return recompute_parse(text, NULL, 0);
+    case SPACE_RECOMPUTE: return recompute_parse(text, &recompute, NULL, 0) ? recompute_number(recompute) : -1;
     case SPACE_OFFLOAD: return offload_parse(text, &set, NULL, 0) ? offload_number(&set) : -1;
     case SPACE_CP_COMM: return cp_comm_parse(text, NULL, 0);
     case SPACE_SEQUENCE_PARALLEL:
@@ -154,11 +155,12 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
 static void report_value(enum space_dimension dimension, struct slice item, struct place at, struct diags *diags)
 {
     const char *name = dimension_rows[dimension].name;
-    char text[RECOMPUTE_TEXT + 16], why[OFFLOAD_WHY] = "";
+    char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY] = "";
     struct offload set;
+    struct recompute recompute;
     snprintf(text, sizeof text, "%.*s", (int)item.length, item.start);
     if (dimension == SPACE_RECOMPUTE && item.length > 0)
-        recompute_parse(text, why, sizeof why);
+        (void)recompute_parse(text, &recompute, why, sizeof why);
     if (dimension == SPACE_OFFLOAD && item.length > 0 && strncmp(text, "auto", 4) != 0)
         (void)offload_parse(text, &set, why, sizeof why);
     if (dimension == SPACE_CP_COMM && item.length > 0)

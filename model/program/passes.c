@@ -27,12 +27,14 @@ struct segment segment_cut(const struct segment *whole, int i, int n)
 }
 
 /* The same works do for both. */
-static bool same_shape(const struct transformer *model, const struct segment *a, const struct segment *b)
+static bool same_shape(const struct layout *layout, const struct transformer *model, const struct segment *a,
+                       const struct segment *b)
 {
     if (a->embedding != b->embedding || a->head != b->head || a->range.count != b->range.count)
         return false;
     for (int i = 0; i < a->range.count; i++)
-        if (!layer_kind_equal(layer_kind_of(model, a->range.first + i), layer_kind_of(model, b->range.first + i)))
+        if (work_repeats_before(layout, model, a->range.first + i) != work_repeats_before(layout, model, b->range.first + i) ||
+            !layer_kind_equal(layer_kind_of(model, a->range.first + i), layer_kind_of(model, b->range.first + i)))
             return false;
     return true;
 }
@@ -199,9 +201,10 @@ static struct pass_pieces *make_pieces(struct passes *passes, struct passage pas
     return pieces;
 }
 
-static bool same_passage(const struct transformer *model, const struct passage *a, const struct passage *b)
+static bool same_passage(const struct layout *layout, const struct transformer *model, const struct passage *a,
+                         const struct passage *b)
 {
-    return a->pass == b->pass && same_shape(model, &a->segment, &b->segment);
+    return a->pass == b->pass && same_shape(layout, model, &a->segment, &b->segment);
 }
 
 const struct pass_pieces *passes_of(struct passes *passes, struct passage passage, const struct passage *beside)
@@ -211,8 +214,8 @@ const struct pass_pieces *passes_of(struct passes *passes, struct passage passag
         beside = NULL;
     for (size_t i = 0; i < passes->n_known; i++) {
         const struct pass_pieces *known = passes->known[i];
-        if (known->paired == (beside != NULL) && same_passage(model, &known->passage, &passage) &&
-            (!beside || same_passage(model, &known->beside, beside)))
+        if (known->paired == (beside != NULL) && same_passage(passes->layout, model, &known->passage, &passage) &&
+            (!beside || same_passage(passes->layout, model, &known->beside, beside)))
             return known;
     }
     passes->known = memory_grow(passes->known, &passes->capacity, passes->n_known + 1, sizeof(struct pass_pieces *));

@@ -191,7 +191,8 @@ static uint32_t gather_unit(struct stage *stage, const struct slot *slot, int i,
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
-    bool recomputes = slot->pass != PASS_FORWARD && work_gathers_to_recompute(stage->build->layout);
+    bool recomputes = slot->pass != PASS_FORWARD &&
+                      work_gathers_to_recompute(stage->build->layout, stage->build->setting->model, unit.range.first);
     uint32_t ends = NO_OP, layer;
     if (slot->pass == PASS_FORWARD && i == 0)
         ends = gather_part(stage, slot, ENDS, waits);

@@ -17,7 +17,8 @@
 /* Only to be read into and looked at: the request keeps the text. */
 struct layout_keys {
     int tp, cp, pp, vpp, dp, ep, etp, zero, shard, micro_batch;
-    int cp_comm, sequence_parallel, recompute, schedule, search;
+    int cp_comm, sequence_parallel, schedule, search;
+    struct recompute recompute;
     struct offload offload;
 };
 
@@ -47,11 +48,11 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
         diag_error(diags, value->at, "%s: %s where words joined by '+' are wanted", row->key, yaml_kind_name(value->kind));
         return;
     }
-    int found = recompute_parse(value->text, why, sizeof why);
-    if (found < 0)
-        diag_error(diags, value->at, "%s: %s", row->key, why);
-    else
+    struct recompute found;
+    if (recompute_parse(value->text, &found, why, sizeof why))
         memcpy(at, &found, sizeof found);
+    else
+        diag_error(diags, value->at, "%s: %s", row->key, why);
 }
 
 /* What is offloaded, or "auto" or "auto:25%": what a search finds best. */

@@ -1,5 +1,5 @@
 /*
- * recompute.h - the activations that are computed again in the backward pass instead of being kept.
+ * recompute.h - the activations that are computed again in the backward pass instead of being kept, and of which layers.
  *
  * None; those of whole layers (full); what a framework selects unless it is told more (selective: Megatron's core of attention,
  * PyTorch's policy; model/layout says which); or those of a set of modules, by the names of Megatron-Core's --recompute-modules.
@@ -7,7 +7,12 @@
  * nor is what is inside it; what it reads is. A module inside another one of the set (moe_act and shared_experts in moe, mlp_act
  * in mlp) is repeated with it.
  *
- * As text: a word, or modules joined by '+', which may stand behind "selective:".
+ * Whole layers need not be all layers. Of each virtual stage, a chunk of the model, it can be the first so many (Megatron-LM's
+ * --recompute-method block), every so manyth (torchtitan's selective with an integer: the second, the fourth, ... of every2), or
+ * all in groups of so many that are repeated together, of which only the first one's input is kept (Megatron-LM's uniform).
+ *
+ * As text: a word, or modules joined by '+', which may stand behind "selective:"; full with layers is full:4 (the first four),
+ * full:every2, full:groups4.
  */
 #ifndef MSIM_MODEL_SPEC_RECOMPUTE_H
 #define MSIM_MODEL_SPEC_RECOMPUTE_H
@@ -16,7 +21,7 @@
 #include <stddef.h>
 
 /* One of the first three, or a set of the others. */
-enum recompute {
+enum recompute_what {
     RECOMPUTE_NONE,
     RECOMPUTE_SELECTIVE,
     RECOMPUTE_FULL,
@@ -34,17 +39,43 @@ enum { N_RECOMPUTES = 3, N_RECOMPUTE_MODULES = 8 };
 /* The words for the first three and for each module, NULL after the last. */
 extern const char *const recompute_words[N_RECOMPUTES + N_RECOMPUTE_MODULES + 1];
 
-bool recompute_is_known(int recompute);
+/* Of which layers. */
+enum recompute_of { RECOMPUTE_ALL, RECOMPUTE_FIRST, RECOMPUTE_EVERY, RECOMPUTE_GROUPS };
+enum { RECOMPUTE_LAYERS_MAX = 999 };
 
-enum { RECOMPUTE_WHY = 224 };
-/* What a text says; -1 with, in `why` (may be NULL), what cannot stand there and what could: "'mla_up' is unknown; did you mean
- * 'mla_up_proj'?". */
-int recompute_parse(const char *text, char *why, size_t size);
+struct recompute {
+    enum recompute_what what;
+    enum recompute_of of; /* other than RECOMPUTE_ALL with RECOMPUTE_FULL only */
+    int layers;           /* 0 of all */
+};
+
+static inline bool recompute_equal(struct recompute a, struct recompute b)
+{
+    return a.what == b.what && a.of == b.of && a.layers == b.layers;
+}
+bool recompute_is_known(struct recompute recompute);
+
+/* Numbers in an order, none (0) first: words, sets of modules, and so many of the layers; for tables of values. */
+int recompute_number(struct recompute recompute);
+struct recompute recompute_of_number(int number);
+
+/* Of a virtual stage of so many layers those that are repeated; how many repetitions of one or more layers that makes; and how
+ * many behind the last repeated one keep everything. */
+int recompute_layers(struct recompute recompute, int layers);
+int recompute_checkpoints(struct recompute recompute, int layers);
+int recompute_kept_behind(struct recompute recompute, int layers);
+/* Those that are repeated together with the one at `index` of such a stage: from *first on so many; 0: it keeps everything. */
+int recompute_group(struct recompute recompute, int layers, int index, int *first);
+
+enum { RECOMPUTE_WHY = 288 };
+/* What a text says; false with, in `why` (may be NULL), what cannot stand there and what could: "'mla_up' is unknown; did you
+ * mean 'mla_up_proj'?". */
+bool recompute_parse(const char *text, struct recompute *recompute, char *why, size_t size);
 
 enum { RECOMPUTE_TEXT = 96 }; /* room for the names of all modules */
-/* "none", "layernorm+moe_act". Returns buffer. */
-char *recompute_format(enum recompute recompute, char *buffer, size_t size);
+/* "none", "layernorm+moe_act", "full:4". Returns buffer. */
+char *recompute_format(struct recompute recompute, char *buffer, size_t size);
 /* The same in few letters for tables, as "norm+act". */
-char *recompute_brief(enum recompute recompute, char *buffer, size_t size);
+char *recompute_brief(struct recompute recompute, char *buffer, size_t size);
 
 #endif

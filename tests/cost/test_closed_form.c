@@ -19,7 +19,7 @@ START_TEST(parts_sum_and_the_cache_is_exact)
     struct closed_form *form = closed_form_create(&s.setting);
     for (int i = 0; i < 288; i++) {
         s.layout.micro_batch = 1 + i % 2;
-        s.layout.recompute = (enum recompute)(i / 2 % N_RECOMPUTES);
+        s.layout.recompute.what = (enum recompute_what)(i / 2 % N_RECOMPUTES);
         s.layout.zero = i / 6 % 4;
         s.layout.dp = (int)s.job.global_batch / s.layout.micro_batch / (1 + i / 24 % 2);
         s.layout.features = ((feature_set)(i / 48) * 37) & ((1u << N_FEATURES) - 1);
@@ -97,7 +97,7 @@ START_TEST(a_prediction_layer_is_recomputed)
     for (int mtp = 0; mtp < 2; mtp++)
         for (int full = 0; full < 2; full++) {
             s.model.mtp_layers = mtp;
-            s.layout.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+            s.layout.recompute.what = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
             struct estimate e = estimate_fresh(&s);
             step[mtp][full] = e.step_s;
             head = mtp ? head : e.by_class.s[CLASS_HEAD];
@@ -173,7 +173,7 @@ static void divide(struct layout *l, unsigned *state)
     l->ep = 1 << number(state, 3), l->etp = number(state, 2) ? 1 : l->tp;
     l->ep = l->tp * l->cp * l->dp % (l->ep * l->etp) ? 1 : l->ep;
     l->micro_batch = 1 << number(state, 2), l->zero = number(state, l->pp == 1 ? 4 : 3);
-    l->recompute = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE, l->sequence_parallel = number(state, 2);
+    l->recompute.what = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE, l->sequence_parallel = number(state, 2);
     l->features = FEATURE_BIT(FLASH_ATTENTION2) | (number(state, 2) ? FEATURE_BIT(FUSED_OPS) : 0) |
                   (number(state, 2) ? FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) : 0) |
                   (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);

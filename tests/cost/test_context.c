@@ -70,7 +70,7 @@ START_TEST(exchanges_by_hand)
         ck_assert_double_eq(swaps.bytes, qkv + context);
         ck_assert_int_eq(exchanged_in(&s, pass, COLLECTIVE_ALL_GATHER, GROUP_CP).n, 0);
     }
-    s.layout.recompute = RECOMPUTE_CORE_ATTN; /* the forward pass's once more */
+    s.layout.recompute.what = RECOMPUTE_CORE_ATTN; /* the forward pass's once more */
     ck_assert_double_eq(exchanged_in(&s, PASS_BACKWARD, COLLECTIVE_ALL_TO_ALL, GROUP_CP_HEADS).bytes, 2 * (qkv + context));
 }
 END_TEST

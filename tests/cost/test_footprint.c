@@ -140,7 +140,7 @@ START_TEST(heads_exchanged_are_kept)
                             1e-3);
     ck_assert_double_eq_tol(footprint_context_bytes(&s.layout, &s.setting),
                             3 * 2 * tokens * (query + 4 * d) + 4 * 2 * tokens * 4 * d, 1e-3);
-    s.layout.recompute = RECOMPUTE_CORE_ATTN; /* repeats the exchange */
+    s.layout.recompute.what = RECOMPUTE_CORE_ATTN; /* repeats the exchange */
     double again = footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0));
     s.layout.cp_comm = CP_RING;
     ck_assert_double_eq_tol(footprint_layer_bytes(&s.layout, &s.setting, layer_kind_of(&s.model, 0)), again, 1e-3);
@@ -154,7 +154,7 @@ START_TEST(every_second_product_is_kept)
     shape_megascale(&s);
     double h = 12288, f = 4 * h, heads = 128, kv = 16 * 96, tp = 8;
     s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.zero = 3;
-    s.layout.recompute = RECOMPUTE_SELECTIVE, s.layout.sequence_parallel = false;
+    s.layout.recompute.what = RECOMPUTE_SELECTIVE, s.layout.sequence_parallel = false;
     double context = 2 * h + 4 * heads;
     ck_assert_double_eq_tol(layer_bytes_a_token(&s), (context + 2 * (3 * h + f)) / tp + 2 * h, 1e-6); /* qkv, up */
     s.model.gated_mlp = true;
@@ -257,7 +257,7 @@ START_TEST(recomputation_never_takes_more)
         double bytes[N_RECOMPUTES];
         for (int r = 0; r < N_RECOMPUTES; r++) {
             struct footprint peak;
-            s.layout.recompute = (enum recompute)r;
+            s.layout.recompute.what = (enum recompute_what)r;
             footprint_peak(&s.layout, &s.setting, &peak, NULL);
             bytes[r] = peak.total;
         }
@@ -318,9 +318,9 @@ START_TEST(saving_features_save)
     shape_megascale(&s);
     struct footprint none, selective, full;
     footprint_peak(&s.layout, &s.setting, &none, NULL);
-    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    s.layout.recompute.what = RECOMPUTE_SELECTIVE;
     footprint_peak(&s.layout, &s.setting, &selective, NULL);
-    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.recompute.what = RECOMPUTE_FULL;
     footprint_peak(&s.layout, &s.setting, &full, NULL);
     ck_assert_double_lt(selective.total, none.total);
     ck_assert_double_lt(full.total, selective.total);

@@ -224,7 +224,7 @@ static void divide(struct layout *l, unsigned *state)
     l->vpp = l->schedule == SCHEDULE_INTERLEAVED ? 2 + number(state, 3) : 1;
     l->tp = 1 << number(state, 4), l->dp = 1 << number(state, 4), l->micro_batch = 1 << number(state, 2);
     l->zero = number(state, l->pp == 1 ? 4 : 3), l->sequence_parallel = number(state, 2);
-    l->recompute = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+    l->recompute.what = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE;
     l->features = FEATURE_BIT(FLASH_ATTENTION2) | (number(state, 2) ? FEATURE_BIT(FUSED_OPS) : 0) |
                   (number(state, 2) ? FEATURE_BIT(DP_OVERLAP) : 0) | (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
 }

@@ -50,7 +50,7 @@ START_TEST(scans_are_counted_by_hand)
     ck_assert_double_gt(backward, 2 * forward);
     ck_assert_double_lt(backward, 3 * forward);
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD_INPUT, 1) + pass_flops(&s, PASS_BACKWARD_WEIGHT, 1), backward, 1);
-    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.recompute.what = RECOMPUTE_FULL;
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, 1);
     double products = expected[_i] - (_i < MIXER_GATED_DELTA ? 2 * c * (_i ? all : keys) + 2 * n * in + 2 * (n + c) * in : delta);
     double a_step = 3.0 * (double)s.job.global_batch * TOKENS;
@@ -76,7 +76,7 @@ START_TEST(parts_make_up_a_layer)
     static const struct {
         const char *parts, *whole;
     } cases[] = {{"*-", "a"}, {"M-", "m"}};
-    static const enum recompute recomputed[] = {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_LAYERNORM, RECOMPUTE_MLP};
+    static const enum recompute_what recomputed[] = {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_LAYERNORM, RECOMPUTE_MLP};
     for (size_t i = 0; i < 2; i++) {
         struct shape parts, whole;
         shape_hybrid(&parts, cases[i].parts, MIXER_MAMBA2);

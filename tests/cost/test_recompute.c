@@ -31,7 +31,7 @@ static void shape_latent_mixture(struct shape *s)
 
 static double kept(struct shape *s, int modules)
 {
-    s->layout.recompute = (enum recompute)modules;
+    s->layout.recompute.what = (enum recompute_what)modules;
     return layer_bytes_a_token(s);
 }
 
@@ -109,9 +109,9 @@ END_TEST
 
 static double repeated_flops(struct shape *s, int modules)
 {
-    s->layout.recompute = RECOMPUTE_NONE;
+    s->layout.recompute.what = RECOMPUTE_NONE;
     double backward = pass_flops(s, PASS_BACKWARD, 1);
-    s->layout.recompute = (enum recompute)modules;
+    s->layout.recompute.what = (enum recompute_what)modules;
     return pass_flops(s, PASS_BACKWARD, 1) - backward;
 }
 
@@ -148,7 +148,7 @@ static int count(struct shape *s, int modules, const char *label)
 {
     struct work_table table = {0};
     int n = 0;
-    s->layout.recompute = (enum recompute)modules;
+    s->layout.recompute.what = (enum recompute_what)modules;
     work_add_pass(&table, &s->layout, &s->setting, PASS_BACKWARD, (struct layer_range){0, 1}, false, false);
     for (int i = 0; i < table.n_items; i++)
         n += strcmp(table.items[i].label, label) == 0;
@@ -183,7 +183,7 @@ END_TEST
 
 static double backward_seconds(struct shape *s, int modules, double *recomputed)
 {
-    s->layout.recompute = (enum recompute)modules;
+    s->layout.recompute.what = (enum recompute_what)modules;
     struct machine machine = machine_of(&s->layout, &s->setting);
     struct work_table table = {0};
     struct cost_by_class by = {0};

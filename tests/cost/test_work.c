@@ -21,9 +21,9 @@ START_TEST(recomputation_adds_a_forward)
     struct shape s;
     shape_megascale(&s);
     double forward = pass_flops(&s, PASS_FORWARD, 1), backward = pass_flops(&s, PASS_BACKWARD, 1);
-    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.recompute.what = RECOMPUTE_FULL;
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, forward * 1e-12);
-    s.layout.recompute = RECOMPUTE_SELECTIVE; /* the two score products only */
+    s.layout.recompute.what = RECOMPUTE_SELECTIVE; /* the two score products only */
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), 4.0 * 2048 * 2048 * 12288 / 8 + backward, forward * 1e-12);
 }
 END_TEST
@@ -36,11 +36,11 @@ START_TEST(pytorch_repeats_what_is_needed)
     shape_megascale(&s);
     double h = 12288, q = 2048, forward = pass_flops(&s, PASS_FORWARD, 1), backward = pass_flops(&s, PASS_BACKWARD, 1);
     s.layout.zero = 3;
-    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.recompute.what = RECOMPUTE_FULL;
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward - 8 * q * h * h / 8 + backward, forward * 1e-12);
-    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    s.layout.recompute.what = RECOMPUTE_SELECTIVE;
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), 2 * q * h * h / 8 + backward, forward * 1e-12);
-    s.layout.recompute = RECOMPUTE_FULL;
+    s.layout.recompute.what = RECOMPUTE_FULL;
     s.layout.features |= FEATURE_BIT(FUSED_OPS);
     ck_assert_double_eq_tol(pass_flops(&s, PASS_BACKWARD, 1), forward + backward, forward * 1e-12);
 }
@@ -91,7 +91,7 @@ START_TEST(a_repeated_product_has_its_input_gathered)
     struct shape s;
     shape_megascale(&s);
     s.layout.zero = 3;
-    s.layout.recompute = RECOMPUTE_SELECTIVE;
+    s.layout.recompute.what = RECOMPUTE_SELECTIVE;
     s.layout.sequence_parallel = true;
     for (int gated = 0; gated < 2; gated++) {
         struct work_table table = {0};
@@ -217,7 +217,7 @@ START_TEST(checkpoints_in_python_pause_all_ranks)
     for (int i = 0; i < 8; i++) {
         bool gated = i & 1, full = i & 2, fused = i & 4;
         s.model.gated_mlp = gated;
-        s.layout.recompute = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+        s.layout.recompute.what = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
         s.layout.features = fused ? FEATURE_BIT(FUSED_OPS) : FEATURE_BIT(FLASH_ATTENTION2);
         struct machine machine = machine_of(&s.layout, &s.setting);
         double added[2];
@@ -238,7 +238,7 @@ START_TEST(split_backward_is_the_whole)
     struct shape s;
     shape_megascale(&s);
     for (int r = 0; r < N_RECOMPUTES; r++) {
-        s.layout.recompute = (enum recompute)r;
+        s.layout.recompute.what = (enum recompute_what)r;
         double whole = pass_flops(&s, PASS_BACKWARD, 3);
         double parts = pass_flops(&s, PASS_BACKWARD_INPUT, 3) + pass_flops(&s, PASS_BACKWARD_WEIGHT, 3);
         ck_assert_double_eq_tol(parts / whole, 1, 1e-12);
@@ -355,7 +355,7 @@ START_TEST(classes_sum_to_the_cost)
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
         for (int pass = 0; pass < N_PASSES; pass++) {
             s.layout.features = sets[i];
-            s.layout.recompute = (enum recompute)(i % N_RECOMPUTES);
+            s.layout.recompute.what = (enum recompute_what)(i % N_RECOMPUTES);
             struct machine machine = machine_of(&s.layout, &s.setting);
             struct work_table table = {0};
             int32_t id = work_add_pass(&table, &s.layout, &s.setting, (enum pass)pass, (struct layer_range){0, 2}, true, true);

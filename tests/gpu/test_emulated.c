@@ -181,6 +181,9 @@ static const struct rank_case {
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1,recompute=core_attn+layernorm+mlp"},
                       {.model = TOY_LATENT_NORMS, .layout = "tp=2,sp=1,mb=1,recompute=layernorm+mla_up_proj+mlp_act"},
                       {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=1,mb=1,recompute=layernorm+moe_act"},
+                      /* some layers whole, and groups of them */
+                      {.model = TOY_GPT, .layout = "mb=1,recompute=full:1"},
+                      {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1,recompute=full:groups2"},
                       /* clamped gates, experts' biases, windows; split experts of shares that are not alike */
                       {.model = TOY_OSS, .layout = "dp=2,ep=2,zero=1,mb=1"},
                       {.model = TOY_OSS, .layout = "tp=2,sp=0,mb=1", .seq_len = 15},

@@ -121,7 +121,7 @@ START_TEST(range)
     EXPECT_AFTER(dense, f.layout.micro_batch = 0, LAYOUT_RANGE, "mb=0");
     EXPECT_AFTER(dense, f.layout.zero = 4, LAYOUT_RANGE, "zero=4");
     EXPECT_AFTER(dense, f.layout.schedule = (enum schedule)99, LAYOUT_RANGE, "schedule");
-    EXPECT_AFTER(dense, f.layout.recompute = (enum recompute)99, LAYOUT_RANGE, "recomputation");
+    EXPECT_AFTER(dense, f.layout.recompute.what = (enum recompute_what)99, LAYOUT_RANGE, "recomputation");
 }
 END_TEST
 

@@ -106,7 +106,7 @@ START_TEST(subset_keeps_the_rest)
     ck_assert_int_eq(layout.tp, 4);
     ck_assert_int_eq(layout.micro_batch, 2);
     ck_assert(!layout.sequence_parallel);
-    ck_assert_int_eq(layout.recompute, RECOMPUTE_SELECTIVE);
+    ck_assert_int_eq(layout.recompute.what, RECOMPUTE_SELECTIVE);
     ck_assert_int_eq(layout.pp, 8);
     ck_assert_int_eq(layout.vpp, 6);
 }
@@ -131,26 +131,84 @@ START_TEST(every_recomputation)
 {
     char text[RECOMPUTE_TEXT], line[LAYOUT_TEXT];
     for (int i = 0; i < 1 << (2 + N_RECOMPUTE_MODULES); i++) {
-        if (!recompute_is_known(i)) {
+        const struct recompute set = {.what = (enum recompute_what)i};
+        struct recompute said;
+        if (!recompute_is_known(set)) {
             ck_assert_int_ne(i & 3, 0);
             continue;
         }
-        recompute_format((enum recompute)i, text, sizeof text);
+        recompute_format(set, text, sizeof text);
         ck_assert_uint_lt(strlen(text), sizeof text - 1);
-        ck_assert_int_eq(recompute_parse(text, NULL, 0), i);
+        ck_assert(recompute_parse(text, &said, NULL, 0) && recompute_equal(said, set));
+        ck_assert(recompute_equal(recompute_of_number(recompute_number(set)), set));
         struct layout layout = MEGASCALE, back = {0};
         struct diags diags = {0};
-        layout.recompute = (enum recompute)i;
+        layout.recompute = set;
         layout.dp = layout.tp = layout.pp = layout.etp = 999999;
         ck_assert_int_eq(layout_parse(layout_format(&layout, line, sizeof line), &back, &diags), STATUS_OK);
-        ck_assert_int_eq(back.recompute, i);
+        ck_assert(recompute_equal(back.recompute, set));
     }
-    ck_assert_int_eq(recompute_parse("selective:moe_act+layernorm", NULL, 0), RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
-    ck_assert_str_eq(
-        recompute_brief(RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT, text, sizeof text),
-        "norm+mla+act");
-    ck_assert_str_eq(recompute_brief(RECOMPUTE_FULL, text, sizeof text), "full");
+    struct recompute some;
+    ck_assert(recompute_parse("selective:moe_act+layernorm", &some, NULL, 0));
+    ck_assert_int_eq(some.what, RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
+    ck_assert(recompute_parse("layernorm+mla_up_proj+mlp_act+moe_act", &some, NULL, 0));
+    ck_assert_str_eq(recompute_brief(some, text, sizeof text), "norm+mla+act");
     ck_assert_int_eq(RECOMPUTE_MOE, 1 << (1 + N_RECOMPUTE_MODULES));
+}
+END_TEST
+
+/* Of some layers: the text, what it is, and as it is written. */
+static const struct {
+    const char *text, *written;
+    struct recompute is;
+} SOME_LAYERS[] = {
+    {"full", "full", {.what = RECOMPUTE_FULL}},
+    {"full:4", "full:4", {RECOMPUTE_FULL, RECOMPUTE_FIRST, 4}},
+    {"full:1", "full:1", {RECOMPUTE_FULL, RECOMPUTE_FIRST, 1}},
+    {"full:every2", "full:every2", {RECOMPUTE_FULL, RECOMPUTE_EVERY, 2}},
+    {"full:groups999", "full:groups999", {RECOMPUTE_FULL, RECOMPUTE_GROUPS, 999}},
+    {"full:every1", "full", {.what = RECOMPUTE_FULL}},
+    {"full:groups1", "full", {.what = RECOMPUTE_FULL}},
+};
+
+START_TEST(some_layers)
+{
+    char text[RECOMPUTE_TEXT];
+    struct recompute said;
+    ck_assert(recompute_parse(SOME_LAYERS[_i].text, &said, NULL, 0) && recompute_equal(said, SOME_LAYERS[_i].is));
+    ck_assert(recompute_is_known(said));
+    ck_assert_str_eq(recompute_format(said, text, sizeof text), SOME_LAYERS[_i].written);
+    ck_assert_str_eq(recompute_brief(said, text, sizeof text), SOME_LAYERS[_i].written);
+    ck_assert(recompute_equal(recompute_of_number(recompute_number(said)), said));
+}
+END_TEST
+
+/* Which layers of a stage of `layers` are repeated, and with which: by hand. '.': none; equal letters: together. */
+static const struct {
+    const char *text, *stage;
+    int checkpoints, kept_behind;
+} STAGES[] = {
+    {"none", ".....", 0, 5},        {"full", "abcde", 5, 0},       {"full:2", "ab...", 2, 3},   {"full:7", "abcde", 5, 0},
+    {"full:every2", ".a.b.", 2, 1}, {"full:every2", ".a.b", 2, 0}, {"full:every3", "..", 0, 2}, {"full:groups2", "aabbc", 3, 0},
+    {"full:groups9", "aaa", 1, 0},  {"mlp_act", "abc", 3, 0},
+};
+
+START_TEST(layers_of_a_stage)
+{
+    const char *stage = STAGES[_i].stage;
+    int layers = (int)strlen(stage), repeated = 0;
+    struct recompute r;
+    ck_assert(recompute_parse(STAGES[_i].text, &r, NULL, 0));
+    for (int i = 0; i < layers; i++) {
+        int first, count = recompute_group(r, layers, i, &first);
+        ck_assert_int_eq(count > 0, stage[i] != '.');
+        repeated += count > 0;
+        for (int j = 0; count > 0 && j < layers; j++)
+            ck_assert_int_eq(j >= first && j < first + count, stage[j] == stage[i]);
+    }
+    ck_assert_int_eq(recompute_layers(r, layers), repeated);
+    ck_assert_int_eq(recompute_checkpoints(r, layers), STAGES[_i].checkpoints);
+    ck_assert_int_eq(recompute_kept_behind(r, layers), STAGES[_i].kept_behind);
 }
 END_TEST
 
@@ -166,14 +224,24 @@ static const struct {
     {"layernorm+none", "'none' stands alone"},
     {"selective:full", "'full' stands alone"},
     {"layernorm+mla_up_prj+moe", "'mla_up_prj' is unknown; did you mean 'mla_up_proj'?"},
+    {"full:", "'full:' says no layers; write full:4 (the first four of each virtual stage), full:every2 or full:groups4"},
+    {"full:0", "'full:0' says no layers"},
+    {"full:1000", "'full:1000' says no layers"},
+    {"full:4x", "'full:4x' says no layers"},
+    {"full:every", "'full:every' says no layers"},
+    {"full: 4", "'full: 4' says no layers"},
+    {"moe:4", "'moe:4': so many layers are repeated whole, as full:4; modules are of all layers"},
+    {"selective:4", "'selective:4': so many layers are repeated whole"},
     {"Full", "'Full' is unknown; did you mean 'full'?"},
 };
 
 START_TEST(no_recomputation)
 {
     char why[RECOMPUTE_WHY] = "";
-    ck_assert_int_eq(recompute_parse(NO_RECOMPUTATIONS[_i].text, why, sizeof why), -1);
-    ck_assert_int_eq(recompute_parse(NO_RECOMPUTATIONS[_i].text, NULL, 0), -1);
+    struct recompute unread = {.what = RECOMPUTE_FULL};
+    ck_assert(!recompute_parse(NO_RECOMPUTATIONS[_i].text, &unread, why, sizeof why));
+    ck_assert(!recompute_parse(NO_RECOMPUTATIONS[_i].text, &unread, NULL, 0));
+    ck_assert(unread.what == RECOMPUTE_FULL && unread.of == RECOMPUTE_ALL);
     ck_assert_msg(strstr(why, NO_RECOMPUTATIONS[_i].part) == why, "%s", why);
     ck_assert_uint_lt(strlen(why), sizeof why - 1);
 }
@@ -263,6 +331,8 @@ int main(void)
     tcase_add_test(tcase, subset_keeps_the_rest);
     tcase_add_test(tcase, every_word);
     tcase_add_test(tcase, every_recomputation);
+    tcase_add_loop_test(tcase, some_layers, 0, sizeof SOME_LAYERS / sizeof SOME_LAYERS[0]);
+    tcase_add_loop_test(tcase, layers_of_a_stage, 0, sizeof STAGES / sizeof STAGES[0]);
     tcase_add_loop_test(tcase, no_recomputation, 0, sizeof NO_RECOMPUTATIONS / sizeof NO_RECOMPUTATIONS[0]);
     tcase_add_loop_test(tcase, refused_with_a_reason, 0, sizeof WRONG / sizeof WRONG[0]);
     tcase_add_test(tcase, completion);

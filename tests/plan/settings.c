@@ -63,8 +63,8 @@ bool same_layout(const struct layout *a, const struct layout *b)
 {
     return a->tp == b->tp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->pp == b->pp && a->vpp == b->vpp && a->dp == b->dp &&
            a->ep == b->ep && a->zero == b->zero && a->shard == b->shard && a->sequence_parallel == b->sequence_parallel &&
-           a->micro_batch == b->micro_batch && a->recompute == b->recompute && offload_equal(&a->offload, &b->offload) &&
-           a->schedule == b->schedule && a->features == b->features;
+           a->micro_batch == b->micro_batch && recompute_equal(a->recompute, b->recompute) &&
+           offload_equal(&a->offload, &b->offload) && a->schedule == b->schedule && a->features == b->features;
 }
 
 struct space *space_of(const struct setting *setting, const char *restrictions)

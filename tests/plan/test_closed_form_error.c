@@ -108,7 +108,7 @@ START_TEST(what_is_repeated_takes_time_and_frees_memory)
             for (int r = 0; r < N_RECOMPUTATIONS; r++) {
                 bool word = RECOMPUTATIONS[r] < N_RECOMPUTES;
                 struct footprint footprint;
-                layouts[i].recompute = (enum recompute)(word ? RECOMPUTATIONS[r] : RECOMPUTATIONS[r] & has);
+                layouts[i].recompute.what = (enum recompute_what)(word ? RECOMPUTATIONS[r] : RECOMPUTATIONS[r] & has);
                 ck_assert_int_eq(layout_check(&layouts[i], &c.setting, NULL, 0), LAYOUT_LEGAL);
                 ck_assert(population_time(&c.setting, &layouts[i], &now));
                 footprint_peak(&layouts[i], &c.setting, &footprint, NULL);

@@ -72,9 +72,9 @@ static void brute_switches(struct brute *brute, struct layout layout)
         int rest = i;
         layout.sequence_parallel = rest % 2, rest /= 2;
         layout.zero = rest % 4, rest /= 4;
-        layout.recompute = (enum recompute)LEVELS[rest % N_LEVELS], rest /= N_LEVELS;
-        if (brute->setting->model->moe.experts && layout.recompute & RECOMPUTE_MLP_ACT)
-            layout.recompute = (enum recompute)(RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
+        layout.recompute.what = (enum recompute_what)LEVELS[rest % N_LEVELS], rest /= N_LEVELS;
+        if (brute->setting->model->moe.experts && layout.recompute.what & RECOMPUTE_MLP_ACT)
+            layout.recompute.what = (enum recompute_what)(RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
         layout.features = FEATURE_BIT(FLASH_ATTENTION2);
         for (int j = 0; j < 3; j++)
             if (rest >> j & 1)
@@ -251,7 +251,7 @@ static uint64_t check_family(const struct space *space, uint32_t number, uint64_
                         struct layout here, expected;
                         here = family.base;
                         here.schedule = (enum schedule)family.schedules[a];
-                        here.recompute = (enum recompute)family.recomputes[b];
+                        here.recompute = recompute_of_number(family.recomputes[b]);
                         here.zero = family.shardings[c].zero;
                         here.shard = family.shardings[c].shard;
                         here.sequence_parallel = family.sps[d] != 0;

@@ -18,7 +18,7 @@ START_TEST(restrictions_keep_what_they_name)
         space_layout(all, i, &l);
         bool shared = l.dp * l.cp > 1;
         bool named = (l.tp == 2 || l.tp == 4) && l.pp >= 2 && l.pp <= 8 && l.sequence_parallel &&
-                     (l.schedule == SCHEDULE_1F1B || l.schedule == SCHEDULE_INTERLEAVED) && l.recompute == RECOMPUTE_FULL &&
+                     (l.schedule == SCHEDULE_1F1B || l.schedule == SCHEDULE_INTERLEAVED) && l.recompute.what == RECOMPUTE_FULL &&
                      (!shared || (l.zero == 1 && (l.features & FEATURE_BIT(DP_OVERLAP))));
         expected += named;
         ck_assert_int_eq(space_find(some, &l, &index), named);

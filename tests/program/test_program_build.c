@@ -126,7 +126,7 @@ static struct fixture random_fixture(uint64_t *state)
     l->micro_batch = 1 + (int)random_below(state, 2);
     l->zero = (int)random_below(state, 4);
     l->sequence_parallel = random_below(state, 2) == 0;
-    l->recompute = (enum recompute)random_below(state, N_RECOMPUTES);
+    l->recompute.what = (enum recompute_what)random_below(state, N_RECOMPUTES);
     l->schedule = (enum schedule)random_below(state, N_SCHEDULES);
     l->features = random_below(state, 1u << N_FEATURES);
     f.model.tied_embeddings = random_below(state, 2) == 0;

@@ -340,7 +340,7 @@ START_TEST(sharded_recomputation)
 {
     for (int overlap = 0; overlap < 2; overlap++) {
         struct fixture f = replicated(1, 1, 3, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, false);
-        f.layout.recompute = RECOMPUTE_FULL;
+        f.layout.recompute.what = RECOMPUTE_FULL;
         struct program program = fixture_build(&f, DETAIL_CHUNK, true);
         struct setting setting = fixture_setting(&f);
         struct stage_parameters all = parameters_of_stage(&f, 0);

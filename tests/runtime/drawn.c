@@ -31,11 +31,14 @@ static feature_set draw_features(struct random_stream *random)
     return features | (random_below(random, 8) == 0 ? FEATURE_BIT(SLIDING_WINDOW) : 0);
 }
 
-/* A word, or some of the modules that the model has. */
-static enum recompute draw_recompute(struct random_stream *random, const struct transformer *model)
+/* A word, some of the modules that the model has, or whole layers, but not all or not one by one. */
+static struct recompute draw_recompute(struct random_stream *random, const struct transformer *model)
 {
-    int word = (int)random_below(random, N_RECOMPUTES + 2), set = (int)random_below(random, RECOMPUTE_MOE << 1);
-    return (enum recompute)(word < N_RECOMPUTES ? word : set & (int)layout_modules_of(model));
+    int word = (int)random_below(random, N_RECOMPUTES + 4), set = (int)random_below(random, RECOMPUTE_MOE << 1);
+    if (word > N_RECOMPUTES + 1)
+        return (struct recompute){RECOMPUTE_FULL, (enum recompute_of)(RECOMPUTE_FIRST + random_below(random, 3)),
+                                  2 - coin(random)};
+    return (struct recompute){.what = (enum recompute_what)(word < N_RECOMPUTES ? word : set & (int)layout_modules_of(model))};
 }
 
 static struct layout draw_layout(struct random_stream *random, const struct transformer *model)

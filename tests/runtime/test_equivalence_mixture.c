@@ -14,6 +14,8 @@ static const struct variant mixtures[] = {
     {"dp=4,ep=2,zero=1,shard=2", 0},
     {"tp=2,sp=1,dp=4,ep=2,zero=3,shard=2", DP},
     {"dp=2,ep=2,recompute=layernorm+moe_act", DP},
+    {"dp=2,ep=2,recompute=full:groups2", DP},
+    {"dp=2,ep=2,recompute=full:1", 0},
     {"tp=2,sp=1,dp=2,ep=2,zero=3,recompute=moe", DP},
     {"dp=2,ep=2,zero=3,recompute=selective", 0},
     {"tp=2,sp=1", TP},

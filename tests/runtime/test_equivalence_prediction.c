@@ -5,6 +5,7 @@ static const struct variant layouts[] = {
     {"mb=2", 0},
     {"recompute=full", 0},
     {"recompute=selective", 0},
+    {"recompute=full:1", 0},
     {"tp=2,sp=0", 0},
     {"tp=2,sp=1", 0},
     {"tp=4,sp=1,recompute=full", TP},

@@ -9,6 +9,7 @@ static const struct variant folded[] = {
     {"pp=2,vpp=2,schedule=zb-v", 0},
     {"pp=2,vpp=2,schedule=zb-v,dp=2,zero=1", DP},
     {"pp=2,vpp=2,schedule=zb-v,tp=2,sp=1,recompute=full", 0},
+    {"pp=2,vpp=2,schedule=zb-v,recompute=full:1", 0},
     {"pp=2,vpp=2,schedule=dualpipe-v", 0},
     {"pp=2,vpp=2,schedule=dualpipe-v,dp=2,zero=2", DP},
     {"pp=2,vpp=2,schedule=dualpipe", 0},

@@ -184,6 +184,28 @@ START_TEST(dropout_follows_one_rank)
 }
 END_TEST
 
+/* What is repeated is what was there: no bit of a gradient differs from those of a run that keeps everything. */
+START_TEST(repetitions_change_no_bit)
+{
+    static const struct {
+        enum toy_model model;
+        const char *layout, *recompute;
+    } some[] = {{TOY_GPT, "mb=2", "full:1"},
+                {TOY_GPT, "mb=2", "full:groups3"},
+                {TOY_LLAMA, "tp=2,sp=1", "full:every2"},
+                {TOY_LLAMA, "pp=2,vpp=2,schedule=zb-v", "full:1"},
+                {TOY_MIXTURE, "dp=2,ep=2", "full:groups2"}};
+    struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 0.1f, .gradients = true};
+    struct toy kept, repeated;
+    char layout[128];
+    snprintf(layout, sizeof layout, "%s,recompute=%s", some[_i].layout, some[_i].recompute);
+    toy_laid_out(&kept, some[_i].model, some[_i].layout, OPTIMIZER_SGD);
+    toy_laid_out(&repeated, some[_i].model, layout, OPTIMIZER_SGD);
+    kept.job.dropout = repeated.job.dropout = 0.25;
+    compare_training(&kept, &repeated, &options, 0);
+}
+END_TEST
+
 START_TEST(dropout_changes_with_the_step)
 {
     static const unsigned char text[] = "\1\7\3\22\5\31\2\6\11\4\17\23\30\12\13\14\1"; /* one sequence of 16 */
@@ -222,9 +244,13 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {clipping_bounds_the_step, COUNT(layouts)},   {lamb_steps_in_proportion, COUNT(layouts)},
-        {optimizers_follow_one_rank, COUNT(layouts)}, {dropout_follows_one_rank, 8},
-        {dropout_changes_with_the_step, 1},           {rolling_schedules_know_the_norm_they_need, 1},
+        {clipping_bounds_the_step, COUNT(layouts)},
+        {lamb_steps_in_proportion, COUNT(layouts)},
+        {optimizers_follow_one_rank, COUNT(layouts)},
+        {dropout_follows_one_rank, 8},
+        {repetitions_change_no_bit, 5},
+        {dropout_changes_with_the_step, 1},
+        {rolling_schedules_know_the_norm_they_need, 1},
     };
     return toy_suite("runtime training", tests, COUNT(tests));
 }

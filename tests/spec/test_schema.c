@@ -166,7 +166,7 @@ START_TEST(layout_text_is_understood_by_the_layout)
     ck_assert_int_eq(layout.micro_batch, 1);
     ck_assert(layout.sequence_parallel);
     ck_assert_int_eq(layout.schedule, SCHEDULE_INTERLEAVED);
-    ck_assert_int_eq(layout.recompute, ((1 << N_RECOMPUTE_MODULES) - 1) << 2);
+    ck_assert_int_eq(layout.recompute.what, ((1 << N_RECOMPUTE_MODULES) - 1) << 2);
     arena_free(&arena);
 }
 END_TEST

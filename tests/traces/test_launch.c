@@ -16,6 +16,9 @@ struct meant {
     struct launch_description d;
 };
 
+/* recompute_number of whole layers, but not of all or not one by one. */
+#define SOME_LAYERS(of, n) (RECOMPUTE_FULL + 1024 * ((of) * (RECOMPUTE_LAYERS_MAX + 1) + (n)))
+
 /* A small job, and further arguments. */
 static const char *const base =
     "p --num-layers 24 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --micro-batch-size 2 "
@@ -89,7 +92,7 @@ static int64_t value(const struct launch_job *x, enum what what)
         [ETP] = l->etp,
         [ZERO] = l->zero,
         [SHARD] = l->shard,
-        [RECOMPUTE] = l->recompute,
+        [RECOMPUTE] = recompute_number(l->recompute),
         [OFFLOAD] = offload_number(&l->offload),
         [SCHEDULE] = l->schedule,
         [PRECISION] = x->job.precision,
@@ -178,7 +181,14 @@ static const struct {
     {"--recompute-granularity selective", RECOMPUTE, RECOMPUTE_SELECTIVE},
     {"--recompute-granularity selective --recompute-modules core_attn mlp", RECOMPUTE, RECOMPUTE_CORE_ATTN | RECOMPUTE_MLP},
     {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", RECOMPUTE, RECOMPUTE_FULL},
+    {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4", RECOMPUTE,
+     SOME_LAYERS(RECOMPUTE_GROUPS, 4)},
+    {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 40", RECOMPUTE,
+     SOME_LAYERS(RECOMPUTE_GROUPS, 24)},
     {"--recompute-granularity full --recompute-method block --recompute-num-layers 0", RECOMPUTE, RECOMPUTE_NONE},
+    {"--recompute-granularity full --recompute-method block --recompute-num-layers 2", RECOMPUTE,
+     SOME_LAYERS(RECOMPUTE_FIRST, 2)},
+    {"--recompute-granularity full --recompute-method block --recompute-num-layers 24", RECOMPUTE, RECOMPUTE_FULL},
     {"--checkpoint-activations", RECOMPUTE, RECOMPUTE_FULL},
     /* offload_number */
     {"--optimizer-cpu-offload", OFFLOAD, OFFLOAD_WHOLE},
@@ -243,8 +253,8 @@ START_TEST(what_is_not_modelled_is_told)
         {"--num-experts 8 --moe-grouped-gemm --moe-expert-capacity-factor 1.0", "dropped"},
         {"--num-experts 8", "grouped"},
         {"--num-experts 8 --moe-grouped-gemm --expert-model-parallel-size 4", "all-gather"},
-        {"--recompute-granularity full --recompute-method block --recompute-num-layers 2", "2 of the 24 layers"},
-        {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4", "4 layers at once"},
+        {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4 --mtp-num-layers 1",
+         "4 layers at once"},
         {"--use-distributed-optimizer --overlap-grad-reduce", "parameters are gathered after the step"},
         {"--use-tp-pp-dp-mapping", "nearer"},
         {"--cp-comm-type a2a", NULL},

@@ -65,7 +65,8 @@ static void draw_layout(struct random_stream *random, const struct transformer *
     l->vpp = l->pp == 1 ? 1 : l->schedule == SCHEDULE_ZBV ? 2 : l->vpp;
     int modules = (int)layout_modules_of(model) & ~RECOMPUTE_MLP_ACT;
     int drawn = modules & (int)random_below(random, 1024);
-    l->recompute = drawn && random_below(random, 2) ? (enum recompute)drawn : (enum recompute)random_below(random, 3);
+    l->recompute.what =
+        drawn && random_below(random, 2) ? (enum recompute_what)drawn : (enum recompute_what)random_below(random, 3);
     static const char *const offloads[] = {
         "none", "optimizer", "optimizer:30%", "activations", "optimizer+activations", "optimizer:50%+activations:1"};
     l->offload = offloaded(offloads[random_below(random, l->schedule < SCHEDULE_ZB1P ? 6 : 3)]);
@@ -253,7 +254,7 @@ static void as_nemo(struct launch_job *x)
     l->zero = l->zero > 0;
     l->shard = 0;
     l->offload.of[OFFLOAD_OPTIMIZER].percent = 0;
-    l->recompute = (int)l->recompute < N_RECOMPUTES ? l->recompute : RECOMPUTE_SELECTIVE;
+    l->recompute.what = (int)l->recompute.what < N_RECOMPUTES ? l->recompute.what : RECOMPUTE_SELECTIVE;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     x->job.optimizer = OPTIMIZER_ADAM;
     x->job.muon_tp = MUON_BLOCKWISE;
@@ -277,7 +278,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     l->cp_comm = CP_RING;
     l->sequence_parallel = l->tp > 1;
     l->offload = offloaded("none");
-    l->recompute = random_below(random, 2) ? RECOMPUTE_NONE : RECOMPUTE_FULL;
+    l->recompute.what = random_below(random, 2) ? RECOMPUTE_NONE : RECOMPUTE_FULL;
     x->job.precision = PRECISION_BF16;
     x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
     x->job.optimizer = OPTIMIZER_ADAM;
@@ -407,7 +408,7 @@ START_TEST(what_no_argument_says_is_told)
                                       .dp = 1,
                                       .ep = 1,
                                       .micro_batch = 1,
-                                      .recompute = RECOMPUTE_MLP_ACT,
+                                      .recompute.what = RECOMPUTE_MLP_ACT,
                                       .schedule = SCHEDULE_GPIPE},
                            .gpus = 8,
                            .gpus_per_node = 8};

@@ -63,7 +63,7 @@ START_TEST(gpt_row)
     ck_assert_uint_eq(m->job.features, FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(SCATTER_GATHER_P2P)); /* of Megatron's line */
     ck_assert_int_eq(m->layout.tp, 2);
     ck_assert_int_eq(m->layout.dp, 8);
-    ck_assert_int_eq(m->layout.recompute, RECOMPUTE_FULL);
+    ck_assert_int_eq(m->layout.recompute.what, RECOMPUTE_FULL);
     ck_assert_int_eq(m->layout.schedule, SCHEDULE_1F1B);
     ck_assert_uint_eq(m->layout.features, m->job.features);
     ck_assert_int_eq(m->gpus, 32);
@@ -389,7 +389,7 @@ START_TEST(recomputation_that_fits)
     static const struct {
         int seq_len;
         const char *gpu, *outcome, *assumed;
-        enum recompute taken;
+        enum recompute_what taken;
     } cases[] = {{2048, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
                  {131072, "a100-80g-sxm", "ok,1.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
                  {131072, "a100-80g-sxm", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
@@ -408,7 +408,7 @@ START_TEST(recomputation_that_fits)
                         "flash_attention2;fused_ops,%s%s,own\n",
                  cases[c].seq_len, cases[c].gpu, cases[c].outcome, cases[c].assumed);
         ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
-        ck_assert_int_eq(table.items[0].layout.recompute, cases[c].taken);
+        ck_assert_int_eq(table.items[0].layout.recompute.what, cases[c].taken);
         ck_assert_uint_eq(diags.n_items, cases[c].taken != RECOMPUTE_NONE);
         measurement_table_free(&table);
         diags_free(&diags);

@@ -215,20 +215,30 @@ static void write_zero(struct writing *w)
     }
 }
 
+/* Megatron-LM's numbers are of each chunk, too; it has none for every so manyth. */
+static void write_recomputed_layers(struct writing *w)
+{
+    struct recompute r = w->job->layout.recompute;
+    if (r.of == RECOMPUTE_EVERY)
+        lose(w, "every %dth layer is repeated: Megatron-LM repeats the first ones of each chunk, or all", r.layers);
+    set(w, ARGUMENT_RECOMPUTE_METHOD, r.of == RECOMPUTE_FIRST ? "block" : "uniform");
+    set(w, ARGUMENT_RECOMPUTE_LAYERS, "%d", r.of == RECOMPUTE_FIRST || r.of == RECOMPUTE_GROUPS ? r.layers : 1);
+}
+
 static void write_recompute(struct writing *w)
 {
-    enum recompute recompute = w->job->layout.recompute;
+    enum recompute_what recompute = w->job->layout.recompute.what;
     char modules[RECOMPUTE_TEXT];
     if (recompute == RECOMPUTE_NONE)
         return;
     set(w, ARGUMENT_RECOMPUTE, recompute == RECOMPUTE_FULL ? "full" : "selective");
     if (recompute == RECOMPUTE_FULL) {
-        set(w, ARGUMENT_RECOMPUTE_METHOD, "uniform");
-        set(w, ARGUMENT_RECOMPUTE_LAYERS, "1");
+        write_recomputed_layers(w);
     } else if (recompute != RECOMPUTE_SELECTIVE) {
         if (recompute & RECOMPUTE_MLP_ACT)
             lose(w, "recompute mlp_act: Megatron-LM has no such module");
-        recompute_format((enum recompute)((int)recompute & ~RECOMPUTE_MLP_ACT), modules, sizeof modules);
+        recompute_format((struct recompute){.what = (enum recompute_what)((int)recompute & ~RECOMPUTE_MLP_ACT)}, modules,
+                         sizeof modules);
         for (char *p = modules; *p; p++)
             *p = *p == '+' ? ' ' : *p;
         if ((int)recompute & ~RECOMPUTE_MLP_ACT)

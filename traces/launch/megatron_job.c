@@ -168,36 +168,46 @@ void meaning_job(struct meaning *m)
 
 /* --- recomputation --- */
 
-/* Whole layers: all of them, or of a stage's only the first so many (block). */
-static enum recompute whole_layers(struct meaning *m)
+static int64_t layers_of_a_chunk(const struct meaning *m)
+{
+    const struct launch_job *job = &m->description->job;
+    int64_t stages = (int64_t)job->layout.pp * job->layout.vpp, most = (job->model.layers + stages - 1) / stages;
+    return most < RECOMPUTE_LAYERS_MAX ? most : RECOMPUTE_LAYERS_MAX;
+}
+
+/* Whole layers: of each chunk the first so many (block), or all, so many together (uniform). A chunk that has no more than that
+ * is repeated whole. */
+static struct recompute whole_layers(struct meaning *m)
 {
     const struct launch_job *job = &m->description->job;
     const struct layout *l = &job->layout;
-    int64_t n = meaning_int(m, ARGUMENT_RECOMPUTE_LAYERS, 0, 1), stages = (int64_t)l->pp * l->vpp;
-    int64_t each = (job->model.layers + stages - 1) / stages;
-    if (meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n == 0)
-        return RECOMPUTE_NONE;
-    if (meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n < each)
-        meaning_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld of the %lld layers of a chunk; all are taken", (long long)n,
-                             (long long)each);
-    else if (!meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block") && n > 1)
-        meaning_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld layers at once; each by itself is taken", (long long)n);
-    return RECOMPUTE_FULL;
+    int64_t n = meaning_int(m, ARGUMENT_RECOMPUTE_LAYERS, 0, 1), most = layers_of_a_chunk(m);
+    bool block = meaning_is(m, ARGUMENT_RECOMPUTE_METHOD, "block");
+    if (block && n == 0)
+        return (struct recompute){.what = RECOMPUTE_NONE};
+    if ((block && n >= most) || (!block && n <= 1))
+        return (struct recompute){.what = RECOMPUTE_FULL};
+    if (!block && (job->model.mtp_layers || l->zero == 3)) {
+        meaning_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld layers at once beside %s; each by itself is taken", (long long)n,
+                             l->zero == 3 ? "sharded weights" : "prediction modules");
+        return (struct recompute){.what = RECOMPUTE_FULL};
+    }
+    return (struct recompute){RECOMPUTE_FULL, block ? RECOMPUTE_FIRST : RECOMPUTE_GROUPS, (int)(n < most ? n : most)};
 }
 
-/* Every n-th layer, whole: PyTorch's other way to be selective. "op" is the one that keeps products. */
-static enum recompute layers_between(struct meaning *m)
+/* Every n-th layer of a chunk, whole: PyTorch's other way to be selective. "op" is the one that keeps products. */
+static struct recompute layers_between(struct meaning *m)
 {
     if (meaning_is(m, ARGUMENT_LAYERS_BETWEEN, "op"))
-        return RECOMPUTE_SELECTIVE;
+        return (struct recompute){.what = RECOMPUTE_SELECTIVE};
     int64_t n = meaning_int(m, ARGUMENT_LAYERS_BETWEEN, 1, 1);
-    if (n > 1)
-        meaning_not_modelled(m, ARGUMENT_LAYERS_BETWEEN, "one layer in %lld; all are taken", (long long)n);
-    return RECOMPUTE_FULL;
+    if (n > layers_of_a_chunk(m))
+        return (struct recompute){.what = RECOMPUTE_NONE};
+    return n > 1 ? (struct recompute){RECOMPUTE_FULL, RECOMPUTE_EVERY, (int)n} : (struct recompute){.what = RECOMPUTE_FULL};
 }
 
 /* Names between blanks, or as a log has them: ['core_attn', 'mlp']. */
-static enum recompute modules_of(struct meaning *m)
+static enum recompute_what modules_of(struct meaning *m)
 {
     const char *text = meaning_text(m, ARGUMENT_RECOMPUTE_MODULES);
     int set = 0;
@@ -205,34 +215,34 @@ static enum recompute modules_of(struct meaning *m)
         char name[40], why[RECOMPUTE_WHY];
         size_t n = strcspn(p, " ,'\"[]");
         snprintf(name, sizeof name, "%.*s", (int)n, p);
-        int module = recompute_parse(name, why, sizeof why);
-        if (module >= N_RECOMPUTES)
-            set |= module;
+        struct recompute module;
+        if (recompute_parse(name, &module, why, sizeof why) && (int)module.what >= N_RECOMPUTES)
+            set |= (int)module.what;
         else
             meaning_not_modelled(m, ARGUMENT_RECOMPUTE_MODULES, "%s", why);
         p += n;
     }
     set &= ~0u & (unsigned)layout_modules_of(&m->description->job.model);
-    return set ? (enum recompute)set : RECOMPUTE_SELECTIVE;
+    return set ? (enum recompute_what)set : RECOMPUTE_SELECTIVE;
 }
 
 static void read_recompute(struct meaning *m)
 {
     struct layout *l = &m->description->job.layout;
     enum argument by = ARGUMENT_RECOMPUTE;
-    l->recompute = RECOMPUTE_NONE;
+    l->recompute = (struct recompute){.what = RECOMPUTE_NONE};
     if (meaning_is(m, ARGUMENT_RECOMPUTE, "full")) {
         l->recompute = whole_layers(m);
     } else if (meaning_is(m, ARGUMENT_RECOMPUTE, "selective") && meaning_has(m, ARGUMENT_LAYERS_BETWEEN)) {
         l->recompute = layers_between(m);
         by = ARGUMENT_LAYERS_BETWEEN;
     } else if (meaning_is(m, ARGUMENT_RECOMPUTE, "selective")) {
-        l->recompute = modules_of(m);
+        l->recompute.what = modules_of(m);
         by = megatron_given(m->arguments, ARGUMENT_RECOMPUTE_MODULES) ? ARGUMENT_RECOMPUTE_MODULES : by;
     } else if (meaning_true(m, by = ARGUMENT_RECOMPUTE_SELECTIVE)) {
-        l->recompute = modules_of(m);
+        l->recompute.what = modules_of(m);
     } else if (meaning_true(m, by = ARGUMENT_CHECKPOINT_ACTIVATIONS) || meaning_has(m, by = ARGUMENT_CHECKPOINT_METHOD)) {
-        l->recompute = RECOMPUTE_FULL;
+        l->recompute.what = RECOMPUTE_FULL;
     } else {
         by = ARGUMENT_RECOMPUTE;
     }

@@ -313,7 +313,7 @@ START_TEST(closed_form_of_unequal_stages)
                                 .dp = 1,
                                 .ep = 1,
                                 .micro_batch = 1,
-                                .recompute = RECOMPUTE_FULL,
+                                .recompute.what = RECOMPUTE_FULL,
                                 .schedule = cases[k / 2].schedule,
                                 .features = FEATURE_BIT(FLASH_ATTENTION2)};
         struct step_options options = {.verify = true};
@@ -348,7 +348,7 @@ START_TEST(details_agree_where_the_host_paces)
                                 .dp = i < 3 ? 2 : 4,
                                 .ep = 1,
                                 .micro_batch = 1,
-                                .recompute = i == 3 ? RECOMPUTE_FULL : RECOMPUTE_NONE,
+                                .recompute.what = i == 3 ? RECOMPUTE_FULL : RECOMPUTE_NONE,
                                 .schedule = i == 0   ? SCHEDULE_1F1B
                                             : i == 1 ? SCHEDULE_INTERLEAVED
                                             : i == 2 ? SCHEDULE_ZB1P
