@@ -79,10 +79,10 @@ START_TEST(a_step_by_hand)
     struct layout layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1};
     layout.features = c.job.features;
     double none = simulate(&c, &layout, (struct step_options){0}).step_time_s, memory = memory_of(&c, &layout);
-    double whole = footprint_layer_bytes(&layout, &c.setting, false);
+    double whole = footprint_layer_bytes(&layout, &c.setting, layer_kind_of(&c.model, 0));
     layout.recompute = said("full");
     double full = simulate(&c, &layout, (struct step_options){0}).step_time_s;
-    double each = (full - none) / 8, freed = whole - footprint_layer_bytes(&layout, &c.setting, false);
+    double each = (full - none) / 8, freed = whole - footprint_layer_bytes(&layout, &c.setting, layer_kind_of(&c.model, 0));
     for (int n = 1; n <= 8; n++) {
         layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, n};
         ck_assert_double_eq_tol(simulate(&c, &layout, (struct step_options){0}).step_time_s, none + n * each, 1e-6);
