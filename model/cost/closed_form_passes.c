@@ -658,7 +658,8 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
         double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
                                          range_seconds(costs, p, model, last_range, false, false)
                                    : layers_seconds(costs, p, count_add(at_first, at_last));
-        t->inner.s[p] = costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
+        t->inner.s[p] =
+            costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
         t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last));
         t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0);
         t->sum.s[p] = embedding + head - ends + layers;

@@ -185,7 +185,8 @@ static struct kept kept_by_mixer(const struct layout *layout, const struct setti
  * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
  * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
  */
-static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute_what modules, int parts)
+static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
+                                  int parts)
 {
     const struct transformer *m = setting->model;
     double h = (double)m->hidden;
@@ -504,7 +505,8 @@ static struct layers_bytes layers_bytes_of(const struct stage_load *load, const 
         }
         double each = 1.0 / run->layers, gone = awaiting > 0 ? 0 : r.behind * each * whole;
         double chunk = r.checkpoints < run->layers ? (r.checkpoints * kept + r.whole * whole) * each : kept;
-        double again = r.checkpoints < run->layers ? (r.checkpoints * missing + (r.layers - r.checkpoints) * repeated) * each : missing;
+        double again =
+            r.checkpoints < run->layers ? (r.checkpoints * missing + (r.layers - r.checkpoints) * repeated) * each : missing;
         out.kept += run->chunks * chunk;
         if (r.layers > 0)
             out.repeated = fmax(out.repeated, largest * (r.together + recomputing - 1) - gone);

@@ -22,7 +22,7 @@ static inline int kept_kind(struct layer_kind kind)
  * chunk of their own before the layers of theirs. */
 struct chunk_run {
     int chunks, layers; /* of one chunk */
-    bool prediction; /* they are modules of multi-token prediction */
+    bool prediction;    /* they are modules of multi-token prediction */
     int n_kinds;
     struct {
         int kind;      /* kept_kind */

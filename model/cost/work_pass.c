@@ -58,7 +58,8 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
     if (pass != PASS_FORWARD)
         layer_backward(&b, kind, pass != PASS_BACKWARD_WEIGHT, pass != PASS_BACKWARD_INPUT);
     int32_t id = builder_close(&b, "layer", repeat);
-    table->items[id].sequence.pauses = layout_checkpoints_in_python(layout, setting->model) && work_repeats_before(layout, setting->model, layer) > 0 &&
+    table->items[id].sequence.pauses = layout_checkpoints_in_python(layout, setting->model) &&
+                                       work_repeats_before(layout, setting->model, layer) > 0 &&
                                        (pass == PASS_BACKWARD || pass == PASS_BACKWARD_INPUT);
     return id;
 }

@@ -315,7 +315,8 @@ static bool check_recomputed_layers(const struct layout *l, const struct setting
     int most = most_layers_of_a_chunk(l, s->model);
     recompute_format(l->recompute, text, sizeof text);
     if (transformer_is_hybrid(s->model))
-        SAY(why, "recompute=%s counts layers that are alike; those of %s have kinds by a pattern; write full", text, s->model->name);
+        SAY(why, "recompute=%s counts layers that are alike; those of %s have kinds by a pattern; write full", text,
+            s->model->name);
     else if (l->recompute.layers > most)
         SAY(why, "recompute=%s: the virtual stages have %d layers or fewer; write %s", text, most,
             l->recompute.of == RECOMPUTE_EVERY ? "none" : "full");

@@ -82,7 +82,7 @@ START_TEST(parts_make_up_a_layer)
         shape_hybrid(&parts, cases[i].parts, MIXER_MAMBA2);
         shape_hybrid(&whole, cases[i].whole, MIXER_MAMBA2);
         for (size_t r = 0; r < sizeof recomputed / sizeof recomputed[0]; r++) {
-            parts.layout.recompute = whole.layout.recompute = recomputed[r];
+            parts.layout.recompute.what = whole.layout.recompute.what = recomputed[r];
             for (int pass = 0; pass < N_PASSES; pass++) {
                 double both = pass_flops(&parts, (enum pass)pass, 2);
                 ck_assert_double_eq_tol(both, pass_flops(&whole, (enum pass)pass, 1), 1e-9 * both);
