@@ -654,7 +654,7 @@ static struct footprint footprint_of(const struct layout *layout, const struct s
 
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
 {
-    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
+    struct common_bytes common = {.buffers = buffer_bytes(layout, setting), .recompute = layout->recompute};
     struct stage_load load = {0};
     stage_load_fill(&load, layout, setting, stage);
     common_bytes_add(&common, layout, setting, &load);
@@ -665,7 +665,7 @@ void footprint_of_stage(const struct layout *layout, const struct setting *setti
 void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
                        struct footprint *out, int *stage)
 {
-    struct common_bytes common = {.buffers = buffer_bytes(layout, setting)};
+    struct common_bytes common = {.buffers = buffer_bytes(layout, setting), .recompute = layout->recompute};
     struct footprint best = {0};
     double host = 0;
     int at = 0;
