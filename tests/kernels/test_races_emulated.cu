@@ -214,11 +214,19 @@ static bool notices(const drawn &d, site left_out)
     return !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
 }
 
+/* The file's name without its folder: a compiler may have been told a relative path, or a shorter one. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* The line of the source. */
 static const char *text_of(site at)
 {
-    static char line[300];
-    FILE *file = fopen(at.file, "r");
+    static char line[300], path[4096];
+    snprintf(path, sizeof path, KERNELS "/%s", name_of(at.file));
+    FILE *file = fopen(path, "r");
     ck_assert(file != NULL);
     for (int i = 0; i < at.line; i++)
         ck_assert(fgets(line, sizeof line, file) != NULL);
@@ -242,7 +250,7 @@ static bool came_to[MOST_CASES][emulation::MOST_SITES];
 static int place_of(site at)
 {
     int i = 0;
-    while (i < n_all && (all_sites[i].line != at.line || strcmp(all_sites[i].file, at.file) != 0))
+    while (i < n_all && (all_sites[i].line != at.line || strcmp(name_of(all_sites[i].file), name_of(at.file)) != 0))
         i++;
     return i;
 }
