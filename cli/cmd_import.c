@@ -177,15 +177,12 @@ static void tell_lost(const struct imported *job, struct diags *diags)
 {
     const struct launch_job *said = &job->description.job;
     struct place at = {.file = job->source->path};
-    char offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
+    char offload[OFFLOAD_TEXT];
     if (said->model.moe.experts && !*job->catalog)
         diag_warning(diags, at,
                      "the catalog has no such mixture of experts, and a table's columns do not hold one: the row cannot be used");
     if (said->layout.etp)
         diag_warning(diags, at, "a table has no column for etp=%d: experts are whole there", said->layout.etp);
-    if (said->layout.cp_comm != CP_RING)
-        diag_warning(diags, at, "a table has no column for cp_comm=%s: a ring is taken there",
-                     cp_comm_format(said->layout.cp_comm, comm, sizeof comm));
     if (!offload_is_none(&said->layout.offload))
         diag_warning(diags, at, "a table has no column for offload=%s",
                      offload_format(&said->layout.offload, offload, sizeof offload));

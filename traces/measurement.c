@@ -73,16 +73,32 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }
 
+/* A cell in lower case. Returns buffer. */
+static char *lowered(const struct measurement_reading *reading, enum column column, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s", reading_text(reading, column));
+    for (char *c = buffer; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return buffer;
+}
+
 static struct recompute read_recompute(struct measurement_reading *reading)
 {
     char text[2 * RECOMPUTE_TEXT], why[RECOMPUTE_WHY];
-    snprintf(text, sizeof text, "%s", reading_text(reading, COLUMN_RECOMPUTE));
-    for (char *c = text; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
     struct recompute recompute = {.what = RECOMPUTE_NONE};
+    lowered(reading, COLUMN_RECOMPUTE, text, sizeof text);
     if (!recompute_parse(text, &recompute, why, sizeof why) && *text)
         reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
     return recompute;
+}
+
+static enum cp_comm read_cp_comm(struct measurement_reading *reading)
+{
+    char text[2 * CP_COMM_TEXT], why[CP_COMM_WHY];
+    int found = cp_comm_parse(lowered(reading, COLUMN_CP_COMM, text, sizeof text), why, sizeof why);
+    if (found < 0 && *text)
+        reading_skip(reading, COLUMN_CP_COMM, "cp_comm %s", why);
+    return found < 0 ? CP_RING : (enum cp_comm)found;
 }
 
 static enum schedule read_schedule(struct measurement_reading *reading, int pp, int vpp)
@@ -119,6 +135,7 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     *layout = (struct layout){
         .tp = dimension(reading, COLUMN_TP),
         .cp = dimension(reading, COLUMN_CP),
+        .cp_comm = read_cp_comm(reading),
         .pp = dimension(reading, COLUMN_PP),
         .vpp = dimension(reading, COLUMN_VPP),
         .ep = dimension(reading, COLUMN_EP),
@@ -132,6 +149,7 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     layout->schedule = read_schedule(reading, layout->pp, layout->vpp);
     read_world(reading, layout, gpus);
     layout_settle_shard(layout);
+    layout->cp_comm = cp_comm_settled(layout->cp_comm, layout->cp);
 }
 
 /* Without the column features are the usual ones of the row's GPU. */

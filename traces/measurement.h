@@ -4,8 +4,8 @@
  * Columns (an empty cell is an unknown value; [] marks columns that may be missing altogether):
  *
  *     case [model] layers hidden [ffn_hidden] [gated_mlp] heads [kv_heads] seq_len [vocab] gpu gpus [gpus_per_node] [nic_gbps]
- *     tp pp [vpp] [cp] dp [ep] [zero] [shard] [sequence_parallel] micro_batch global_batch recompute precision [schedule]
- *     [features] [outcome] step_time_s [mfu_pct] [assumed] [source]
+ *     tp pp [vpp] [cp] [cp_comm] dp [ep] [zero] [shard] [sequence_parallel] micro_batch global_batch recompute precision
+ *     [schedule] [features] [outcome] step_time_s [mfu_pct] [assumed] [source]
  *
  * With a column `model` also `layers`, `hidden` and `heads` may be missing: then every row names a model of the catalog.
  *
@@ -18,8 +18,9 @@
  *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). Under ZeRO-3 without fused operators
  *             the latter is of MPT's line: ALiBi and no biases.
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
- *             gpus_per_node 8, tp pp vpp cp ep 1, zero 0, shard 0 (all replicas), micro_batch 1, recompute none,
- *             precision bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
+ *             gpus_per_node 8, tp pp vpp cp ep 1, cp_comm ring, zero 0, shard 0 (all replicas), micro_batch 1,
+ *             recompute none, precision bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from
+ *             pp and vpp.
  *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
@@ -28,11 +29,11 @@
  *             and whose loss is fused where its exchanges are overlapped, unless a row says plain_loss.
  *
  * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
- * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision
- * or recomputation, a model without its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and counted; of an
- * unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: schedules without the
- * pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp x micro_batch (the
- * next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
+ * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision,
+ * recomputation or exchange of cp, a model without its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and
+ * counted; of an unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: schedules
+ * without the pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp x
+ * micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H

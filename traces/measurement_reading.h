@@ -29,6 +29,7 @@ enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
     X(PP, "pp", true)                                                                                                            \
     X(VPP, "vpp", false)                                                                                                         \
     X(CP, "cp", false)                                                                                                           \
+    X(CP_COMM, "cp_comm", false)                                                                                                 \
     X(DP, "dp", true)                                                                                                            \
     X(EP, "ep", false)                                                                                                           \
     X(ZERO, "zero", false)                                                                                                       \

@@ -520,6 +520,32 @@ START_TEST(hybrid_sharding)
 }
 END_TEST
 
+/* How cp exchanges; a ring where nothing is said, and without cp nothing. */
+START_TEST(context_exchanges)
+{
+    struct measurement_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,cp,cp_comm,dp,micro_batch,global_batch,recompute,precision,"
+                           "step_time_s\n"
+                           "a,llama3-8b,h100-sxm,64,8192,1,1,8,A2A:4+ring,8,1,64,full,bf16,1\n"
+                           "b,llama3-8b,h100-sxm,64,8192,1,1,8,all_gather,8,1,64,full,bf16,1\n"
+                           "c,llama3-8b,h100-sxm,64,8192,1,1,8,,8,1,64,full,bf16,1\n"
+                           "d,llama3-8b,h100-sxm,64,8192,1,1,8,a2a:8,8,1,64,full,bf16,1\n"
+                           "e,llama3-8b,h100-sxm,64,8192,1,1,1,a2a,64,1,64,full,bf16,1\n"
+                           "f,llama3-8b,h100-sxm,64,8192,1,1,8,rings,8,1,64,full,bf16,1\n",
+                           &table, &diags),
+                     STATUS_OK);
+    const enum cp_comm expected[] = {cp_comm_of(4, false), CP_ALL_GATHER, CP_RING, CP_A2A, CP_RING};
+    ck_assert_uint_eq(table.n_items, 5);
+    ck_assert_uint_eq(table.n_skipped, 1);
+    for (size_t i = 0; i < table.n_items; i++)
+        ck_assert_int_eq(table.items[i].layout.cp_comm, expected[i]);
+    expect_diag(&diags, 0, SEVERITY_WARNING, 7, 36, "cp_comm 'rings' is not known; did you mean 'ring'?");
+    measurement_table_free(&table);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(missing_columns)
 {
     struct measurement_table table;
@@ -616,6 +642,7 @@ int main(void)
     tcase_add_test(rows, unusable_rows);
     tcase_add_test(rows, adapted_rows);
     tcase_add_test(rows, hybrid_sharding);
+    tcase_add_test(rows, context_exchanges);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, own_runs_need_few_columns);
     tcase_add_test(rows, published_tables);
