@@ -261,6 +261,8 @@ START_TEST(what_is_not_modelled_is_told)
         {"--context-parallel-size 2 --cp-comm-type p2p", NULL},
         {"--context-parallel-size 2 --cp-comm-type a2a", NULL},
         {"--context-parallel-size 2 --cp-comm-type p2p a2a", "p2p is taken for all"},
+        {"--context-parallel-size 2 --cp-comm-type p2p a2a all_gather p2p a2a", "p2p is taken for all"},
+        {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2 1", "product is cp"},
         {"--context-parallel-size 4 --cp-comm-type a2a+p2p", "among how many heads go"},
         {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 3 2", "product is cp"},
         {"--context-parallel-size 2 --cp-comm-type around", "none of p2p"},

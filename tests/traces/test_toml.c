@@ -30,6 +30,9 @@ START_TEST(texts_and_their_trees)
         {"", "{}"},
         {"# nothing\n\n \t\r\n# more", "{}"},
         {"a = 1", "{a: 1}"},
+        {"\xef\xbb\xbf"
+         "a = 1",
+         "{a: 1}"},
         {"a = 1\nb = true # so\r\nc = -1.5e-4\nd = 1_000\ne = 0xff\nf = +inf\n",
          "{a: 1, b: true, c: -1.5e-4, d: 1_000, e: 0xff, f: +inf}"},
         {"when = 2025-09-01T10:00:00Z", "{when: 2025-09-01T10:00:00Z}"},

@@ -370,15 +370,19 @@ static void read_expert_split(struct meaning *m)
         launch_originate(m->description, "layout.etp", "tp, as --expert-tensor-parallel-size is when left out");
 }
 
+#define LIST_SEPARATORS " ,'\"[]"
+
 /* Two sizes, those who exchange heads first: "2 4", or as a log has them: [2, 4]. */
 static enum cp_comm levels_of(struct meaning *m)
 {
     const char *text = meaning_text(m, ARGUMENT_CP_LEVELS);
-    int sizes[2], cp = m->description->job.layout.cp;
-    bool two = text && sscanf(text, " %*[[]%d%*[ ,]%d", &sizes[0], &sizes[1]) == 2;
-    two = two || (text && sscanf(text, "%d%*[ ,]%d", &sizes[0], &sizes[1]) == 2);
-    if (two && sizes[0] > 0 && sizes[1] > 0 && (int64_t)sizes[0] * sizes[1] == cp)
-        return cp_comm_of(sizes[0], false);
+    long long sizes[2] = {0};
+    int n = 0, cp = m->description->job.layout.cp;
+    for (const char *p = text ? text : ""; *(p += strspn(p, LIST_SEPARATORS)); p += strcspn(p, LIST_SEPARATORS), n++)
+        if (n < 2)
+            sizes[n] = strtoll(p, NULL, 10);
+    if (n == 2 && sizes[0] > 0 && sizes[0] <= cp && sizes[1] > 0 && sizes[1] <= cp && sizes[0] * sizes[1] == cp)
+        return cp_comm_of((int)sizes[0], false);
     if (meaning_has(m, ARGUMENT_CP_LEVELS))
         meaning_not_modelled(m, ARGUMENT_CP_LEVELS, "two sizes whose product is cp are wanted; a ring is taken");
     else
@@ -389,16 +393,19 @@ static enum cp_comm levels_of(struct meaning *m)
 /* One word for all layers, or one for each. */
 static enum cp_comm exchange_of(struct meaning *m)
 {
-    const char *text = meaning_text(m, ARGUMENT_CP_COMM), *const separators = " ,'\"[]";
+    const char *text = meaning_text(m, ARGUMENT_CP_COMM);
     char first[CP_COMM_TEXT] = "";
-    for (const char *p = text ? text : ""; *(p += strspn(p, separators));) {
-        size_t n = strcspn(p, separators);
+    bool differ = false;
+    for (const char *p = text ? text : ""; *(p += strspn(p, LIST_SEPARATORS));) {
+        size_t n = strcspn(p, LIST_SEPARATORS);
         if (!*first)
             snprintf(first, sizeof first, "%.*s", (int)n, p);
-        else if (strlen(first) != n || strncmp(first, p, n) != 0)
-            meaning_not_modelled(m, ARGUMENT_CP_COMM, "layers that exchange in different ways; %s is taken for all", first);
+        else
+            differ |= strlen(first) != n || strncmp(first, p, n) != 0;
         p += n;
     }
+    if (differ)
+        meaning_not_modelled(m, ARGUMENT_CP_COMM, "layers that exchange in different ways; %s is taken for all", first);
     int found = cp_comm_parse(first, NULL, 0);
     if (strcmp(first, "a2a+p2p") == 0)
         return levels_of(m);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* before the text, by editors of Windows */
+
 enum { KEY_PARTS_MAX = YAML_DEPTH_MAX };
 
 /* What a mapping is, beside its keys. Kept in `alias`, which only readers of YAML use; cleared in the end. */
@@ -512,6 +514,8 @@ struct yaml_node *toml_parse(const char *name, const char *bytes, size_t n, stru
         diag_error(diags, (struct place){.file = name}, "too long for a configuration: %zu bytes", n);
         return NULL;
     }
+    if (begins(&r, BYTE_ORDER_MARK))
+        r.line_start = r.at += strlen(BYTE_ORDER_MARK);
     for (skip_lines(&r); r.at < r.end && !r.failed; skip_lines(&r)) {
         if (*r.at == '[')
             table = read_heading(&r, root);
