@@ -378,6 +378,8 @@ static double range_seconds(const struct pass_costs *costs, enum pass pass, cons
 /* Layers by themselves. */
 static double layers_seconds(const struct pass_costs *costs, enum pass pass, struct layer_count layers)
 {
+    if (layers.n <= 0)
+        return 0;
     return costs->whole ? pass_seconds(costs, pass, PART_LAYER, layers, false, false)
                         : layers.n * pass_seconds(costs, pass, PART_LAYER, (struct layer_count){1, 0}, false, false);
 }
@@ -470,14 +472,14 @@ static struct layer_count other_layers(const struct layout *l, const struct tran
     return layers;
 }
 
-/* A pass of them. */
+/* A pass of them; `layers` are how many they are. */
 static double other_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
-                            const struct transformer *model, int end)
+                            const struct transformer *model, int end, struct layer_count layers)
 {
     int stage = layout_stage_of(l, end);
     double seconds = 0;
     if (!costs->kinds)
-        return layers_seconds(costs, pass, other_layers(l, model, end));
+        return layers_seconds(costs, pass, layers);
     for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
         int v = layout_virtual_stage(l, stage, chunk);
         if (v != end)
@@ -644,7 +646,8 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
     struct layer_count fullest = pass_layers(l->recompute, t->fullest, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
     struct layer_count at_first = pass_layers(l->recompute, first_range.count, 1);
     struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1), all = all_layers(l, model);
-    struct layer_count with_head = count_add(at_last, other_layers(l, model, last));
+    struct layer_count beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
+    struct layer_count with_head = count_add(at_last, beside_last);
     t->head_layers = with_head.n;
     t->whole = all.whole / all.n;
     t->checkpoints[0] = checkpoints_of(l, fullest);
@@ -660,8 +663,8 @@ static void stage_times_fill(struct stage_times *t, const struct pass_costs *cos
                                    : layers_seconds(costs, p, count_add(at_first, at_last));
         t->inner.s[p] =
             costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
-        t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last));
-        t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0);
+        t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last, beside_last));
+        t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0, beside_first);
         t->sum.s[p] = embedding + head - ends + layers;
         t->layer.s[p] = layers / model->layers;
         t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
