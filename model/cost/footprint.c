@@ -523,21 +523,22 @@ static bool holds_head(const struct layout *layout, int stage)
 }
 
 /* Of all predictions of a micro-batch. Where the projection makes the gradients with the loss, the logits of a chunk (2) and the
- * weights' gradient (2); where no logit is kept, what their rows are normalised by. */
+ * weights' gradient of each (2); where no logit is kept, what their rows are normalised by. */
 static double logits_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
-    double words = (double)m->vocab, share = words / layout->tp, eager = upkeep_of(layout).logit;
-    double rows = tokens_per_micro_batch(layout, setting) * (1 + m->mtp_layers);
+    double words = (double)m->vocab, share = words / layout->tp, predictions = 1 + m->mtp_layers;
+    double rows = tokens_per_micro_batch(layout, setting) * predictions;
+    bool gathers = is_eager(layout) && head_gathers(layout, m);
     if (has(layout, FEATURE_BIT(CUT_LOSS)))
         return rows * 4;
     if (has(layout, FEATURE_BIT(FUSED_LINEAR_LOSS)))
-        return 2 * share * ((double)head_chunk_tokens(layout, setting) + (double)m->hidden);
+        return 2 * share * ((double)head_chunk_tokens(layout, setting) + predictions * (double)m->hidden);
     if (has(layout, FEATURE_BIT(FUSED_LOSS)))
-        return rows * (head_gathers(layout, m) ? words : share) * FUSED_STACK.logit;
-    if (is_eager(layout) && head_gathers(layout, m))
+        return rows * (gathers ? words : share) * FUSED_STACK.logit;
+    if (gathers)
         return rows * (words * GATHERED_LOGIT + share * GATHERED_SHARE);
-    return rows * share * eager;
+    return rows * share * upkeep_of(layout).logit;
 }
 
 /* Logits and their gradient, the embedding's output and dropout mask. Predictions of further tokens have logits of their own, and

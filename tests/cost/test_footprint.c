@@ -299,6 +299,38 @@ START_TEST(logits_by_the_loss)
 }
 END_TEST
 
+/* A further prediction makes a gradient of the weights of its own before either is used; its chunks come one after the other. */
+START_TEST(logits_of_further_predictions)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.features = FEATURE_BIT(FUSED_OPS);
+    double share = (double)s.model.vocab / s.layout.tp, one = logits_of(&s, FEATURE_BIT(FUSED_LINEAR_LOSS));
+    double one_kept = logits_of(&s, FEATURE_BIT(FUSED_LOSS));
+    s.model.layers--, s.model.mtp_layers = 1;
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LINEAR_LOSS)) - one, 2 * share * (double)s.model.hidden, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LOSS)), 2 * one_kept, 1);
+}
+END_TEST
+
+/* Whatever the stack, a loss in fewer passes never needs more memory, nor one without logits. */
+START_TEST(fused_losses_need_no_more)
+{
+    for (int zero = 0; zero <= 3; zero++)
+        for (int tp = 1; tp <= 8; tp *= 2)
+            for (int fused = 0; fused <= 1; fused++) {
+                struct shape s;
+                shape_megascale(&s);
+                s.model.gated_mlp = true;
+                s.layout.tp = tp, s.layout.zero = zero, s.layout.features = fused ? FEATURE_BIT(FUSED_OPS) : 0;
+                double plain = logits_of(&s, 0), loss = logits_of(&s, FEATURE_BIT(FUSED_LOSS));
+                ck_assert_double_le(loss, plain);
+                ck_assert_double_le(logits_of(&s, FEATURE_BIT(CUT_LOSS)), loss);
+                ck_assert_double_le(logits_of(&s, FEATURE_BIT(CUT_LOSS)), logits_of(&s, FEATURE_BIT(FUSED_LINEAR_LOSS)));
+            }
+}
+END_TEST
+
 /* One norm's input and one of the column-parallel layers instead of two each. */
 START_TEST(a_parallel_block_keeps_two_inputs_fewer)
 {
@@ -351,6 +383,8 @@ Suite *suite_footprint(void)
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
     tcase_add_test(all, recomputation_never_takes_more);
     tcase_add_test(all, logits_by_the_loss);
+    tcase_add_test(all, logits_of_further_predictions);
+    tcase_add_test(all, fused_losses_need_no_more);
     tcase_add_test(all, a_parallel_block_keeps_two_inputs_fewer);
     tcase_add_test(all, saving_features_save);
     suite_add_tcase(suite, all);
