@@ -113,8 +113,7 @@ static bool double_network(struct experiment *experiment, struct space_limits *l
     (void)limits, (void)unused;
     struct cluster *c = &experiment->cluster;
     c->nic_rate *= 2;
-    c->pcie_rate *= 2; /* what a faster NIC is put behind */
-    c->pcie_root_rate *= 2;
+    c->pcie_rate *= 2; /* what a faster NIC is put behind; a host's memory is no nearer for it */
     return c->nic_rate > 0 && experiment->gpus > c->gpus_per_node;
 }
 
@@ -163,6 +162,7 @@ static bool halve_host_launch(struct experiment *experiment, struct space_limits
 }
 
 static const struct lever LEVERS[] = {
+    {LEVER_PRECISION, "precision bf16", take_precision, PRECISION_BF16},
     {LEVER_PRECISION, "precision fp8", take_precision, PRECISION_FP8},
     {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8},
     {LEVER_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4},

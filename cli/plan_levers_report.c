@@ -11,14 +11,15 @@ static const double WORTH_A_LINE = 0.001; /* of the tokens a second */
 
 /* --- JSON and CSV: every lever --- */
 
-static json_t *levered_json(const struct levered_plan *plan)
+/* The gain is null where there is nothing to gain on. */
+static json_t *levered_json(const struct levered_plan *plan, bool base_fits)
 {
     json_t *json = json_pack("{s:s, s:s, s:b, s:b}", "change", plan->change, "kind", lever_kind_names[plan->kind], "legal",
                              plan->legal, "fits", plan->fits);
     if (!plan->fits)
         return json;
     json_object_set_new(json, "tokens_per_s", json_real(plan->tokens_per_s));
-    json_object_set_new(json, "gain_pct", json_real(100 * plan->gain));
+    json_object_set_new(json, "gain_pct", base_fits ? json_real(100 * plan->gain) : json_null());
     json_object_set(json, "plan", plan->json);
     return json;
 }
@@ -29,20 +30,23 @@ static enum status report_json(const struct plan_levers *levers, struct invocati
     json_t *root = result_create(call, config), *items = json_array();
     free(config);
     for (int i = 0; i < levers->n_items; i++)
-        json_array_append_new(items, levered_json(&levers->items[i]));
+        json_array_append_new(items, levered_json(&levers->items[i], levers->base.fits));
     json_t *base = levers->base.fits ? json_incref(levers->base.json) : json_null();
     json_object_set_new(root, "levers", json_pack("{s:o, s:o}", "plan", base, "changes", items));
     return result_write(call, root);
 }
 
-static void csv_row(struct table *table, const struct levered_plan *plan, const char *kind)
+static void csv_row(struct table *table, const struct levered_plan *plan, const char *kind, bool base_fits)
 {
     size_t before = table->n_cells;
     table_cell(table, "%s", plan->change);
     table_cell(table, "%s", kind);
     if (plan->fits) {
         table_cell(table, "%.12g", plan->tokens_per_s);
-        table_cell(table, "%.12g", 100 * plan->gain);
+        if (base_fits)
+            table_cell(table, "%.12g", 100 * plan->gain);
+        else
+            table_cell(table, "%s", "");
         plan_cells_csv(table, &plan->best, plan->mfu, plan->use, plan->host_bytes);
     }
     while (table->n_cells - before < table->n_columns)
@@ -57,9 +61,9 @@ static void report_csv(const struct plan_levers *levers, const struct invocation
     table_column(&table, "tokens_per_s", NULL, ALIGN_LEFT);
     table_column(&table, "gain", "%", ALIGN_LEFT);
     plan_columns_csv(&table);
-    csv_row(&table, &levers->base, "");
+    csv_row(&table, &levers->base, "", levers->base.fits);
     for (int i = 0; i < levers->n_items; i++)
-        csv_row(&table, &levers->items[i], lever_kind_names[levers->items[i].kind]);
+        csv_row(&table, &levers->items[i], lever_kind_names[levers->items[i].kind], levers->base.fits);
     table_write(&table, call);
     table_free(&table);
 }

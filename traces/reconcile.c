@@ -1,5 +1,6 @@
 #include "traces/reconcile.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +149,7 @@ static int mlperf_month(const char *text)
         return 0;
     at += strlen(name);
     for (size_t k = 0; k < sizeof rounds / sizeof rounds[0]; k++)
-        if (strspn(at, "0123456789.") == strlen(rounds[k].round) && strncmp(at, rounds[k].round, strlen(rounds[k].round)) == 0)
+        if (strncmp(at, rounds[k].round, strlen(rounds[k].round)) == 0 && !isdigit((unsigned char)at[strlen(rounds[k].round)]))
             return rounds[k].month;
     return 0;
 }

@@ -267,6 +267,7 @@ START_TEST(before_their_time)
                  {"MLPerf Training v2.0, somebody", FEATURE_BIT(FLASH_ATTENTION), true},
                  {"MLPerf Training v2.1, somebody", FEATURE_BIT(FLASH_ATTENTION), true},
                  {"MLPerf Training v3.0, somebody", FEATURE_BIT(FLASH_ATTENTION) | overlap, true},
+                 {"From MLPerf Training v3.0.", FEATURE_BIT(FLASH_ATTENTION) | overlap, true},
                  {"MLPerf Training v3.1", second | overlap, true},
                  {"MLPerf Training v3.01", second | overlap, true},
                  {"MLPerf Inference v3.0", second | overlap, true},
