@@ -22,7 +22,7 @@ static void shape_hybrid(struct shape *s, const char *pattern, enum mixer_kind k
                                           .conv = kind == MIXER_LIGHTNING ? 0 : 4,
                                           .chunk = CHUNK,
                                           .norm = true};
-    strcpy(s->model.layer_pattern, pattern);
+    snprintf(s->model.layer_pattern, sizeof s->model.layer_pattern, "%s", pattern);
     s->layout.features = s->job.features = FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(FLASH_ATTENTION2);
 }
 
