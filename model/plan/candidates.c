@@ -114,20 +114,17 @@ static bool may_swap(const struct setting *setting, int tp, int cp, enum cp_comm
     return layout_swaps_heads(&layout, setting->model, NULL, 0);
 }
 
-/* All ranks, or as many neighbours as can and have NVLink between them. */
+/* All ranks, where they can, and where not all have NVLink between them as many neighbours as can and have. */
 static void add_swaps(struct int_list *out, const struct setting *setting, int tp, int cp)
 {
-    int domain = setting->cluster->nvlink_domain;
-    if (may_swap(setting, tp, cp, CP_A2A)) {
-        int_list_add(out, (int)CP_A2A);
-        return;
-    }
-    for (int parts = cp / 2; parts > 1; parts--) {
-        enum cp_comm comm = cp_comm_of(parts, false);
-        if ((int64_t)tp * parts > domain || cp % parts || !may_swap(setting, tp, cp, comm))
+    for (int parts = cp; parts > 1; parts--) {
+        enum cp_comm comm = cp_comm_settled(cp_comm_of(parts, false), cp);
+        bool near = (int64_t)tp * parts <= setting->cluster->nvlink_domain;
+        if ((!near && parts < cp) || cp % parts || !may_swap(setting, tp, cp, comm))
             continue;
         int_list_add(out, (int)comm);
-        return;
+        if (near)
+            return;
     }
 }
 

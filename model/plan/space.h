@@ -18,9 +18,9 @@
  *
  *   tp           divisors of the GPUs up to the number of heads, inside the NVLink domain
  *   cp           divisors that leave a rank two blocks of at least 128 tokens, the rows of an attention kernel's tile
- *   cp_comm      ring. Of sequences from 32,768 tokens on, with cp: all_gather too; a2a where it is legal; else a2a by the
- *                largest part of cp that is and stays with tp in one NVLink domain, and a ring among those (a2a:4+ring).
- *                Others, and of shorter sequences, only where a restriction names them
+ *   cp_comm      ring. Of sequences from 32,768 tokens on, with cp: all_gather too; a2a where it is legal; where it is not
+ *                or leaves the NVLink domain, a2a by the largest part of cp that is and stays with tp in one, and a ring among
+ *                those (a2a:4+ring). Others, and of shorter sequences, only where a restriction names them
  *   pp           divisors up to the number of layers, and that number plus two
  *   vpp          pp vpp divides the layers (layers_divide). Where pp itself does not (61 layers on 16 stages), which frameworks
  *                take as a split that names each chunk's layers: of the values with the same largest chunk, which sets the pace

@@ -473,7 +473,17 @@ START_TEST(exchanges_where_sequences_are_long_or_named)
         both += l.cp_comm != CP_A2A && layout_cp_heads(&l) > 1;
     }
     ck_assert(gathered > 0 && swapped > 0 && both == 0); /* tp cp is never more than the heads here */
+    c.cluster.nvlink_domain = 2;                         /* as many as have NVLink between them, beside all */
+    struct space *apart = space_of(&c.setting, "tp=1,cp=8");
+    for (uint64_t i = 0; i < space_size(apart); i++) {
+        space_layout(apart, i, &l);
+        both += l.cp_comm == cp_comm_of(2, false);
+        ck_assert_int_ne(l.cp_comm, cp_comm_of(4, false));
+    }
+    ck_assert_int_eq(4 * both, (int)space_size(apart));
+    c.cluster.nvlink_domain = 8;
     c.model.heads = c.model.kv_heads = 4, c.model.head_dim = 128;
+    both = 0;
     struct space *few = space_of(&c.setting, "cp=8");
     for (uint64_t i = 0; i < space_size(few); i++) {
         space_layout(few, i, &l);
@@ -484,6 +494,7 @@ START_TEST(exchanges_where_sequences_are_long_or_named)
     space_destroy(brief);
     space_destroy(named);
     space_destroy(all);
+    space_destroy(apart);
     space_destroy(few);
 }
 END_TEST
