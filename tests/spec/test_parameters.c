@@ -114,7 +114,7 @@ START_TEST(mixers_by_hand)
                  {MIXER_GATED_DELTA, 2, 4, 8 * 60 + 112 + 16 + 2 + 128},
                  {MIXER_KIMI_DELTA, 8, 4, 8 * 72 + 112 + 256 + 8 + 24 + 2 + 128}};
     m.norm = NORM_RMS;
-    strcpy(m.layer_pattern, "mM");
+    snprintf(m.layer_pattern, sizeof m.layer_pattern, "mM");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         m.mixer = (struct state_mixer){.kind = cases[i].kind,
                                        .heads = 8,
@@ -137,7 +137,7 @@ START_TEST(patterns_say_what_layers_are)
 {
     struct transformer m = small;
     m.layers = 14;
-    strcpy(m.layer_pattern, "a*mM-Ep");
+    snprintf(m.layer_pattern, sizeof m.layer_pattern, "a*mM-Ep");
     m.moe = (struct mixture){.experts = 4, .top_k = 1, .expert_ffn = 8, .every = 3};
     const struct layer_kind expected[] = {{MIXES_BY_ATTENTION, FEEDS_DENSE, false}, {MIXES_BY_ATTENTION, FEEDS_NOT, false},
                                           {MIXES_BY_STATE, FEEDS_EXPERTS, false},   {MIXES_BY_STATE, FEEDS_NOT, false},
