@@ -13,7 +13,7 @@ namespace emulation
 own_memory own;
 unsigned char *shared;
 
-enum { STACK_BYTES = 128 * 1024, NAMED = 16 };
+enum { STACK_BYTES = 128 * 1024, MOST_THREADS = 1024, NAMED = 16 };
 
 /* A warp, or the block: who is in it, who waits, how often it went on. */
 struct meeting {
@@ -30,9 +30,6 @@ struct pending_copy {
 };
 
 struct coroutine {
-    ucontext_t context; /* to begin with; from then on `place` (no system call) */
-    jmp_buf place;
-    bool begun;
     std::vector<pending_copy> copies;
     int group;          /* copies begun belong to it */
     unsigned exchanges; /* parity chooses the slots */
@@ -44,7 +41,15 @@ struct coroutine {
     bool done;
 };
 
+/* A stack and where what runs on it goes on. It serves the threads of that index of one block after the other: to make a context
+ * takes system calls, to jump into it none. */
+struct resting {
+    jmp_buf place;
+    bool begun;
+};
+
 static std::vector<coroutine> coroutines;
+static resting *restings;
 static std::vector<meeting> warps;
 static meeting whole, named[NAMED];
 static jmp_buf scheduler_place;
@@ -59,20 +64,33 @@ void fail(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static void to_scheduler(coroutine *self)
+static void to_scheduler(void)
 {
-    if (_setjmp(self->place) == 0)
+    if (_setjmp(restings[current].place) == 0)
         _longjmp(scheduler_place, 1);
 }
 
-static void go_on(coroutine *next)
+static void coroutine_main(void);
+
+static void begin(void)
+{
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks + (size_t)current * STACK_BYTES;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = NULL; /* it never returns */
+    makecontext(&context, coroutine_main, 0);
+    restings[current].begun = true;
+    setcontext(&context);
+}
+
+static void go_on(void)
 {
     if (_setjmp(scheduler_place) != 0)
         return;
-    if (next->begun)
-        _longjmp(next->place, 1);
-    next->begun = true;
-    setcontext(&next->context);
+    if (restings[current].begun)
+        _longjmp(restings[current].place, 1);
+    begin();
 }
 
 static meeting *my_warp(void)
@@ -99,7 +117,7 @@ static void wait_at(meeting *m, bool ordering)
     self->generation = m->generation;
     m->waiting++;
     go_on_if_complete(m);
-    to_scheduler(self);
+    to_scheduler();
     if (ordering)
         races_pass(m->point);
 }
@@ -111,7 +129,7 @@ void wait_until(bool (*ready)(const void *), const void *what)
         return;
     self->ready = ready;
     self->what = what;
-    to_scheduler(self);
+    to_scheduler();
 }
 
 void named_meet(int id, int threads, bool wait, site here)
@@ -199,14 +217,15 @@ void copy_wait(int pending, site here)
 
 static void coroutine_main(void)
 {
-    body_now(argument_now);
-    coroutine *self = &coroutines[current];
-    self->done = true;
-    whole.members--;
-    my_warp()->members--;
-    go_on_if_complete(&whole);
-    go_on_if_complete(my_warp());
-    to_scheduler(self);
+    for (;;) { /* a block after the other */
+        body_now(argument_now);
+        coroutines[current].done = true;
+        whole.members--;
+        my_warp()->members--;
+        go_on_if_complete(&whole);
+        go_on_if_complete(my_warp());
+        to_scheduler();
+    }
 }
 
 static void start_block(unsigned threads)
@@ -225,14 +244,8 @@ static void start_block(unsigned threads)
     hopper_begin(threads);
     whole.members = (int)threads;
     memset(shared, 0xff, MOST_SHARED); /* NaN */
-    for (unsigned i = 0; i < threads; i++) {
+    for (unsigned i = 0; i < threads; i++)
         warps[i / LANES].members++;
-        getcontext(&coroutines[i].context);
-        coroutines[i].context.uc_stack.ss_sp = stacks + (size_t)i * STACK_BYTES;
-        coroutines[i].context.uc_stack.ss_size = STACK_BYTES;
-        coroutines[i].context.uc_link = NULL; /* it never returns */
-        makecontext(&coroutines[i].context, coroutine_main, 0);
-    }
 }
 
 static bool runnable(const coroutine &c)
@@ -254,7 +267,7 @@ static void run_block(unsigned threads)
             own.thread = dim3(current, 0, 0);
             progress = true;
             races_thread((int)current);
-            go_on(next);
+            go_on();
             races_thread(NOBODY);
         }
         progress = progress || hopper_step();
@@ -269,14 +282,15 @@ static void run_block(unsigned threads)
 
 void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), void *argument)
 {
-    static const size_t stack_bytes = (size_t)1024 * STACK_BYTES;
+    static const size_t stack_bytes = (size_t)MOST_THREADS * STACK_BYTES;
     static std::mutex one_at_a_time;
     std::lock_guard<std::mutex> alone(one_at_a_time);
     if (!stacks) {
         stacks = (unsigned char *)malloc(stack_bytes);
+        restings = (resting *)calloc(MOST_THREADS, sizeof *restings);
         shared = (unsigned char *)aligned_alloc(1024, MOST_SHARED);
     }
-    if (!stacks || !shared || shared_bytes + SHARED_START > MOST_SHARED)
+    if (!stacks || !restings || !shared || shared_bytes + SHARED_START > MOST_SHARED)
         fail("no memory");
     body_now = body;
     argument_now = argument;
