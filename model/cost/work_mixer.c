@@ -29,6 +29,7 @@ struct scan_shape {
     int64_t chunk, rows, columns; /* C, N, P */
     double sequences, chunks;     /* chunks of a sequence */
     double heads, groups;
+    double score_bytes; /* of a score in memory between two kernels */
     bool delta;
 };
 
@@ -45,6 +46,7 @@ static struct scan_shape scan_shape_of(const struct layer_builder *b)
         .chunks = ceil((double)b->job->seq_len / (double)chunk),
         .heads = m->heads / ranks,
         .groups = fmax(1, m->groups / ranks),
+        .score_bytes = m->kind == MIXER_MAMBA2 ? FP32 : BF16, /* ssd_combined.py: output_dtype=torch.float32 */
         .delta = m->kind == MIXER_GATED_DELTA || m->kind == MIXER_KIMI_DELTA,
     };
 }
@@ -138,7 +140,7 @@ static int shared_products(const struct scan_shape *s, struct chunk_product *out
     int64_t seen = (c + (c < SCAN_BLOCK ? c : SCAN_BLOCK)) / 2;
     double count = s->sequences * s->chunks * s->groups;
     const struct chunk_product products[] = {
-        {"scan_scores", c, c, s->rows, count, BF16, true, false},
+        {"scan_scores", c, c, s->rows, count, s->score_bytes, true, false},
         {"scan_states", s->rows, wide, c, count, FP32, true, false},
         {"scan_output", c, wide, s->rows + seen, count, BF16, false, false},
     };

@@ -23,9 +23,13 @@ static void check_mixture(const struct transformer *m, const struct yaml_node *t
     if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
         diag_error(diags, entry_place(moe, "groups"), "groups: %d experts are not %d equal groups", m->moe.experts,
                    m->moe.groups);
-    if (!transformer_is_hybrid(m) && m->moe.first_dense_layers + m->moe.every > m->layers)
-        diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers, the first %d stay dense, then one in %d",
-                   m->layers, m->moe.first_dense_layers, m->moe.every);
+    int layer = 0;
+    while (layer < m->layers && !layer_is_mixture(m, layer))
+        layer++;
+    if (layer == m->layers)
+        diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers%s%s, the first %d stay dense, then one in %d",
+                   m->layers, transformer_is_hybrid(m) ? " by the pattern " : "", m->layer_pattern, m->moe.first_dense_layers,
+                   m->moe.every);
 }
 
 /* What all letters of a pattern ask for is there. */

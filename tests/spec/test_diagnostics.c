@@ -44,6 +44,10 @@ static const struct {
      "t.yaml:1:45: error: layer_pattern: letter 3 is 'E', which needs the group 'moe'\n"},
     {"model: {base: nemotron-h-8b, layer_pattern: M-*}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
      "t.yaml:1:45: error: layer_pattern: 3 letters, repeated, do not give 52 layers\n"},
+    {"model: {base: nemotron-h-8b, moe: {experts: 8, top_k: 2, expert_ffn: 64}}\ncluster: megascale-a100\njob: "
+     "{global_batch: 8}\n",
+     "t.yaml:1:35: error: no layer is a mixture: the model has 52 layers by the pattern "
+     "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-, the first 0 stay dense, then one in 1\n"},
     {"model: {base: nemotron-h-8b, mixer: {groups: 7}}\ncluster: megascale-a100\njob: {global_batch: 8}\n",
      "t.yaml:1:46: error: groups: 128 heads are not 7 equal groups\n"},
     {"model: {base: tiny-gpt, mixer: {kind: mamba2, heads: 4, state: 8, head_dim: 8}}\ncluster: megascale-a100\njob: "

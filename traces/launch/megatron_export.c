@@ -220,7 +220,7 @@ static void write_recomputed_layers(struct writing *w)
 {
     struct recompute r = w->job->layout.recompute;
     if (r.of == RECOMPUTE_EVERY)
-        lose(w, "every %dth layer is repeated: Megatron-LM repeats the first ones of each chunk, or all", r.layers);
+        lose(w, "one layer in %d is repeated: Megatron-LM repeats the first ones of each chunk, or all", r.layers);
     set(w, ARGUMENT_RECOMPUTE_METHOD, r.of == RECOMPUTE_FIRST ? "block" : "uniform");
     set(w, ARGUMENT_RECOMPUTE_LAYERS, "%d", r.of == RECOMPUTE_FIRST || r.of == RECOMPUTE_GROUPS ? r.layers : 1);
 }
