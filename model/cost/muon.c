@@ -180,10 +180,31 @@ static int by_size(const struct muon_matrices *matrices, bool experts, int order
     return n;
 }
 
-/* Of the first `dealt` matrices, those that go to an owner. */
-static int64_t dealt_to(int64_t dealt, int64_t owner, int64_t owners)
+/* A kind as it is dealt in turn: `each` matrices to every owner, one more to `more` of them from `first` on. */
+struct dealt {
+    int kind;
+    int64_t each, more, first;
+    double flops, held; /* of a matrix */
+};
+
+/* Kinds of one group in the order of dealing; their number. */
+static int deal(const struct muon_matrices *matrices, bool experts, int64_t owners, struct dealt dealt[MUON_KINDS_MAX])
 {
-    return (dealt + owners - 1 - owner) / owners;
+    int order[MUON_KINDS_MAX], n = by_size(matrices, experts, order);
+    int64_t next = 0;
+    for (int i = 0; i < n; i++) {
+        const struct muon_kind *k = &matrices->items[order[i]];
+        dealt[i] = (struct dealt){order[i], k->count / owners, k->count % owners, next, flops_of(k), k->held};
+        next += dealt[i].more;
+        next -= next >= owners ? owners : 0;
+    }
+    return n;
+}
+
+static int64_t dealt_to(const struct dealt *d, int64_t owner, int64_t owners)
+{
+    int64_t turn = owner - d->first;
+    return d->each + ((turn < 0 ? turn + owners : turn) < d->more);
 }
 
 struct owned {
@@ -191,35 +212,26 @@ struct owned {
     double flops, held;
 };
 
-static struct owned owned_by(const struct muon_matrices *matrices, const int *order, int n, int64_t owner, int64_t owners)
-{
-    struct owned owned = {0};
-    int64_t dealt = 0;
-    for (int i = 0; i < n; i++) {
-        const struct muon_kind *k = &matrices->items[order[i]];
-        int64_t count = dealt_to(dealt + k->count, owner, owners) - dealt_to(dealt, owner, owners);
-        dealt += k->count;
-        owned.counts[order[i]] = count;
-        owned.flops += (double)count * flops_of(k);
-        owned.held += (double)count * k->held;
-    }
-    return owned;
-}
-
 /* What owners have changes where a kind begins in the dealing, so one of those who get a kind's first has most. */
 static struct owned fullest(const struct muon_matrices *matrices, const struct layout *layout, bool experts)
 {
-    int order[MUON_KINDS_MAX], n = by_size(matrices, experts, order);
-    int64_t owners = owners_of(layout, experts), dealt = 0;
+    struct dealt dealt[MUON_KINDS_MAX];
+    int64_t owners = owners_of(layout, experts), fullest = 0;
+    int n = deal(matrices, experts, owners, dealt);
     struct owned most = {0};
     for (int i = 0; i < n; i++) {
-        struct owned owned = owned_by(matrices, order, n, dealt % owners, owners);
-        double held = fmax(most.held, owned.held);
-        if (owned.flops > most.flops)
-            most = owned;
-        most.held = held;
-        dealt += matrices->items[order[i]].count;
+        double flops = 0, held = 0;
+        for (int j = 0; j < n; j++) {
+            double count = (double)dealt_to(&dealt[j], dealt[i].first, owners);
+            flops += count * dealt[j].flops;
+            held += count * dealt[j].held;
+        }
+        fullest = flops > most.flops ? dealt[i].first : fullest;
+        most.flops = fmax(most.flops, flops);
+        most.held = fmax(most.held, held);
     }
+    for (int i = 0; i < n; i++)
+        most.counts[dealt[i].kind] = dealt_to(&dealt[i], fullest, owners);
     return most;
 }
 

@@ -94,7 +94,7 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 /* --- memory: 0xff where it has not been written */
 
-/* Of a block so much: what the toys have of a stream's workspace of 64 MiB begins there, and its pages cost more than the toys. */
+/* Of a block so much: what toys have of a stream's workspace of 64 MiB begins there, and its pages cost more than the toys. */
 enum { POISONED_BYTES = 8 << 20 };
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
