@@ -110,6 +110,19 @@ static bool says(const struct yaml_node *node, const char *word)
     return false;
 }
 
+/* A word that the list of a key does not have, and no plain yes or no (lists name only what they change): it stands among the
+ * arguments that are unknown. */
+static void add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text)
+{
+    static const char *const plain[] = {"", "true", "True", "false", "False", "none", "None", "no", "off", "0"};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (strcmp(text, plain[i]) == 0)
+            return;
+    char said[160];
+    int n = snprintf(said, sizeof said, "%.60s=%.40s", path, text);
+    launch_words_add(words, (struct launch_word){.name = launch_text(words, said, (size_t)n), .said = path, .at = node->at});
+}
+
 static void read_key(struct launch_words *words, const struct yaml_node *root, const struct framework *framework,
                      const struct framework_key *key)
 {
@@ -117,11 +130,16 @@ static void read_key(struct launch_words *words, const struct yaml_node *root, c
     if (!node || node->kind == YAML_MAPPING || yaml_is_null(node))
         return;
     const char *text = framework_text(words, node);
+    bool known = !key->words || key->name || node->kind != YAML_SCALAR;
     for (const struct framework_word *w = key->words; w && w->word; w++)
-        if (says(node, w->word))
+        if (says(node, w->word)) {
             add_word(words, node, key->path, w->name, w->value);
+            known = true;
+        }
     if (strcmp(text, "auto") == 0 || (framework->unset && strcmp(text, framework->unset) == 0)) /* as others say */
         return;
+    if (!known)
+        add_strange(words, node, key->path, text);
     if (key->name)
         add_word(words, node, key->path, key->name, !key->opposite ? text : framework_is_true(text) ? "False" : "True");
     if (key->name && strcmp(key->name, "num_query_groups") == 0)

@@ -357,7 +357,7 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
             continue;
         if (found < 0) {
             if (!word->by_dest && !is_silent(word->name)) {
-                text_append(unknown, sizeof unknown, " --%.60s", word->name);
+                text_append(unknown, sizeof unknown, " %s%.100s", word->said && *word->said != '-' ? "" : "--", word->name);
                 first = n_unknown++ ? first : word->at;
             }
             continue;
