@@ -1,10 +1,8 @@
-/*
- * Activations follow Korthikanti et al. (arXiv:2205.05198), written as bytes kept per token and layer for the backward pass.
- */
 #include "model/cost/footprint.h"
 
 #include <math.h>
 
+#include "model/cost/footprint_layer.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
@@ -19,22 +17,6 @@
 /* The caching allocator cannot use all of what is free (assumption). */
 #define FRAGMENTATION 0.03
 
-static bool has(const struct layout *layout, feature_set any)
-{
-    return (layout->features & any) != 0;
-}
-
-/*
- * An eager pipeline stack: no fused operators, no compiler, and no FSDP (whose frameworks compute the loss in place and free
- * eagerly). Recomputing a layer, its activations stand twice for a moment, and the allocator rounds and splits. These two, and
- * that the loss is taken of gathered logits, were found with the 603 outcomes (263 that ran, 340 out of memory) of Hagemann et
- * al. 2023: 97 % of those that ran out of memory are found and 5 % of those that ran are taken for too large.
- */
-static bool is_eager(const struct layout *layout)
-{
-    return layout->zero < 3 && !has(layout, FEATURES_FUSING);
-}
-
 struct upkeep {
     double recomputing; /* times the activations of the layer being recomputed: its gradients live beside them */
     double logit;       /* bytes per logit of the rank's share of the vocabulary: bf16 and its gradient, or fp32 copies of both */
@@ -48,266 +30,7 @@ static const double GATHERED_LOGIT = 18, GATHERED_SHARE = 2;
 
 static struct upkeep upkeep_of(const struct layout *layout)
 {
-    return is_eager(layout) ? EAGER_STACK : FUSED_STACK;
-}
-
-/* Recipes since FlashAttention-2 train without dropout (assumption; GPT-line models before it used 0.1). */
-static bool drops_out(const struct layout *layout, const struct transformer *m)
-{
-    return m->linear_bias && !has(layout, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3));
-}
-
-/* Bytes per token of one layer that tensor parallelism splits, that only sequence parallelism splits, and that nothing does. */
-struct kept {
-    double split, local, whole;
-};
-
-/* Of narrow precisions Transformer Engine keeps the cast copy of a product's input for the weights' gradient (saved_inputmat of
- * its linear layers); eager stacks cast again. */
-static bool keeps_casts(const struct layout *layout, const struct setting *setting)
-{
-    return precision_is_narrow(setting->job->precision) && has(layout, FEATURE_BIT(FUSED_OPS));
-}
-
-/* Bytes an element of it. */
-static double operand_bytes(const struct layout *layout, const struct setting *setting)
-{
-    return keeps_casts(layout, setting) ? precision_bytes(setting->job->precision) : 2;
-}
-
-/* Dense feed-forward: input of the first matrix is counted in `local`; its output(s); what an eager activation keeps between its
- * passes, and its output. */
-static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
-{
-    const struct transformer *m = setting->model;
-    bool eager = !has(layout, FEATURES_FUSING);
-    double read = m->gated_mlp ? 4 : 2, between = eager ? read / 2 : 0, given = operand_bytes(layout, setting);
-    if (modules & RECOMPUTE_MLP)
-        return (struct kept){0};
-    return (struct kept){.split = (double)m->ffn_hidden * (read + (modules & RECOMPUTE_MLP_ACT ? 0 : between + given))};
-}
-
-/* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
- * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). */
-static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
-{
-    const struct transformer *m = setting->model;
-    const struct mixture *moe = &m->moe;
-    double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
-    double routed = (double)moe->expert_ffn * moe->top_k, operand = operand_bytes(layout, setting);
-    double read = m->gated_mlp ? 4 : 2, given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
-    double copies = operand + (has(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
-    if (modules & RECOMPUTE_MOE)
-        return (struct kept){0};
-    if (modules & RECOMPUTE_SHARED_EXPERTS)
-        shared = 0;
-    double activations = shared * (read + given) + routed * (read + (modules & RECOMPUTE_MOE_ACT ? 0 : given));
-    return (struct kept){.split = activations + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
-}
-
-/* What stands between latent attention's products, on each rank whole: what the down-projections give, and the latents behind
- * their norms, which the up-projections read. */
-static double latent_bytes(const struct latent_attention *l)
-{
-    return 2 * (2.0 * l->q_lora_rank + 2.0 * l->kv_lora_rank + l->qk_rope_dim);
-}
-
-/* Elements of a token's query, and of its key and value, over all tensor-parallel ranks. */
-struct token_width {
-    double query, value, key_value; /* value: what attention gives */
-};
-
-static struct token_width token_width_of(const struct layout *layout, const struct transformer *m)
-{
-    bool latent = m->attention == ATTENTION_LATENT;
-    double qk = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
-    double v = latent ? m->latent.v_dim : m->head_dim;
-    double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
-    return (struct token_width){m->heads * qk, m->heads * v, kv_heads * (qk + v)};
-}
-
-/* Queries, keys and values as ranks that exchange heads get them: key/value heads that are fewer go to several. */
-static double sent_width_of(const struct layout *layout, const struct transformer *m, struct token_width width)
-{
-    double copies = (double)layout_sent_kv_heads(layout, m) / layout_kv_heads(layout, m);
-    return width.query + copies * width.key_value;
-}
-
-static struct kept kept_by_attention(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
-{
-    const struct transformer *m = setting->model;
-    struct token_width width = token_width_of(layout, m);
-    bool latent = m->attention == ATTENTION_LATENT;
-    bool swaps = layout_cp_heads(layout) > 1, repeats = modules & RECOMPUTE_CORE_ATTN;
-    struct kept k = {.split = 2 * width.value, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
-    if (swaps && !repeats) /* as they were sent to other ranks, and the output as it was made there */
-        k.split += 2 * (sent_width_of(layout, m, width) + width.value);
-    else if (!(modules & RECOMPUTE_MLA_UP_PROJ))
-        k.split += 2 * (width.query + width.key_value); /* q; k, v */
-    if (keeps_casts(layout, setting))
-        k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
-    if (m->output_gate)
-        k.split += 2 * 2 * width.value; /* the gate, and the output behind it */
-    if (!repeats &&
-        !has(layout,
-             FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
-        k.split += (drops_out(layout, m) ? 5.0 : is_eager(layout) ? 6.0 : 2.0) * m->heads * (double)setting->job->seq_len;
-    else
-        k.split += 4.0 * m->heads; /* log-sum-exp */
-    return k;
-}
-
-/*
- * A mixer with a state. Mamba's kernel keeps what the input projection gives (it repeats the convolution), what its heads give,
- * and the projection behind it reads the normed; others keep what the convolution, or the activation in its place, gives as well.
- * The delta rule keeps its inverse triangles, C a head, and decays in fp32; heads of a group have keys and queries of their own.
- */
-static struct kept kept_by_mixer(const struct layout *layout, const struct setting *setting)
-{
-    const struct state_mixer *m = &setting->model->mixer;
-    struct mixer_columns columns = mixer_columns_of(m);
-    struct mixer_width width = mixer_width_of(m);
-    bool delta = m->kind == MIXER_GATED_DELTA || m->kind == MIXER_KIMI_DELTA;
-    double rows = (double)m->heads * m->state, given = 2 * width.values + width.values * operand_bytes(layout, setting);
-    struct kept k = {.split = 2 * (columns.mixed + columns.gate + columns.scalars) + given};
-    if (m->kind != MIXER_MAMBA2)
-        k.split += 2 * (width.values + 2 * (delta ? rows : width.keys));
-    if (delta)
-        k.split += 2.0 * m->chunk * m->heads + 4 * (columns.ranks ? rows : 2.0 * m->heads);
-    if (columns.ranks) { /* what the down-projections give; decays and gate before their activation */
-        k.whole = 2.0 * columns.ranks * m->head_dim;
-        k.split += 2 * (rows + width.values);
-    }
-    return k;
-}
-
-/* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line or of a job that names dropout; an
- * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
- * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
- */
-static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
-                                  int parts)
-{
-    const struct transformer *m = setting->model;
-    double h = (double)m->hidden;
-    bool parallel = has(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
-    double read = 2 * h * (parallel ? 1 : parts), between = 0, given = read;
-    if (m->norm == NORM_RMS && !has(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
-        between = parts * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
-    if (modules & RECOMPUTE_LAYERNORM)
-        between = given = 0;
-    double masks = drops_out(layout, m) || setting->job->dropout > 0 ? parts * h : 0;
-    return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = given}
-                                           : (struct kept){.local = read + between + masks + given};
-}
-
-static double tokens_per_micro_batch(const struct layout *layout, const struct setting *setting)
-{
-    return (double)layout->micro_batch * (double)setting->job->seq_len / layout->cp;
-}
-
-static struct kept kept_by_feed(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
-                                enum layer_feed feed)
-{
-    switch (feed) {
-    case FEEDS_EXPERTS: return kept_by_experts(layout, setting, modules);
-    case FEEDS_DENSE: return kept_by_mlp(layout, setting, modules);
-    default: return (struct kept){0};
-    }
-}
-
-/* Where `modules` are repeated and the rest is kept. */
-static double layer_bytes_but(enum recompute_what modules, const struct layout *layout, const struct setting *setting,
-                              struct layer_kind kind)
-{
-    bool attends = kind.mixers & MIXES_BY_ATTENTION, has_state = kind.mixers & MIXES_BY_STATE;
-    struct kept a = attends ? kept_by_attention(layout, setting, modules) : (struct kept){0};
-    struct kept c = has_state ? kept_by_mixer(layout, setting) : (struct kept){0};
-    struct kept f = kept_by_feed(layout, setting, modules, kind.feed);
-    struct kept s = kept_by_stream(layout, setting, modules, layer_kind_parts(kind));
-    double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
-    return tokens_per_micro_batch(layout, setting) *
-           ((a.split + f.split + c.split) / layout->tp + local + a.whole + s.whole + c.whole);
-}
-
-/* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert
- * layer's feed-forward part are not among them. */
-enum { PRODUCTS_MAX = 16 };
-
-static int products_of_attention(const struct layout *layout, const struct transformer *m, struct kept *out)
-{
-    const struct latent_attention *l = &m->latent;
-    double kv = fmax(m->kv_heads, layout->tp) * m->head_dim, q = m->heads * (double)m->head_dim;
-    int n = 0;
-    if (m->attention == ATTENTION_LATENT) {
-        if (l->q_lora_rank)
-            out[n++].local = (double)l->q_lora_rank;
-        out[n++].split = m->heads * (double)(l->qk_nope_dim + l->qk_rope_dim);
-        out[n++].local = (double)(l->kv_lora_rank + l->qk_rope_dim);
-        out[n++].split = m->heads * (double)(l->qk_nope_dim + l->v_dim);
-    } else if (m->gated_mlp) { /* matrices apart */
-        out[n++].split = q;
-        out[n++].split = kv;
-        out[n++].split = kv;
-    } else {
-        out[n++].split = q + 2 * kv;
-    }
-    out[n++].local = (double)m->hidden;
-    return n;
-}
-
-static int products_of_mlp(const struct transformer *m, struct kept *out)
-{
-    int n = 0;
-    for (int i = 0; i <= m->gated_mlp; i++)
-        out[n++].split = (double)m->ffn_hidden;
-    out[n++].local = (double)m->hidden;
-    return n;
-}
-
-static int products_of_mixer(const struct transformer *m, struct kept *out)
-{
-    struct mixer_columns columns = mixer_columns_of(&m->mixer);
-    int n = 0;
-    out[n++].split = columns.mixed + columns.gate + columns.scalars;
-    if (columns.ranks) {
-        out[n++].local = (double)columns.ranks * m->mixer.head_dim;
-        out[n++].split = (double)m->mixer.heads * m->mixer.state;
-        out[n++].split = mixer_width_of(&m->mixer).values;
-    }
-    out[n++].local = (double)m->hidden;
-    return n;
-}
-
-/* By the policy that keeps every second product: these, what attention gives, and the layer's input. */
-static double layer_bytes_selected(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
-{
-    const struct transformer *m = setting->model;
-    struct kept products[PRODUCTS_MAX] = {{0}};
-    double value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
-    bool attends = kind.mixers & MIXES_BY_ATTENTION;
-    double split = attends ? m->heads * (value + 2) : 0, local = (double)m->hidden; /* words; log-sum-exp is in fp32 */
-    int n = attends ? products_of_attention(layout, m, products) : 0;
-    if (kind.mixers & MIXES_BY_STATE)
-        n += products_of_mixer(m, products + n);
-    if (kind.feed == FEEDS_DENSE)
-        n += products_of_mlp(m, products + n);
-    for (int i = 0; i < n; i += 2) {
-        split += products[i].split;
-        local += products[i].local;
-    }
-    return tokens_per_micro_batch(layout, setting) * 2 *
-           (split / layout->tp + local / (layout->sequence_parallel ? layout->tp : 1));
-}
-
-double footprint_layer_bytes(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
-{
-    if (layout->recompute.what == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(layout))
-        return layer_bytes_selected(layout, setting, kind);
-    if (layout->recompute.what != RECOMPUTE_FULL)
-        return layer_bytes_but(layout_recomputed_modules(layout), layout, setting, kind);
-    double input = tokens_per_micro_batch(layout, setting) * (double)setting->model->hidden * 2;
-    return layout->sequence_parallel ? input / layout->tp : input;
+    return stack_is_eager(layout) ? EAGER_STACK : FUSED_STACK;
 }
 
 /* Interleaved 1F1B holds the forward passes it fills the pipeline with (in pairs: one more) and one more. They come in rounds of
@@ -330,7 +53,7 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     switch (layout->schedule) {
     case SCHEDULE_GPIPE: return m * v;
     case SCHEDULE_INTERLEAVED:
-        return interleaved_in_flight((int64_t)m, layout->pp, layout->vpp, stage, has(layout, FEATURE_BIT(EP_OVERLAP)));
+        return interleaved_in_flight((int64_t)m, layout->pp, layout->vpp, stage, has_any(layout, FEATURE_BIT(EP_OVERLAP)));
     case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
     case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds as many as the first */
     case SCHEDULE_ZBV: return fmin(m * v, 2 * p);
@@ -352,61 +75,6 @@ static double chunks_awaiting_weights(const struct layout *layout, const struct 
     case SCHEDULE_ZBV: return fmin(m * layout->vpp, 2 * stage + 1);
     default: return 0;
     }
-}
-
-/* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
-static double layer_bytes_repeated(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
-{
-    if (layout->recompute.what == RECOMPUTE_NONE)
-        return 0;
-    double all = layer_bytes_but(RECOMPUTE_NONE, layout, setting, kind);
-    return layout_recomputed_modules(layout) ? all - footprint_layer_bytes(layout, setting, kind) : all;
-}
-
-/* Of its own tokens and heads, a word an element: keys and values that a rank passes on, and all that it sends. */
-struct travelling {
-    double keys, heads;
-};
-
-static struct travelling travelling_of(const struct layout *layout, const struct setting *setting)
-{
-    const struct transformer *m = setting->model;
-    struct token_width width = token_width_of(layout, m);
-    double tokens = tokens_per_micro_batch(layout, setting) / layout->tp, sent = sent_width_of(layout, m, width);
-    return (struct travelling){.keys = layout_cp_keys(layout) > 1 ? tokens * (sent - width.query) : 0,
-                               .heads = layout_cp_heads(layout) > 1 ? tokens * sent : 0};
-}
-
-static double context_bytes(const struct layout *layout, const struct setting *setting, double blocks, double element_bytes)
-{
-    enum { GRADIENTS_STAGED = 3 };
-    struct travelling t = travelling_of(layout, setting);
-    return (blocks * t.keys + GRADIENTS_STAGED * t.heads) * element_bytes;
-}
-
-/* All keys and values, their gradients, these in the order of ranks, and the rank's own. */
-static double gathered_blocks(const struct layout *layout)
-{
-    return 3 * layout_cp_keys(layout) + 1;
-}
-
-double footprint_context_bytes(const struct layout *layout, const struct setting *setting)
-{
-    enum { BLOCKS_OF_A_RING = 4 };
-    double blocks = cp_comm_gathers(layout->cp_comm) ? gathered_blocks(layout) : BLOCKS_OF_A_RING;
-    return context_bytes(layout, setting, blocks, 2);
-}
-
-double footprint_executed_context_bytes(const struct layout *layout, const struct setting *setting, double element_bytes)
-{
-    return context_bytes(layout, setting, gathered_blocks(layout), element_bytes);
-}
-
-double footprint_states_bytes(const struct layout *layout, const struct setting *setting)
-{
-    const struct state_mixer *m = &setting->model->mixer;
-    double chunks = tokens_per_micro_batch(layout, setting) / fmax(1, m->chunk); /* as many with fewer tokens and more heads */
-    return chunks * m->heads / layout->tp * m->state * m->head_dim * (2 + 4);
 }
 
 /* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
@@ -449,9 +117,9 @@ static void common_bytes_add(struct common_bytes *common, const struct layout *l
                 continue;
             struct layer_kind kind = layer_kind_at(2 * k);
             common->kept[k] = footprint_layer_bytes(layout, setting, kind);
-            common->repeated[k] = layer_bytes_repeated(layout, setting, kind);
+            common->repeated[k] = footprint_layer_repeated(layout, setting, kind);
             if (layout->recompute.of != RECOMPUTE_ALL)
-                common->whole[k] = layer_bytes_but(RECOMPUTE_NONE, layout, setting, kind);
+                common->whole[k] = footprint_layer_whole(layout, setting, kind);
             common->missing[k] = fmax(0, common->repeated[k] - (alone ? 0 : common->kept[k]));
         }
 }
@@ -529,12 +197,12 @@ static double logits_bytes(const struct layout *layout, const struct setting *se
     const struct transformer *m = setting->model;
     double words = (double)m->vocab, share = words / layout->tp, predictions = 1 + m->mtp_layers;
     double rows = tokens_per_micro_batch(layout, setting) * predictions;
-    bool gathers = is_eager(layout) && head_gathers(layout, m);
-    if (has(layout, FEATURE_BIT(CUT_LOSS)))
+    bool gathers = stack_is_eager(layout) && head_gathers(layout, m);
+    if (has_any(layout, FEATURE_BIT(CUT_LOSS)))
         return rows * 4;
-    if (has(layout, FEATURE_BIT(FUSED_LINEAR_LOSS)))
+    if (has_any(layout, FEATURE_BIT(FUSED_LINEAR_LOSS)))
         return 2 * share * ((double)head_chunk_tokens(layout, setting) + predictions * (double)m->hidden);
-    if (has(layout, FEATURE_BIT(FUSED_LOSS)))
+    if (has_any(layout, FEATURE_BIT(FUSED_LOSS)))
         return rows * (gathers ? words : share) * FUSED_STACK.logit;
     if (gathers)
         return rows * (words * GATHERED_LOGIT + share * GATHERED_SHARE);
