@@ -107,6 +107,9 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
 /* Fills in what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
+/* The two parts of backward passes. */
+void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+
 /* Of so many of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
  * slower. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
@@ -117,6 +120,10 @@ struct layer_count pass_layers(struct recompute recompute, double layers, double
 /* A pass of so many layers (of kind `layer`), with or without an end. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, struct layer_count layers,
                     bool embedding, bool head);
+/* Layers that take so long, with or without an end. */
+double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
+
+/* closed_form_stages.c; valid until asked for another pipeline. */
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
 #endif

@@ -1,0 +1,350 @@
+/* closed_form_stages.c - what the stages of a pipeline take, of the passes of their layers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "model/cost/closed_form_passes.h"
+#include "model/cost/host_memory.h"
+
+/* --- passes of layers */
+
+/* A pass of these layers. */
+static double range_seconds(const struct pass_costs *costs, enum pass pass, const struct transformer *model,
+                            struct layer_range range, bool embedding, bool head)
+{
+    struct part_seconds all = {0};
+    if (!costs->kinds)
+        return pass_seconds(costs, pass, PART_LAYER, pass_layers(costs->stages.recompute, range.count, 1), embedding, head);
+    for (int i = range.first; i < range.first + range.count; i++) {
+        const struct part_seconds *one = &costs->kinds[pass][layer_kind_index(layer_kind_of(model, i))];
+        all.device_s += one->device_s;
+        all.host_s += one->host_s;
+    }
+    return pass_with_ends(costs->parts[pass], all, embedding, head);
+}
+
+/* Layers by themselves. */
+static double layers_seconds(const struct pass_costs *costs, enum pass pass, struct layer_count layers)
+{
+    if (layers.n <= 0)
+        return 0;
+    return costs->whole ? pass_seconds(costs, pass, PART_LAYER, layers, false, false)
+                        : layers.n * pass_seconds(costs, pass, PART_LAYER, (struct layer_count){1, 0}, false, false);
+}
+
+/* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward; of that, what both
+ * together are behind the link. */
+static double copies_of_chunk(const struct pass_costs *costs, double layers, double leaving, double waited[PASS_BACKWARD + 1])
+{
+    double both = 0;
+    for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
+        double layer = pass_seconds(costs, (enum pass)p, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
+        waited[p] = pass_waiting_layers(leaving) * fmax(0, costs->copy_s - layer);
+        both += layers * layer + waited[p];
+    }
+    double behind = fmax(0, leaving * costs->copy_s - both);
+    waited[PASS_FORWARD] += behind / 2;
+    waited[PASS_BACKWARD] += behind / 2;
+    return behind;
+}
+
+/* --- stages */
+
+static int layers_at(const struct layout *l, const struct transformer *model, int virtual_stage)
+{
+    return layout_layers(l, model, virtual_stage).count;
+}
+
+/* Of stages of one chunk. The fullest is next to an end, or one of two. */
+static int largest_whole_stage(const struct layout *l, const struct transformer *model)
+{
+    const int candidates[] = {0, 1, l->pp - 2};
+    int most = 0;
+    for (int i = 0; i < 3; i++) {
+        int count = layers_at(l, model, candidates[i]);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* DualPipe: a stage holds a virtual stage and its mirror image, each for half of the micro-batches. */
+static double largest_mirrored_stage(const struct layout *l, const struct transformer *model)
+{
+    double most = 0;
+    for (int stage = 0; 2 * stage < l->pp; stage++)
+        most = fmax(most, (layers_at(l, model, stage) + layers_at(l, model, l->pp - 1 - stage)) / 2.0);
+    return most;
+}
+
+/* Layers of the stage that has most, ends counted by their time. */
+static double largest_stage_layers(const struct layout *l, const struct transformer *model)
+{
+    int layers = model->layers + model->mtp_layers; /* the latter take layers' places */
+    int v = l->pp * l->vpp;
+    if (l->vpp == 1)
+        return largest_whole_stage(l, model);
+    if (l->schedule == SCHEDULE_DUALPIPE)
+        return largest_mirrored_stage(l, model);
+    if (layers % v && (layers + 2) % v == 0)
+        return (layers + 2) / l->pp;
+    return (layers + l->pp - 1) / l->pp;
+}
+
+static struct layer_count count_add(struct layer_count a, struct layer_count b)
+{
+    return (struct layer_count){a.n + b.n, a.whole + b.whole};
+}
+
+/* Layers of the other chunks of the stage that holds virtual stage `end`; those of DualPipe's mirror images are none of a
+ * micro-batch's that meets this one. */
+static struct layer_count other_layers(const struct layout *l, const struct transformer *model, int end)
+{
+    struct layer_count layers = {0, 0};
+    int stage = layout_stage_of(l, end);
+    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
+        int v = layout_virtual_stage(l, stage, chunk);
+        if (v != end)
+            layers = count_add(layers, pass_layers(l->recompute, layers_at(l, model, v), 1));
+    }
+    return layers;
+}
+
+/* A pass of them; `layers` are how many they are. */
+static double other_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
+                            const struct transformer *model, int end, struct layer_count layers)
+{
+    int stage = layout_stage_of(l, end);
+    double seconds = 0;
+    if (!costs->kinds)
+        return layers_seconds(costs, pass, layers);
+    for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
+        int v = layout_virtual_stage(l, stage, chunk);
+        if (v != end)
+            seconds += range_seconds(costs, pass, model, layout_layers(l, model, v), false, false);
+    }
+    return seconds;
+}
+
+/* Passes of a stage's layers, without the ends; of DualPipe's, that a micro-batch meets on average. */
+static double layers_of_stage_seconds(const struct pass_costs *costs, enum pass pass, const struct layout *l,
+                                      const struct transformer *model, int stage)
+{
+    double seconds = 0;
+    for (int chunk = 0; chunk < l->vpp; chunk++) {
+        struct layer_range range = layout_layers(l, model, layout_virtual_stage(l, stage, chunk));
+        seconds += range_seconds(costs, pass, model, range, false, false);
+    }
+    return l->schedule == SCHEDULE_DUALPIPE ? seconds / 2 : seconds;
+}
+
+static double both_seconds(const struct pass_costs *costs, const struct layout *l, const struct transformer *model, int stage)
+{
+    return layers_of_stage_seconds(costs, PASS_FORWARD, l, model, stage) +
+           layers_of_stage_seconds(costs, PASS_BACKWARD, l, model, stage);
+}
+
+/* By a pattern: the last of those stages whose layers take longest. */
+static int slowest_stage(const struct pass_costs *costs, const struct layout *l, const struct transformer *model)
+{
+    int slowest = 0;
+    double longest = 0;
+    for (int stage = 0; stage < l->pp; stage++) {
+        double seconds = both_seconds(costs, l, model, stage);
+        if (seconds >= longest)
+            longest = seconds, slowest = stage;
+    }
+    return slowest;
+}
+
+/* Of all virtual stages. */
+static struct layer_count all_layers(const struct layout *l, const struct transformer *model)
+{
+    struct layer_count layers = {model->layers, 0};
+    for (int v = 0; l->recompute.of != RECOMPUTE_ALL && v < layout_virtual_stages(l); v++)
+        layers.whole += pass_layers(l->recompute, layers_at(l, model, v), 1).whole;
+    return layers;
+}
+
+/* Repetitions of so many layers, of which groups share one. */
+static double checkpoints_of(const struct layout *l, struct layer_count layers)
+{
+    double repeated = layers.n - layers.whole;
+    return layout_recomputes_groups(l) ? ceil(repeated / l->recompute.layers) : repeated;
+}
+
+/*
+ * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
+ * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
+ * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Where chunks differ by
+ * a layer each turn takes what the fullest pair of it does; where stages may drift apart by so many turns `together`, so many.
+ */
+static double lockstep_seconds(const struct pass_costs *costs, const struct transformer *model, const struct layout *l,
+                               int together)
+{
+    int p = l->pp, v = l->vpp, turns = p * v;
+    double *chunks[PASS_BACKWARD + 1], seconds = 0;
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        chunks[pass] = memory_new((size_t)turns, sizeof *chunks[pass]);
+        for (int i = 0; i < turns; i++) {
+            struct layer_range range = layout_layers(l, model, i);
+            bool whole = costs->kinds || i == turns - 1;
+            chunks[pass][i] = whole ? range_seconds(costs, (enum pass)pass, model, range, false, i == turns - 1)
+                                    : layers_seconds(costs, (enum pass)pass, pass_layers(l->recompute, range.count, 1));
+        }
+    }
+    for (int first = 0; first < turns; first += together) {
+        double longest = 0;
+        for (int r = 0; r < p; r++) {
+            double pairs = 0;
+            for (int t = first; t < first + together; t++) {
+                int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
+                pairs += chunks[PASS_FORWARD][i / p * p + r] + chunks[PASS_BACKWARD][(v - 1 - j / p) * p + r];
+            }
+            longest = fmax(longest, pairs);
+        }
+        seconds += longest;
+    }
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        free(chunks[pass]);
+    return seconds / p;
+}
+
+/* Chunks of the slowest stage that take as long as what a micro-batch passes before the last one. */
+static double chunks_before_last(const struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                                 const struct layout *l)
+{
+    struct layer_range before = {0, layout_layers(l, model, l->pp - 1).first};
+    if (!costs->kinds)
+        return before.count / (t->fullest / l->vpp);
+    return (range_seconds(costs, PASS_FORWARD, model, before, false, false) +
+            range_seconds(costs, PASS_BACKWARD, model, before, false, false)) /
+           (t->chunk.s[PASS_FORWARD] + t->chunk.s[PASS_BACKWARD]);
+}
+
+static void interleaved_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                                   const struct layout *l)
+{
+    int layers = model->layers + model->mtp_layers, parts = l->pp * l->vpp;
+    bool even = !costs->kinds && (layers % parts == 0 || (layers + 2) % parts == 0);
+    t->fill_chunks = even ? l->pp - 1 : chunks_before_last(t, costs, model, l);
+    t->rounds = costs->kinds ? lockstep_seconds(costs, model, l, l->pp) : 0;
+    t->lockstep = even ? 0 : lockstep_seconds(costs, model, l, 1);
+}
+
+/* What stages wait for copies. */
+static void copies_add(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                       const struct layout *l)
+{
+    int last = l->pp * l->vpp - 1, beside = l->vpp - 1;
+    double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1];
+    const double full = t->fullest / l->vpp, first = layers_at(l, model, 0), ending = layers_at(l, model, last);
+    t->copies = pass_leaving_layers(l, t->fullest, full) * costs->copy_s;
+    t->behind = copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
+    copies_of_chunk(costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
+    copies_of_chunk(costs, ending, pass_leaving_layers(l, t->fullest, ending), at_last);
+    for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
+        t->inner.s[p] += l->vpp * chunk[p];
+        t->chunk.s[p] += chunk[p];
+        t->head.s[p] += at_last[p] + beside * chunk[p];
+        t->first.s[p] += at_first[p] + beside * chunk[p];
+    }
+    for (int v = 0; v <= last; v++) {
+        double layers = layers_at(l, model, v);
+        copies_of_chunk(costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
+        t->sum.s[PASS_FORWARD] += at[PASS_FORWARD];
+        t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD];
+    }
+}
+
+/* Which stage is the fullest, and how full. */
+static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                         const struct layout *l)
+{
+    t->last_full = l->pp - 1;
+    if (costs->kinds) {
+        double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false) +
+                       pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
+        t->last_full = slowest_stage(costs, l, model);
+        t->fullest = both_seconds(costs, l, model, t->last_full) / layer;
+        return;
+    }
+    t->fullest = largest_stage_layers(l, model);
+    while (l->vpp == 1 && t->last_full > 0 && layers_at(l, model, t->last_full) < t->fullest)
+        t->last_full--;
+}
+
+static void stage_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                             const struct layout *l)
+{
+    int last = layout_virtual_stages(l) - 1;
+    const struct layer_range first_range = layout_layers(l, model, 0), last_range = layout_layers(l, model, last);
+    bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
+    fullest_fill(t, costs, model, l);
+    struct layer_count fullest = pass_layers(l->recompute, t->fullest, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
+    struct layer_count at_first = pass_layers(l->recompute, first_range.count, 1);
+    struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1), all = all_layers(l, model);
+    struct layer_count beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
+    struct layer_count with_head = count_add(at_last, beside_last);
+    t->head_layers = with_head.n;
+    t->whole = all.whole / all.n;
+    t->checkpoints[0] = checkpoints_of(l, fullest);
+    t->checkpoints[1] = checkpoints_of(l, with_head);
+    t->checkpoints[2] = checkpoints_of(l, all);
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        enum pass p = (enum pass)pass;
+        double embedding = range_seconds(costs, p, model, first_range, true, false);
+        double head = range_seconds(costs, p, model, last_range, false, true);
+        double layers = pass_seconds(costs, p, PART_MEAN_LAYER, all, false, false);
+        double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
+                                         range_seconds(costs, p, model, last_range, false, false)
+                                   : layers_seconds(costs, p, count_add(at_first, at_last));
+        t->inner.s[p] =
+            costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
+        t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last, beside_last));
+        t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0, beside_first);
+        t->sum.s[p] = embedding + head - ends + layers;
+        t->layer.s[p] = layers / model->layers;
+        t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
+    }
+    if (l->schedule == SCHEDULE_INTERLEAVED)
+        interleaved_times_fill(t, costs, model, l);
+    if (costs->copy_s > 0)
+        copies_add(t, costs, model, l);
+}
+
+/* A pipeline of one stage is its own first and last. */
+static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                            const struct layout *l)
+{
+    double copies[PASS_BACKWARD + 1] = {0};
+    if (costs->copy_s > 0)
+        copies_of_chunk(costs, model->layers, pass_leaving_layers(l, model->layers, model->layers), copies);
+    struct layer_count layers = pass_layers(l->recompute, model->layers, 1);
+    t->fullest = t->head_layers = model->layers;
+    t->whole = layers.whole / layers.n;
+    for (int i = 0; i < 3; i++)
+        t->checkpoints[i] = checkpoints_of(l, layers);
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, layers, true, true);
+        all += pass <= PASS_BACKWARD ? copies[pass] : 0;
+        t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
+    }
+}
+
+const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    struct stage_times *t = &costs->stages;
+    enum arrangement arrangement = schedule_arrangement(layout->schedule);
+    bool divides = layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known; /* DualPipe divides some */
+    if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement &&
+        recompute_equal(t->recompute, layout->recompute))
+        return t;
+    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement, .recompute = layout->recompute};
+    if (divides)
+        pass_costs_divide(costs, setting, layout);
+    if (layout->pp == 1)
+        only_stage_fill(t, costs, setting->model, layout);
+    else
+        stage_times_fill(t, costs, setting->model, layout);
+    return t;
+}
