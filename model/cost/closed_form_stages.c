@@ -4,7 +4,6 @@
 
 #include "model/base/memory.h"
 #include "model/cost/closed_form_passes.h"
-#include "model/cost/host_memory.h"
 
 /* --- passes of layers */
 
