@@ -257,21 +257,26 @@ static void take_parts(struct pass_costs *costs, enum pass first, enum pass last
     }
 }
 
-void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+/* Of layers that are all alike. What stages took before the two parts were known is not what they take. */
+static void divide_all(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
     if (costs->divided_known)
         return;
-    if (costs->whole) {
-        const struct layout repeated = recomputing(layout, layout->recompute.what), whole = recomputing(layout, RECOMPUTE_NONE);
-        if (!costs->repeated->divided_known)
-            costs_fill(costs->repeated, setting, &repeated, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
-        if (!costs->whole->divided_known)
-            costs_fill(costs->whole, setting, &whole, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
-        costs->repeated->divided_known = costs->whole->divided_known = true;
-        take_parts(costs, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
-    } else {
-        costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+    costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+    costs->divided_known = true;
+    costs->stages.pp = 0;
+}
+
+void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (!costs->whole) {
+        divide_all(costs, setting, layout);
+        return;
     }
+    const struct layout repeated = recomputing(layout, layout->recompute.what), whole = recomputing(layout, RECOMPUTE_NONE);
+    divide_all(costs->repeated, setting, &repeated);
+    divide_all(costs->whole, setting, &whole);
+    take_parts(costs, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
     costs->divided_known = true;
 }
 

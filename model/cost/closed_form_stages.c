@@ -338,9 +338,9 @@ const struct stage_times *stage_times_of(struct pass_costs *costs, const struct 
     if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement &&
         recompute_equal(t->recompute, layout->recompute))
         return t;
-    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement, .recompute = layout->recompute};
     if (divides)
         pass_costs_divide(costs, setting, layout);
+    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement, .recompute = layout->recompute};
     if (layout->pp == 1)
         only_stage_fill(t, costs, setting->model, layout);
     else

@@ -173,7 +173,9 @@ static void divide(struct layout *l, unsigned *state)
     l->ep = 1 << number(state, 3), l->etp = number(state, 2) ? 1 : l->tp;
     l->ep = l->tp * l->cp * l->dp % (l->ep * l->etp) ? 1 : l->ep;
     l->micro_batch = 1 << number(state, 2), l->zero = number(state, l->pp == 1 ? 4 : 3);
-    l->recompute.what = number(state, 2) ? RECOMPUTE_FULL : RECOMPUTE_NONE, l->sequence_parallel = number(state, 2);
+    static const struct recompute recomputes[] = {
+        {.what = RECOMPUTE_NONE}, {.what = RECOMPUTE_FULL}, {RECOMPUTE_FULL, RECOMPUTE_FIRST, 1}};
+    l->recompute = recomputes[number(state, 3)], l->sequence_parallel = number(state, 2);
     l->features = FEATURE_BIT(FLASH_ATTENTION2) | (number(state, 2) ? FEATURE_BIT(FUSED_OPS) : 0) |
                   (number(state, 2) ? FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) : 0) |
                   (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
@@ -207,6 +209,27 @@ START_TEST(what_is_kept_and_what_is_given_up_change_nothing)
 }
 END_TEST
 
+/* Stages of which all layers are repeated, asked for before and after others make known what the parts of backward passes take.
+ */
+START_TEST(parts_known_through_some_layers_are_known_of_all)
+{
+    static const struct recompute asked[] = {
+        {.what = RECOMPUTE_FULL}, {RECOMPUTE_FULL, RECOMPUTE_FIRST, 1}, {.what = RECOMPUTE_FULL}, {.what = RECOMPUTE_NONE}};
+    static const enum schedule schedules[] = {SCHEDULE_1F1B, SCHEDULE_ZB1P, SCHEDULE_ZB1P, SCHEDULE_ZB1P};
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.vpp = 1;
+    struct closed_form *form = closed_form_create(&s.setting);
+    for (int i = 0; i < 4; i++) {
+        s.layout.recompute = asked[i], s.layout.schedule = schedules[i];
+        struct estimate fresh = estimate_fresh(&s), kept;
+        closed_form_estimate(form, &s.layout, &kept);
+        ck_assert_mem_eq(&kept, &fresh, sizeof kept);
+    }
+    closed_form_destroy(form);
+}
+END_TEST
+
 Suite *suite_closed_form(void)
 {
     Suite *suite = suite_create("closed_form");
@@ -214,6 +237,7 @@ Suite *suite_closed_form(void)
     tcase_add_test(all, parts_sum_and_the_cache_is_exact);
     tcase_add_test(all, split_experts_are_not_cached_as_whole_ones);
     tcase_add_loop_test(all, what_is_kept_and_what_is_given_up_change_nothing, 0, N_OPTIMIZERS);
+    tcase_add_test(all, parts_known_through_some_layers_are_known_of_all);
     tcase_add_test(all, a_prediction_layer_takes_a_layers_place);
     tcase_add_test(all, a_prediction_layer_is_recomputed);
     tcase_add_test(all, bubble_shrinks_with_interleaving);
