@@ -267,6 +267,29 @@ START_TEST(recomputation_never_takes_more)
 }
 END_TEST
 
+/* On one stage each layer that is repeated frees what it had kept but its input, 2 bytes an element: attention 8 h and 4 bytes a
+ * head and GeLU's input and output 16 h on eight ranks, the norms' inputs and outputs 8 h. The peak is before the loss's backward
+ * pass, as what is behind a repeated layer is gone by then. */
+START_TEST(each_repeated_layer_frees_all_but_its_input)
+{
+    struct shape s;
+    shape_megascale(&s);
+    s.layout.pp = s.layout.vpp = 1, s.layout.dp = 32, s.layout.schedule = SCHEDULE_NONE, s.layout.sequence_parallel = false;
+    s.job.features = s.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
+    double tokens = (double)s.layout.micro_batch * (double)s.job.seq_len, h = 12288;
+    double layer = tokens * ((8 * h + 4 * 128) / 8 + 16 * h / 8 + 8 * h), input = tokens * 2 * h;
+    struct footprint none, some;
+    footprint_peak(&s.layout, &s.setting, &none, NULL);
+    for (int n = 1; n < s.model.layers; n++) {
+        s.layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, n};
+        ck_assert_int_eq(layout_check(&s.layout, &s.setting, NULL, 0), LAYOUT_LEGAL);
+        footprint_peak(&s.layout, &s.setting, &some, NULL);
+        ck_assert_double_eq_tol(none.total - some.total, n * (layer - input), 1);
+        ck_assert_double_eq_tol(none.activations - some.activations, n * (layer - input), 1);
+    }
+}
+END_TEST
+
 /* What the last stage has beyond the same one without a head's words: bytes of its logits. */
 static double logits_of(struct shape *s, feature_set loss)
 {
@@ -382,6 +405,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
     tcase_add_test(all, recomputation_never_takes_more);
+    tcase_add_test(all, each_repeated_layer_frees_all_but_its_input);
     tcase_add_test(all, logits_by_the_loss);
     tcase_add_test(all, logits_of_further_predictions);
     tcase_add_test(all, fused_losses_need_no_more);
