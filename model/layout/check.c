@@ -282,16 +282,6 @@ static bool check_shard(const struct layout *l, struct reply why)
     return false;
 }
 
-static int most_layers_of_a_chunk(const struct layout *l, const struct transformer *model)
-{
-    int most = 0;
-    for (int v = 0; v < layout_virtual_stages(l); v++) {
-        int count = layout_layers(l, model, v).count;
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
 /* Groups are Megatron-LM's, whose layers are there together; and it has none that go through prediction modules. */
 static bool check_recomputed_groups(const struct layout *l, const struct setting *s, struct reply why)
 {
@@ -312,7 +302,7 @@ static bool check_recomputed_groups(const struct layout *l, const struct setting
 static bool check_recomputed_layers(const struct layout *l, const struct setting *s, struct reply why)
 {
     char text[RECOMPUTE_TEXT];
-    int most = most_layers_of_a_chunk(l, s->model);
+    int most = layout_most_layers(l, s->model);
     recompute_format(l->recompute, text, sizeof text);
     if (transformer_is_hybrid(s->model))
         SAY(why, "recompute=%s counts layers that are alike; those of %s have kinds by a pattern; write full", text,

@@ -98,6 +98,16 @@ struct layer_range layout_layers(const struct layout *layout, const struct trans
     return (struct layer_range){.first = first, .count = first + count > layers ? layers - first : count};
 }
 
+int layout_most_layers(const struct layout *layout, const struct transformer *model)
+{
+    int most = 0;
+    for (int v = 0; v < layout_virtual_stages(layout); v++) {
+        int count = layout_layers(layout, model, v).count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* The last that begins at the layer or before it: those of no layer stand in front of others that begin there. */
 static int virtual_stage_of(const struct layout *layout, const struct transformer *model, int layer)
 {

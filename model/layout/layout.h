@@ -235,6 +235,8 @@ int layout_virtual_stages(const struct layout *layout);
 /* Layers of virtual stage v. What does not divide is shared out one by one, the first and last stages the
  * lighter; the last one's share includes the model's multi-token-prediction layers, which are not counted here. */
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage);
+/* Of the virtual stage that has most of them. */
+int layout_most_layers(const struct layout *layout, const struct transformer *model);
 /* Do so many virtual stages hold equal numbers of layers, multi-token-prediction layers among them, the embedding and the head
  * counting as a layer each where that helps? Others need a split that names each stage's layers. */
 bool layers_divide(const struct transformer *model, int64_t parts);

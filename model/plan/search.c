@@ -10,8 +10,8 @@
 
 #include "model/base/memory.h"
 #include "model/cost/footprint.h"
-#include "model/cost/host_memory.h"
 #include "model/cost/work.h"
+#include "model/plan/fewest.h"
 #include "model/plan/shortlist.h"
 
 enum {
@@ -130,34 +130,66 @@ static double slowest_wanted(const struct worker *worker)
     return one_of_family ? fmin(limit, worker->family_best.estimate.step_s) : limit;
 }
 
-static void estimate(struct worker *worker, const struct layout *layout, uint64_t index, double bytes)
+static bool estimate(struct worker *worker, const struct layout *layout, double limit_s, struct plan *plan)
 {
-    struct plan plan;
-    if (!closed_form_within(worker->form, layout, slowest_wanted(worker), &plan.estimate))
+    if (!closed_form_within(worker->form, layout, limit_s, &plan->estimate))
+        return false;
+    memcpy(&plan->layout, layout, sizeof *layout);
+    return true;
+}
+
+/* Estimates of steps that are as long as each other differ by less. */
+#define ROUNDING 1e-9
+/* A step that repeats all layers takes at most so many times as long as one that repeats none: what is repeated is a forward
+ * pass, and backward passes take no less than those. */
+#define LONGEST 1.5
+
+/* Instead of all layers of `full`, a plan, only the `fewest` (negative: not yet known) that must be repeated; false: none are, or
+ * the step would take longer than limit_s. A step that repeats nothing takes no longer: asked first, it saves most searches for
+ * the fewest. Where exchanges cover what is repeated it may by a little, and all layers stay, so that what was found before
+ * decides nothing. */
+static bool estimate_fewest(struct worker *worker, const struct plan *full, double limit_s, int *fewest, struct plan *plan)
+{
+    const struct hunt *hunt = worker->hunt;
+    struct layout layout;
+    struct estimate least;
+    memcpy(&layout, &full->layout, sizeof layout);
+    layout.recompute = (struct recompute){.what = RECOMPUTE_NONE};
+    if (!closed_form_within(worker->form, &layout, limit_s * (1 + 2 * ROUNDING), &least))
+        return false;
+    if (*fewest < 0)
+        *fewest = fewest_repeated(worker->form, space_setting(hunt->space), &full->layout, hunt->limit_bytes);
+    if (*fewest == 0)
+        return false;
+    layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, *fewest};
+    double shortest = fmax(least.step_s, full->estimate.step_s / LONGEST) * (1 - ROUNDING);
+    return estimate(worker, &layout, limit_s, plan) && plan->estimate.step_s >= shortest;
+}
+
+/* Offers a layout that needs so many bytes, or, in its place, the one that repeats the `fewest` layers (0: there is none) where
+ * that is faster. */
+static void offer_faster(struct worker *worker, const struct layout *layout, uint64_t index, double bytes, int *fewest)
+{
+    struct plan plan, fewer;
+    double limit_s = slowest_wanted(worker);
+    if (!estimate(worker, layout, *fewest == 0 ? limit_s : limit_s * LONGEST * (1 + 2 * ROUNDING), &plan))
         return;
     plan.estimate.memory_bytes = bytes;
-    memcpy(&plan.layout, layout, sizeof *layout);
+    double step_s = plan.estimate.step_s;
+    if (*fewest != 0 && estimate_fewest(worker, &plan, fmin(limit_s, step_s), fewest, &fewer) && fewer.estimate.step_s < step_s)
+        plan = fewer;
     plan.index = index;
-    offer(worker, &plan);
+    if (plan.estimate.step_s <= limit_s)
+        offer(worker, &plan);
 }
 
-/* What a layout needs of a GPU's memory, or, where it needs more of the host's than there is, so much more of this than it may.
- */
-static double needed_bytes(struct worker *worker, const struct layout *layout)
-{
-    double bytes = closed_form_memory(worker->form, layout);
-    if (offload_is_none(&layout->offload))
-        return bytes;
-    double host = closed_form_host_memory(worker->form, layout);
-    double capacity = host_capacity(space_setting(worker->hunt->space)->cluster, layout);
-    return capacity > 0 && host > capacity ? fmax(bytes, worker->hunt->limit_bytes * host / capacity) : bytes;
-}
+enum asked { ASKED_MEMORY, ASKED_TIME, ASKED_TIME_OF_FEWEST };
 
 /* Layouts `index` and following, one for each set of features, which differ in the overlaps that they use of those the job
- * allows: no question but the last depends on them. The most elaborate one is asked first, as it is mostly the fastest. Those
- * that are `beaten` are counted, and not estimated. Whether they fit. */
+ * allows: no question but the last depends on them. The most elaborate one is asked first, as it is mostly the fastest. Whether
+ * they fit. */
 static bool examine(struct worker *worker, const feature_set *features, int n_features, struct layout *layout, uint64_t index,
-                    bool beaten)
+                    enum asked asked)
 {
     const struct hunt *hunt = worker->hunt;
     struct search_counts *counts = &worker->counts;
@@ -170,16 +202,17 @@ static bool examine(struct worker *worker, const feature_set *features, int n_fe
         return false;
     }
     counts->legal += n;
-    double bytes = needed_bytes(worker, layout);
+    double bytes = memory_needed(worker->form, space_setting(hunt->space), layout, hunt->limit_bytes);
     note_memory(worker, layout, index, bytes);
     if (bytes > hunt->limit_bytes) {
         counts->over_memory[overflow_class_of(bytes, hunt->limit_bytes)] += n;
         return false;
     }
     counts->fit += n;
-    for (int i = n_features - 1; !hunt->options->memory_only && !beaten && i >= 0; i--) {
+    int fewest = asked == ASKED_TIME_OF_FEWEST ? -1 : 0;
+    for (int i = n_features - 1; asked != ASKED_MEMORY && i >= 0; i--) {
         layout->features = features[i];
-        estimate(worker, layout, index + (uint64_t)i, bytes);
+        offer_faster(worker, layout, index + (uint64_t)i, bytes, &fewest);
     }
     return true;
 }
@@ -193,24 +226,41 @@ static bool condemns_family(enum layout_reason reason)
            reason == LAYOUT_VOCAB;
 }
 
-/* The layouts of one schedule, offloading and recomputation, from `index` on; plain[] says of which shardings and losses those
- * fit that recompute and offload nothing. They beat others, which only add work, so where one plan of a family is enough the
- * others are not estimated. */
+/* Of one sharding and loss: does it fit that recomputes nothing, with what is offloaded, and with nothing offloaded? */
+struct fitted {
+    bool whole, plain;
+};
+struct fitted_family {
+    struct fitted of[SPACE_SHARDINGS][2][SPACE_LOSSES];
+};
+
+/* Layouts that recompute and offload nothing beat others, which only add work, so where one plan of a family is enough the others
+ * are not estimated. Where nothing restricts what is recomputed, all layers are no more than must be. */
+static enum asked asked_of(const struct worker *worker, const struct layout *layout, const struct fitted *fitted)
+{
+    const struct hunt *hunt = worker->hunt;
+    if (hunt->options->memory_only || (!hunt->options->variants && fitted->plain))
+        return ASKED_MEMORY;
+    bool all = layout->recompute.what == RECOMPUTE_FULL && !space_restricts(hunt->space, SPACE_RECOMPUTE);
+    return all && !fitted->whole ? ASKED_TIME_OF_FEWEST : ASKED_TIME;
+}
+
+/* The layouts of one schedule, offloading and recomputation, from `index` on. */
 static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
-                                 bool plain[SPACE_SHARDINGS][2][SPACE_LOSSES])
+                                 struct fitted_family *fitted)
 {
     int n = family->n_features / family->n_losses;
-    bool is_plain = layout->recompute.what == RECOMPUTE_NONE && offload_is_none(&layout->offload),
-         one_is_enough = !worker->hunt->options->variants;
+    bool is_whole = layout->recompute.what == RECOMPUTE_NONE, is_plain = is_whole && offload_is_none(&layout->offload);
     for (int i = 0; i < family->n_shardings; i++) {
         layout->zero = family->shardings[i].zero;
         layout->shard = family->shardings[i].shard;
         for (int sp = 0; sp < family->n_sps; sp++) {
             layout->sequence_parallel = family->sps[sp] != 0;
             for (int loss = 0; loss < family->n_losses; loss++, index += (uint64_t)n) {
-                bool *fitted = &plain[i][sp][loss];
-                bool fits = examine(worker, family->features + loss * n, n, layout, index, one_is_enough && *fitted);
-                *fitted = *fitted || (is_plain && fits);
+                struct fitted *f = &fitted->of[i][sp][loss];
+                bool fits = examine(worker, family->features + loss * n, n, layout, index, asked_of(worker, layout, f));
+                f->whole = is_whole ? fits : f->whole;
+                f->plain = f->plain || (is_plain && fits);
             }
         }
     }
@@ -220,13 +270,13 @@ static uint64_t examine_sharding(struct worker *worker, const struct space_famil
 /* The layouts of one schedule, from `index` on. */
 static uint64_t examine_schedule(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
 {
-    bool plain[SPACE_SHARDINGS][2][SPACE_LOSSES];
-    memset(plain, 0, (size_t)family->n_shardings * sizeof plain[0]);
+    struct fitted_family fitted;
+    memset(fitted.of, 0, (size_t)family->n_shardings * sizeof fitted.of[0]);
     for (int offload = 0; offload < family->n_offloads; offload++) {
         layout->offload = offload_of_number(family->offloads[offload]);
         for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
             layout->recompute = recompute_of_number(family->recomputes[recompute]);
-            index = examine_sharding(worker, family, layout, index, plain);
+            index = examine_sharding(worker, family, layout, index, &fitted);
         }
     }
     return index;

@@ -16,6 +16,10 @@
  * A family whose tp divides neither heads nor widths is ruled out as a whole, by one check of its first layout: those layouts are
  * counted under their reason and in `ruled_out`, not in `examined`. Every other layout is examined on its own.
  *
+ * A layout that recomputes all layers (full) and fits, where one that recomputes nothing does not, mostly does more than it must.
+ * Where no restriction says what is recomputed, the plan at its index is the faster one of it and full:n with the least n that
+ * fits (fewest.h); it is counted as one layout, and its memory is that of full in all counts.
+ *
  * Overlaps are asked about last: they change neither whether a layout is legal nor whether it fits. Of a step that is seen to
  * take longer than what is kept, no more is worked out.
  *
@@ -30,7 +34,7 @@
 
 struct plan {
     struct layout layout;
-    uint64_t index; /* in the space */
+    uint64_t index; /* in the space; of one that recomputes the first layers only, that of the one which recomputes all */
     struct estimate estimate;
 };
 

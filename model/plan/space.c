@@ -345,6 +345,11 @@ const struct setting *space_setting(const struct space *space)
     return space->setting;
 }
 
+bool space_restricts(const struct space *space, enum space_dimension dimension)
+{
+    return space->limits.dimensions[dimension].n > 0;
+}
+
 uint64_t space_size(const struct space *space)
 {
     return space->n_layouts;

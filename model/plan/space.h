@@ -35,6 +35,8 @@
  *   recompute    none, one or two levels between, full. Selective, where it saves anything: scores of attention are in memory, or
  *                PyTorch's policy is possible. Where a FlashAttention keeps no scores, the modules that cost least by the byte:
  *                norms, activations and latent attention's up-projections, all that the model has of them
+ *                Full is no more than it must be: where none does not fit and full does, the search (search.h) looks in its place
+ *                at the first n layers of each virtual stage, full:n, for the least n that fits
  *   zero         0 1 2 3
  *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them
  *   sequence parallelism  off, on
@@ -128,6 +130,7 @@ MUST_CHECK enum status space_create(const struct setting *setting, const struct 
 void space_destroy(struct space *space); /* NULL is fine */
 
 const struct setting *space_setting(const struct space *space);
+bool space_restricts(const struct space *space, enum space_dimension dimension);
 uint64_t space_size(const struct space *space);       /* layouts */
 uint32_t space_n_families(const struct space *space); /* families */
 

@@ -49,6 +49,31 @@ static int by_plan_order(const void *a, const void *b)
     return plan_compare(a, b);
 }
 
+/* Is it legal, and does it fit? */
+static bool estimate_fitting(struct closed_form *form, const struct setting *setting, const struct layout *layout,
+                             struct estimate *estimate)
+{
+    if (layout_check(layout, setting, NULL, 0) != LAYOUT_LEGAL)
+        return false;
+    closed_form_estimate(form, layout, estimate);
+    return estimate->memory_bytes <= footprint_capacity(setting->cluster) * (1 - setting->job->memory_margin);
+}
+
+/* In the place of a plan that repeats all layers, while one that repeats none does not fit, the fastest of those that repeat so
+ * many of each virtual stage, for any number. */
+static void repeat_fewer(struct closed_form *form, const struct setting *setting, struct plan *plan)
+{
+    struct plan other = *plan;
+    other.layout.recompute = (struct recompute){.what = RECOMPUTE_NONE};
+    if (plan->layout.recompute.what != RECOMPUTE_FULL || estimate_fitting(form, setting, &other.layout, &other.estimate))
+        return;
+    for (int n = 1; n < layout_most_layers(&plan->layout, setting->model); n++) {
+        other.layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, n};
+        if (estimate_fitting(form, setting, &other.layout, &other.estimate) && plan_compare(&other, plan) < 0)
+            *plan = other;
+    }
+}
+
 /* All plans that fit, best first, and the counts, one layout after the other. */
 static struct plan *all_plans(const struct space *space, struct search_result *expected)
 {
@@ -71,7 +96,11 @@ static struct plan *all_plans(const struct space *space, struct search_result *e
             expected->least_bytes = plan->estimate.memory_bytes;
             expected->least_index = i;
         }
-        expected->n_plans += plan->estimate.memory_bytes <= expected->limit_bytes;
+        if (plan->estimate.memory_bytes > expected->limit_bytes)
+            continue;
+        if (!space_restricts(space, SPACE_RECOMPUTE))
+            repeat_fewer(form, setting, plan);
+        expected->n_plans++;
     }
     closed_form_destroy(form);
     qsort(plans, (size_t)expected->n_plans, sizeof *plans, by_plan_order);
@@ -143,6 +172,10 @@ START_TEST(a_search_finds_what_a_loop_finds_when_memory_is_short)
     gpt_175b_case(&c, 256, 256);
     check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
     check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 10);
+    c.cluster.gpu.hbm_bytes *= 0.6; /* where layers have to be repeated */
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 100);
+    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 1000);
+    check_against_loop(&c.setting, "tp=8,pp=4,8,cp=2,mb=1,offload=optimizer,activations", true, 1000);
 }
 END_TEST
 
