@@ -217,7 +217,10 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     write_groups(comparing, ACCURACY_BY_GPU, "GPU", call);
     fputc('\n', call->out);
     write_kinds(comparing, call);
-    fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
+    if (total.n > 0)
+        fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
+    else
+        fputs("\nno row says how long a step took and was predicted: there is no error to tell\n", call->out);
     write_need(comparing, call->out);
     write_rows(comparing, call);
     talk(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);
