@@ -150,7 +150,8 @@ static int64_t part_of(const struct dealing *d)
 
 static void deal(struct dealing *d)
 {
-    qsort(d->items, d->n, sizeof *d->items, by_size);
+    if (d->n) /* a unit of no matrices has no list of them */
+        qsort(d->items, d->n, sizeof *d->items, by_size);
     for (size_t i = 0; i < d->n; i++)
         d->items[i].owner = (int)(i % (size_t)d->ranks);
     d->part = part_of(d);
