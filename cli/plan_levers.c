@@ -181,18 +181,6 @@ enum { N_LEVERS = sizeof LEVERS / sizeof LEVERS[0], MOST_LEVERS = N_FEATURES + N
 
 /* --- searches */
 
-static void take_best(const struct plans_found *found, const struct setting *setting, struct levered_plan *plan)
-{
-    plan->best = found->plans[0];
-    plan->uneven = plan_is_uneven(&plan->best.plan.layout, setting);
-    plan->step_s = ranked_step_s(&plan->best);
-    plan->mfu = ranked_mfu(&plan->best, setting);
-    plan->use = plan_use(&plan->best, setting);
-    plan->tokens_per_s = (double)setting->job->global_batch * (double)setting->job->seq_len / plan->step_s;
-    plan->host_bytes = plan_host_bytes(&plan->best, setting);
-    plan->json = plan_json(&plan->best, setting);
-}
-
 /* The best layout; a space that restrictions leave empty has none that is legal. */
 static void search(const struct experiment *experiment, const struct space_limits *limits, const struct invocation *call,
                    struct levered_plan *plan)
@@ -208,7 +196,7 @@ static void search(const struct experiment *experiment, const struct space_limit
         plan->legal = found.search.counts.legal > 0;
         plan->fits = found.plans != NULL;
         if (plan->fits)
-            take_best(&found, &setting, plan);
+            plan->best = best_plan_of(&found, &setting);
         plans_found_free(&found);
         space_destroy(space);
     }
@@ -236,7 +224,7 @@ static void pull(struct plan_levers *levers, const struct space_limits *limits, 
         snprintf(plan->change, sizeof plan->change, "%s%s", lever->turn == add_feature ? "feature " : "", lever->change);
         search(changed, &searched, call, plan);
         if (plan->fits && levers->base.fits)
-            plan->gain = plan->tokens_per_s / levers->base.tokens_per_s - 1;
+            plan->gain = plan->best.tokens_per_s / levers->base.best.tokens_per_s - 1;
     }
     free(changed);
 }
@@ -247,7 +235,7 @@ static void sort(struct plan_levers *levers)
     for (int i = 1; i < levers->n_items; i++) {
         struct levered_plan item = levers->items[i];
         int at = i;
-        for (; at > 0 && levers->items[at - 1].tokens_per_s < item.tokens_per_s; at--)
+        for (; at > 0 && levers->items[at - 1].best.tokens_per_s < item.best.tokens_per_s; at--)
             levers->items[at] = levers->items[at - 1];
         levers->items[at] = item;
     }
@@ -285,9 +273,9 @@ enum status plan_levers(const struct experiment *experiment, struct invocation *
             status = STATUS_BAD_INPUT;
         }
     }
-    json_decref(levers.base.json);
+    json_decref(levers.base.best.json);
     for (int i = 0; i < levers.n_items; i++)
-        json_decref(levers.items[i].json);
+        json_decref(levers.items[i].best.json);
     free(levers.items);
     return status;
 }

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
-#include "cli/plan_rank.h"
+#include "cli/plan_report.h"
 #include "model/spec/experiment.h"
 
 /* Who can pull it. */
@@ -22,11 +22,8 @@ struct levered_plan {
     char change[64]; /* "feature ep_overlap"; of the job as it is "as it is" */
     enum lever_kind kind;
     bool legal, fits; /* some layout is, does; the rest only if it fits */
-    struct ranked_plan best;
-    double step_s, mfu, use, tokens_per_s, host_bytes; /* use: of a GPU's memory */
-    double gain;                                       /* tokens/s more than as it is, as a fraction; 0 where that does not fit */
-    bool uneven;                                       /* its split of the layers is one to be told to frameworks */
-    json_t *json;                                      /* the plan, as msim plan writes it */
+    struct best_plan best;
+    double gain; /* tokens/s more than as it is, as a fraction; 0 where that does not fit */
 };
 
 struct plan_levers {

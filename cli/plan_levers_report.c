@@ -18,9 +18,9 @@ static json_t *levered_json(const struct levered_plan *plan, bool base_fits)
                              plan->legal, "fits", plan->fits);
     if (!plan->fits)
         return json;
-    json_object_set_new(json, "tokens_per_s", json_real(plan->tokens_per_s));
+    json_object_set_new(json, "tokens_per_s", json_real(plan->best.tokens_per_s));
     json_object_set_new(json, "gain_pct", base_fits ? json_real(100 * plan->gain) : json_null());
-    json_object_set(json, "plan", plan->json);
+    json_object_set(json, "plan", plan->best.json);
     return json;
 }
 
@@ -31,7 +31,7 @@ static enum status report_json(const struct plan_levers *levers, struct invocati
     free(config);
     for (int i = 0; i < levers->n_items; i++)
         json_array_append_new(items, levered_json(&levers->items[i], levers->base.fits));
-    json_t *base = levers->base.fits ? json_incref(levers->base.json) : json_null();
+    json_t *base = levers->base.fits ? json_incref(levers->base.best.json) : json_null();
     json_object_set_new(root, "levers", json_pack("{s:o, s:o}", "plan", base, "changes", items));
     return result_write(call, root);
 }
@@ -42,12 +42,12 @@ static void csv_row(struct table *table, const struct levered_plan *plan, const 
     table_cell(table, "%s", plan->change);
     table_cell(table, "%s", kind);
     if (plan->fits) {
-        table_cell(table, "%.12g", plan->tokens_per_s);
+        table_cell(table, "%.12g", plan->best.tokens_per_s);
         if (base_fits)
             table_cell(table, "%.12g", 100 * plan->gain);
         else
             table_cell(table, "%s", "");
-        plan_cells_csv(table, &plan->best, plan->mfu, plan->use, plan->host_bytes);
+        plan_cells_csv(table, &plan->best.ranked, plan->best.mfu, plan->best.use, plan->best.host_bytes);
     }
     while (table->n_cells - before < table->n_columns)
         table_cell(table, "%s", "");
@@ -78,16 +78,16 @@ static bool has_line(const struct plan_levers *levers, const struct levered_plan
 static void text_row(struct table *table, const struct levered_plan *plan, const char *kind, bool base_fits)
 {
     char text[128], number[48];
-    double share = memory_record_share(plan->use);
+    double share = memory_record_share(plan->best.use);
     table_cell(table, "%s", plan->change);
     table_cell(table, "%s", kind);
-    table_cell(table, "%s%s", layout_brief(&plan->best.plan.layout, text, sizeof text), plan->uneven ? " ~" : "");
-    table_cell(table, plan->step_s < 1 ? "%.4f" : "%.3f", plan->step_s);
-    table_cell(table, "%.1f", 100 * plan->mfu);
-    table_cell(table, "%.0f", 100 * plan->use);
+    table_cell(table, "%s%s", layout_brief(&plan->best.ranked.plan.layout, text, sizeof text), plan->best.uneven ? " ~" : "");
+    table_cell(table, plan->best.step_s < 1 ? "%.4f" : "%.3f", plan->best.step_s);
+    table_cell(table, "%.1f", 100 * plan->best.mfu);
+    table_cell(table, "%.0f", 100 * plan->best.use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
-    table_cell(table, "%s", quantity_format(plan->tokens_per_s, DIM_COUNT, number, sizeof number));
+    table_cell(table, "%s", quantity_format(plan->best.tokens_per_s, DIM_COUNT, number, sizeof number));
     if (!*kind || !base_fits) {
         table_cell(table, "-");
         return;
@@ -131,10 +131,10 @@ static void write_others(const struct plan_levers *levers, bool fits, const char
 static void report_text(const struct plan_levers *levers, const struct invocation *call)
 {
     const struct experiment *e = levers->experiment;
-    bool uneven = levers->base.uneven;
+    bool uneven = levers->base.best.uneven;
     char gpus[32], batch[32];
     for (int i = 0; i < levers->n_items; i++)
-        uneven |= levers->items[i].uneven;
+        uneven |= levers->items[i].best.uneven;
     fprintf(call->out, "%s on %s x %s (%s), batch %s x %lld tokens, %s: the best layout with one thing changed\n\n",
             e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
             grouped(e->job.global_batch, batch, sizeof batch), (long long)e->job.seq_len, precision_name(e->job.precision));

@@ -410,6 +410,22 @@ static void write_rejected(const struct plan_outcome *outcome, const struct invo
     table_free(&table);
 }
 
+struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting)
+{
+    const struct ranked_plan *first = &found->plans[0];
+    double step_s = ranked_step_s(first);
+    return (struct best_plan){
+        .ranked = *first,
+        .uneven = plan_is_uneven(&first->plan.layout, setting),
+        .step_s = step_s,
+        .mfu = ranked_mfu(first, setting),
+        .use = plan_use(first, setting),
+        .tokens_per_s = (double)setting->job->global_batch * (double)setting->job->seq_len / step_s,
+        .host_bytes = plan_host_bytes(first, setting),
+        .json = plan_json(first, setting),
+    };
+}
+
 enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
 {
     if (call->format == FORMAT_JSON)

@@ -35,6 +35,16 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
 void plan_columns_csv(struct table *table);
 void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use, double host_bytes);
 
+/* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
+struct best_plan {
+    struct ranked_plan ranked;
+    bool uneven;                           /* plan_is_uneven */
+    double step_s, mfu, use, tokens_per_s; /* use: plan_use */
+    double host_bytes;                     /* plan_host_bytes */
+    json_t *json;                          /* plan_json, for the caller to release */
+};
+struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
+
 /* In call->format. */
 MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
 

@@ -64,19 +64,6 @@ static void point_flags_free(struct point_flags *p)
     free(p);
 }
 
-static void take_best(const struct plans_found *found, const struct setting *setting, struct sweep_point *point)
-{
-    point->best = found->plans[0];
-    point->uneven = plan_is_uneven(&point->best.plan.layout, setting);
-    point->step_s = ranked_step_s(&point->best);
-    point->mfu = ranked_mfu(&point->best, setting);
-    point->tokens_per_s = (double)point->global_batch * (double)point->seq_len / point->step_s;
-    point->kind = run_kind_of(&point->best.plan.layout, setting->model);
-    point->use = plan_use(&point->best, setting);
-    point->host_bytes = plan_host_bytes(&point->best, setting);
-    point->json = plan_json(&point->best, setting);
-}
-
 /* Where no layout is legal: what those break that come furthest through the checks. */
 static enum layout_reason last_reason(const struct search_counts *counts)
 {
@@ -95,8 +82,10 @@ static void search_point(const struct space *space, struct invocation *call, str
     point->reason = last_reason(&found.search.counts);
     point->fits = found.plans != NULL;
     point->missing_bytes = found.search.least_bytes - found.search.limit_bytes;
-    if (point->fits)
-        take_best(&found, space_setting(space), point);
+    if (point->fits) {
+        point->best = best_plan_of(&found, space_setting(space));
+        point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
+    }
     plans_found_free(&found);
 }
 
@@ -203,7 +192,7 @@ static void count_budget(struct invocation *call, struct plan_sweep *sweep)
         struct sweep_point *point = &sweep->points[i];
         if (!point->fits || point->tokens <= 0)
             continue;
-        double seconds = point->tokens / point->tokens_per_s;
+        double seconds = point->tokens / point->best.tokens_per_s;
         point->days = seconds / 86400;
         point->gpu_hours = seconds / 3600 * point->gpus;
         point->cost = price * point->gpu_hours;
@@ -270,7 +259,7 @@ enum status plan_sweep(struct invocation *call)
         status = judge(call, sweep);
     for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {
         free(sweep->points[i].config);
-        json_decref(sweep->points[i].json);
+        json_decref(sweep->points[i].best.json);
     }
     free(sweep->points);
     free(sweep->input);

@@ -17,7 +17,7 @@
 
 #include "cli/command.h"
 #include "cli/experiment_options.h"
-#include "cli/plan_rank.h"
+#include "cli/plan_report.h"
 #include "model/cost/track_record.h"
 
 enum { SWEEP_AXES = 4, SWEEP_KEYS = 4, SWEEP_VALUES = 64, SWEEP_TEXT = 96 };
@@ -65,12 +65,8 @@ struct sweep_point {
     int64_t global_batch, seq_len;
     bool legal, fits;     /* some layout is, does; the rest only if it fits */
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
-    struct ranked_plan best;
-    bool uneven;                           /* its split of the layers is one to be told to frameworks */
-    double step_s, mfu, use, tokens_per_s; /* use: of a GPU's memory */
-    double host_bytes;                     /* what a rank keeps in its host's memory */
+    struct best_plan best;
     enum run_kind kind;
-    json_t *json;                 /* the plan, as msim plan writes it */
     double tokens;                /* the budget; 0: none */
     double days, gpu_hours, cost; /* for it; 0: no budget, or no price */
 };

@@ -23,7 +23,7 @@ static const char *value_of(const struct plan_axes *axes, int axis, int key, int
 
 static double tokens_per_gpu(const struct sweep_point *point)
 {
-    return point->tokens_per_s / point->gpus;
+    return point->best.tokens_per_s / point->gpus;
 }
 
 /* Tokens a second and GPU over those of the first GPU count that fits, everything else the same; 0: not a question of GPUs. */
@@ -91,7 +91,7 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
         json_object_set_new(json, "why", diagnostic_json(sweep_point_why(point, why, sizeof why)));
         return json;
     }
-    json_object_set_new(json, "tokens_per_s", json_real(point->tokens_per_s));
+    json_object_set_new(json, "tokens_per_s", json_real(point->best.tokens_per_s));
     if (scaling(sweep, i) > 0)
         json_object_set_new(json, "scaling_pct", json_real(100 * scaling(sweep, i)));
     if (point->tokens > 0) {
@@ -101,7 +101,7 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
     }
     if (point->cost > 0)
         json_object_set_new(json, "cost", json_real(point->cost));
-    json_object_set(json, "plan", point->json);
+    json_object_set(json, "plan", point->best.json);
     return json;
 }
 
@@ -149,7 +149,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
     plan_columns_csv(&table);
     for (int i = 0; i < sweep->axes.n_points; i++) {
         const struct sweep_point *point = &sweep->points[i];
-        const double values[] = {point->tokens_per_s, 100 * scaling(sweep, i), point->days, point->gpu_hours, point->cost};
+        const double values[] = {point->best.tokens_per_s, 100 * scaling(sweep, i), point->days, point->gpu_hours, point->cost};
         if (point->why[0])
             continue;
         table_cell(&table, "%s", point->model);
@@ -161,7 +161,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_cell(&table, "%s", point->precision);
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
         if (point->fits)
-            plan_cells_csv(&table, &point->best, point->mfu, point->use, point->host_bytes);
+            plan_cells_csv(&table, &point->best.ranked, point->best.mfu, point->best.use, point->best.host_bytes);
         for (size_t c = own; c < table.n_columns && !point->fits; c++)
             table_cell(&table, "%s", "");
     }
@@ -207,7 +207,7 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
 static bool any_offloads(const struct plan_sweep *sweep)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].fits && !offload_is_none(&sweep->points[i].best.plan.layout.offload))
+        if (sweep->points[i].fits && !offload_is_none(&sweep->points[i].best.ranked.plan.layout.offload))
             return true;
     return false;
 }
@@ -239,18 +239,18 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
 static void measure_cells(const struct plan_sweep *sweep, int i, struct table *table)
 {
     const struct sweep_point *point = &sweep->points[i];
-    double share = memory_record_share(point->use);
+    double share = memory_record_share(point->best.use);
     char number[48];
-    table_cell(table, point->step_s < 1 ? "%.4f" : "%.3f", point->step_s);
-    table_cell(table, "%.1f", 100 * point->mfu);
-    table_cell(table, "%.0f", 100 * point->use);
+    table_cell(table, point->best.step_s < 1 ? "%.4f" : "%.3f", point->best.step_s);
+    table_cell(table, "%.1f", 100 * point->best.mfu);
+    table_cell(table, "%.0f", 100 * point->best.use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
     if (any_offloads(sweep))
-        table_cell(table, "%.1f", point->host_bytes / GIB);
-    table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best) / point->step_s);
-    table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best)->s[CLASS_BUBBLE] / point->step_s);
-    table_cell(table, "%s", quantity_format(point->tokens_per_s, DIM_COUNT, number, sizeof number));
+        table_cell(table, "%.1f", point->best.host_bytes / GIB);
+    table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
+    table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
+    table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
     if (sweep->budgeted) {
@@ -275,7 +275,8 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
                        starred && point->grown ? "*" : "");
         }
     if (point->fits) {
-        table_cell(table, "%s%s", layout_brief(&point->best.plan.layout, text, sizeof text), point->uneven ? " ~" : "");
+        table_cell(table, "%s%s", layout_brief(&point->best.ranked.plan.layout, text, sizeof text),
+                   point->best.uneven ? " ~" : "");
         measure_cells(sweep, i, table);
         if (costs)
             table_cell(table, "%s", grouped((int64_t)(point->cost + 0.5), number, sizeof number));
@@ -355,7 +356,7 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     for (int i = 0; i < sweep->axes.n_points; i++) {
         grown |= sweep->points[i].grown;
         usual |= sweep->points[i].usual;
-        uneven |= sweep->points[i].uneven;
+        uneven |= sweep->points[i].best.uneven;
         costs |= sweep->points[i].cost > 0;
     }
     write_heading(sweep, call->out);
