@@ -24,6 +24,7 @@
 #include "operation_trace.h"
 #include "sim/step_executor.h"
 #include "tests/program/fixtures.h"
+#include "tests/suite.h"
 
 enum { N_MESSAGE_KINDS = TRACED_BACKWARD_RECV - TRACED_FORWARD_SEND + 1, MAX_STAGES = 64, MAX_RANKS = 1024 };
 
@@ -394,9 +395,5 @@ int main(void)
     tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, traces, 0, 3);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "tests/suite.h"
 
 START_TEST(pieces_follow_one_another)
 {
@@ -53,9 +54,5 @@ int main(void)
     tcase_add_test(tests, cuts_are_between_characters);
     tcase_add_test(tests, what_was_there_stays_when_nothing_more_fits);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

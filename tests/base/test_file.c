@@ -9,6 +9,7 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "tests/suite.h"
 
 static char folder[64];
 
@@ -282,9 +283,5 @@ int main(void)
     tcase_add_test(others, growing_keeps_the_items);
     tcase_add_test(others, diagnostics_follow_the_lines);
     suite_add_tcase(suite, others);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

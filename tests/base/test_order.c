@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/order.h"
+#include "tests/suite.h"
 
 /* `sorted` holds n elements, no two alike: the order says so of every pair, and qsort brings them back from the reverse. */
 static void check_order(const void *sorted, size_t n, size_t size, int (*compare)(const void *, const void *))
@@ -69,9 +70,5 @@ int main(void)
     tcase_add_test(tests, texts_go_by_bytes);
     tcase_add_test(tests, the_common_divisor_is_the_greatest);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

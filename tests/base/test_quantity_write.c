@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/units.h"
+#include "tests/suite.h"
 
 static const struct {
     double value;
@@ -83,9 +84,5 @@ int main(void)
     tcase_add_test(tests, any_value_is_given_back);
     tcase_add_loop_test(tests, units_do_not_cost_precision, 0, 8);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

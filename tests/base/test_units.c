@@ -1,10 +1,10 @@
 /* Quantities: every unit, what is refused and why, how they print; nanoseconds; the nearest name. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/units.h"
+#include "tests/suite.h"
 
 struct reading {
     const char *text;
@@ -154,9 +154,5 @@ int main(void)
     tcase_add_test(all, nanoseconds_round_and_saturate);
     tcase_add_test(all, the_nearest_name_is_a_likely_slip);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,11 +1,11 @@
 /* Option rows: every default parses, every row is complete, bounds and units are kept, mistakes are named. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/experiment_options.h"
 #include "cli/options.h"
+#include "tests/suite.h"
 
 /* --- every command's rows --------------------------------------------------------------------------------------------- */
 
@@ -259,9 +259,5 @@ int main(void)
     tcase_add_loop_test(parsing, mistakes_are_named, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(parsing, help_wins_over_mistakes);
     suite_add_tcase(suite, parsing);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

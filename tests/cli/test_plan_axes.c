@@ -5,6 +5,7 @@
 
 #include "cli/plan_sweep.h"
 #include "model/base/memory.h"
+#include "tests/suite.h"
 
 static struct sweep_axis *parsed(const char *text)
 {
@@ -147,9 +148,5 @@ int main(void)
     tcase_add_loop_test(all, what_cannot_be_read, 0, sizeof bad / sizeof bad[0]);
     tcase_add_test(all, points_are_all_combinations);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

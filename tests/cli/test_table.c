@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "tests/suite.h"
 
 static struct table sample(void)
 {
@@ -266,9 +267,5 @@ int main(void)
     tcase_add_test(all, progress_shows_after_a_second_and_is_erased);
     tcase_add_test(all, progress_of_another_part_has_its_own_time_left);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

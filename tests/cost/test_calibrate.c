@@ -15,6 +15,7 @@
 #include "model/cost/calibrate_entry.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
+#include "tests/suite.h"
 
 enum { ROWS = 200 };
 
@@ -368,9 +369,5 @@ int main(void)
     tcase_add_test(entries, notes_stand_behind_their_lines);
     suite_add_tcase(suite, fits);
     suite_add_tcase(suite, entries);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,6 +1,5 @@
-#include <stdlib.h>
-
 #include "shapes.h"
+#include "tests/suite.h"
 
 int main(void)
 {
@@ -15,8 +14,5 @@ int main(void)
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suites_run(runner);
 }

@@ -1,9 +1,9 @@
 /* The record of real runs by kind: what a run is, and that the record makes sense. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "model/cost/track_record.h"
+#include "tests/suite.h"
 
 /* The log-logistic: its median, and an equal factor up and down to a tenth on either side; what is used at a share is what leaves
  * that share of needs above it. */
@@ -103,9 +103,5 @@ int main(void)
     tcase_add_test(tests, record_of_memory);
     tcase_add_test(tests, shares_of_memory);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

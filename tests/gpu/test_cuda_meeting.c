@@ -10,6 +10,7 @@
 #include "model/base/clock.h"
 #include "runtime/cuda_comm.h"
 #include "runtime/cuda_meeting.h"
+#include "tests/suite.h"
 
 static char folder[] = "/tmp/msim-meeting-XXXXXX";
 
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_test(tcase, a_folder_that_is_not_there_is_said);
     tcase_add_loop_test(tcase, launchers_say_who_we_are, 0, sizeof launch_cases / sizeof *launch_cases);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

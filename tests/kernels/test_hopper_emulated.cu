@@ -11,6 +11,7 @@ extern "C" {
 #include "tests/kernels/emulated_run.h"
 }
 #include "kernels/hopper_tile.cuh"
+#include "tests/suite.h"
 
 /* --- products */
 
@@ -329,9 +330,5 @@ int main(void)
     tcase_add_loop_test(tcase, attention_backward, 0, 6);
     tcase_add_loop_test(tcase, trial_of_attention, 0, 2);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.h"
 #include "model/base/random.h"
+#include "tests/suite.h"
 
 /* The function differentiated: L = sum of weight[i] * out[i] after `forward` has run. */
 struct probe {
@@ -441,9 +442,5 @@ int main(void)
     tcase_add_loop_test(tcase, stretch_in_halves, 0, 2);
     tcase_add_test(tcase, grouped);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "kernels/cuda_launch.h"
 #include "kernels/gemm_library.h"
 #include "tests/kernels/emulated_run.h"
+#include "tests/suite.h"
 
 /* Frees the case. */
 static void check_drawn(struct kernel_case *c)
@@ -269,9 +270,5 @@ int main(void)
     tcase_add_loop_test(stretches, queries_behind_their_keys, 0, 2);
     tcase_add_loop_test(stretches, scores_far_below_zero, 0, 2);
     suite_add_tcase(suite, stretches);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -16,6 +16,7 @@ extern "C" {
 #include "tests/kernels/emulated_run.h"
 }
 #include "kernels/vector.cuh"
+#include "tests/suite.h"
 
 using emulation::n_sites;
 using emulation::site;
@@ -346,9 +347,5 @@ int main(void)
     tcase_set_timeout(tcase, 280);
     tcase_add_test(tcase, orders_suffice_and_none_is_idle);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/reference.h"
 #include "model/base/random.h"
+#include "tests/suite.h"
 
 static void run(enum kernel kernel, struct kernel_call call)
 {
@@ -546,9 +547,5 @@ int main(void)
     tcase_add_loop_test(tcase, products_of_bytes, 0, 2);
     tcase_add_test(tcase, every_kernel_has_a_name);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

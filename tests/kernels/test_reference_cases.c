@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/kernels/kernel_case.h"
+#include "tests/suite.h"
 
 enum { CASES = 12, SIZE = 40 };
 
@@ -69,9 +70,5 @@ int main(void)
     tcase_add_loop_test(tcase, every_kernel, 0, N_KERNELS);
     tcase_add_test(tcase, bf16_rounds_to_nearest_even);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

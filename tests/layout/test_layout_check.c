@@ -1,10 +1,10 @@
 /* Legality: one layout wrong in one place for every reason. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/layout/layout.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 
 static const struct transformer DENSE = {
     .name = "dense",
@@ -305,9 +305,5 @@ int main(void)
     tcase_add_test(tcase, offloading);
     tcase_add_test(tcase, capabilities);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,7 +1,7 @@
 /* Every measured run of the shared tables is a legal layout: rules that real runs break would be wrong rules. */
 #include <check.h>
-#include <stdlib.h>
 
+#include "tests/suite.h"
 #include "tests/traces/measured_tables.h"
 
 /* On a machine that has every precision: what a GPU can compute in is no rule of layouts. */
@@ -30,9 +30,5 @@ int main(void)
     TCase *tcase = tcase_create("measured");
     tcase_add_test(tcase, all_rows_are_legal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

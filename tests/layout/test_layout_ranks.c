@@ -6,6 +6,7 @@
 
 #include "model/base/memory.h"
 #include "model/layout/layout.h"
+#include "tests/suite.h"
 
 static int count_of(int layers, int pp, int vpp, int v)
 {
@@ -490,9 +491,5 @@ int main(void)
     tcase_add_test(tcase, spans_of_large_domains);
     tcase_add_test(tcase, spans_of_boards);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,9 +1,9 @@
 /* The text form of layouts. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/layout/layout.h"
+#include "tests/suite.h"
 
 static const struct layout MEGASCALE = {
     .tp = 8,
@@ -337,9 +337,5 @@ int main(void)
     tcase_add_loop_test(tcase, refused_with_a_reason, 0, sizeof WRONG / sizeof WRONG[0]);
     tcase_add_test(tcase, completion);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

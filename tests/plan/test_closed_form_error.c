@@ -4,10 +4,10 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "model/cost/footprint.h"
 #include "tests/plan/population.h"
+#include "tests/suite.h"
 
 enum { EACH = 6 };
 
@@ -151,9 +151,5 @@ int main(void)
     tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,11 +7,11 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "model/plan/fewest.h"
 #include "model/plan/search.h"
 #include "tests/plan/population.h"
+#include "tests/suite.h"
 
 enum { DRAWN = 6, LAYERS_MOST = 160 };
 static const double ROUNDING = 1e-9;
@@ -211,9 +211,5 @@ int main(void)
     tcase_add_loop_test(cases, repeated_layers_do_not_depend_on_threads, 0, 2);
     tcase_add_test(cases, levels_that_are_named_stay);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

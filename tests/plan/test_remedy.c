@@ -2,12 +2,12 @@
  * When nothing fits: the report says how far off the closest layout is, and every remedy it names has been tried.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/cost/footprint.h"
 #include "model/plan/remedy.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 static struct space_limits limits_of(const char *text)
 {
@@ -168,9 +168,5 @@ int main(void)
     tcase_add_test(cases, the_report_says_how_far_off);
     tcase_add_test(cases, the_report_says_why_nothing_is_legal);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

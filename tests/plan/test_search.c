@@ -16,6 +16,7 @@
 #include "model/plan/shortlist.h"
 #include "tests/layout/offloaded.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 static struct search_result search(const struct space *space, struct search_options options)
 {
@@ -571,9 +572,5 @@ int main(void)
     tcase_add_loop_test(cases, a_shortlist_keeps_the_best_whatever_the_order, 0, 20);
     tcase_add_test(cases, the_best_plans_are_those_of_the_search);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

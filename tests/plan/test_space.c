@@ -5,13 +5,13 @@
  * indices and layouts map to each other; families tile the indices.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/memory.h"
 #include "model/plan/candidates.h"
 #include "tests/layout/offloaded.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 /* Ranges without the limits on plausible sizes: then the space is every legal layout. */
 static const char *const unlimited = "tp=1..1000,cp=1..1000,pp=1..1000,vpp=1..1000,mb=1..1000,ep=1..1000";
@@ -517,9 +517,5 @@ int main(void)
     tcase_add_test(cases, hybrid_sharding_where_it_is_named);
     tcase_add_test(cases, exchanges_where_sequences_are_long_or_named);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -1,9 +1,9 @@
 /* Restrictions of the space: they keep exactly what they name, and bad ones say what is wrong. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 START_TEST(restrictions_keep_what_they_name)
 {
@@ -183,9 +183,5 @@ int main(void)
     tcase_add_test(cases, several_mistakes_are_reported_at_once);
     tcase_add_test(cases, restrictions_that_leave_nothing_are_refused);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "plots/figure.h"
 #include "plots/palette.h"
+#include "tests/suite.h"
 
 static const char timeline_csv[] = "rank,stage,stream,kind,pass,chunk,micro_batch,start_s,end_s\n"
                                    "0,0,compute,compute,forward,0,0,0.000,0.100\n"
@@ -488,9 +489,5 @@ int main(void)
     tcase_add_loop_test(pictures, drawing, 0, N_FIGURE_KINDS * 4);
     suite_add_tcase(suite, data);
     suite_add_tcase(suite, pictures);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

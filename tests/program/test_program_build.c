@@ -6,6 +6,7 @@
 
 #include "fixtures.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 
 static void expect_verified(const struct program *program)
 {
@@ -435,9 +436,5 @@ int main(void)
     tcase_add_test(tcase, mirrored_gradients);
     tcase_add_test(tcase, data_before_the_first_pass);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

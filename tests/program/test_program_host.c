@@ -1,12 +1,12 @@
 /* What goes to the host's memory and comes back: every byte once each way, and what waits for what. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fixtures.h"
 #include "model/cost/footprint.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 
 struct traffic {
     double down, up, updated; /* bytes: copied, and of the host's memory */
@@ -294,9 +294,5 @@ int main(void)
     tcase_add_test(all, parameters_come_for_each_gather);
     tcase_add_test(all, every_schedule_is_verified);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

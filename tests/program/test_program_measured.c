@@ -1,8 +1,8 @@
 /* The programs of all measured runs are well formed. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "model/program/program.h"
+#include "tests/suite.h"
 #include "tests/traces/measured_tables.h"
 
 enum { FULL_EVERY = 40 };
@@ -41,9 +41,5 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, all_rows);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,10 +1,10 @@
 /* What data-parallel replicas exchange: all gradients once, all parameters once, whatever the stage of ZeRO and the overlap. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "fixtures.h"
 #include "model/cost/muon.h"
+#include "tests/suite.h"
 
 static void expect_near(double a, double b)
 {
@@ -421,9 +421,5 @@ int main(void)
     tcase_add_test(tcase, sharded_prefetch);
     tcase_add_test(tcase, tied_embeddings);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

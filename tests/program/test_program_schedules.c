@@ -9,6 +9,7 @@
 #include "model/base/memory.h"
 #include "model/cost/footprint.h"
 #include "reference_executor.h"
+#include "tests/suite.h"
 
 static int64_t makespan_of(const struct program *program, const int64_t *times)
 {
@@ -318,9 +319,5 @@ int main(void)
     tcase_add_test(tcase, every_pass_once);
     tcase_add_test(tcase, interleaved_warm_up);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "fixtures.h"
 #include "model/cost/host_memory.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 
 /* Four stages of two replicas, all ranks there, with everything that can go wrong in it. */
 static struct program healthy(void)
@@ -397,9 +398,5 @@ int main(void)
     tcase_add_test(tcase, bad_indices);
     tcase_add_test(tcase, random_damage);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 #include "tests/runtime/toys.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void make_mixture(struct transformer *m, bool shared)
 {
@@ -182,9 +182,5 @@ int toy_suite(const char *name, const struct toy_test *tests, int n)
     for (int i = 0; i < n; i++)
         tcase_add_loop_test(cases, tests[i].test, 0, tests[i].rounds);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "model/spec/catalog_alias.h"
 #include "tests/spec/said.h"
+#include "tests/suite.h"
 
 static const struct {
     enum catalog_kind kind;
@@ -475,9 +476,5 @@ int main(void)
     tcase_add_test(tests, a_machine_by_any_name);
     tcase_add_test(tests, aliases_of_msim_data);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "model/base/memory.h"
 #include "tests/spec/said.h"
+#include "tests/suite.h"
 
 #define GOOD "model: tiny-gpt\ncluster: a100-80g-sxm-node\n"
 
@@ -228,9 +229,5 @@ int main(void)
     tcase_add_loop_test(tests, floods_are_refused, 0, 5);
     tcase_add_test(tests, a_mapping_has_an_end);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "model/base/memory.h"
 #include "tests/spec/said.h"
+#include "tests/suite.h"
 
 static struct experiment e;
 
@@ -324,9 +325,5 @@ int main(void)
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

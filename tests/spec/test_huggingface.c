@@ -6,6 +6,7 @@
 
 #include "model/spec/catalog.h"
 #include "tests/spec/said.h"
+#include "tests/suite.h"
 
 static const char *const same[] = {"gpt2", "gpt-neox-20b", "llama3.1-405b", "llama3.2-1b", "mistral-7b", "mixtral-8x7b",
                                    "qwen2.5-7b", "qwen3-32b", "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "llama-7b",
@@ -154,9 +155,5 @@ int main(void)
     tcase_add_test(tests, an_experiment_may_name_and_change_one);
     tcase_add_loop_test(tests, a_bad_configuration_is_explained, 0, (int)(sizeof bad / sizeof bad[0]));
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

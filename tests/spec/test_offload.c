@@ -1,10 +1,10 @@
 /* What is offloaded and how much of it: as text, as layers, and what a search looks at. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/spec/offload.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 
 static struct offload parsed(const char *text)
 {
@@ -151,9 +151,5 @@ int main(void)
     tcase_add_test(all, layers_of_a_share);
     tcase_add_test(all, sets_of_a_search);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/spec/catalog.h"
+#include "tests/suite.h"
 #include "traces/csv.h"
 
 static const struct transformer small = {
@@ -376,9 +377,5 @@ int main(void)
     tcase_add_loop_test(tests, layers_sum_to_the_model, 0, 7);
     tcase_add_test(tests, measured_tables_agree_with_the_catalog);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "model/spec/experiment.h"
 #include "model/spec/layout_request.h"
 #include "model/spec/schemas.h"
+#include "tests/suite.h"
 
 static const struct {
     const struct schema *schema;
@@ -195,9 +196,5 @@ int main(void)
     tcase_add_test(tests, layout_text_is_understood_by_the_layout);
     tcase_add_test(tests, names_of_precisions_and_features);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

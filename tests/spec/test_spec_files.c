@@ -8,6 +8,7 @@
 
 #include "model/spec/catalog.h"
 #include "tests/spec/said.h"
+#include "tests/suite.h"
 
 static struct experiment e;
 
@@ -280,9 +281,5 @@ int main(void)
     tcase_add_test(tests, an_unreadable_catalog);
     tcase_add_test(tests, names_are_sorted_and_load);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

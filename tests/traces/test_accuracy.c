@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/suite.h"
 #include "traces/accuracy.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9)
@@ -143,9 +144,5 @@ int main(void)
     tcase_add_test(statistics, nothing);
     tcase_add_test(statistics, worst_first);
     suite_add_tcase(suite, statistics);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "model/base/memory.h"
+#include "tests/suite.h"
 #include "traces/csv.h"
 
 static enum status parse(const char *text, struct csv_table *table, struct diags *diags)
@@ -287,9 +288,5 @@ int main(void)
     tcase_add_test(reading, round_trip);
     tcase_add_test(reading, shared_tables);
     suite_add_tcase(suite, reading);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

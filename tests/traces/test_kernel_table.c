@@ -1,9 +1,9 @@
 /* Kernel tables: what a row becomes, and what is said of rows that are wrong. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/cost/attention.h"
+#include "tests/suite.h"
 #include "traces/kernel_table.h"
 
 static enum status parse(const char *text, struct kernel_table *table, struct diags *diags)
@@ -126,9 +126,5 @@ int main(void)
     tcase_add_test(tests, many_unknown_words_are_told_together);
     tcase_add_test(tests, cases_differ_when_shapes_do);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

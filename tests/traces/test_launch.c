@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/launch_write.h"
 #include "traces/launch/megatron_log.h"
@@ -610,9 +611,5 @@ int main(void)
     tcase_add_test(all, a_log_may_name_its_gpu);
     tcase_add_test(all, a_second_job_in_a_log);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

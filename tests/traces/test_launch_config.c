@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/megatron_meaning.h"
 
@@ -198,9 +199,5 @@ int main(void)
     tcase_add_test(all, recipes_have_the_arguments_themselves);
     tcase_add_test(all, other_files_are_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

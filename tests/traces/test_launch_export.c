@@ -8,6 +8,7 @@
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "tests/layout/offloaded.h"
+#include "tests/suite.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/launch_shell.h"
@@ -446,9 +447,5 @@ int main(void)
     tcase_add_test(all, stages_that_do_not_divide_are_named);
     tcase_add_test(all, what_no_argument_says_is_told);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

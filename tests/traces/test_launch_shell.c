@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/launch/launch_shell.h"
 
 struct reading {
@@ -276,9 +277,5 @@ int main(void)
     tcase_add_test(all, what_is_no_script_is_refused);
     tcase_add_test(all, what_grows_without_end_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
@@ -328,9 +329,5 @@ int main(void)
     tcase_add_test(tests, bridge_by_its_container);
     tcase_add_test(tests, trainers_of_hugging_face);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
 #define GPT                                                                                                                      \
@@ -369,9 +370,5 @@ int main(void)
     tcase_add_test(rows, published_tables);
     tcase_add_test(rows, shared_tables);
     suite_add_tcase(suite, rows);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

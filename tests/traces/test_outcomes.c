@@ -7,8 +7,8 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
+#include "tests/suite.h"
 #include "traces/outcomes.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9)
@@ -108,9 +108,5 @@ int main(void)
     tcase_add_test(tests, who_has_no_say);
     tcase_add_test(tests, nothing_told);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

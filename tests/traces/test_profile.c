@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/profile.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-12)
@@ -388,9 +389,5 @@ int main(void)
     tcase_add_test(tests, wrong_texts);
     tcase_add_loop_test(tests, progress_is_told, 0, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 /* Traces of JAX, hand-written as XLA's profiler writes them: which lines count, what operations are, what marks steps. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/profile.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-12)
@@ -182,9 +182,5 @@ int main(void)
     tcase_add_test(tests, what_marks_steps);
     tcase_add_test(tests, no_work);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,4 +1,5 @@
 /* What a table assumes against what its own numbers and its source's date say. */
+#include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
 /* A row of eight layers of 1,024 whose vocabulary is assumed to be 32,000 and whose MFU is that of `words`, counted as 6 FLOPs a
@@ -262,9 +263,5 @@ int main(void)
     tcase_add_test(rows, micro_batches_of_pipelines);
     tcase_add_test(rows, recomputation_that_fits);
     suite_add_tcase(suite, rows);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

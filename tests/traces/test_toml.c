@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "traces/launch/toml.h"
 
 /* A tree in one line: {a: 1, b: "text", c: [1, 2]}. */
@@ -141,9 +142,5 @@ int main(void)
     tcase_add_test(tests, mistakes_and_their_places);
     tcase_add_test(tests, how_it_begins);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "sim/fabric/flows.h"
 #include "sim/fabric/route.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/suite.h"
 
 static int *first_gpus(int n)
 {
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_test(all, large_groups_are_sampled);
     tcase_add_test(all, samples_end_later_where_hashes_collide);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

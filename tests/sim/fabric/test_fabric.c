@@ -1,10 +1,10 @@
 /* Fabrics: counts against closed forms, the text form both ways, every refusal with its reason. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/spec/catalog.h"
 #include "sim/fabric/fabric.h"
+#include "tests/suite.h"
 
 static const struct place NOWHERE;
 
@@ -273,9 +273,5 @@ int main(void)
     tcase_add_loop_test(all, refusals_say_why, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(all, all_mistakes_at_once_with_columns);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

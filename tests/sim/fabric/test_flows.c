@@ -7,6 +7,7 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "sim/fabric/flows.h"
+#include "tests/suite.h"
 
 static void assert_sound(struct flows *flows)
 {
@@ -522,9 +523,5 @@ int main(void)
     tcase_add_test(random, piece_by_piece_equals_at_once);
     tcase_add_test(random, long_paths_and_many_transfers);
     suite_add_tcase(suite, random);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

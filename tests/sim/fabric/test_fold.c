@@ -9,6 +9,7 @@
 #include "sim/placement.h"
 #include "sim/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/suite.h"
 
 struct fold_case {
     const char *layout;
@@ -244,9 +245,5 @@ int main(void)
     tcase_add_test(all, hashes_do_not_fold);
     tcase_add_test(all, a_block_goes_together);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

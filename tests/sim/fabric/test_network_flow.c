@@ -8,6 +8,7 @@
 #include "sim/placement.h"
 #include "sim/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/suite.h"
 
 static const struct place NOWHERE;
 
@@ -534,9 +535,5 @@ int main(void)
     tcase_add_test(all, data_parallel_groups_belong_under_one_set_of_tors);
     tcase_add_test(all, whole_steps_want_data_parallel_groups_under_one_set);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "sim/placement.h"
 #include "sim/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/suite.h"
 
 static const feature_set OVERLAPPING = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
                                        FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(FUSED_OPS);
@@ -100,9 +101,5 @@ int main(int argc, char **argv)
     else
         tcase_add_loop_test(all, what_crosses_costs, 0, 3);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

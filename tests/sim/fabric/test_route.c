@@ -8,6 +8,7 @@
 #include "model/base/random.h"
 #include "sim/fabric/load.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/suite.h"
 
 /* Each link begins where the one before ended, by the names of the links, which do not share code with routing. */
 static void assert_path(const struct fabric *fabric, const struct path *path, int from, int to)
@@ -371,9 +372,5 @@ int main(void)
     tcase_add_test(all, polarisation_and_queue_pairs);
     tcase_add_test(all, incast_shares_the_last_link);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

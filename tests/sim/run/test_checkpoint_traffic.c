@@ -5,10 +5,10 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "model/spec/catalog.h"
 #include "sim/checkpoint_traffic.h"
+#include "tests/suite.h"
 
 struct traffic_case {
     struct transformer model;
@@ -126,9 +126,5 @@ int main(void)
     tcase_add_test(all, collisions_take_longer);
     tcase_add_test(all, what_cannot_be_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

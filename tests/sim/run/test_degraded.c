@@ -1,11 +1,11 @@
 /* The speed of a step on a cluster that is not whole, against the step that is left. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "model/spec/experiment.h"
 #include "sim/degraded.h"
 #include "sim/step.h"
+#include "tests/suite.h"
 
 static struct experiment e;
 static struct diags diags;
@@ -59,9 +59,5 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, fewer_replicas_hold_the_shards);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "tests/suite.h"
 #include "traces/fault_trace.h"
 #include "traces/lanl_trace.h"
 
@@ -333,9 +334,5 @@ int main(void)
     tcase_add_test(lanl, test_lanl_window);
     tcase_add_test(lanl, test_lanl_replay_window);
     suite_add_tcase(suite, lanl);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -10,6 +10,7 @@
 #include "model/base/random.h"
 #include "sim/fault_statistics.h"
 #include "sim/faults.h"
+#include "tests/suite.h"
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
 
@@ -389,9 +390,5 @@ int main(void)
     tcase_add_test(statistics, test_weibull_needs_something_to_fit);
     tcase_add_test(statistics, test_statistics_by_hand);
     suite_add_tcase(suite, statistics);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

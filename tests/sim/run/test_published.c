@@ -12,6 +12,7 @@
 #include "sim/faults.h"
 #include "sim/run_replicas.h"
 #include "sim/startup.h"
+#include "tests/suite.h"
 
 #ifndef PUBLISHED
 #define PUBLISHED "published.csv"
@@ -189,9 +190,5 @@ int main(void)
     tcase_add_test(all, test_table_is_what_is_predicted);
     tcase_add_test(all, test_bounds_hold);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

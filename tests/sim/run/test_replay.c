@@ -9,6 +9,7 @@
 
 #include "case.h"
 #include "model/base/memory.h"
+#include "tests/suite.h"
 #include "traces/csv.h"
 
 /* --- the reference table ------------------------------------------------------------------------------------------------------
@@ -344,9 +345,5 @@ int main(void)
     tcase_add_test(reference, test_reference);
     tcase_set_timeout(reference, 60);
     suite_add_tcase(suite, reference);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "case.h"
 #include "model/base/random.h"
 #include "oracle.h"
+#include "tests/suite.h"
 
 static int64_t draw(struct random_stream *random, int64_t low, int64_t high)
 {
@@ -104,9 +105,5 @@ int main(void)
     tcase_add_test(cases, test_outages_and_slow_nodes);
     tcase_set_timeout(cases, 120);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/fault_statistics.h"
+#include "tests/suite.h"
 #include "traces/csv.h"
 #include "traces/lanl_trace.h"
 
@@ -99,9 +100,5 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_test(all, lanl_systems_as_fitted_elsewhere);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -15,6 +15,7 @@
 #include "sim/faults.h"
 #include "sim/run_replicas.h"
 #include "sim/startup.h"
+#include "tests/suite.h"
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
 
@@ -564,9 +565,5 @@ int main(void)
     tcase_add_test(all, test_a_fit_tells_apart_what_comes_together);
     tcase_add_test(all, test_a_fit_sees_no_lemons_where_none_are);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/engine.h"
+#include "tests/suite.h"
 
 /* splitmix64: small, seeded, the same everywhere. */
 static uint64_t random_next(uint64_t *state)
@@ -138,9 +139,5 @@ int main(void)
     tcase_add_test(order, refuses_the_past_and_unknown_classes);
     tcase_add_test(order, grows_beyond_its_room);
     suite_add_tcase(suite, order);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
+
 #define STEP                                                                                                                     \
     MSIM_BINARY " step -q --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 768 --tokens 300B "     \
                 "--layout tp=8,pp=8,vpp=6,zero=1,sp=1 "
@@ -158,9 +160,5 @@ int main(void)
     tcase_add_test(interface, ways_agree);
     tcase_add_test(interface, traces_of_chosen_ranks);
     suite_add_tcase(suite, interface);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,10 +1,10 @@
 /* What exchanges between replicas take from the computations beside them. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "sim/network_analytic.h"
 #include "sim/step_costs.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 enum { LAYERS = 8, MICRO_BATCHES = 3, REPLICAS = 32 };
 
@@ -133,9 +133,5 @@ int main(void)
     tcase_add_test(all, a_pipeline_is_not_crowded);
     tcase_add_test(all, crowding_is_channels_and_traffic);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

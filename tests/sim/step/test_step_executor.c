@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/sim/step/tiny_program.h"
+#include "tests/suite.h"
 
 static struct execution run(const struct tiny *tiny, bool time_order)
 {
@@ -436,9 +437,5 @@ int main(void)
     suite_add_tcase(suite, times);
     suite_add_tcase(suite, refused);
     suite_add_tcase(suite, parts);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

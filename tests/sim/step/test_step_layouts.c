@@ -14,6 +14,7 @@
 #include "model/plan/space.h"
 #include "sim/step.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -260,9 +261,5 @@ int main(void)
     tcase_add_test(layouts, same_call_same_bytes);
     tcase_add_test(layouts, unknown_trace_rank_is_refused);
     suite_add_tcase(suite, layouts);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

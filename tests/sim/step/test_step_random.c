@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/sim/step/tiny_program.h"
+#include "tests/suite.h"
 
 enum { RANKS = 5, MAX_OPS = 200, EVENTS = 120 };
 
@@ -236,9 +237,5 @@ int main(void)
     tcase_add_test(random, both_ways_agree);
     tcase_add_test(random, faster_transfers_are_never_slower);
     suite_add_tcase(suite, random);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

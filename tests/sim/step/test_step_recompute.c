@@ -14,6 +14,7 @@
 #include "model/plan/space.h"
 #include "sim/step.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 static struct step_result simulate(const struct job_case *c, const struct layout *layout, struct step_options options)
 {
@@ -220,9 +221,5 @@ int main(void)
     tcase_add_loop_test(all, folding_changes_nothing, 0, sizeof some / sizeof *some);
     tcase_add_loop_test(all, the_closed_form_is_near, 0, sizeof near / sizeof *near);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -26,6 +26,7 @@
 #include "sim/step.h"
 #include "sim/step_executor.h"
 #include "tests/plan/settings.h"
+#include "tests/suite.h"
 
 enum { F = 1000, B = 2000 };
 
@@ -383,9 +384,5 @@ int main(void)
     tcase_add_test(formulas, zero_bubble_h2);
     tcase_add_test(formulas, folded_pipelines);
     suite_add_tcase(suite, formulas);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

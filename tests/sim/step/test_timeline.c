@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/sim/step/tiny_program.h"
+#include "tests/suite.h"
 
 /* Two ranks, two micro-batches forward; what a builder would write, with micro-batch and chunk set. */
 static struct tiny two_stages(void)
@@ -236,9 +237,5 @@ int main(void)
     tcase_add_test(files, close_sorts);
     tcase_add_test(files, folded_names);
     suite_add_tcase(suite, files);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,0 +1,23 @@
+/* suite.h - what the main function of a Check suite does. */
+#ifndef MSIM_TESTS_SUITE_H
+#define MSIM_TESTS_SUITE_H
+
+#include <check.h>
+#include <stdlib.h>
+
+/* Execute the suites of a runner, and free it. CK_VERBOSITY, CK_RUN_CASE and the like in the environment choose. Returns main's
+ * status. */
+static inline int suites_run(SRunner *runner)
+{
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int suite_run(Suite *suite)
+{
+    return suites_run(srunner_create(suite));
+}
+
+#endif
