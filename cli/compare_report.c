@@ -148,10 +148,10 @@ static void row_cells(struct table *table, const struct compared *row, const str
     table_cell(table, "%d", row->run->gpus);
     layout_brief(&row->run->layout, layout, sizeof layout);
     table_cell(table, "%s", layout);
-    if (row->run->oom)
-        table_cell(table, "oom");
-    else
+    if (row->run->step_s > 0)
         table_cell(table, "%.4g", row->run->step_s);
+    else
+        table_cell(table, row->run->oom ? "oom" : "-");
     if (row->predicted_s > 0)
         table_cell(table, "%.4g", row->predicted_s);
     else

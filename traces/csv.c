@@ -117,10 +117,34 @@ static bool is_blank(const char *text, size_t n)
     return true;
 }
 
-static void parser_open(struct csv_parser *parser)
+static void parser_open(struct csv_parser *parser, char separator)
 {
     csv_init(parser, CSV_STRICT | CSV_STRICT_FINI); /* cannot fail: the parser is not NULL */
     csv_set_blk_size(parser, PARSER_BLOCK);         /* a quoted cell that never ends grows to the whole text */
+    csv_set_delim(parser, (unsigned char)separator);
+}
+
+/* A line that no cell opened and that begins with # is a comment. */
+static bool is_comment(const char *text, size_t n)
+{
+    return n > 0 && text[0] == '#';
+}
+
+/* What separates the names of the header: semicolons or tabs where it has no comma. */
+static char separator_of(const char *header, size_t n)
+{
+    size_t semicolons = 0, tabs = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < n; i++) {
+        quoted ^= header[i] == '"';
+        if (quoted)
+            continue;
+        if (header[i] == ',')
+            return ',';
+        semicolons += header[i] == ';';
+        tabs += header[i] == '\t';
+    }
+    return semicolons ? ';' : tabs ? '\t' : ',';
 }
 
 /* The column, in characters, of byte `at` in the line that starts at `line`. Continuation bytes of UTF-8 do not count. */
@@ -150,27 +174,31 @@ static void ignore_record(int terminator, void *data)
 
 /* Where field `column` of a record begins, found by libcsv itself, fed byte by byte: a field begins behind the separator that
  * ends the one before it. */
-static size_t field_offset(const char *text, size_t n_text, size_t offset, int column)
+static size_t field_offset(const struct csv_table *table, size_t offset, int column)
 {
+    const char *text = table->text;
+    const size_t n_text = table->n_text;
     struct csv_parser parser;
     struct field_search search = {0};
-    parser_open(&parser);
+    parser_open(&parser, table->separator);
     while (search.fields < column && offset < n_text) {
         if (csv_parse(&parser, text + offset, 1, count_field, ignore_record, &search) != 1)
             break;
         offset++;
     }
     csv_free(&parser);
-    while (offset < n_text && (text[offset] == ' ' || text[offset] == '\t'))
+    while (offset < n_text && (text[offset] == ' ' || text[offset] == '\t') && text[offset] != table->separator)
         offset++;
     return offset;
 }
 
-static struct place place_in_record(const char *name, const char *text, size_t n_text, struct csv_record record, int column)
+static struct place place_in_record(const struct csv_table *table, struct csv_record record, int column)
 {
+    const char *name = table->name, *text = table->text;
+    const size_t n_text = table->n_text;
     if (column < 0)
         return (struct place){.file = name, .line = record.line};
-    size_t wanted = field_offset(text, n_text, record.offset, column);
+    size_t wanted = field_offset(table, record.offset, column);
     size_t line_start = record.offset;
     int line = record.line;
     for (;;) {
@@ -187,22 +215,45 @@ static struct place place_in_record(const char *name, const char *text, size_t n
 static void report_syntax(struct csv_reading *reading, bool at_end)
 {
     struct csv_table *table = &reading->table;
-    struct place at = place_in_record(table->name, table->text, table->n_text, reading->at, reading->fields);
+    struct place at = place_in_record(table, reading->at, reading->fields);
     if (at_end)
         diag_error(reading->diags, at, "the quote opened here is never closed");
     else
         diag_error(reading->diags, at, "a quote inside this cell; quote the whole cell and double the quotes in it");
 }
 
+/* Where the first line begins, behind a byte-order mark. */
+static size_t first_line(const struct csv_table *table)
+{
+    return table->n_text >= 3 && memcmp(table->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+/* Blank lines and comments stand between records. */
+static bool is_between(const char *text, size_t n)
+{
+    return is_blank(text, n) || is_comment(text, n);
+}
+
+static char find_separator(const struct csv_table *table)
+{
+    size_t n;
+    for (size_t offset = first_line(table); offset < table->n_text; offset += n) {
+        n = line_length(table->text + offset, table->n_text - offset);
+        if (!is_between(table->text + offset, n))
+            return separator_of(table->text + offset, n);
+    }
+    return ',';
+}
+
 static void read_records(struct csv_reading *reading, struct csv_parser *parser)
 {
     const struct csv_table *table = &reading->table;
-    size_t offset = table->n_text >= 3 && memcmp(table->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* byte-order mark */
+    size_t offset = first_line(table);
     size_t told = 0;
     for (int line = 1; offset < table->n_text; line++) {
         size_t n = line_length(table->text + offset, table->n_text - offset);
-        bool blank = !reading->in_record && is_blank(table->text + offset, n);
-        if (!blank) {
+        bool between = !reading->in_record && is_between(table->text + offset, n);
+        if (!between) {
             if (!reading->in_record)
                 reading->at = (struct csv_record){.offset = offset, .line = line};
             reading->in_record = true;
@@ -299,7 +350,8 @@ static enum status table_from_text(const char *name, char *text, size_t n_text, 
     read->open_end = n_text > 0 && text[n_text - 1] != '\n' && text[n_text - 1] != '\r';
     if (check_text(read, diags) == STATUS_OK) {
         struct csv_parser parser;
-        parser_open(&parser);
+        read->separator = find_separator(read);
+        parser_open(&parser, read->separator);
         read->pool = memory_new(n_text + 2, 1);
         read->header = memory_new(MAX_COLUMNS, sizeof *read->header);
         read_records(&reading, &parser);
@@ -353,10 +405,10 @@ void csv_table_free(struct csv_table *table)
 
 struct place csv_place(const struct csv_table *table, size_t row, int column)
 {
-    return place_in_record(table->name, table->text, table->n_text, table->records[row + 1], column);
+    return place_in_record(table, table->records[row + 1], column);
 }
 
 struct place csv_header_place(const struct csv_table *table, int column)
 {
-    return place_in_record(table->name, table->text, table->n_text, table->records[0], column);
+    return place_in_record(table, table->records[0], column);
 }

@@ -69,9 +69,18 @@ void csv_table_note_unknown_columns(const struct csv_table *table, const struct 
 {
     char unknown[1024] = "";
     size_t n_names;
-    const char **names = unexpected_names(table, expected, n, &n_names);
-    for (size_t i = 0; i < n_names; i++)
+    const char **names = unexpected_names(table, expected, n, &n_names), **absent = memory_new(n, sizeof *absent);
+    size_t n_absent = 0;
+    for (size_t i = 0; i < n; i++)
+        if (csv_table_column(table, expected[i].name) < 0)
+            absent[n_absent++] = expected[i].name;
+    for (size_t i = 0; i < n_names; i++) {
+        const char *near = nearest_name(names[i], absent, n_absent);
         text_append(unknown, sizeof unknown, "%s'%.40s'", i ? ", " : "", names[i]);
+        if (near)
+            text_append(unknown, sizeof unknown, " (did you mean '%s'?)", near);
+    }
+    free(absent);
     if (n_names)
         diag_warning(diags, csv_header_place(table, csv_table_column(table, names[0])), "unknown column%s %s ignored",
                      n_names == 1 ? "" : "s", unknown);
@@ -139,7 +148,8 @@ void csv_write_cell(FILE *out, bool first, const char *text)
     bool blank_edge = n > 0 && (text[0] == ' ' || text[0] == '\t' || text[n - 1] == ' ' || text[n - 1] == '\t');
     if (!first)
         putc(',', out);
-    if (blank_edge || strpbrk(text, ",\"\r\n"))
+    bool comment = first && text[0] == '#';
+    if (blank_edge || comment || strpbrk(text, ",\"\r\n"))
         csv_fwrite(out, text, n); /* libcsv quotes and doubles */
     else
         fwrite(text, 1, n, out);

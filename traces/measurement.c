@@ -16,21 +16,30 @@
 
 /* --- the job and the layout ---------------------------------------------------------------------------------------- */
 
+/* A feature by a name of its cell; false where nobody knows it. */
+static bool read_feature(struct measurement_reading *reading, const char *name, feature_set *set)
+{
+    const char *ours = words_ours(COLUMN_FEATURES, name);
+    int feature = feature_parse(ours ? ours : name);
+    if (feature >= 0)
+        *set |= (feature_set)1 << feature;
+    else if (strcmp(name, PLAIN_LOSS) == 0)
+        reading->plain_loss = true;
+    else
+        return strcmp(ours ? ours : name, "none") == 0;
+    return true;
+}
+
 static void warn_unknown_feature(struct measurement_reading *reading, const char *name)
 {
-    for (size_t i = 0; i < reading->n_unknown; i++)
-        if (strcmp(reading->unknown_features[i], name) == 0)
-            return;
-    const char *near = nearest_name(name, feature_names, N_FEATURES);
-    diag_warning(reading->diags, reading_place(reading, COLUMN_FEATURES), "unknown feature '%.40s' left out%s%s%s", name,
-                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    reading->unknown_features = memory_grow(reading->unknown_features, &reading->unknown_capacity, reading->n_unknown + 1,
-                                            sizeof *reading->unknown_features);
-    reading->unknown_features[reading->n_unknown++] = memory_copy_text(name);
+    char hint[96];
+    reading_tell_once(reading, COLUMN_FEATURES, name, "unknown feature '%.40s' left out%s", name,
+                      reading_hint(name, feature_names, N_FEATURES, hint, sizeof hint));
 }
 
 /* An empty cell names no feature, nor does the word none; PLAIN_LOSS says that the loss is not fused. A table without the column
- * says nothing of them, as a job that names none (assume_features). */
+ * says nothing of them, as a job that names none (assume_features). A name may be of several words ("flash attention 2"), and
+ * several names may have but blanks between them. */
 static feature_set read_features(struct measurement_reading *reading)
 {
     feature_set set = 0;
@@ -38,27 +47,40 @@ static feature_set read_features(struct measurement_reading *reading)
     if (reading->columns[COLUMN_FEATURES] < 0)
         return FEATURES_USUAL;
     const char *rest = reading_text(reading, COLUMN_FEATURES);
-    while (*(rest += strspn(rest, ";, "))) {
+    while (*(rest += strspn(rest, ";,+ "))) {
         char name[64];
-        size_t n = strcspn(rest, ";, ");
+        size_t n = strcspn(rest, ";,+"), first = strcspn(rest, ";,+ ");
         snprintf(name, sizeof name, "%.*s", (int)n, rest);
-        int feature = feature_parse(name);
-        if (feature >= 0)
-            set |= (feature_set)1 << feature;
-        else if (strcmp(name, PLAIN_LOSS) == 0)
-            reading->plain_loss = true;
-        else if (strcmp(name, "none") != 0)
+        bool known = read_feature(reading, name, &set);
+        if (!known && first < n) {
+            snprintf(name, sizeof name, "%.*s", (int)first, rest);
+            known = read_feature(reading, name, &set);
+            n = known ? first : n;
+            snprintf(name, sizeof name, "%.*s", (int)n, rest);
+        }
+        if (!known)
             warn_unknown_feature(reading, name);
         rest += n;
     }
     return set;
 }
 
+/* Sequences a step, or what makes them: tokens a step, or the micro-batches of each replica. */
+static int64_t read_batch(struct measurement_reading *reading, int64_t seq_len)
+{
+    int64_t batch = reading_whole(reading, COLUMN_GLOBAL_BATCH, 1, MAX_BATCH, 0);
+    int64_t tokens = reading_whole(reading, COLUMN_BATCH_TOKENS, 1, (int64_t)1 << 40, 0);
+    if (batch || !tokens || !seq_len)
+        return batch;
+    batch = (tokens + seq_len / 2) / seq_len;
+    return batch < 1 ? 1 : batch < MAX_BATCH ? batch : MAX_BATCH;
+}
+
 static void read_job(struct measurement_reading *reading, const struct measurement_shape *shape, int zero, struct job *job)
 {
     int precision = reading_way(reading, COLUMN_PRECISION, precision_names, N_PRECISIONS);
     *job = (struct job){
-        .global_batch = reading_whole(reading, COLUMN_GLOBAL_BATCH, 1, MAX_BATCH, 0),
+        .global_batch = read_batch(reading, shape->seq_len),
         .seq_len = shape->seq_len,
         .precision = precision < 0 ? PRECISION_BF16 : (enum precision)precision,
         .optimizer = OPTIMIZER_ADAM,
@@ -67,8 +89,6 @@ static void read_job(struct measurement_reading *reading, const struct measureme
     /* fp16 training reduces gradients in fp16; bf16 without sharding keeps fp32 main ones, sharded optimizers reduce bf16. */
     bool wide = (job->precision == PRECISION_BF16 && zero == 0) || job->precision == PRECISION_FP32;
     job->gradient_precision = job->precision == PRECISION_FP16 ? PRECISION_FP16 : wide ? PRECISION_FP32 : PRECISION_BF16;
-    if (job->global_batch == 0)
-        reading_skip(reading, COLUMN_GLOBAL_BATCH, "no global batch");
     if (job->seq_len == 0)
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }
@@ -86,8 +106,9 @@ static struct recompute read_recompute(struct measurement_reading *reading)
 {
     char text[2 * RECOMPUTE_TEXT], why[RECOMPUTE_WHY];
     struct recompute recompute = {.what = RECOMPUTE_NONE};
+    const char *ours = words_ours(COLUMN_RECOMPUTE, reading_text(reading, COLUMN_RECOMPUTE));
     lowered(reading, COLUMN_RECOMPUTE, text, sizeof text);
-    if (!recompute_parse(text, &recompute, why, sizeof why) && *text)
+    if (!recompute_parse(ours ? ours : text, &recompute, why, sizeof why) && *text)
         reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
     return recompute;
 }
@@ -95,18 +116,24 @@ static struct recompute read_recompute(struct measurement_reading *reading)
 static enum cp_comm read_cp_comm(struct measurement_reading *reading)
 {
     char text[2 * CP_COMM_TEXT], why[CP_COMM_WHY];
-    int found = cp_comm_parse(lowered(reading, COLUMN_CP_COMM, text, sizeof text), why, sizeof why);
+    const char *ours = words_ours(COLUMN_CP_COMM, reading_text(reading, COLUMN_CP_COMM));
+    int found = cp_comm_parse(ours ? ours : lowered(reading, COLUMN_CP_COMM, text, sizeof text), why, sizeof why);
     if (found < 0 && *text)
         reading_skip(reading, COLUMN_CP_COMM, "cp_comm %s", why);
     return found < 0 ? CP_RING : (enum cp_comm)found;
 }
 
+/* One that nobody here knows is told, and what its pp and vpp mean is taken. */
 static enum schedule read_schedule(struct measurement_reading *reading, int pp, int vpp)
 {
-    int value = reading_way(reading, COLUMN_SCHEDULE, schedule_names, N_SCHEDULES);
-    if (value >= 0)
-        return (enum schedule)value;
-    return pp == 1 ? SCHEDULE_NONE : vpp == 1 ? SCHEDULE_1F1B : SCHEDULE_INTERLEAVED;
+    char hint[96];
+    const char *text = reading_text(reading, COLUMN_SCHEDULE);
+    int value = reading_word(reading, COLUMN_SCHEDULE, schedule_names, N_SCHEDULES);
+    enum schedule usual = pp == 1 ? SCHEDULE_NONE : vpp == 1 ? SCHEDULE_1F1B : SCHEDULE_INTERLEAVED;
+    if (value < 0 && *text && pp > 1)
+        reading_tell_once(reading, COLUMN_SCHEDULE, text, "schedule '%.40s' is unknown, %s is taken%s", text,
+                          schedule_name(usual), reading_hint(text, schedule_names, N_SCHEDULES, hint, sizeof hint));
+    return value >= 0 ? (enum schedule)value : usual;
 }
 
 static int dimension(struct measurement_reading *reading, enum column column)
@@ -119,6 +146,8 @@ static void read_world(struct measurement_reading *reading, struct layout *layou
 {
     int64_t model_ranks = (int64_t)layout->tp * layout->pp * layout->cp;
     int64_t given = reading_whole(reading, COLUMN_GPUS, 1, MAX_GPUS, 0), dp = reading_whole(reading, COLUMN_DP, 1, MAX_GPUS, 0);
+    if (!dp && !given)
+        reading_skip(reading, COLUMN_GPUS, "neither gpus nor dp says how many there are");
     if (!dp)
         dp = given && given % model_ranks == 0 ? given / model_ranks : 1;
     if (model_ranks * dp > MAX_GPUS || (given && given != model_ranks * dp)) {
@@ -150,6 +179,20 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     read_world(reading, layout, gpus);
     layout_settle_shard(layout);
     layout->cp_comm = cp_comm_settled(layout->cp_comm, layout->cp);
+}
+
+/* A batch that is said by how many micro-batches each replica takes. */
+static void read_accumulation(struct measurement_reading *reading, const struct layout *layout, struct job *job)
+{
+    int64_t times = reading_whole(reading, COLUMN_ACCUMULATION, 1, MAX_BATCH, 0), replica;
+    if (job->global_batch || reading->unusable)
+        return;
+    if (!times)
+        reading_skip(reading, COLUMN_GLOBAL_BATCH, "no global batch");
+    else if (__builtin_mul_overflow(times * layout->micro_batch, (int64_t)layout->dp, &replica) || replica > MAX_BATCH)
+        reading_skip(reading, COLUMN_ACCUMULATION, "a global batch of more than %d", MAX_BATCH);
+    else
+        job->global_batch = replica;
 }
 
 /* Without the column features are the usual ones of the row's GPU. */
@@ -205,14 +248,67 @@ static void assume_loss(struct measurement *row)
 
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
+/* A share in percent; one below 1 is a fraction, which no run's MFU is a hundredth of (assumption, told). */
+static double read_mfu(struct measurement_reading *reading)
+{
+    double percent = reading_number(reading, COLUMN_MFU_PCT, 0, 100);
+    const char *text = reading_text(reading, COLUMN_MFU_PCT);
+    if (percent > 0 && percent < 1 && !strchr(text, '%')) {
+        reading_tell_once(reading, COLUMN_MFU_PCT, measurement_columns[COLUMN_MFU_PCT].name,
+                          "mfu_pct '%.40s' is below 1: a fraction, not percent, is taken to be meant", text);
+        return percent;
+    }
+    return percent / 100;
+}
+
+/* Seconds of a step from what else was measured; 0: nothing was. MFU and TFLOPS are taken to count attention in full and no
+ * recomputation, which is told. */
+static double derived_step(struct measurement_reading *reading, const struct measurement *row)
+{
+    double tokens = (double)row->job.global_batch * (double)row->job.seq_len;
+    double rate = reading_number(reading, COLUMN_TOKENS_PER_S, 0, HUGE_VAL);
+    double each = reading_number(reading, COLUMN_TOKENS_PER_S_GPU, 0, HUGE_VAL);
+    double samples = reading_number(reading, COLUMN_SAMPLES_PER_S, 0, HUGE_VAL);
+    double flops = reading_number(reading, COLUMN_TFLOPS_GPU, 0, 1e6) * 1e12;
+    double peak = row->cluster.gpu.peak_flops[row->job.precision];
+    if (reading->unusable)
+        return 0;
+    if (rate > 0 || each > 0 || samples > 0)
+        return rate > 0 ? tokens / rate : each > 0 ? tokens / (each * row->gpus) : (double)row->job.global_batch / samples;
+    enum column by = flops > 0 ? COLUMN_TFLOPS_GPU : COLUMN_MFU_PCT;
+    flops = flops > 0 ? flops : row->mfu * peak;
+    if (!(flops > 0))
+        return 0;
+    struct setting setting = measurement_setting(row);
+    reading_tell_once(reading, by, measurement_columns[by].name,
+                      "step_time_s is unknown; it is taken from %s, attention counted in full and recomputation not at all",
+                      measurement_columns[by].name);
+    return model_flops_per_step(&setting, row->layout.features, FLOPS_FULL) / (flops * row->gpus);
+}
+
+/* "OOM" in the place of what would have been measured. */
+static bool says_oom(const struct measurement_reading *reading)
+{
+    static const enum column measured[] = {COLUMN_STEP_TIME_S,   COLUMN_TOKENS_PER_S, COLUMN_TOKENS_PER_S_GPU,
+                                           COLUMN_SAMPLES_PER_S, COLUMN_TFLOPS_GPU,   COLUMN_MFU_PCT};
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (strcasecmp(reading_text(reading, measured[i]), "oom") == 0)
+            return true;
+    return false;
+}
+
 static void read_outcome(struct measurement_reading *reading, struct measurement *row)
 {
     static const char *const outcomes[] = {"ok", "oom"};
-    row->oom = reading_word(reading, COLUMN_OUTCOME, outcomes, 2) == 1;
-    row->step_s = reading_number(reading, COLUMN_STEP_TIME_S, 0, HUGE_VAL);
-    row->mfu = reading_number(reading, COLUMN_MFU_PCT, 0, 100) / 100;
+    int outcome = reading_way(reading, COLUMN_OUTCOME, outcomes, 2);
+    row->oom = outcome == 1 || (outcome < 0 && says_oom(reading));
     if (row->oom)
-        row->step_s = row->mfu = 0;
+        return;
+    row->step_s = reading_number(reading, COLUMN_STEP_TIME_S, 0, HUGE_VAL);
+    row->mfu = read_mfu(reading);
+    row->derived = !(row->step_s > 0);
+    if (row->derived)
+        row->step_s = derived_step(reading, row);
 }
 
 /* The cluster of the row's GPU and network, built once for all rows that have the same. */
@@ -271,14 +367,15 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
                                 .name = reading_text(reading, COLUMN_CASE),
                                 .source = reading_text(reading, COLUMN_SOURCE),
                                 .assumed = reading_text(reading, COLUMN_ASSUMED)};
-    reading->unusable = false;
-    reading->errors_before_row = reading->diags->n_errors;
+    reading->unusable = reading->bad_cell = false;
     struct measurement_shape shape = reading_shape(reading);
     int zero = (int)reading_whole(reading, COLUMN_ZERO, 0, 3, 0);
     reading_model(reading, &shape, &row->model);
+    row->name = *row->name ? row->name : reading_text(reading, COLUMN_MODEL);
     read_job(reading, &shape, zero, &row->job);
     assume_window(row);
     read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
+    read_accumulation(reading, &row->layout, &row->job);
     assume_line(reading, row);
     assume_messages(row);
     if (!reading->plain_loss)
@@ -300,6 +397,12 @@ static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
     return false;
 }
 
+static bool is_empty(const struct measurement_reading *reading, size_t row, enum column column)
+{
+    const char *text = csv_cell(reading->csv, row, reading->columns[column]);
+    return *text == '\0' || words_say_nothing(text);
+}
+
 /* What is assumed for empty cells must be said: in one line a table. */
 static void note_defaults(const struct measurement_reading *reading)
 {
@@ -310,6 +413,8 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_VOCAB, "51,200 (32,000 when LLaMA-like)"},
         {COLUMN_GPUS_PER_NODE, "8"},
         {COLUMN_NIC_GBPS, "the GPU's usual"},
+        {COLUMN_TP, "1"},
+        {COLUMN_PP, "1"},
         {COLUMN_VPP, "1"},
         {COLUMN_CP, "1"},
         {COLUMN_ZERO, "0"},
@@ -322,7 +427,7 @@ static void note_defaults(const struct measurement_reading *reading)
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
         size_t n_empty = 0;
         for (size_t row = 0; row < reading->csv->n_rows; row++)
-            n_empty += *csv_cell(reading->csv, row, reading->columns[defaults[i].column]) == '\0' &&
+            n_empty += is_empty(reading, row, defaults[i].column) &&
                        !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
         if (n_empty)
             text_append(text, sizeof text, "%s%s %s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
@@ -337,9 +442,9 @@ static void note_defaults(const struct measurement_reading *reading)
 
 static void reading_free(struct measurement_reading *reading)
 {
-    for (size_t i = 0; i < reading->n_unknown; i++)
-        free((char *)reading->unknown_features[i]);
-    free(reading->unknown_features);
+    for (size_t i = 0; i < reading->n_told; i++)
+        free((char *)reading->told[i]);
+    free(reading->told);
     free(reading->models);
     free(reading->clusters);
 }
@@ -359,6 +464,7 @@ enum status measurement_table_build(struct csv_table *csv, struct measurement_ta
     struct measurement_reading reading = {.csv = csv, .diags = diags};
     struct measurement_table built = {0};
     size_t errors_before = diags->n_errors, capacity = 0;
+    words_rename_columns(&reading, csv);
     if (find_columns(&reading) == STATUS_OK) {
         csv_table_note_unknown_columns(csv, measurement_columns, N_COLUMNS, diags);
         for (reading.row = 0; reading.row < csv->n_rows; reading.row++) {

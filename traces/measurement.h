@@ -3,11 +3,18 @@
  *
  * Columns (an empty cell is an unknown value; [] marks columns that may be missing altogether):
  *
- *     case [model] layers hidden [ffn_hidden] [gated_mlp] heads [kv_heads] seq_len [vocab] gpu gpus [gpus_per_node] [nic_gbps]
- *     tp pp [vpp] [cp] [cp_comm] dp [ep] [zero] [shard] [sequence_parallel] micro_batch global_batch recompute precision
- *     [schedule] [features] [outcome] step_time_s [mfu_pct] [assumed] [source]
+ *     [case] [model] layers hidden [ffn_hidden] [gated_mlp] heads [kv_heads] seq_len [vocab] gpu [gpus] [gpus_per_node]
+ *     [nic_gbps] [tp] [pp] [vpp] [cp] [cp_comm] [dp] [ep] [zero] [shard] [sequence_parallel] [micro_batch] [global_batch]
+ *     [accumulation] [batch_tokens] [recompute] [precision] [schedule] [features] [outcome] [step_time_s] [tokens_per_s]
+ *     [tokens_per_s_gpu] [samples_per_s] [tflops_gpu] [mfu_pct] [assumed] [source]
  *
- * With a column `model` also `layers`, `hidden` and `heads` may be missing: then every row names a model of the catalog.
+ * With a column `model` also `layers`, `hidden` and `heads` may be missing: then every row names a model of the catalog. A row
+ * needs gpus or dp, and of the batch global_batch, batch_tokens (tokens a step) or accumulation (micro-batches of a replica).
+ *
+ * Tables of other hands: names of columns in any case, with their unit behind them ("Step time (ms)") or as they are often
+ * called (GBS, seqlen, num_gpus, TGS), which is told (measurement_words.c); n/a, - and their like for an empty cell; numbers with
+ * groups of digits, units and what they are within (1,024; ~10.2 s; 8k; 51 %: measurement_cells.c); words as other frameworks
+ * spell them (BFloat16, ZeRO-3, SAC, 1F1B interleaved).
  *
  * A row becomes the model, cluster, job and layout that the simulator takes:
  *
@@ -23,17 +30,19 @@
  *             pp and vpp.
  *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
+ *   measured  step_time_s, or tokens or samples a second; without them what TFLOPS or MFU make of msim's own count (attention in
+ *             full, no recomputation), which is told. OOM in their place is an outcome.
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
  *             the column is missing altogether rows have those of current training stacks, as a job that names none.
  *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked,
  *             and whose loss is fused where its exchanges are overlapped, unless a row says plain_loss.
  *
- * Two kinds of trouble. A cell that cannot be read (no number, negative, an unknown outcome) is an error with its line and
- * column; all are reported and no table comes back. A row that can be read but not be used (an unknown GPU, schedule, precision,
- * recomputation or exchange of cp, a model without its shape, GPUs that are not tp x pp x cp x dp) is warned of, skipped and
- * counted; of an unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: schedules
- * without the pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp x
- * micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
+ * Trouble. A header without the columns that rows need is an error. A row with a cell that cannot be read (no number, negative)
+ * or that cannot be used (an unknown GPU, precision, recomputation, outcome or exchange of cp, a model without its shape, GPUs
+ * that are not tp x pp x cp x dp) is warned of with its line and column, skipped and counted; of an unknown GPU the first row
+ * speaks for all. What has one sensible meaning is taken so, with a warning: an unknown schedule (what pp and vpp mean),
+ * schedules without the pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp
+ * x micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H
@@ -57,6 +66,7 @@ struct measurement {
     bool loss_assumed; /* fused_loss is none of its words */
     bool oom;          /* the run ended out of memory: no times */
     double step_s;     /* measured; 0 unknown (always for oom) */
+    bool derived;      /* from a rate or a share that was measured, where no time is said */
     double mfu;        /* measured, fraction; 0 unknown */
 };
 

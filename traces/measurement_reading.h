@@ -11,7 +11,7 @@
 /* Columns, with the widest range a value can sensibly have. */
 enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
 #define MEASUREMENT_COLUMNS(X)                                                                                                   \
-    X(CASE, "case", true)                                                                                                        \
+    X(CASE, "case", false)                                                                                                       \
     X(MODEL, "model", false)                                                                                                     \
     X(LAYERS, "layers", true)                                                                                                    \
     X(HIDDEN, "hidden", true)                                                                                                    \
@@ -22,27 +22,33 @@ enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
     X(SEQ_LEN, "seq_len", true)                                                                                                  \
     X(VOCAB, "vocab", false)                                                                                                     \
     X(GPU, "gpu", true)                                                                                                          \
-    X(GPUS, "gpus", true)                                                                                                        \
+    X(GPUS, "gpus", false)                                                                                                       \
     X(GPUS_PER_NODE, "gpus_per_node", false)                                                                                     \
     X(NIC_GBPS, "nic_gbps", false)                                                                                               \
-    X(TP, "tp", true)                                                                                                            \
-    X(PP, "pp", true)                                                                                                            \
+    X(TP, "tp", false)                                                                                                           \
+    X(PP, "pp", false)                                                                                                           \
     X(VPP, "vpp", false)                                                                                                         \
     X(CP, "cp", false)                                                                                                           \
     X(CP_COMM, "cp_comm", false)                                                                                                 \
-    X(DP, "dp", true)                                                                                                            \
+    X(DP, "dp", false)                                                                                                           \
     X(EP, "ep", false)                                                                                                           \
     X(ZERO, "zero", false)                                                                                                       \
     X(SHARD, "shard", false)                                                                                                     \
     X(SEQUENCE_PARALLEL, "sequence_parallel", false)                                                                             \
-    X(MICRO_BATCH, "micro_batch", true)                                                                                          \
-    X(GLOBAL_BATCH, "global_batch", true)                                                                                        \
-    X(RECOMPUTE, "recompute", true)                                                                                              \
-    X(PRECISION, "precision", true)                                                                                              \
+    X(MICRO_BATCH, "micro_batch", false)                                                                                         \
+    X(GLOBAL_BATCH, "global_batch", false)                                                                                       \
+    X(ACCUMULATION, "accumulation", false)                                                                                       \
+    X(BATCH_TOKENS, "batch_tokens", false)                                                                                       \
+    X(RECOMPUTE, "recompute", false)                                                                                             \
+    X(PRECISION, "precision", false)                                                                                             \
     X(SCHEDULE, "schedule", false)                                                                                               \
     X(FEATURES, "features", false)                                                                                               \
     X(OUTCOME, "outcome", false)                                                                                                 \
-    X(STEP_TIME_S, "step_time_s", true)                                                                                          \
+    X(STEP_TIME_S, "step_time_s", false)                                                                                         \
+    X(TOKENS_PER_S, "tokens_per_s", false)                                                                                       \
+    X(TOKENS_PER_S_GPU, "tokens_per_s_gpu", false)                                                                               \
+    X(SAMPLES_PER_S, "samples_per_s", false)                                                                                     \
+    X(TFLOPS_GPU, "tflops_gpu", false)                                                                                           \
     X(MFU_PCT, "mfu_pct", false)                                                                                                 \
     X(ASSUMED, "assumed", false)                                                                                                 \
     X(SOURCE, "source", false)
@@ -76,31 +82,51 @@ extern const struct csv_column measurement_columns[N_COLUMNS];
 struct measurement_reading {
     const struct csv_table *csv;
     int columns[N_COLUMNS];
+    double factors[N_COLUMNS]; /* what one of a column's unit is in that of its name */
     size_t row;
     bool unusable; /* the current row, for a reason already given */
-    size_t errors_before_row;
+    bool bad_cell; /* which is a cell that cannot be read */
     struct known_model *models;
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
-    bool plain_loss;               /* the row at hand says so */
-    const char **unknown_features; /* warned of */
-    size_t n_unknown, unknown_capacity;
+    bool plain_loss;   /* the row at hand says so */
+    const char **told; /* texts of cells of which something has been said */
+    size_t n_told, told_capacity;
     struct diags *diags;
 };
 
-/* A cell of the current row, and where it stands. */
+/* A cell of the current row, "" where it says that nothing is known (n/a, -), and where it stands. */
 const char *reading_text(const struct measurement_reading *reading, enum column column);
 struct place reading_place(const struct measurement_reading *reading, enum column column);
-/* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell is reported and reads as if empty. */
+/* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell reads as if empty, and its row is skipped. */
 int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown);
 double reading_number(struct measurement_reading *reading, enum column column, double low, double high);
-/* One of n words, in any case, by its index; -1 when the cell is empty or wrong (then reported). */
-int reading_word(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
-/* The same of a way to train: one that nobody here knows is no mistake, but its run cannot be predicted; the row is skipped. */
+/* One of n words, in any case and as others spell it, by its index; -1 when the cell is empty or has none of them. */
+int reading_word(const struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+/* The same; of a word that nobody here knows the row is skipped. */
 int reading_way(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
-/* The current row can be read but not be used: a warning, unless an error of this row has told the cause. */
+/* "; did you mean 'full'?", or nothing. Returns hint. */
+const char *reading_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
+/* The current row cannot be used: a warning, unless a cell of it that cannot be read is the cause. */
 void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
+/* A warning of a text, once in a table. */
+void reading_tell_once(struct measurement_reading *reading, enum column column, const char *text, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* --- as others write (measurement_words.c, measurement_cells.c) --- */
+
+/* Letters and digits in lower case, with a low line for all else between them. Returns buffer. */
+char *words_plain(const char *text, char *buffer, size_t size);
+/* n/a, -, unknown: words for an empty cell. */
+bool words_say_nothing(const char *text);
+/* A way to train in msim's word; NULL: no other spelling of any. */
+const char *words_ours(enum column column, const char *text);
+/* Columns that are called otherwise get the names they have here, which is told. */
+void words_rename_columns(struct measurement_reading *reading, struct csv_table *csv);
+/* A cell's number in the unit of its column's name; false where it has none. Of one without fraction what groups its digits may
+ * be a point. */
+bool cell_number(struct measurement_reading *reading, enum column column, bool whole, double *value);
 
 /* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
 void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said);

@@ -54,7 +54,7 @@ static double counted(const struct measurement *row)
 {
     double peak = row->cluster.gpu.peak_flops[row->job.precision];
     double tokens = (double)row->job.global_batch * (double)row->job.seq_len;
-    return row->oom || row->step_s <= 0 ? 0 : row->mfu * row->step_s * row->gpus * peak / tokens;
+    return row->oom || row->derived || row->step_s <= 0 ? 0 : row->mfu * row->step_s * row->gpus * peak / tokens;
 }
 
 /* Does the assumed vocabulary give what the source counts, in any of the usual ways? */

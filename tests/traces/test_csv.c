@@ -77,6 +77,26 @@ START_TEST(line_ends)
 }
 END_TEST
 
+/* Semicolons or tabs where the header has no comma; comments between records only. */
+START_TEST(other_separators)
+{
+    static const char *const texts[] = {"# of ours, in May\na;b\n1,5;\"#2;\"\n#3;4\n", "a\tb\n1,5\t#2;\n",
+                                        "\"a;b\",b\n\"1,5\",#2;\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct csv_table table;
+        struct diags diags = {0};
+        ck_assert_int_eq(parse(texts[i], &table, &diags), STATUS_OK);
+        ck_assert_int_eq(table.n_columns, 2);
+        ck_assert_uint_eq(table.n_rows, 1);
+        ck_assert_str_eq(csv_cell(&table, 0, 0), "1,5");
+        ck_assert_str_eq(csv_cell(&table, 0, 1), "#2;");
+        ck_assert_int_eq(csv_place(&table, 0, 1).line, i == 0 ? 3 : 2);
+        ck_assert_int_eq(csv_place(&table, 0, 1).column, i == 2 ? 7 : 5);
+        csv_table_free(&table);
+    }
+}
+END_TEST
+
 /* Line breaks in quoted cells count as lines; columns count characters (not bytes) from the start of the cell's own line. */
 START_TEST(places)
 {
@@ -144,7 +164,7 @@ START_TEST(column_lookup)
     ck_assert_uint_eq(diags.n_errors, 1);
     expect_diag(&diags, 0, 1, 1, "missing columns 'layers', 'hidden' (did you mean 'hiden'?)");
     csv_table_note_unknown_columns(&table, expected, 4, &diags);
-    expect_diag(&diags, 1, 1, 1, "unknown columns 'hiden', 'extra' ignored");
+    expect_diag(&diags, 1, 1, 1, "unknown columns 'hiden' (did you mean 'hidden'?), 'extra' ignored");
     csv_table_free(&table);
     diags_free(&diags);
 
@@ -277,6 +297,7 @@ int main(void)
 {
     Suite *suite = suite_create("csv");
     TCase *reading = tcase_create("reading");
+    tcase_add_test(reading, other_separators);
     tcase_add_test(reading, plain_table);
     tcase_add_test(reading, line_ends);
     tcase_add_test(reading, places);
