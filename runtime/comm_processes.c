@@ -147,15 +147,15 @@ static void cancel(struct process_world *world, MPI_Request *request)
     }
 }
 
-/* "rank 3", "ranks 3, 5": whose message has not come. requests[i] is from member i; NULL: nobody known. */
+/* "rank 3", "ranks 3, 5": whose message has not come. requests[i] is from member i, and some are not done. */
 static void list_missing(const struct waiting *w, const MPI_Request *requests, char *text, size_t size)
 {
-    size_t at = 0;
-    int n = 0;
-    for (int i = 0; requests && i < w->communicator->base.n; i++)
-        n += requests[i] != MPI_REQUEST_NULL;
-    at = (size_t)snprintf(text, size, n == 0 ? "another rank" : n == 1 ? "rank " : "ranks ");
-    for (int i = 0, listed = 0; n && i < w->communicator->base.n && at < size; i++)
+    const int n = w->communicator->base.n;
+    int missing = 0;
+    for (int i = 0; i < n; i++)
+        missing += requests[i] != MPI_REQUEST_NULL;
+    size_t at = (size_t)snprintf(text, size, "rank%s ", missing > 1 ? "s" : "");
+    for (int i = 0, listed = 0; i < n && at < size; i++)
         if (requests[i] != MPI_REQUEST_NULL)
             at += (size_t)snprintf(text + at, size - at, "%s%d", listed++ ? ", " : "", w->communicator->members[i]);
 }
@@ -173,6 +173,16 @@ static void fail(const struct waiting *w, const char *missing, enum wait_result 
 
 /* --- parts of exchanges */
 
+/* False, and the device has failed, where MPI cannot count the bytes of a message. */
+static bool can_send(const struct waiting *w, size_t bytes)
+{
+    if (bytes <= INT_MAX)
+        return true;
+    device_cpu_fail(w->device, "rank %d: %s %s: a message of %zu bytes is too long for MPI", w->world->base.rank, w->exchange,
+                    w->what, bytes);
+    return false;
+}
+
 static void send_part(const struct waiting *w, int member, const void *data, size_t bytes)
 {
     pthread_mutex_lock(&w->world->lock);
@@ -187,12 +197,26 @@ static void expect_part(const struct waiting *w, int member, void *data, size_t 
     pthread_mutex_unlock(&w->world->lock);
 }
 
+/* Ends those of n requests that are done, which MPI_Testall leaves as they are until all are; whether all are. */
+static bool end_done(struct process_world *world, MPI_Request *requests, int n)
+{
+    int all = 1;
+    pthread_mutex_lock(&world->lock);
+    for (int i = 0; i < n; i++) {
+        int done = 0;
+        MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+        all &= done;
+    }
+    pthread_mutex_unlock(&world->lock);
+    return all;
+}
+
 /* Waits for the parts of all members; false after a failure. */
 static bool await_parts(const struct waiting *w, MPI_Request *requests)
 {
     char missing[96];
     enum wait_result result = wait_all(w->world, requests, w->communicator->base.n);
-    if (result == WAIT_DONE)
+    if (result == WAIT_DONE || end_done(w->world, requests, w->communicator->base.n))
         return true;
     list_missing(w, requests, missing, sizeof missing);
     for (int i = 0; i < w->communicator->base.n; i++)
@@ -327,10 +351,13 @@ static struct shares shares_of(const struct waiting *w, const struct exchange_ca
     return shares;
 }
 
-/* What the others give stands in `out` one behind the other, in the order of members. */
+/* What the others give stands in `out` one behind the other, in the order of members; false after a failure. */
 static bool swap_shares(const struct waiting *w, const unsigned char *in, const struct shares *shares, unsigned char *out)
 {
     const int n = w->communicator->base.n, me = w->communicator->base.me;
+    for (int m = 0; m < n; m++)
+        if (m != me && !(can_send(w, shares->given[m]) && can_send(w, shares->taken[m])))
+            return false;
     MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
     for (int m = 0; m < n; m++)
         if (m != me && shares->given[m])
@@ -373,11 +400,8 @@ _Static_assert(sizeof(struct exchange_task) <= CPU_TASK_BYTES, "an exchange fits
 static void exchange(const struct waiting *w, const struct exchange_call *call)
 {
     const size_t part = (size_t)call->count * element_bytes(call->element);
-    if (part > INT_MAX) {
-        device_cpu_fail(w->device, "rank %d: %s %s: a message of %zu bytes is too long for MPI", w->world->base.rank, w->exchange,
-                        w->what, part);
+    if (!can_send(w, part))
         return;
-    }
     if (call->parts.sent || call->parts.received) {
         exchange_ragged(w, call);
         return;

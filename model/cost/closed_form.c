@@ -82,16 +82,31 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
 /* Parts of a step add up to it in another order than it is known in: so much may rounding make of that. */
 #define ROUNDING 1e-9
 
+/* Of passes `c`. */
+static double at_least(struct pass_costs *c, const struct setting *setting, const struct layout *l, double m)
+{
+    const struct stage_times *stages = inner_times_of(c, setting, l);
+    if (schedule_paired(l, m) > 0)
+        pass_costs_pair(c, setting, l);
+    return schedule_least(l, stages, c->pair_s, m) * (1 - ROUNDING);
+}
+
+double closed_form_at_least(struct closed_form *form, const struct layout *l)
+{
+    struct pass_costs *c = pass_costs_of(&form->passes, &form->setting, l);
+    return at_least(c, &form->setting, l, (double)layout_micro_batches(l, form->setting.job));
+}
+
 bool closed_form_within(struct closed_form *form, const struct layout *l, double limit_s, struct estimate *out)
 {
     const struct setting *setting = &form->setting;
     struct pass_costs *c = pass_costs_of(&form->passes, setting, l);
-    const struct stage_times *stages = stage_times_of(c, setting, l);
     double m = (double)layout_micro_batches(l, setting->job);
+    if (at_least(c, setting, l, m) > limit_s)
+        return false;
+    const struct stage_times *stages = stage_times_of(c, setting, l);
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
-    if (schedule_paired(l, m) > 0)
-        pass_costs_pair(c, setting, l);
     struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message_seconds(form, l));
     struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m);
     if ((time.total_s + replicas.exposed_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)

@@ -26,6 +26,10 @@ void closed_form_estimate(struct closed_form *form, const struct layout *layout,
 /* The same of a layout that does not take longer than `limit_s`: of one that does, false as soon as that is seen, and *out is not
  * written. A limit of INFINITY is none. */
 bool closed_form_within(struct closed_form *form, const struct layout *layout, double limit_s, struct estimate *out);
+/* What the step takes at least, in a fraction of the time: the slowest stage's work and what fills the pipeline before it. It is
+ * the same for layouts that differ in CLOSED_FORM_BOUND_IGNORES only. */
+#define CLOSED_FORM_BOUND_IGNORES (FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))
+double closed_form_at_least(struct closed_form *form, const struct layout *layout);
 /* Memory alone: cheaper, asked first. Asked again, or for a layout that differs in FOOTPRINT_IGNORES only, it costs nothing. */
 double closed_form_memory(struct closed_form *form, const struct layout *layout);
 /* What it needs of the host's memory a rank, in the same way. */

@@ -49,6 +49,7 @@ struct layer_count {
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
+    bool complete;                /* not only what inner_times_of fills in */
     int pp, vpp;                  /* whose: the memo's key */
     enum arrangement arrangement; /* of it too */
     struct recompute recompute;   /* and that */
@@ -62,7 +63,7 @@ struct stage_times {
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
-    struct pass_times layer;              /* a layer, on average over the model's */
+    struct pass_times layers, layer;      /* the model's, and one of them on average */
     double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
     double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
     double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
@@ -123,7 +124,10 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
 /* Layers that take so long, with or without an end. */
 double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
 
-/* closed_form_stages.c; valid until asked for another pipeline. */
+/* closed_form_stages.c; valid until asked for another pipeline. The first, which costs much less, fills in `inner`, `chunk`,
+ * `layers`, `layer`, `fullest`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a pipeline of one
+ * stage. */
+const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
 #endif

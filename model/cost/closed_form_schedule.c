@@ -205,6 +205,30 @@ static double seconds_of(const struct question *q, double slowest)
     }
 }
 
+/*
+ * Each schedule's path through the fullest stage, which is never shorter than this: the sum over all stages is not below that of
+ * the layers, S >= L, and neither of the stages with the ends is needed. Copies make an interleaved stage's passes longer by
+ * `behind` a chunk or more, and take back no more than that (copies_seconds).
+ */
+double schedule_least(const struct layout *l, const struct stage_times *t, double pair, double m)
+{
+    bool divided = schedule_divides(l->schedule);
+    double inner = work_of(&t->inner, divided), layers = work_of(&t->layers, divided), paired, bare;
+    switch (l->schedule) {
+    case SCHEDULE_GPIPE: return (m - 1) * inner + layers;
+    case SCHEDULE_1F1B: return (m - 1) * inner + fmin(layers, (t->last_full + 1) * inner);
+    case SCHEDULE_INTERLEAVED:
+        paired = schedule_paired(l, m);
+        bare = inner - l->vpp * t->behind;
+        return (m - paired) * bare + paired * pair * t->fullest +
+               t->fill_chunks * (paired > 0 ? pair * t->fullest : bare) / l->vpp;
+    case SCHEDULE_ZB1P: return m * inner + t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD];
+    case SCHEDULE_DUALPIPE:
+    case SCHEDULE_DUALPIPEV: return 0;
+    default: return m * inner;
+    }
+}
+
 static void add_pauses(struct pass_times *t, double seconds)
 {
     t->s[PASS_BACKWARD] += seconds;

@@ -31,6 +31,10 @@ bool schedule_divides(enum schedule schedule);
 /* Micro-batches whose forward and backward passes run in pairs. */
 double schedule_paired(const struct layout *l, double m);
 
+/* Seconds that schedule_time_of's total_s is not below, rounding aside, of what inner_times_of fills in alone; whatever pauses,
+ * messages, ends and copies take, they only add. 0 where passes both ways overlap so that nothing is certain. */
+double schedule_least(const struct layout *l, const struct stage_times *stages, double pair, double m);
+
 /* `pair`: seconds of a layer forward and backward in a pair; `pause`: of one layer's pause; `message`: of one message. */
 struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
                                       double pair, double m, double pause, double message);

@@ -220,14 +220,17 @@ static double chunks_before_last(const struct stage_times *t, const struct pass_
            (t->chunk.s[PASS_FORWARD] + t->chunk.s[PASS_BACKWARD]);
 }
 
+static bool are_even(const struct pass_costs *costs, const struct transformer *model, const struct layout *l)
+{
+    int layers = model->layers + model->mtp_layers, parts = l->pp * l->vpp;
+    return !costs->kinds && (layers % parts == 0 || (layers + 2) % parts == 0);
+}
+
 static void interleaved_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                                    const struct layout *l)
 {
-    int layers = model->layers + model->mtp_layers, parts = l->pp * l->vpp;
-    bool even = !costs->kinds && (layers % parts == 0 || (layers + 2) % parts == 0);
-    t->fill_chunks = even ? l->pp - 1 : chunks_before_last(t, costs, model, l);
     t->rounds = costs->kinds ? lockstep_seconds(costs, model, l, l->pp) : 0;
-    t->lockstep = even ? 0 : lockstep_seconds(costs, model, l, 1);
+    t->lockstep = are_even(costs, model, l) ? 0 : lockstep_seconds(costs, model, l, 1);
 }
 
 /* What stages wait for copies. */
@@ -272,38 +275,62 @@ static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, 
         t->last_full--;
 }
 
-static void stage_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+/* Chunks of a stage that a micro-batch meets. */
+static int chunks_met(const struct layout *l)
+{
+    return l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp;
+}
+
+/* The backward pass's two parts are asked for once they are known. */
+static int n_passes_known(const struct pass_costs *costs)
+{
+    return costs->divided_known ? N_PASSES : PASS_BACKWARD + 1;
+}
+
+/* What the fullest stage takes without ends and copies, and all layers. */
+static void inner_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                              const struct layout *l)
+{
+    fullest_fill(t, costs, model, l);
+    struct layer_count fullest = pass_layers(l->recompute, t->fullest, chunks_met(l)), all = all_layers(l, model);
+    t->whole = all.whole / all.n;
+    t->checkpoints[0] = checkpoints_of(l, fullest);
+    t->checkpoints[2] = checkpoints_of(l, all);
+    for (int pass = 0; pass < n_passes_known(costs); pass++) {
+        enum pass p = (enum pass)pass;
+        t->inner.s[p] =
+            costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
+        t->chunk.s[p] = t->inner.s[p] / chunks_met(l);
+        t->layers.s[p] = pass_seconds(costs, p, PART_MEAN_LAYER, all, false, false);
+        t->layer.s[p] = t->layers.s[p] / model->layers;
+    }
+    if (l->schedule == SCHEDULE_INTERLEAVED)
+        t->fill_chunks = are_even(costs, model, l) ? l->pp - 1 : chunks_before_last(t, costs, model, l);
+}
+
+/* The stages with the ends, all of them together, and copies. */
+static void stage_times_complete(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                                 const struct layout *l)
 {
     int last = layout_virtual_stages(l) - 1;
     const struct layer_range first_range = layout_layers(l, model, 0), last_range = layout_layers(l, model, last);
     bool folded = schedule_is_folded(l->schedule) && l->schedule != SCHEDULE_DUALPIPE; /* one stage has both ends */
-    fullest_fill(t, costs, model, l);
-    struct layer_count fullest = pass_layers(l->recompute, t->fullest, l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
     struct layer_count at_first = pass_layers(l->recompute, first_range.count, 1);
-    struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1), all = all_layers(l, model);
+    struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1);
     struct layer_count beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
     struct layer_count with_head = count_add(at_last, beside_last);
     t->head_layers = with_head.n;
-    t->whole = all.whole / all.n;
-    t->checkpoints[0] = checkpoints_of(l, fullest);
     t->checkpoints[1] = checkpoints_of(l, with_head);
-    t->checkpoints[2] = checkpoints_of(l, all);
-    for (int pass = 0; pass < N_PASSES; pass++) {
+    for (int pass = 0; pass < n_passes_known(costs); pass++) {
         enum pass p = (enum pass)pass;
         double embedding = range_seconds(costs, p, model, first_range, true, false);
         double head = range_seconds(costs, p, model, last_range, false, true);
-        double layers = pass_seconds(costs, p, PART_MEAN_LAYER, all, false, false);
         double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
                                          range_seconds(costs, p, model, last_range, false, false)
                                    : layers_seconds(costs, p, count_add(at_first, at_last));
-        t->inner.s[p] =
-            costs->kinds ? layers_of_stage_seconds(costs, p, l, model, t->last_full) : layers_seconds(costs, p, fullest);
         t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last, beside_last));
         t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0, beside_first);
-        t->sum.s[p] = embedding + head - ends + layers;
-        t->layer.s[p] = layers / model->layers;
-        t->chunk.s[p] = t->inner.s[p] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp);
+        t->sum.s[p] = embedding + head - ends + t->layers.s[p];
     }
     if (l->schedule == SCHEDULE_INTERLEAVED)
         interleaved_times_fill(t, costs, model, l);
@@ -323,14 +350,14 @@ static void only_stage_fill(struct stage_times *t, const struct pass_costs *cost
     t->whole = layers.whole / layers.n;
     for (int i = 0; i < 3; i++)
         t->checkpoints[i] = checkpoints_of(l, layers);
-    for (int pass = 0; pass < N_PASSES; pass++) {
+    for (int pass = 0; pass < n_passes_known(costs); pass++) {
         double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, layers, true, true);
         all += pass <= PASS_BACKWARD ? copies[pass] : 0;
         t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
     }
 }
 
-const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
 {
     struct stage_times *t = &costs->stages;
     enum arrangement arrangement = schedule_arrangement(layout->schedule);
@@ -344,6 +371,16 @@ const struct stage_times *stage_times_of(struct pass_costs *costs, const struct 
     if (layout->pp == 1)
         only_stage_fill(t, costs, setting->model, layout);
     else
-        stage_times_fill(t, costs, setting->model, layout);
+        inner_times_fill(t, costs, setting->model, layout);
+    t->complete = layout->pp == 1;
     return t;
+}
+
+const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    (void)inner_times_of(costs, setting, layout);
+    if (!costs->stages.complete)
+        stage_times_complete(&costs->stages, costs, setting->model, layout);
+    costs->stages.complete = true;
+    return &costs->stages;
 }

@@ -404,9 +404,9 @@ static bool check_precision(const struct setting *s, struct reply why)
     return false;
 }
 
-enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size)
+/* In the order of the reasons. */
+static enum layout_reason check_division(const struct layout *layout, const struct setting *setting, struct reply reply)
 {
-    const struct reply reply = {size ? why : NULL, size};
     if (!check_range(layout, reply))
         return LAYOUT_RANGE;
     if (!check_world(layout, setting, reply))
@@ -435,6 +435,11 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_INTERLEAVE;
     if (!check_experts(layout, setting, reply))
         return LAYOUT_EXPERTS;
+    return LAYOUT_LEGAL;
+}
+
+static enum layout_reason check_states(const struct layout *layout, const struct setting *setting, struct reply reply)
+{
     if (!check_zero(layout, reply))
         return LAYOUT_ZERO;
     if (!check_shard(layout, reply))
@@ -449,4 +454,21 @@ enum layout_reason layout_check(const struct layout *layout, const struct settin
         return LAYOUT_PRECISION;
     SAY(reply, "legal");
     return LAYOUT_LEGAL;
+}
+
+enum layout_reason layout_check_division(const struct layout *layout, const struct setting *setting)
+{
+    return check_division(layout, setting, (struct reply){NULL, 0});
+}
+
+enum layout_reason layout_check_states(const struct layout *layout, const struct setting *setting)
+{
+    return check_states(layout, setting, (struct reply){NULL, 0});
+}
+
+enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size)
+{
+    const struct reply reply = {size ? why : NULL, size};
+    enum layout_reason reason = check_division(layout, setting, reply);
+    return reason == LAYOUT_LEGAL ? check_states(layout, setting, reply) : reason;
 }

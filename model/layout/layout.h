@@ -120,6 +120,11 @@ struct setting {
  * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */
 enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
 
+/* The same in two parts, for searches. How the work is divided: of layouts in range nothing that zero, shard, recomputation,
+ * offloading or features change. Then these, of a division that is legal. */
+enum layout_reason layout_check_division(const struct layout *layout, const struct setting *setting);
+enum layout_reason layout_check_states(const struct layout *layout, const struct setting *setting);
+
 /* Layers of the model, or of a chunk: the first and how many. */
 struct layer_range {
     int first, count;

@@ -144,6 +144,13 @@ static bool estimate(struct worker *worker, const struct layout *layout, double 
  * pass, and backward passes take no less than those. */
 #define LONGEST 1.5
 
+/* Steps longer than this are of no use where those are not that are longer than limit_s: where `fewest` layers may take the place
+ * of all (0: none), that of all decides nothing yet. */
+static double slowest_looked_at(double limit_s, int fewest)
+{
+    return fewest == 0 ? limit_s : limit_s * LONGEST * (1 + 2 * ROUNDING);
+}
+
 /* Instead of all layers of `full`, a plan, only the `fewest` (negative: not yet known) that must be repeated; false: none are, or
  * the step would take longer than limit_s. A step that repeats nothing takes no longer: asked first, it saves most searches for
  * the fewest. Where exchanges cover what is repeated it may by a little, and all layers stay, so that what was found before
@@ -172,7 +179,7 @@ static void offer_faster(struct worker *worker, const struct layout *layout, uin
 {
     struct plan plan, fewer;
     double limit_s = slowest_wanted(worker);
-    if (!estimate(worker, layout, *fewest == 0 ? limit_s : limit_s * LONGEST * (1 + 2 * ROUNDING), &plan))
+    if (!estimate(worker, layout, slowest_looked_at(limit_s, *fewest), &plan))
         return;
     plan.estimate.memory_bytes = bytes;
     double step_s = plan.estimate.step_s;
@@ -183,11 +190,25 @@ static void offer_faster(struct worker *worker, const struct layout *layout, uin
         offer(worker, &plan);
 }
 
+/* All of a group of sets of features, from `index` on. The most elaborate one is asked first, as it is mostly the fastest; those
+ * that share a bound are asked for it once. */
+static void offer_all(struct worker *worker, const feature_set *features, int n, struct layout *layout, uint64_t index,
+                      double bytes, int fewest)
+{
+    double least_s = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        layout->features = features[i];
+        if (i == n - 1 || ((features[i] ^ features[i + 1]) & ~CLOSED_FORM_BOUND_IGNORES))
+            least_s = closed_form_at_least(worker->form, layout);
+        if (least_s <= slowest_looked_at(slowest_wanted(worker), fewest))
+            offer_faster(worker, layout, index + (uint64_t)i, bytes, &fewest);
+    }
+}
+
 enum asked { ASKED_MEMORY, ASKED_TIME, ASKED_TIME_OF_FEWEST };
 
-/* Layouts `index` and following, one for each set of features, which differ in the overlaps that they use of those the job
- * allows: no question but the last depends on them. The most elaborate one is asked first, as it is mostly the fastest. Whether
- * they fit. */
+/* Layouts `index` and following, whose division is legal, one for each set of features, which differ in the overlaps that they
+ * use of those the job allows: no question but the last depends on them. Whether they fit. */
 static bool examine(struct worker *worker, const feature_set *features, int n_features, struct layout *layout, uint64_t index,
                     enum asked asked)
 {
@@ -196,7 +217,7 @@ static bool examine(struct worker *worker, const feature_set *features, int n_fe
     uint64_t n = (uint64_t)n_features;
     layout->features = features[0];
     counts->examined += n;
-    enum layout_reason reason = layout_check(layout, space_setting(hunt->space), NULL, 0);
+    enum layout_reason reason = layout_check_states(layout, space_setting(hunt->space));
     if (reason != LAYOUT_LEGAL) {
         counts->rejected[reason] += n;
         return false;
@@ -209,11 +230,8 @@ static bool examine(struct worker *worker, const feature_set *features, int n_fe
         return false;
     }
     counts->fit += n;
-    int fewest = asked == ASKED_TIME_OF_FEWEST ? -1 : 0;
-    for (int i = n_features - 1; asked != ASKED_MEMORY && i >= 0; i--) {
-        layout->features = features[i];
-        offer_faster(worker, layout, index + (uint64_t)i, bytes, &fewest);
-    }
+    if (asked != ASKED_MEMORY)
+        offer_all(worker, features, n_features, layout, index, bytes, asked == ASKED_TIME_OF_FEWEST ? -1 : 0);
     return true;
 }
 
@@ -245,38 +263,57 @@ static enum asked asked_of(const struct worker *worker, const struct layout *lay
     return all && !fitted->whole ? ASKED_TIME_OF_FEWEST : ASKED_TIME;
 }
 
-/* The layouts of one schedule, offloading and recomputation, from `index` on. */
-static uint64_t examine_sharding(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index,
-                                 struct fitted_family *fitted)
+/* The layouts of one schedule, offloading, recomputation and way of sequence parallelism, from `index` on. Sharding, on which
+ * activations do not depend, changes last. */
+static void examine_sp(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index, int sp,
+                       struct fitted_family *fitted)
 {
     int n = family->n_features / family->n_losses;
     bool is_whole = layout->recompute.what == RECOMPUTE_NONE, is_plain = is_whole && offload_is_none(&layout->offload);
-    for (int i = 0; i < family->n_shardings; i++) {
-        layout->zero = family->shardings[i].zero;
-        layout->shard = family->shardings[i].shard;
-        for (int sp = 0; sp < family->n_sps; sp++) {
-            layout->sequence_parallel = family->sps[sp] != 0;
-            for (int loss = 0; loss < family->n_losses; loss++, index += (uint64_t)n) {
-                struct fitted *f = &fitted->of[i][sp][loss];
-                bool fits = examine(worker, family->features + loss * n, n, layout, index, asked_of(worker, layout, f));
-                f->whole = is_whole ? fits : f->whole;
-                f->plain = f->plain || (is_plain && fits);
-            }
+    layout->sequence_parallel = family->sps[sp] != 0;
+    for (int loss = 0; loss < family->n_losses; loss++)
+        for (int i = 0; i < family->n_shardings; i++) {
+            struct fitted *f = &fitted->of[i][sp][loss];
+            uint64_t at = index + ((uint64_t)i * (uint64_t)family->n_sps + (uint64_t)sp) * (uint64_t)family->n_features;
+            layout->zero = family->shardings[i].zero;
+            layout->shard = family->shardings[i].shard;
+            bool fits =
+                examine(worker, family->features + loss * n, n, layout, at + (uint64_t)(loss * n), asked_of(worker, layout, f));
+            f->whole = is_whole ? fits : f->whole;
+            f->plain = f->plain || (is_plain && fits);
         }
-    }
-    return index;
+}
+
+/* All layouts of one schedule with or without sequence parallelism, of an illegal division. */
+static void count_illegal(struct search_counts *counts, const struct space_family *family, enum layout_reason reason)
+{
+    uint64_t n = (uint64_t)family->n_offloads * (uint64_t)family->n_recomputes * (uint64_t)family->n_shardings *
+                 (uint64_t)family->n_features;
+    counts->examined += n;
+    counts->rejected[reason] += n;
 }
 
 /* The layouts of one schedule, from `index` on. */
 static uint64_t examine_schedule(struct worker *worker, const struct space_family *family, struct layout *layout, uint64_t index)
 {
     struct fitted_family fitted;
+    bool legal[2];
     memset(fitted.of, 0, (size_t)family->n_shardings * sizeof fitted.of[0]);
+    for (int sp = 0; sp < family->n_sps; sp++) {
+        layout->sequence_parallel = family->sps[sp] != 0;
+        enum layout_reason reason = layout_check_division(layout, space_setting(worker->hunt->space));
+        legal[sp] = reason == LAYOUT_LEGAL;
+        if (!legal[sp])
+            count_illegal(&worker->counts, family, reason);
+    }
+    uint64_t n = (uint64_t)family->n_shardings * (uint64_t)family->n_sps * (uint64_t)family->n_features;
     for (int offload = 0; offload < family->n_offloads; offload++) {
         layout->offload = offload_of_number(family->offloads[offload]);
-        for (int recompute = 0; recompute < family->n_recomputes; recompute++) {
+        for (int recompute = 0; recompute < family->n_recomputes; recompute++, index += n) {
             layout->recompute = recompute_of_number(family->recomputes[recompute]);
-            index = examine_sharding(worker, family, layout, index, &fitted);
+            for (int sp = 0; sp < family->n_sps; sp++)
+                if (legal[sp])
+                    examine_sp(worker, family, layout, index, sp, &fitted);
         }
     }
     return index;

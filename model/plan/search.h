@@ -21,7 +21,8 @@
  * fits (fewest.h); it is counted as one layout, and its memory is that of full in all counts.
  *
  * Overlaps are asked about last: they change neither whether a layout is legal nor whether it fits. Of a step that is seen to
- * take longer than what is kept, no more is worked out.
+ * take longer than what is kept, no more is worked out: most are by what they take at least (closed_form_at_least), which is
+ * asked once for layouts that differ in the overlaps of messages and of replicas' exchanges only.
  *
  * Cost: about 0.1 microseconds a layout and thread, with experts up to 0.2; memory in proportion to `keep` and to
  * the cost model's cache.

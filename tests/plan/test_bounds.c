@@ -1,0 +1,110 @@
+/*
+ * What a search skips, it could have asked: bounds hold for whole spaces, with everything that only restrictions name, and what
+ * is kept from one layout to the next is what each gives by itself.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
+#include "tests/plan/population.h"
+
+/* Every schedule, and ways to repeat and to offload. */
+#define WIDE                                                                                                                     \
+    "schedule=none,gpipe,1f1b,interleaved,zb-1p,zb-2p,zb-v,dualpipe,dualpipe-v,recompute=none,selective,full,full:1,full:2,"     \
+    "full:every2,full:groups2,layernorm,offload=auto:50%,shard=0,2,8"
+
+/* About this many layouts of a space. */
+enum { ASKED = 20000 };
+
+typedef void question(struct closed_form *form, const struct layout *layout, const struct setting *setting);
+
+/* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
+ * NULL. */
+static int ask_of_many(const struct population_job *job, const char *restrictions, question *ask)
+{
+    struct job_case c;
+    struct space_limits limits = {0};
+    struct space *space;
+    struct diags diags = {0};
+    int n = 0;
+    ck_assert(population_case(job, &c));
+    if (restrictions)
+        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
+    struct closed_form *form = closed_form_create(&c.setting);
+    uint64_t step = space_size(space) / ASKED | 1;
+    for (uint64_t i = 0; i < space_size(space); i += step) {
+        struct layout layout;
+        space_layout(space, i, &layout);
+        if (layout_check(&layout, &c.setting, NULL, 0) != LAYOUT_LEGAL)
+            continue;
+        ask(form, &layout, &c.setting);
+        n++;
+    }
+    closed_form_destroy(form);
+    space_destroy(space);
+    diags_free(&diags);
+    return n;
+}
+
+/* Asked before anything of the layout is known, and after. */
+static void ask_for_bound(struct closed_form *form, const struct layout *layout, const struct setting *setting)
+{
+    (void)setting;
+    char text[LAYOUT_TEXT];
+    struct estimate all, within;
+    double before = closed_form_at_least(form, layout);
+    closed_form_estimate(form, layout, &all);
+    double after = closed_form_at_least(form, layout);
+    ck_assert_msg(before <= all.step_s && after <= all.step_s, "%s: at least %.9g, then %.9g, and takes %.9g",
+                  layout_format(layout, text, sizeof text), before, after, all.step_s);
+    ck_assert(closed_form_within(form, layout, all.step_s, &within));
+    ck_assert(!(within.step_s < all.step_s) && !(within.step_s > all.step_s));
+    ck_assert(!closed_form_within(form, layout, all.step_s * (1 - 1e-6), &within));
+    struct layout plainer = *layout;
+    plainer.features &= ~CLOSED_FORM_BOUND_IGNORES;
+    double plain = closed_form_at_least(form, &plainer);
+    ck_assert(!(plain < after) && !(plain > after));
+}
+
+START_TEST(no_step_is_shorter_than_its_bound)
+{
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, ask_for_bound), 100);
+}
+END_TEST
+
+static void ask_for_memory(struct closed_form *form, const struct layout *layout, const struct setting *setting)
+{
+    char text[LAYOUT_TEXT];
+    struct footprint alone;
+    footprint_peak(layout, setting, &alone, NULL);
+    double bytes = closed_form_memory(form, layout), host = closed_form_host_memory(form, layout);
+    ck_assert_msg(!(bytes < alone.total) && !(bytes > alone.total) && !(host < alone.host) && !(host > alone.host),
+                  "%s: %.17g and %.17g, alone %.17g and %.17g", layout_format(layout, text, sizeof text), bytes, host,
+                  alone.total, alone.host);
+}
+
+START_TEST(what_is_kept_is_what_each_needs)
+{
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, ask_for_memory), 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bounds");
+    TCase *cases = tcase_create("spaces");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, no_step_is_shorter_than_its_bound, 0, population_n_jobs);
+    tcase_add_loop_test(cases, what_is_kept_is_what_each_needs, 0, population_n_jobs);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
