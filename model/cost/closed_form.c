@@ -21,7 +21,7 @@ struct closed_form {
     struct setting setting;
     struct pass_cache passes;
     struct replica_memo replicas;
-    struct full_stages full;
+    struct footprint_memo footprints;
     struct layout
         weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
     double weighed_bytes; /* 0: none yet */
@@ -41,7 +41,7 @@ void closed_form_destroy(struct closed_form *form)
     if (!form)
         return;
     pass_cache_free(&form->passes);
-    full_stages_free(&form->full);
+    footprint_memo_free(&form->footprints);
     free(form);
 }
 
@@ -146,7 +146,7 @@ double closed_form_memory(struct closed_form *form, const struct layout *layout)
     if (form->weighed_bytes > 0 && weighs_the_same(layout, &form->weighed))
         return form->weighed_bytes;
     struct footprint f;
-    footprint_peak_of(&form->full, layout, &form->setting, &f, NULL);
+    footprint_peak_of(&form->footprints, layout, &form->setting, &f, NULL);
     form->weighed = *layout;
     form->weighed_bytes = f.total;
     form->host_bytes = f.host;

@@ -1,7 +1,9 @@
 #include "model/cost/footprint.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "model/base/memory.h"
 #include "model/cost/footprint_layer.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
@@ -103,7 +105,6 @@ struct common_bytes {
     double kept[N_KEPT_KINDS], repeated[N_KEPT_KINDS], missing[N_KEPT_KINDS]; /* of a layer, of the kinds that stages have */
     double whole[N_KEPT_KINDS]; /* of one that keeps everything, where others do not */
     struct recompute recompute;
-    double buffers;
 };
 
 static void common_bytes_add(struct common_bytes *common, const struct layout *layout, const struct setting *setting,
@@ -307,46 +308,111 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
         offload_states(layout, setting, updated, out);
 }
 
-static struct footprint footprint_of(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
-                                     const struct common_bytes *common)
+/* Of a stage, what depends on how states are sharded: all fields but activations; `buffers` is what the optimizer's step needs
+ * when activations are gone. */
+static struct footprint states_of(const struct layout *layout, const struct setting *setting, const struct stage_load *load)
 {
-    struct footprint f = {.buffers = common->buffers, .framework = FRAMEWORK_BYTES};
+    struct footprint f = {.framework = FRAMEWORK_BYTES};
     state_bytes(layout, setting, load, &f);
-    double host;
-    f.activations = activation_bytes(layout, setting, load, common, &host);
-    f.host += host;
-    if (load->matrices.n) /* activations are gone by then */
-        f.buffers += fmax(0, muon_scratch_bytes(&load->matrices, layout, setting) - f.activations);
+    if (load->matrices.n)
+        f.buffers = muon_scratch_bytes(&load->matrices, layout, setting);
+    return f;
+}
+
+static struct footprint joined(const struct footprint *states, const struct kept_of_stage *kept, double buffers)
+{
+    struct footprint f = *states;
+    f.activations = kept->activations;
+    f.host += kept->host;
+    f.buffers = buffers + fmax(0, states->buffers - f.activations);
     f.total = f.weights + f.gradients + f.optimizer + f.activations + f.buffers + f.framework;
     return f;
 }
 
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out)
 {
-    struct common_bytes common = {.buffers = buffer_bytes(layout, setting), .recompute = layout->recompute};
+    struct common_bytes common = {.recompute = layout->recompute};
     struct stage_load load = {0};
+    struct kept_of_stage kept;
     stage_load_fill(&load, layout, setting, stage);
     common_bytes_add(&common, layout, setting, &load);
-    *out = footprint_of(layout, setting, &load, &common);
+    kept.activations = activation_bytes(layout, setting, &load, &common, &kept.host);
+    struct footprint states = states_of(layout, setting, &load);
+    *out = joined(&states, &kept, buffer_bytes(layout, setting));
     stage_load_free(&load);
 }
 
-void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
+/* --- of one layout after another */
+
+/* Of stages that are still those of `whose`, do its states hold? */
+static bool states_hold(const struct layout *whose, const struct layout *l)
+{
+    return whose->tp > 0 && whose->dp == l->dp && whose->cp == l->cp && whose->shard == l->shard &&
+           offload_equal(&whose->offload, &l->offload);
+}
+
+/* And what its layers keep, and its buffers? That weights are sharded tells how a stack recomputes, and that shards have copies
+ * needs a communicator. */
+static bool activations_hold(const struct layout *whose, const struct layout *l)
+{
+    const struct offload_amount a = whose->offload.of[OFFLOAD_ACTIVATIONS], b = l->offload.of[OFFLOAD_ACTIVATIONS];
+    return whose->tp > 0 && ((whose->features ^ l->features) & ~FOOTPRINT_IGNORES) == 0 &&
+           whose->sequence_parallel == l->sequence_parallel && (whose->zero == 3) == (l->zero == 3) &&
+           (whose->shard > 0) == (l->shard > 0) && a.percent == b.percent && a.layers == b.layers &&
+           recompute_equal(whose->recompute, l->recompute) && whose->schedule == l->schedule &&
+           whose->micro_batch == l->micro_batch && whose->cp == l->cp && whose->cp_comm == l->cp_comm && whose->dp == l->dp;
+}
+
+static void stages_renew(struct footprint_memo *memo)
+{
+    if ((size_t)memo->full.n > memo->capacity) {
+        memo->capacity = memo->full.capacity;
+        free(memo->stages);
+        memo->stages = memory_new(memo->capacity, sizeof *memo->stages);
+    }
+    for (int zero = 0; zero < FOOTPRINT_ZEROS; zero++)
+        memo->states[zero].tp = 0;
+    memo->activations.tp = 0;
+}
+
+static void states_renew(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting)
+{
+    for (int i = 0; i < memo->full.n; i++)
+        memo->stages[i].states[layout->zero] = states_of(layout, setting, &memo->full.stages[i]);
+    memo->states[layout->zero] = *layout;
+}
+
+static void activations_renew(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting)
+{
+    struct common_bytes common = {.recompute = layout->recompute};
+    for (int i = 0; i < memo->full.n; i++)
+        common_bytes_add(&common, layout, setting, &memo->full.stages[i]);
+    for (int i = 0; i < memo->full.n; i++) {
+        struct kept_of_stage *kept = &memo->stages[i].kept;
+        kept->activations = activation_bytes(layout, setting, &memo->full.stages[i], &common, &kept->host);
+    }
+    memo->buffers = buffer_bytes(layout, setting);
+    memo->activations = *layout;
+}
+
+void footprint_peak_of(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting,
                        struct footprint *out, int *stage)
 {
-    struct common_bytes common = {.buffers = buffer_bytes(layout, setting), .recompute = layout->recompute};
     struct footprint best = {0};
     double host = 0;
     int at = 0;
-    full_stages_of(full, layout, setting);
-    for (int i = 0; i < full->n; i++)
-        common_bytes_add(&common, layout, setting, &full->stages[i]);
-    for (int i = 0; i < full->n; i++) {
-        struct footprint f = footprint_of(layout, setting, &full->stages[i], &common);
+    if (full_stages_of(&memo->full, layout, setting))
+        stages_renew(memo);
+    if (!states_hold(&memo->states[layout->zero], layout))
+        states_renew(memo, layout, setting);
+    if (!activations_hold(&memo->activations, layout))
+        activations_renew(memo, layout, setting);
+    for (int i = 0; i < memo->full.n; i++) {
+        struct footprint f = joined(&memo->stages[i].states[layout->zero], &memo->stages[i].kept, memo->buffers);
         host = fmax(host, f.host);
         if (f.total > best.total) {
             best = f;
-            at = full->stages[i].stage;
+            at = memo->full.stages[i].stage;
         }
     }
     *out = best;
@@ -355,11 +421,18 @@ void footprint_peak_of(struct full_stages *full, const struct layout *layout, co
         *stage = at;
 }
 
+void footprint_memo_free(struct footprint_memo *memo)
+{
+    full_stages_free(&memo->full);
+    free(memo->stages);
+    *memo = (struct footprint_memo){0};
+}
+
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
 {
-    struct full_stages full = {0};
-    footprint_peak_of(&full, layout, setting, out, stage);
-    full_stages_free(&full);
+    struct footprint_memo memo = {0};
+    footprint_peak_of(&memo, layout, setting, out, stage);
+    footprint_memo_free(&memo);
 }
 
 double footprint_capacity(const struct cluster *cluster)

@@ -38,8 +38,30 @@ double footprint_states_bytes(const struct layout *layout, const struct setting 
 /* Peak of the pipeline stage that needs most (`host`: of the one that needs most of that), or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);
-/* The same; `full` keeps what stages hold for the next layout of the same division. */
-void footprint_peak_of(struct full_stages *full, const struct layout *layout, const struct setting *setting,
+
+/*
+ * What was found of one layout and holds for the next: what stages hold; their states, which neither micro-batch nor
+ * recomputation change, by ZeRO stage; what their layers keep, which sharding changes no further than that weights are sharded or
+ * not. All zero: nothing yet.
+ */
+enum { FOOTPRINT_ZEROS = 4 };
+struct kept_of_stage {
+    double activations, host;
+};
+struct stage_footprint {
+    struct footprint states[FOOTPRINT_ZEROS];
+    struct kept_of_stage kept;
+};
+struct footprint_memo {
+    struct full_stages full;
+    struct stage_footprint *stages; /* of each full stage */
+    size_t capacity;
+    double buffers;
+    struct layout states[FOOTPRINT_ZEROS], activations; /* whose they are; tp 0: nobody's */
+};
+void footprint_memo_free(struct footprint_memo *memo);
+/* footprint_peak, of many layouts. */
+void footprint_peak_of(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting,
                        struct footprint *out, int *stage);
 /* What fits: the GPU's memory less what the driver and fragmentation take. */
 double footprint_capacity(const struct cluster *cluster);

@@ -151,11 +151,11 @@ static void fill_next(struct full_stages *full, const struct layout *l, const st
     stage_load_fill(&full->stages[full->n++], l, setting, stage);
 }
 
-void full_stages_of(struct full_stages *full, const struct layout *l, const struct setting *setting)
+bool full_stages_of(struct full_stages *full, const struct layout *l, const struct setting *setting)
 {
     const struct transformer *model = setting->model;
     if (is_of(full, l, model))
-        return;
+        return false;
     full->n = 0;
     if (transformer_is_hybrid(model)) {
         for (int stage = 0; stage < l->pp; stage++)
@@ -170,6 +170,7 @@ void full_stages_of(struct full_stages *full, const struct layout *l, const stru
     full->key.expert_tp = layout_expert_tp(l);
     full->key.arrangement = schedule_arrangement(l->schedule);
     full->key.llama = layout_follows_llama(l, model);
+    return true;
 }
 
 void full_stages_free(struct full_stages *full)

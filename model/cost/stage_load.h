@@ -53,8 +53,8 @@ struct full_stages {
         bool llama;
     } key;
 };
-/* Fills in those of this layout, unless they are there. */
-void full_stages_of(struct full_stages *full, const struct layout *layout, const struct setting *setting);
+/* Fills in those of this layout; false: they are there already. */
+bool full_stages_of(struct full_stages *full, const struct layout *layout, const struct setting *setting);
 void full_stages_free(struct full_stages *full);
 
 #endif

@@ -22,7 +22,7 @@ typedef void question(struct closed_form *form, const struct layout *layout, con
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
  * NULL. */
-static int ask_of_many(const struct population_job *job, const char *restrictions, question *ask)
+static int ask_of_many(const struct population_job *job, const char *restrictions, enum optimizer optimizer, question *ask)
 {
     struct job_case c;
     struct space_limits limits = {0};
@@ -30,6 +30,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     struct diags diags = {0};
     int n = 0;
     ck_assert(population_case(job, &c));
+    c.job.optimizer = optimizer;
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
@@ -71,8 +72,8 @@ static void ask_for_bound(struct closed_form *form, const struct layout *layout,
 
 START_TEST(no_step_is_shorter_than_its_bound)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, ask_for_bound), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, OPTIMIZER_ADAM, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, OPTIMIZER_MUON, ask_for_bound), 100);
 }
 END_TEST
 
@@ -89,8 +90,8 @@ static void ask_for_memory(struct closed_form *form, const struct layout *layout
 
 START_TEST(what_is_kept_is_what_each_needs)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, ask_for_memory), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, OPTIMIZER_ADAM, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, OPTIMIZER_MUON, ask_for_memory), 100);
 }
 END_TEST
 
