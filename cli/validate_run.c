@@ -127,7 +127,7 @@ static double updates_bytes(const struct validation *v, const struct layout *lay
     double bytes = setting->job->optimizer == OPTIMIZER_LAMB ? master : 0;
     stage_load_fill(&load, layout, setting, stage);
     if (load.matrices.n)
-        bytes = muon_scratch_bytes(&load.matrices, layout, setting) + muon_largest(&load.matrices) * sizeof(float);
+        bytes = muon_executed_scratch_bytes(&load.matrices, layout, setting);
     stage_load_free(&load);
     return bytes;
 }
@@ -158,7 +158,8 @@ static double stage_memory(const struct validation *v, int stage)
     stay_here(&layout, &v->setup->setting, stage, &f);
     const struct job *job = v->setup->setting.job;
     double master = master_bytes(v, &layout, stage), optimizer = f.optimizer - master;
-    double updates = updates_bytes(v, &layout, stage, master);
+    double updates =
+        updates_bytes(v, &layout, stage, master) + partial_gradients_bytes(&v->setup->layout, &v->setup->setting, stage);
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +

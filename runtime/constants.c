@@ -5,7 +5,7 @@
 #include "model/base/memory.h"
 #include "runtime/rank.h"
 
-static void upload(struct rank *rank, void *to, const void *from, size_t bytes)
+void rank_upload(struct rank *rank, void *to, const void *from, size_t bytes)
 {
     struct device_stream *stream = rank->streams[STREAM_COMPUTE];
     if (rank->status == STATUS_OK)
@@ -38,7 +38,7 @@ static int32_t *open_order(struct rank *rank, const struct shape *s, int n)
     for (int64_t row = 0; row < s->tokens * n; row++)
         order[row] = row_of_rank(s, n, row);
     int32_t *there = rank_memory(rank, order_bytes(s, n));
-    upload(rank, there, order, order_bytes(s, n));
+    rank_upload(rank, there, order, order_bytes(s, n));
     free(order);
     return there;
 }
@@ -65,7 +65,7 @@ static void open_slopes(struct rank *rank)
     for (int i = 0; i < s->heads; i++)
         slopes[i] = alibi_slope(s->model_heads, (s->tp_rank * parts + part) * s->heads + i);
     rank->slopes = rank_memory(rank, (size_t)s->heads * sizeof *slopes);
-    upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
+    rank_upload(rank, rank->slopes, slopes, (size_t)s->heads * sizeof *slopes);
     free(slopes);
 }
 

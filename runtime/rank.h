@@ -314,6 +314,8 @@ void rank_open_communicators(struct rank *rank);
 void rank_close_communicators(struct rank *rank);
 void rank_open_constants(struct rank *rank);
 void rank_close_constants(struct rank *rank);
+/* To device memory, which has it when this returns. */
+void rank_upload(struct rank *rank, void *to, const void *from, size_t bytes);
 
 /* --- weights.c */
 void chunk_open(struct rank *rank, struct chunk_state *chunk, uint64_t seed);

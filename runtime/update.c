@@ -11,22 +11,53 @@ static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
  * All such parameters stand one after the other in a buffer by their place in the whole model, each rank puts in what it has
  * (owned elements), the rest is zero, and the sums come back. */
 
+/* Rows of a parameter that stand there, as the model has them, and the first of those: of queries, keys and values only the last
+ * two, as a query head belongs to one rank. */
+struct partial_rows {
+    int first_piece;
+    int64_t first, n;
+};
+
+static struct partial_rows partial_rows_of(const struct shape *s, const struct parameter *p)
+{
+    if (p->kind != PARAMETER_QKV && p->kind != PARAMETER_QKV_BIAS)
+        return (struct partial_rows){.n = p->rows};
+    return (struct partial_rows){1, (int64_t)s->model_heads * s->head_dim, 2 * (int64_t)s->model_kv_heads * s->head_dim};
+}
+
+double partial_gradients_bytes(const struct layout *layout, const struct setting *setting, int stage)
+{
+    struct shape shape = shape_of(layout, setting, layout_rank(layout, (struct coordinates){.pp = stage}));
+    double bytes = 0;
+    for (int chunk = 0; chunk < layout->vpp; chunk++) {
+        int v = layout_virtual_stage(layout, stage, chunk);
+        struct stage_content content = {.range = layout_layers(layout, setting->model, v),
+                                        .head = v == layout_virtual_stages(layout) - 1};
+        struct stage_units units;
+        stage_units_build(&shape, setting->model, content, &units);
+        for (int i = 0; i < units.n_items; i++)
+            for (int k = 0; k < units.items[i].n_parameters; k++) {
+                const struct parameter *p = &units.items[i].parameters[k];
+                bytes += p->partial ? (double)partial_rows_of(&shape, p).n * (double)p->cols * sizeof(float) : 0;
+            }
+        stage_units_free(&units);
+    }
+    return bytes;
+}
+
 static int64_t copy_partial(struct rank *rank, struct device_stream *stream, const struct unit_state *u,
                             const struct parameter *p, int64_t at, bool back)
 {
-    int64_t rows = 0;
-    for (int i = 0; i < p->n_pieces; i++) {
-        int64_t first = p->offset + p->pieces[i].local * p->cols, n = p->pieces[i].count * p->cols;
-        int64_t begin = first > u->first ? first : u->first;
-        int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
-        if (end <= begin || !rank->partial)
+    const struct partial_rows rows = partial_rows_of(&rank->shape, p);
+    for (int i = rows.first_piece; i < p->n_pieces && rank->partial; i++) {
+        const struct stretch s = owned_stretch(u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
+        if (!s.n)
             continue;
-        float *whole = rank->partial + at + p->pieces[i].whole * p->cols + (begin - first);
-        host_states_gradients(rank, u, begin - u->first, end - begin, whole, back, stream);
+        int64_t begin = u->first + s.first - p->offset - p->pieces[i].local * p->cols;
+        float *whole = rank->partial + at + (p->pieces[i].whole - rows.first) * p->cols + begin;
+        host_states_gradients(rank, u, s.first, s.n, whole, back, stream);
     }
-    bool qkv = p->kind == PARAMETER_QKV || p->kind == PARAMETER_QKV_BIAS;
-    rows = qkv ? (int64_t)(rank->shape.model_heads + 2 * rank->shape.model_kv_heads) * rank->shape.head_dim : p->rows;
-    return rows * p->cols;
+    return rows.n * p->cols;
 }
 
 static int64_t copy_partials(struct rank *rank, struct device_stream *stream, bool back)

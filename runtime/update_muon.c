@@ -26,14 +26,21 @@ struct matrix {
     int index, owner;
 };
 
+/* Elements to, or from, each rank stand one behind the other, from multiples of GRAIN on. */
+enum { GRAIN = 8 }; /* 16 bytes of bf16 */
+struct parts {
+    int64_t *first; /* [ranks + 1] element */
+    int32_t *rows;  /* device, [ranks] of GRAIN elements */
+    void *data;     /* device precision */
+};
+
 /* What one group divides: matrices of dense weights or of experts. */
 struct dealing {
     struct matrix *items;
     size_t n, capacity;
     int ranks, me;
-    int64_t part;   /* elements to or from another rank, padded */
-    void *out, *in; /* [ranks][part] device precision; the same where ranks is 1 */
-    bool returns;   /* the next exchange is the way back */
+    struct parts out, in; /* to owners, to this one; the same where ranks is 1 */
+    bool returns;         /* the next exchange is the way back */
 };
 
 struct muon {
@@ -131,35 +138,37 @@ static struct stretch stretch_of(const struct dealing *d, const struct matrix *m
     return (struct stretch){begin - m->first, last > begin ? last - begin : 0};
 }
 
-/* The most that any rank has for any owner. */
-static int64_t part_of(const struct dealing *d)
+/* Elements become places. */
+static void line_up(int64_t *first, int ranks)
 {
-    int64_t most = 0, *of_owner = memory_new((size_t)d->ranks, sizeof *of_owner);
-    for (int r = 0; r < d->ranks; r++) {
-        for (int j = 0; j < d->ranks; j++)
-            of_owner[j] = 0;
-        for (size_t i = 0; i < d->n; i++) {
-            int64_t *sum = &of_owner[d->items[i].owner];
-            *sum += stretch_of(d, &d->items[i], r).n;
-            most = *sum > most ? *sum : most;
-        }
+    int64_t at = 0;
+    for (int r = 0; r <= ranks; r++) {
+        int64_t n = r < ranks ? (first[r] + GRAIN - 1) / GRAIN * GRAIN : 0;
+        first[r] = at;
+        at += n;
     }
-    free(of_owner);
-    return most;
 }
 
 static void deal(struct dealing *d)
 {
     if (d->n) /* a unit of no matrices has no list of them */
         qsort(d->items, d->n, sizeof *d->items, by_size);
-    for (size_t i = 0; i < d->n; i++)
-        d->items[i].owner = (int)(i % (size_t)d->ranks);
-    d->part = part_of(d);
+    d->out.first = memory_new((size_t)d->ranks + 1, sizeof *d->out.first);
+    d->in.first = memory_new((size_t)d->ranks + 1, sizeof *d->in.first);
+    for (size_t i = 0; i < d->n; i++) {
+        struct matrix *m = &d->items[i];
+        m->owner = (int)(i % (size_t)d->ranks);
+        d->out.first[m->owner] += stretch_of(d, m, d->me).n;
+        for (int r = 0; r < d->ranks && m->owner == d->me; r++)
+            d->in.first[r] += stretch_of(d, m, r).n;
+    }
+    line_up(d->out.first, d->ranks);
+    line_up(d->in.first, d->ranks);
 }
 
 static bool is_gathered(const struct rank *rank, const struct matrix *m)
 {
-    return m->tp > 1 && rank->setting->job->muon_tp == MUON_DUPLICATED;
+    return m->tp > m->sharers && rank->setting->job->muon_tp == MUON_DUPLICATED;
 }
 
 /* --- memory */
@@ -185,6 +194,24 @@ static void measure(const struct rank *rank, struct muon *muon, const struct mat
         muon->parts = larger(muon->parts, m->rows * m->cols * m->tp);
 }
 
+static void open_parts(struct rank *rank, struct parts *parts, int ranks)
+{
+    int32_t *rows = memory_new((size_t)ranks, sizeof *rows);
+    for (int r = 0; r < ranks; r++)
+        rows[r] = (int32_t)((parts->first[r + 1] - parts->first[r]) / GRAIN);
+    parts->data = rank_memory(rank, bytes_of(rank, parts->first[ranks]));
+    parts->rows = rank_memory(rank, (size_t)ranks * sizeof *rows);
+    rank_upload(rank, parts->rows, rows, (size_t)ranks * sizeof *rows);
+    free(rows);
+}
+
+static void close_parts(struct rank *rank, struct parts *parts, int ranks)
+{
+    const struct device_api *api = rank->device->api;
+    api->memory_free(rank->device, parts->data, bytes_of(rank, parts->first[ranks]));
+    api->memory_free(rank->device, parts->rows, (size_t)ranks * sizeof *parts->rows);
+}
+
 static void allocate(struct rank *rank, struct muon *muon)
 {
     for (int k = 0; k < 2; k++) {
@@ -192,8 +219,9 @@ static void allocate(struct rank *rank, struct muon *muon)
         for (size_t i = 0; i < d->n; i++)
             if (d->items[i].owner == d->me)
                 measure(rank, muon, &d->items[i]);
-        d->out = rank_memory(rank, bytes_of(rank, d->ranks * d->part));
-        d->in = d->ranks > 1 ? rank_memory(rank, bytes_of(rank, d->ranks * d->part)) : d->out;
+        open_parts(rank, &d->out, d->ranks);
+        if (d->ranks > 1)
+            open_parts(rank, &d->in, d->ranks);
     }
     muon->x = rank_memory(rank, bytes_of(rank, muon->elements));
     muon->y = rank_memory(rank, bytes_of(rank, muon->elements));
@@ -227,9 +255,11 @@ void muon_close(struct rank *rank)
         return;
     for (int k = 0; k < 2; k++) {
         struct dealing *d = &muon->dealings[k];
-        if (d->in != d->out)
-            api->memory_free(rank->device, d->in, bytes_of(rank, d->ranks * d->part));
-        api->memory_free(rank->device, d->out, bytes_of(rank, d->ranks * d->part));
+        if (d->ranks > 1)
+            close_parts(rank, &d->in, d->ranks);
+        close_parts(rank, &d->out, d->ranks);
+        free(d->out.first);
+        free(d->in.first);
         free(d->items);
     }
     api->memory_free(rank->device, muon->x, bytes_of(rank, muon->elements));
@@ -290,7 +320,7 @@ static void update_own(const struct enqueueing *at, const struct dealing *d, boo
         const struct matrix *m = &d->items[i];
         struct stretch s = stretch_of(d, m, d->me);
         if (s.n)
-            update_stretch(at, m, s, element_at(at->rank, d->out, m->owner * d->part + sent[m->owner]), apply);
+            update_stretch(at, m, s, element_at(at->rank, d->out.data, d->out.first[m->owner] + sent[m->owner]), apply);
         sent[m->owner] += s.n;
     }
     free(sent);
@@ -416,9 +446,10 @@ static void *own_block(const struct enqueueing *at, const struct muon *muon, con
 static void move_stretches(const struct enqueueing *at, const struct dealing *d, const struct matrix *m, int64_t *received,
                            void *matrix, bool back)
 {
+    const struct parts *in = d->ranks > 1 ? &d->in : &d->out;
     for (int r = 0; r < d->ranks; r++) {
         struct stretch s = stretch_of(d, m, r);
-        void *part = element_at(at->rank, d->in, r * d->part + received[r]), *place = element_at(at->rank, matrix, s.first);
+        void *part = element_at(at->rank, in->data, in->first[r] + received[r]), *place = element_at(at->rank, matrix, s.first);
         copy(at->rank, at->stream, back ? part : place, back ? place : part, s.n);
         if (back)
             received[r] += s.n;
@@ -448,12 +479,16 @@ void muon_exchange(struct rank *rank, const struct op *op, struct device_stream 
     if (rank->status != STATUS_OK)
         return;
     struct dealing *d = &rank->muon->dealings[op->role == GROUP_EXPERT_DP];
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_TO_ALL,
-                                 .element = rank_element(rank),
-                                 .in = d->returns ? d->in : d->out,
-                                 .out = d->returns ? d->out : d->in,
-                                 .count = d->part,
-                                 .what = "updates of matrices"};
+    const struct parts *from = d->returns ? &d->in : &d->out, *to = d->returns ? &d->out : &d->in;
+    int64_t sent = from->first[d->ranks], received = to->first[d->ranks];
+    struct exchange_call call = {
+        .exchange = EXCHANGE_ALL_TO_ALL,
+        .element = rank_element(rank),
+        .in = from->data,
+        .out = to->data,
+        .count = GRAIN,
+        .parts = {.sent = from->rows, .received = to->rows, .even = (sent < received ? sent : received) / GRAIN},
+        .what = "updates of matrices"};
     rank_exchange(rank, rank->groups[op->role], stream, &call);
     d->returns = !d->returns;
 }

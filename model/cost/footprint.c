@@ -88,10 +88,9 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
                            (layout->ep > 1) * 2 + (layout_cp_keys(layout) > 1) + (layout_cp_heads(layout) > 1);
     double bytes = communicators * COMMUNICATOR_BYTES;
     if (layout->zero == 3) {
-        int largest = transformer_largest_layer(m);
-        double dense = transformer_layer_parameters(m, largest, false);
-        double experts = transformer_layer_parameters(m, largest, true) - dense;
-        double layer = dense / layout->tp + experts / layout->ep / layout_expert_tp(layout);
+        struct layer_range largest = {transformer_largest_layer(m), 1};
+        struct stage_parameters p = work_stage_parameters(layout, setting, largest, false, false);
+        double layer = p.dense + p.experts;
         bytes += layer * (2 * 2 + 2);
         bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
     }

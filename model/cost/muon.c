@@ -24,30 +24,43 @@ static struct muon_kind *kind_of(struct muon_matrices *to, struct muon_kind kind
 {
     for (int i = 0; i < to->n; i++) {
         struct muon_kind *k = &to->items[i];
-        if (k->rows == kind.rows && k->cols == kind.cols && k->experts == kind.experts && k->gathered == kind.gathered &&
-            strcmp(k->label, kind.label) == 0)
+        if (k->rows == kind.rows && k->cols == kind.cols && k->experts == kind.experts &&
+            (k->gathered > 0) == (kind.gathered > 0) && strcmp(k->label, kind.label) == 0)
             return k;
     }
     to->items[to->n] = kind;
     return &to->items[to->n++];
 }
 
-/* `each` matrices a layer, [rows, cols] in the model; of experts those on this rank. */
+/* Matrices of a layer, [rows, cols] in the model, of which a rank has one of so many different blocks. */
+static void add_blocks(const struct collection *c, struct muon_kind kind, enum division division, int blocks, int64_t each)
+{
+    int tp = kind.experts ? layout_expert_tp(c->layout) : c->layout->tp, parts = division == WHOLE ? 1 : blocks;
+    bool gathers = parts > 1 && c->job->muon_tp == MUON_DUPLICATED;
+    kind.held = (double)kind.rows * (double)kind.cols / parts;
+    kind.gathered = gathers ? tp * kind.held : 0;
+    kind.batch = kind.experts ? each : 1;
+    if (!gathers && division == BY_ROWS)
+        kind.rows = at_least_one(kind.rows / parts);
+    if (!gathers && division == BY_COLUMNS)
+        kind.cols = at_least_one(kind.cols / parts);
+    if (kind.rows > 0 && kind.cols > 0 && each > 0 && c->layers > 0)
+        kind_of(c->to, kind)->count += each * c->layers;
+}
+
+/* `each` of them; of experts those on this rank. */
 static void add(const struct collection *c, const char *label, int64_t rows, int64_t cols, enum division division, int64_t each,
                 bool experts)
 {
-    int tp = experts ? layout_expert_tp(c->layout) : c->layout->tp;
-    bool gathered = tp > 1 && division != WHOLE && c->job->muon_tp == MUON_DUPLICATED;
-    struct muon_kind kind = {
-        .label = label, .rows = rows, .cols = cols, .held = (double)rows * (double)cols / tp, .experts = experts};
-    kind.gathered = gathered;
-    kind.batch = experts ? each : 1;
-    if (!gathered && division == BY_ROWS)
-        kind.rows = at_least_one(rows / tp);
-    if (!gathered && division == BY_COLUMNS)
-        kind.cols = at_least_one(cols / tp);
-    if (rows > 0 && cols > 0 && each > 0 && c->layers > 0)
-        kind_of(c->to, kind)->count += each * c->layers;
+    struct muon_kind kind = {.label = label, .rows = rows, .cols = cols, .experts = experts};
+    add_blocks(c, kind, division, experts ? layout_expert_tp(c->layout) : c->layout->tp, each);
+}
+
+/* Of fewer heads than tp every rank has a whole one, which it makes orthogonal as those who have the same do. */
+static void add_keys_values(const struct collection *c, const struct transformer *m)
+{
+    struct muon_kind kind = {.label = "key_value", .rows = (int64_t)m->kv_heads * m->head_dim, .cols = m->hidden};
+    add_blocks(c, kind, BY_ROWS, m->kv_heads / layout_kv_heads(c->layout, m), 2);
 }
 
 static void add_attention(const struct collection *c, const struct transformer *m)
@@ -56,7 +69,7 @@ static void add_attention(const struct collection *c, const struct transformer *
     int64_t heads = m->heads, h = m->hidden, query = l->qk_nope_dim + l->qk_rope_dim;
     if (m->attention != ATTENTION_LATENT) {
         add(c, "query", heads * m->head_dim, h, BY_ROWS, m->output_gate ? 2 : 1, false);
-        add(c, "key_value", (int64_t)m->kv_heads * m->head_dim, h, BY_ROWS, 2, false);
+        add_keys_values(c, m);
         add(c, "projection", h, heads * m->head_dim, BY_COLUMNS, 1, false);
         return;
     }
@@ -267,26 +280,48 @@ static int64_t batch_of(const struct muon_kind *k, int64_t count)
     return count < k->batch ? count : k->batch;
 }
 
-double muon_largest(const struct muon_matrices *matrices)
+/* Of what an owner computes with at once, the most of each: X twice, two Gram matrices, blocks before they are one matrix. */
+struct work_space {
+    double matrices, grams, blocks; /* elements */
+    double together;                /* of one kind's, the most */
+};
+
+static struct work_space work_space_of(const struct muon_matrices *matrices, const struct layout *layout, bool batched)
 {
-    double largest = 0;
-    for (int i = 0; i < matrices->n; i++)
-        largest = fmax(largest, (double)matrices->items[i].rows * (double)matrices->items[i].cols);
-    return largest;
+    struct muon_share share = muon_share_of(matrices, layout);
+    struct work_space most = {0};
+    for (int i = 0; i < matrices->n; i++) {
+        const struct muon_kind *k = &matrices->items[i];
+        double a = fmin((double)k->rows, (double)k->cols), b = fmax((double)k->rows, (double)k->cols);
+        double n = batched ? (double)batch_of(k, share.counts[i]) : share.counts[i] > 0;
+        most.matrices = fmax(most.matrices, n * 2 * a * b);
+        most.grams = fmax(most.grams, n * 2 * a * a);
+        most.blocks = fmax(most.blocks, n * k->gathered);
+        most.together = fmax(most.together, n * (2 * a * b + 2 * a * a + k->gathered));
+    }
+    return most;
+}
+
+static double updates_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting)
+{
+    double owned = work_own_parameters(layout, muon_parameters(matrices)) * precision_bytes(precision_of(setting->job));
+    return owned + muon_exchange_bytes(matrices, layout, setting, GROUP_DP) +
+           muon_exchange_bytes(matrices, layout, setting, GROUP_EXPERT_DP);
 }
 
 double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting)
 {
-    struct muon_share share = muon_share_of(matrices, layout);
-    double element = precision_bytes(precision_of(setting->job)), batch = 0;
-    for (int i = 0; i < matrices->n; i++) {
-        const struct muon_kind *k = &matrices->items[i];
-        double a = fmin((double)k->rows, (double)k->cols), b = fmax((double)k->rows, (double)k->cols);
-        batch = fmax(batch, (double)batch_of(k, share.counts[i]) * (2 * a * b + 2 * a * a) * element);
-    }
-    double owned = work_own_parameters(layout, muon_parameters(matrices)) * element;
-    return batch + owned + muon_exchange_bytes(matrices, layout, setting, GROUP_DP) +
-           muon_exchange_bytes(matrices, layout, setting, GROUP_EXPERT_DP);
+    struct work_space space = work_space_of(matrices, layout, true);
+    return space.together * precision_bytes(precision_of(setting->job)) + updates_bytes(matrices, layout, setting);
+}
+
+double muon_executed_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout,
+                                   const struct setting *setting)
+{
+    struct work_space space = work_space_of(matrices, layout, false);
+    double elements = space.matrices + space.grams + space.blocks;
+    return elements * precision_bytes(precision_of(setting->job)) + updates_bytes(matrices, layout, setting) +
+           0.5 * space.matrices * sizeof(float);
 }
 
 /* --- works */
@@ -342,7 +377,7 @@ static int32_t add_product(const struct products *p, const char *label, int64_t 
 /* Blocks of a batch to every rank of the tensor-parallel group. */
 static int32_t add_gather(const struct products *p, const struct muon_kind *k)
 {
-    double bytes = (double)k->rows * (double)k->cols * p->batch * precision_bytes(p->precision);
+    double bytes = k->gathered * p->batch * precision_bytes(p->precision);
     return work_add(p->table,
                     (struct work){.kind = WORK_COLLECTIVE,
                                   .class = CLASS_OPTIMIZER,
@@ -358,7 +393,7 @@ static int32_t add_kind(struct products p, const struct muon_kind *k, int64_t co
     int32_t works[3], n = 0;
     p.batch = (int32_t)((count + batches - 1) / batches);
     p.counted *= (double)count / ((double)batches * p.batch);
-    if (k->gathered)
+    if (k->gathered > 0)
         works[n++] = add_gather(&p, k);
     works[n++] = add_memory(p.table, "muon_normalise", 3.0 * (double)a * (double)b * p.batch * precision_bytes(p.precision), 2);
     const int32_t products[] = {add_product(&p, "gram", a, a, b, false), add_product(&p, "gram_squared", a, a, a, true),

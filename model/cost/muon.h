@@ -16,11 +16,11 @@
  *
  * Who computes. A matrix has to be whole. Where ZeRO divides the states (as Adam's are divided, whatever the stage), the ranks
  * that divide them deal the matrices of a stage among them in turn, largest first; each sends what it has of the updates U to
- * their owners, in bf16, the owners compute, and what each needs of O comes back: two all-to-all exchanges, padded to the owner
- * that has most (as FSDP2's Muon in Microsoft's dion does it; Moonlight's Distributed Muon gathers to every rank that has a part
- * of a matrix, and all of these compute it, which costs more the more ranks there are; Megatron-Core's layer-wise optimizer keeps
- * the states whole at owners, and all-reduces gradients). Experts over the ranks that hold copies of them. Under ZeRO-0 each rank
- * computes all it holds, as its copies do.
+ * their owners, in bf16, the owners compute, and what each needs of O comes back: two all-to-all exchanges, as long as that of
+ * the owner that has most (as FSDP2's Muon in Microsoft's dion does it; Moonlight's Distributed Muon gathers to every rank that
+ * has a part of a matrix, and all of these compute it, which costs more the more ranks there are; Megatron-Core's layer-wise
+ * optimizer keeps the states whole at owners, and all-reduces gradients). Experts over the ranks that hold copies of them. Under
+ * ZeRO-0 each rank computes all it holds, as its copies do.
  *
  * Tensor parallelism. Blockwise, a rank's block is a matrix of its own: no exchange, and another update than without tensor
  * parallelism (Megatron-LM's default). Duplicated: the owners of a matrix's blocks gather them, and each computes the whole.
@@ -46,10 +46,11 @@ enum { MUON_ITERATIONS = 5 };
 /* Matrices of one shape on a rank. */
 struct muon_kind {
     const char *label;
-    int64_t rows, cols;     /* as they are made orthogonal: a block, or the whole */
-    double held;            /* parameters of one on a rank */
-    int64_t count, batch;   /* matrices; that are computed together */
-    bool experts, gathered; /* gathered: over the tensor-parallel group */
+    int64_t rows, cols;   /* as they are made orthogonal: a block, or the whole */
+    double held;          /* parameters of one on a rank */
+    int64_t count, batch; /* matrices; that are computed together */
+    double gathered;      /* elements of all blocks that the tensor-parallel group brings together; 0: none */
+    bool experts;
 };
 
 enum { MUON_KINDS_MAX = 20 };
@@ -77,11 +78,13 @@ struct muon_share muon_share_of(const struct muon_matrices *matrices, const stru
 /* Bytes of an all-to-all of updates, dense (GROUP_DP) or of experts (GROUP_EXPERT_DP); 0: there is nobody to exchange with. */
 double muon_exchange_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
                            enum group_kind group);
-/* Bytes that an owner needs beside the states: updates that it sends and receives, and a batch between two iterations. */
+/* Bytes that an owner needs beside the states: updates that it sends and receives; and while a batch is computed, X twice, two
+ * Gram matrices, and the blocks that it is put together from. */
 double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting);
-
-/* Elements of the largest matrix, as it is made orthogonal. */
-double muon_largest(const struct muon_matrices *matrices);
+/* The same in the runtime, which computes one matrix at a time, keeps the largest buffer of each use, and has a matrix in fp32
+ * for its norm and for X^T X. */
+double muon_executed_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout,
+                                   const struct setting *setting);
 
 /* The three parts of the step: momenta and updates, with Adam of the rest, of a rank's share of `updated` parameters of which
  * `muon` are matrices'; Newton-Schulz on those that it owns (-1: there are no matrices; FLOPs are the mean over owners); the

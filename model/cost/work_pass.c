@@ -197,12 +197,16 @@ bool work_shares_table(const struct layout *layout, const struct transformer *mo
     return apart && (model->tied_embeddings || model->mtp_layers);
 }
 
-/* `n` layers like the one at `index`. */
+/* `n` layers like the one at `index`. Tensor parallelism divides most of their parameters, key/value heads as long as there are
+ * as many. */
 static void add_layers(struct stage_parameters *p, const struct layout *layout, const struct transformer *model, int index, int n)
 {
     double dense = transformer_layer_parameters(model, index, false), all = transformer_layer_parameters(model, index, true);
-    p->dense += n * dense / layout->tp;
-    p->experts += n * (all - dense) / layout->ep / layout_expert_tp(layout);
+    double whole = transformer_layer_undivided(model, index, false), head = transformer_key_value_head(model, index);
+    double experts = all - dense, undivided = transformer_layer_undivided(model, index, true) - whole;
+    double repeated = head > 0 ? layout_kv_heads(layout, model) - (double)model->kv_heads / layout->tp : 0;
+    p->dense += n * (whole + (dense - whole) / layout->tp + repeated * head);
+    p->experts += n * (undivided + (experts - undivided) / layout_expert_tp(layout)) / layout->ep;
 }
 
 /* Kind by kind, as layers of a kind are equal. */

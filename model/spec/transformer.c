@@ -221,6 +221,51 @@ double transformer_layer_parameters(const struct transformer *model, int layer, 
     return common + shared_ffn_parameters(model) + router_parameters(model) + routed;
 }
 
+/* Behind a product whose rows are divided stands a whole bias. */
+static double attention_undivided(const struct transformer *m)
+{
+    const struct latent_attention *l = &m->latent;
+    double h = (double)m->hidden, output_bias = m->linear_bias ? h : 0;
+    bool bias = m->qkv_bias || m->linear_bias, latent = m->attention == ATTENTION_LATENT;
+    double head = latent ? l->qk_nope_dim + l->qk_rope_dim : m->head_dim;
+    double norms = m->qk_norm ? 2 * norm_parameters(m, head) : 0;
+    if (!latent)
+        return norms + output_bias;
+    double query = l->q_lora_rank ? linear(h, l->q_lora_rank, bias) + norm_parameters(m, l->q_lora_rank) : 0;
+    return query + linear(h, l->kv_lora_rank + l->qk_rope_dim, bias) + norm_parameters(m, l->kv_lora_rank) + norms + output_bias;
+}
+
+static double mixer_undivided(const struct transformer *m)
+{
+    double h = (double)m->hidden;
+    return mixer_columns_of(&m->mixer).ranks * h * m->mixer.head_dim + (m->linear_bias ? h : 0);
+}
+
+static double feed_undivided(const struct transformer *m, enum layer_feed feed, bool experts)
+{
+    double bias = m->linear_bias ? (double)m->hidden : 0;
+    switch (feed) {
+    case FEEDS_DENSE: return bias;
+    case FEEDS_EXPERTS:
+        return router_parameters(m) + (shared_width(&m->moe) > 0 ? bias : 0) + (experts ? m->moe.experts * bias : 0);
+    default: return 0;
+    }
+}
+
+double transformer_layer_undivided(const struct transformer *model, int layer, bool experts)
+{
+    struct layer_kind kind = layer_kind_of(model, layer);
+    return layer_kind_parts(kind) * norm_parameters(model, (double)model->hidden) +
+           (kind.mixers & MIXES_BY_ATTENTION ? attention_undivided(model) : 0) +
+           (kind.mixers & MIXES_BY_STATE ? mixer_undivided(model) : 0) + feed_undivided(model, kind.feed, experts);
+}
+
+double transformer_key_value_head(const struct transformer *model, int layer)
+{
+    bool grouped = model->attention != ATTENTION_LATENT && layer_kind_of(model, layer).mixers & MIXES_BY_ATTENTION;
+    return grouped ? 2 * linear((double)model->hidden, model->head_dim, model->qkv_bias || model->linear_bias) : 0;
+}
+
 int transformer_largest_layer(const struct transformer *model)
 {
     int largest = model->layers - 1;

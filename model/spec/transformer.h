@@ -162,6 +162,11 @@ bool layer_is_mixture(const struct transformer *model, int layer);
 bool layer_is_windowed(const struct transformer *model, int layer); /* attends to `window` tokens only */
 double transformer_layer_parameters(const struct transformer *model, int layer,
                                     bool experts); /* with or without routed experts */
+/* Of those what every rank of a tensor-parallel group has whole: norms, latent attention's down-projections, routers, biases
+ * behind products whose rows are divided. */
+double transformer_layer_undivided(const struct transformer *model, int layer, bool experts);
+/* Those of a key and a value head, of which every rank has one at least; 0 without grouped attention. */
+double transformer_key_value_head(const struct transformer *model, int layer);
 
 /* The layer with the most parameters, routed experts included: the last one where layers are alike. */
 int transformer_largest_layer(const struct transformer *model);

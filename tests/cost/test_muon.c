@@ -97,6 +97,32 @@ START_TEST(products_are_counted)
 }
 END_TEST
 
+/* Two key/value heads on eight ranks: each has one whole, [128, h], of which there are four. Blockwise it is a matrix; duplicated
+ * eight blocks come together, of which two make the matrix. One head is there whole: nothing comes together. */
+START_TEST(fewer_heads_than_ranks_are_repeated)
+{
+    for (int heads = 1; heads <= 2; heads++) {
+        struct shape s;
+        muon_shape(&s);
+        s.model.kv_heads = heads, s.layout.tp = 8;
+        double h = (double)s.model.hidden, d = s.model.head_dim, divided = (2 * h * h + 2 * h * (double)s.model.ffn_hidden) / 8;
+        for (int whole = 0; whole < 2; whole++) {
+            s.job.muon_tp = whole ? MUON_DUPLICATED : MUON_BLOCKWISE;
+            struct muon_matrices m = matrices_of(&s, 1, false);
+            struct stage_parameters all = work_stage_parameters(&s.layout, &s.setting, (struct layer_range){0, 1}, false, false);
+            const struct muon_kind *k = &m.items[1];
+            ck_assert_str_eq(k->label, "key_value");
+            ck_assert_int_eq(k->count, 2);
+            ck_assert_int_eq(k->rows, (whole ? heads : 1) * s.model.head_dim);
+            ck_assert_double_eq(k->held, d * h);
+            ck_assert_double_eq(k->gathered, whole && heads > 1 ? 8 * d * h : 0);
+            ck_assert_double_eq(muon_parameters(&m).dense, divided + 2 * d * h);
+            ck_assert_double_eq(all.dense, divided + 2 * d * h + 2 * h); /* and norms, whole too */
+        }
+    }
+}
+END_TEST
+
 static int number(unsigned *state, int n)
 {
     *state = *state * 1103515245u + 12345u;
@@ -226,6 +252,31 @@ START_TEST(scratch_takes_the_place_of_activations)
 }
 END_TEST
 
+/* A 70B model on tp=8, pp=4, dp=64 that all divide states: of a stage's 140 matrices, dealt the largest first, the fullest owner
+ * has one of gate, up and down, one of queries and projections, one of keys and values. What it sends is a 64th of the stage; of
+ * the largest matrix, [8192, 28672] in 8 blocks, X twice and two Gram matrices of the smaller side; duplicated, of the whole,
+ * once more as blocks. */
+START_TEST(scratch_of_a_large_model)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct shape s;
+        muon_shape(&s);
+        s.model.layers = 80, s.model.hidden = 8192, s.model.ffn_hidden = 28672, s.model.gated_mlp = true;
+        s.model.heads = 64, s.model.kv_heads = 8, s.model.head_dim = 128;
+        s.layout.tp = 8, s.layout.pp = 4, s.layout.dp = 64, s.layout.zero = 1;
+        s.job.muon_tp = whole ? MUON_DUPLICATED : MUON_BLOCKWISE;
+        struct muon_matrices m = matrices_of(&s, 20, false);
+        const double h = 8192, f = 28672, kv = 1024, block = f / 8;
+        double stage = 20 * (2 * h * h + 2 * kv * h + 3 * f * h) / 8;
+        double x = whole ? f * h : block * h, side = whole ? h : block;
+        double batch = 2 * x + 2 * side * side + (whole ? f * h : 0);
+        double owned = (f * h + h * h + kv * h) / 8;
+        double bytes = muon_scratch_bytes(&m, &s.layout, &s.setting);
+        ck_assert_double_eq_tol(bytes, 2 * (batch + stage / 64 + owned), 1e-9 * bytes);
+    }
+}
+END_TEST
+
 /* Moonlight (arXiv:2502.16982, section 2.3) reports 1 to 3 % of a step for a Muon whose ranks repeat one another's work. Dealt
  * among owners it takes less, and the more of them there are. */
 START_TEST(more_owners_take_less)
@@ -255,10 +306,12 @@ Suite *suite_muon(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, matrices_are_what_is_no_vector, 0, 32);
     tcase_add_test(all, products_are_counted);
+    tcase_add_test(all, fewer_heads_than_ranks_are_repeated);
     tcase_add_test(all, owners_are_dealt_matrices_in_turn);
     tcase_add_test(all, a_step_streams_what_is_counted);
     tcase_add_test(all, one_moment_a_matrix);
     tcase_add_test(all, scratch_takes_the_place_of_activations);
+    tcase_add_test(all, scratch_of_a_large_model);
     tcase_add_test(all, more_owners_take_less);
     suite_add_tcase(suite, all);
     return suite;

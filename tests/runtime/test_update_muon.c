@@ -8,6 +8,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/muon.h"
+#include "model/cost/stage_load.h"
 #include "runtime/update_muon.h"
 #include "tests/runtime/equivalence.h"
 
@@ -39,6 +40,7 @@ static const char *const layouts[] = {
     "pp=2,vpp=2,schedule=zb-v,dp=2,zero=2",
     "tp=2,sp=1,dp=4,ep=2,zero=3,shard=2",
     "cp=2,dp=2,ep=2,zero=2,shard=2",
+    "tp=4,sp=1,dp=2,zero=1",
 };
 
 /* --- a plain reference */
@@ -243,6 +245,100 @@ START_TEST(updates_are_nearly_orthogonal)
 }
 END_TEST
 
+/* --- what ranks hold */
+
+struct held {
+    double dense, experts, muon;
+};
+
+/* In the whole model, of rank `r` of a tensor-parallel group. */
+static struct held held_by(const struct toy *toy, int r)
+{
+    struct shape shape = shape_of(&toy->layout, &toy->setting, r);
+    struct stage_units units;
+    struct stage_content content = {.range = {0, toy->model.layers}, .embedding = true, .head = true};
+    struct held held = {0};
+    stage_units_build(&shape, &toy->model, content, &units);
+    for (int i = 0; i < units.n_items; i++)
+        for (int k = 0; k < units.items[i].n_parameters; k++) {
+            const struct parameter *p = &units.items[i].parameters[k];
+            double n = (double)(p->rows * p->cols);
+            *(units.items[i].is_experts ? &held.experts : &held.dense) += n;
+            held.muon += muon_has(p->kind) ? n : 0;
+        }
+    stage_units_free(&units);
+    return held;
+}
+
+/* Matrices that tensor parallelism divides, that it repeats, and vectors: exact, where it divides the words. */
+START_TEST(ranks_hold_what_is_counted)
+{
+    static const char *const of_tp[] = {"mb=1", "tp=2,sp=1", "tp=4,sp=1", "tp=2,sp=1,ep=2,dp=2"};
+    for (int model = 0; model < N_TOY_MODELS; model++) {
+        struct toy toy;
+        char text[TOY_TEXT_MAX];
+        toy_laid_out(&toy, (enum toy_model)model, of_tp[_i]);
+        if (toy.layout.ep > 1 && !toy.model.moe.experts)
+            continue;
+        toy.model.vocab = 64;
+        struct muon_matrices matrices = {.n = 0};
+        struct layer_range all = {0, toy.model.layers};
+        struct stage_parameters p = work_stage_parameters(&toy.layout, &toy.setting, all, true, true);
+        muon_matrices_add(&matrices, &toy.layout, &toy.setting, all, true);
+        struct stage_parameters muon = muon_parameters(&matrices);
+        struct held held = held_by(&toy, toy.layout.tp - 1);
+        ck_assert_msg(fabs(p.dense - held.dense) < 1e-6 && fabs(p.experts - held.experts) < 1e-6,
+                      "%s: %.0f and %.0f parameters, counted %.1f and %.1f", toy_text(&toy, text, sizeof text), held.dense,
+                      held.experts, p.dense, p.experts);
+        ck_assert_msg(fabs(muon.dense + muon.experts - held.muon) < 1e-6, "%s: %.0f parameters of matrices, counted %.1f",
+                      toy_text(&toy, text, sizeof text), held.muon, muon.dense + muon.experts);
+    }
+}
+END_TEST
+
+/* --- memory */
+
+static double fullest(const struct thread_run *run)
+{
+    double most = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        most = fmax(most, (double)run->memory_peak[r]);
+    return most;
+}
+
+/* A matrix has one moment less than with Adam, and owners need what muon_executed_scratch_bytes says. */
+START_TEST(memory_is_as_predicted)
+{
+    const struct thread_run_options options = {.steps = 1, .seed = 5, .rate = 1e-3f};
+    char text[TOY_TEXT_MAX];
+    struct toy toy;
+    struct thread_run muon, adam;
+    toy_laid_out(&toy, _i % 2 ? TOY_MIXTURE : TOY_LLAMA, layouts[_i / 2]);
+    if (toy.model.moe.experts == 0 && toy.layout.ep > 1)
+        return;
+    toy.layout.schedule = toy.layout.pp > 1 ? toy.layout.schedule : SCHEDULE_NONE;
+    toy_run(&toy, DETAIL_CHUNK, &options, &muon, NULL);
+    toy.job.optimizer = OPTIMIZER_ADAM;
+    toy_complete(&toy);
+    toy_run(&toy, DETAIL_CHUNK, &options, &adam, NULL);
+    toy.job.optimizer = OPTIMIZER_MUON;
+    toy_complete(&toy);
+    double expected = -INFINITY;
+    for (int stage = 0; stage < toy.layout.pp; stage++) {
+        struct stage_load load = {0};
+        stage_load_fill(&load, &toy.layout, &toy.setting, stage);
+        expected = fmax(expected, muon_executed_scratch_bytes(&load.matrices, &toy.layout, &toy.setting) -
+                                      4 * work_own_parameters(&toy.layout, muon_parameters(&load.matrices)));
+        stage_load_free(&load);
+    }
+    double measured = fullest(&muon) - fullest(&adam);
+    ck_assert_msg(fabs(measured - expected) < 0.03 * fullest(&muon), "%s: %g bytes more than with Adam, predicted %g, of %g",
+                  toy_text(&toy, text, sizeof text), measured, expected, fullest(&muon));
+    thread_run_free(&muon);
+    thread_run_free(&adam);
+}
+END_TEST
+
 /* --- training */
 
 static double distance(const float *a, const float *b, int64_t n)
@@ -305,6 +401,8 @@ int main(void)
         {steps_are_as_defined, COUNT(layouts)},
         {steps_of_other_models_are_as_defined, 5},
         {updates_are_nearly_orthogonal, 3},
+        {ranks_hold_what_is_counted, 4},
+        {memory_is_as_predicted, 2 * COUNT(layouts)},
         {layouts_follow_one_rank, COUNT(layouts)},
         {the_loss_falls, 4},
     };
