@@ -82,11 +82,12 @@ static void add_passes(struct cost_by_class *to, const struct pass_costs *c, con
 /* Parts of a step add up to it in another order than it is known in: so much may rounding make of that. */
 #define ROUNDING 1e-9
 
-/* Of passes `c`. */
+/* Of passes `c`, by what is known of them. */
 static double at_least(struct pass_costs *c, const struct setting *setting, const struct layout *l, double m)
 {
+    pass_costs_know_least(c, setting, l);
     const struct stage_times *stages = inner_times_of(c, setting, l);
-    if (schedule_paired(l, m) > 0)
+    if (c->known == PARTS_ALL && schedule_paired(l, m) > 0)
         pass_costs_pair(c, setting, l);
     return schedule_least(l, stages, c->pair_s, m) * (1 - ROUNDING);
 }
@@ -97,12 +98,21 @@ double closed_form_at_least(struct closed_form *form, const struct layout *l)
     return at_least(c, &form->setting, l, (double)layout_micro_batches(l, form->setting.job));
 }
 
+/* Whether that is not more than limit_s when everything is known of the passes. */
+static bool may_be_within(struct pass_costs *c, const struct setting *setting, const struct layout *l, double m, double limit_s)
+{
+    if (isfinite(limit_s) && c->known != PARTS_ALL && at_least(c, setting, l, m) > limit_s)
+        return false;
+    pass_costs_know_all(c, setting, l);
+    return at_least(c, setting, l, m) <= limit_s;
+}
+
 bool closed_form_within(struct closed_form *form, const struct layout *l, double limit_s, struct estimate *out)
 {
     const struct setting *setting = &form->setting;
     struct pass_costs *c = pass_costs_of(&form->passes, setting, l);
     double m = (double)layout_micro_batches(l, setting->job);
-    if (at_least(c, setting, l, m) > limit_s)
+    if (!may_be_within(c, setting, l, m, limit_s))
         return false;
     const struct stage_times *stages = stage_times_of(c, setting, l);
     double pause =

@@ -116,19 +116,26 @@ struct costing {
 };
 
 /* Spans that pass costs need, without those of dimensions the key leaves open; pauses are counted with the pipeline. */
-static struct costing costing_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+static struct costing costing_at_pace(const struct pass_costs *costs, const struct setting *setting, const struct layout *layout,
+                                      double pace)
 {
     struct machine machine = {
-        .cluster = setting->cluster, .layout = layout, .job = setting->job, .pace = costs->pace, .gemms = costs->gemms};
+        .cluster = setting->cluster, .layout = layout, .job = setting->job, .pace = pace, .gemms = costs->gemms};
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
     machine.spans[GROUP_CP_HEADS] = layout_span(layout, setting->cluster, GROUP_CP_HEADS);
     machine.spans[GROUP_EP] = layout_span(layout, setting->cluster, GROUP_EP);
-    if (costs->pace <= 0) {
-        machine_set_pace(&machine, setting, setting->gpus);
-        costs->pace = machine.pace;
-    }
     return (struct costing){.setting = setting, .machine = machine};
+}
+
+static struct costing costing_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    struct costing costing = costing_at_pace(costs, setting, layout, costs->pace);
+    if (costs->pace <= 0) {
+        machine_set_pace(&costing.machine, setting, setting->gpus);
+        costs->pace = costing.machine.pace;
+    }
+    return costing;
 }
 
 static struct part part_of(struct costing *costing, enum pass pass, struct layer_range range, bool embedding, bool head)
@@ -168,6 +175,31 @@ static struct kind_numbers kinds_of(const struct transformer *model)
     }
     kinds.n_late = model->layers - dense;
     return kinds;
+}
+
+/* See PARTS_LEAST. At full clock the slowest of the GPUs sets the pace alone, and the less a product takes the less does what
+ * overlaps with it; what the host takes need not be less, so it is left out. Of a mixture's leading dense layers no more is known
+ * than that they take some time. */
+static void costs_draft(struct pass_costs *costs, const struct setting *setting, const struct layout *layout, enum pass first,
+                        enum pass last)
+{
+    const struct gpu *gpu = &setting->cluster->gpu;
+    struct costing costing = costing_at_pace(costs, setting, layout, slowest_of(setting->gpus, gpu->clock_spread));
+    struct kind_numbers kinds = kinds_of(setting->model);
+    for (int pass = first; pass <= (int)last; pass++) {
+        struct part *parts = costs->parts[pass];
+        for (int kind = 0; kind < N_LAYER_KINDS; kind++) {
+            if (kinds.late[kind] == 0)
+                continue;
+            struct layer_range one = {kinds.one[kind], 1};
+            int32_t id = work_add_pass(&costing.table, layout, setting, (enum pass)pass, one, false, false);
+            costing.table.items[id].sequence.host_paced = false;
+            double seconds = cost_seconds(work_cost(&costing.machine, &costing.table, id));
+            parts[PART_MEAN_LAYER].device_s += seconds * kinds.late[kind] / kinds.n_all;
+            parts[PART_LAYER].device_s += seconds * kinds.late[kind] / kinds.n_late;
+        }
+    }
+    work_table_free(&costing.table);
 }
 
 static void costs_fill(struct pass_costs *costs, const struct setting *setting, const struct layout *layout, enum pass first,
@@ -262,7 +294,7 @@ static void divide_all(struct pass_costs *costs, const struct setting *setting, 
 {
     if (costs->divided_known)
         return;
-    costs_fill(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
+    (costs->known == PARTS_LEAST ? costs_draft : costs_fill)(costs, setting, layout, PASS_BACKWARD_INPUT, PASS_BACKWARD_WEIGHT);
     costs->divided_known = true;
     costs->stages.pp = 0;
 }
@@ -301,10 +333,32 @@ static struct pass_costs *costs_of_all(struct pass_cache *cache, const struct se
     *slot = memory_new(1, sizeof **slot);
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
-    costs_fill(*slot, setting, layout, PASS_FORWARD, PASS_BACKWARD);
     if (layout_offloads(layout, OFFLOAD_ACTIVATIONS))
         (*slot)->copy_s = copy_of_layer(setting, layout);
     return *slot;
+}
+
+void pass_costs_know_least(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (costs->known != PARTS_UNKNOWN)
+        return;
+    if (transformer_is_hybrid(setting->model)) {
+        pass_costs_know_all(costs, setting, layout);
+        return;
+    }
+    costs_draft(costs, setting, layout, PASS_FORWARD, PASS_BACKWARD);
+    costs->known = PARTS_LEAST;
+}
+
+void pass_costs_know_all(struct pass_costs *costs, const struct setting *setting, const struct layout *layout)
+{
+    if (costs->known == PARTS_ALL)
+        return;
+    memset(costs->parts, 0, sizeof costs->parts);
+    costs->divided_known = false;
+    costs->stages.pp = 0;
+    costs_fill(costs, setting, layout, PASS_FORWARD, PASS_BACKWARD);
+    costs->known = PARTS_ALL;
 }
 
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout)
@@ -321,8 +375,11 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     costs->gemms = &cache->gemms;
     costs->repeated = costs_of_all(cache, setting, &repeated);
     costs->whole = costs_of_all(cache, setting, &whole);
+    pass_costs_know_all(costs->repeated, setting, &repeated);
+    pass_costs_know_all(costs->whole, setting, &whole);
     costs->pace = costs->repeated->pace;
     take_parts(costs, PASS_FORWARD, PASS_BACKWARD);
+    costs->known = PARTS_ALL;
     *find_slot(cache, &key) = costs;
     cache->n_used++;
     return costs;

@@ -80,8 +80,13 @@ struct pass_key {
     feature_set features;
 };
 
+/* How far parts are known. At first nothing is; then what layers take at least, without a host and on GPUs at full clock, which
+ * rules most layouts out at a small part of the cost (models with a pattern skip this); at last all. */
+enum parts_known { PARTS_UNKNOWN, PARTS_LEAST, PARTS_ALL };
+
 struct pass_costs {
     struct pass_key key;
+    enum parts_known known;
     double pace;                         /* of the machine under this key */
     struct gemm_memo *gemms;             /* the cache's */
     struct pass_costs *repeated, *whole; /* partial: layers that are repeated (these parts but for the head), and the others */
@@ -103,12 +108,15 @@ struct pass_cache {
 void pass_cache_init(struct pass_cache *cache);
 void pass_cache_free(struct pass_cache *cache);
 
-/* The passes of a layout; costed when first asked for. Valid as long as the cache. */
+/* The passes of a layout. Valid as long as the cache. */
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout);
-/* Fills in what pairs of a forward and a backward pass take. */
+/* Their parts, at least so far; `layout` is one that they are of. */
+void pass_costs_know_least(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+void pass_costs_know_all(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
+/* Fills in, once all parts are known, what pairs of a forward and a backward pass take. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* The two parts of backward passes. */
+/* The two parts of backward passes, as far as parts are known. */
 void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
 /* Of so many of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
