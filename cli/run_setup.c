@@ -283,6 +283,7 @@ static enum status find_costs(struct invocation *call, struct run_session *s)
     if (status != STATUS_OK)
         return status;
     double loading = option_choice(call, "load") == LOAD_ALL ? s->cost.load_all_s : s->cost.load_broadcast_s;
+    s->storage_loading_s = loading;
     if (s->options.checkpoint.kind == CHECKPOINT_MEMORY)
         loading = s->cost.load_memory_s;
     s->startup = startup_of(&startup, &s->layout, &setting, 1, loading);
@@ -326,6 +327,8 @@ static void set_restart(struct run_session *s)
     double given = s->experiment.faults.restart_s;
     s->robust.restart = nanos_from_seconds(s->restart_given ? given : startup_total_s(&s->startup));
     s->robust.restart_hot = nanos_from_seconds(s->restart_given ? given : startup_hot_s(&s->startup));
+    bool memory = s->options.checkpoint.kind == CHECKPOINT_MEMORY && !s->restart_given && s->has_cost;
+    s->robust.reload = memory ? nanos_from_seconds(fmax(0, s->storage_loading_s - s->cost.load_memory_s)) : 0;
     s->options.recovery.restart = s->robust.restart;
     if (!s->restart_given)
         s->experiment.faults.restart_s = startup_total_s(&s->startup);

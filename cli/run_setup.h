@@ -25,6 +25,7 @@ struct run_session {
     struct degraded_speed degraded_speed;
     bool has_cost;
     struct checkpoint_cost cost;
+    double storage_loading_s; /* of a checkpoint from storage, as --load says */
     struct startup startup;
     struct run_options options;
     struct run_result result;

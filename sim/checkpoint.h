@@ -8,9 +8,12 @@
  *   blocking   when the block ends: everything was written while training stood still
  *   two-stage  the block copies the state from the devices to their hosts; then it goes to storage while training goes on, and is
  *              safe `persist` later. A copy that is due earlier than that waits for it (checkpoint time)
- *   memory     the same, but it goes to the memory of a neighbour: it is safe there `persist` later unless both nodes are lost.
- *              Every `storage_every`-th is also written to storage, which takes `write` in the background; what storage has is
- *              safe whatever happens. With an interval of one step this is a checkpoint every step
+ *   memory     the same, but it goes to the memory of a neighbour: it is safe there `persist` later unless both nodes are lost
+ *              before the next one is there too (a spare in a lost node's place has none until then), also while the job
+ *              recovers, or numbers have been wrong for longer than an interval and memory holds nothing else. Every
+ *              `storage_every`-th is also written to storage, which takes `write` in the background; what storage has is
+ *              safe whatever happens (and older ones, from before numbers went wrong, are kept there). With an interval of one
+ *              step this is a checkpoint every step
  *
  * A failure undoes the work since the last safe state, and a checkpoint on its way with it; the time that had gone into the block
  * stays booked as checkpoint time. After a restart a full interval lies ahead.

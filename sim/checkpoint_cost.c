@@ -30,10 +30,22 @@ static double host_memory_rate(const struct gpu *gpu)
     return gpu->host_rate > 0 ? gpu->host_rate : gpu->pcie_rate / GPUS_PER_PCIE_SWITCH;
 }
 
-void checkpoint_cost_of(const struct layout *layout, const struct setting *setting, double storage_rate,
+/* The job as far as its state goes: what is cast for products in narrow precision is made again, not saved. */
+static struct job saved_job(const struct job *job)
+{
+    struct job saved = *job;
+    if (precision_is_narrow(job->precision))
+        saved.precision = PRECISION_BF16;
+    return saved;
+}
+
+void checkpoint_cost_of(const struct layout *layout, const struct setting *trained, double storage_rate,
                         struct checkpoint_cost *cost)
 {
-    const struct cluster *cluster = setting->cluster;
+    const struct cluster *cluster = trained->cluster;
+    const struct job job = saved_job(trained->job);
+    const struct setting saved = {.model = trained->model, .cluster = cluster, .job = &job, .gpus = trained->gpus};
+    const struct setting *setting = &saved;
     struct parameter_count count;
     struct footprint memory;
     struct layout on_gpu = *layout; /* what is saved is the same wherever it is */

@@ -2,8 +2,8 @@
  * checkpoint_cost.h - how large checkpoints are, and how long they take to leave a device and to come back.
  *
  * Size. What has to be kept is weights and optimizer state. Of P parameters it is P (b + 12) bytes once, b the bytes of a weight
- * in training precision (Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB measured). A rank holds the
- * share that the memory model gives it: weights + optimizer of its footprint.
+ * (2 in narrow precisions, whose casts are not saved; Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB
+ * measured). A rank holds the share that the memory model gives it: weights + optimizer of its footprint.
  *
  * Taking one, per kind (sim/checkpoint.h):
  *
@@ -38,7 +38,7 @@ struct checkpoint_cost {
 };
 
 /* storage_rate: B/s of the store; 0: the cluster's, or 10 GB/s when it does not say. */
-void checkpoint_cost_of(const struct layout *layout, const struct setting *setting, double storage_rate,
+void checkpoint_cost_of(const struct layout *layout, const struct setting *trained, double storage_rate,
                         struct checkpoint_cost *cost);
 
 /* Fills block, persist and write of a policy of this kind. */

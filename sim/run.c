@@ -71,6 +71,7 @@ static void resume(struct run *run)
     for (; run->n_resumed < run->n_incidents; run->n_resumed++)
         if (run->incidents[run->n_resumed].resumed == NEVER)
             run->incidents[run->n_resumed].resumed = run->ledger.now;
+    run->from_storage = false;
     if (run->options->robust)
         robust_restart(run, run->ledger.now);
 }
@@ -90,12 +91,25 @@ static void advance(struct run *run, nanos until)
 /* --- a failure ---------------------------------------------------------------------------------------------------------------
  */
 
-/* In-memory checkpoints live on a node and on the one half the cluster further, which shares no rack with it. */
-static bool memory_survives(const struct run *run, int32_t node)
+/* Has a node (or the spare in its place) all that a checkpoint put into its memory? */
+static bool memory_is_whole(const struct run *run, int32_t node)
 {
-    int32_t buddy = (int32_t)(((int64_t)node + run->options->nodes / 2) % run->options->nodes);
-    int32_t keeper = (int32_t)(((int64_t)node + run->options->nodes - run->options->nodes / 2) % run->options->nodes);
-    return buddy != node && !cluster_state_is_down(&run->cluster, buddy) && !cluster_state_is_down(&run->cluster, keeper);
+    return run->memory_lost[node] < run->training.n_written;
+}
+
+/* In-memory checkpoints live on a node and on the one half the cluster further, which shares no rack with it. A node that is lost
+ * takes both copies of something with it when one of the two that share copies with it was lost since the last checkpoint. */
+static bool memory_survives(struct run *run, const struct fault *fault)
+{
+    int64_t nodes = run->options->nodes, node = fault->node;
+    if (!run->memory_lost)
+        return false;
+    if (fault->kind != FAULT_NODE || node < 0 || fault->down == 0) /* the process ended, its host did not */
+        return true;
+    int32_t buddy = (int32_t)((node + nodes / 2) % nodes), keeper = (int32_t)((node + nodes - nodes / 2) % nodes);
+    bool alone = buddy == node || !memory_is_whole(run, buddy) || !memory_is_whole(run, keeper);
+    run->memory_lost[node] = run->training.n_written;
+    return !alone;
 }
 
 struct incident *run_add_incident(struct run *run, const struct fault *fault, nanos time)
@@ -108,20 +122,21 @@ struct incident *run_add_incident(struct run *run, const struct fault *fault, na
     return incident;
 }
 
-void run_stop_training(struct run *run, struct incident *incident)
+void run_stop_training(struct run *run, struct incident *incident, enum memory_fate fate)
 {
+    bool memory = memory_survives(run, incident->fault) && fate == MEMORY_STAYS;
     incident->interrupted = !run->recovery.active;
     incident->resumed = NEVER;
-    if (!incident->interrupted)
-        return;
-    bool memory = incident->alarm || memory_survives(run, incident->fault->node);
+    run->from_storage |= !memory;
+    if (!incident->interrupted && (memory || !run->memory_lost))
+        return; /* during a recovery nothing but what neighbours hold can be lost */
     incident->lost = training_fail(&run->training, &run->ledger, memory);
-    run->interruptions++;
+    run->interruptions += incident->interrupted;
 }
 
 static void begin_outage(struct run *run, struct incident *incident)
 {
-    run_stop_training(run, incident);
+    run_stop_training(run, incident, MEMORY_STAYS);
     struct recovery_plan plan = recovery_plain_plan(&run->recovery.policy);
     recovery_begin(&run->recovery, incident->time, run->cluster.n_down, &plan);
     run->failures++;
@@ -210,6 +225,11 @@ static void run_open(struct run *run, const struct run_options *options, const s
     ledger_open(&run->ledger, options->horizon, options->bin > 0 ? options->bin : options->horizon);
     if (!options->lean)
         run->incidents = memory_grow(NULL, &run->incidents_capacity, trace->n_items + 1, sizeof *run->incidents);
+    if (options->checkpoint.kind == CHECKPOINT_MEMORY) {
+        run->memory_lost = memory_new((size_t)options->nodes, sizeof *run->memory_lost);
+        for (int32_t i = 0; i < options->nodes; i++)
+            run->memory_lost[i] = -1;
+    }
     if (options->robust)
         robust_open(run);
 }
@@ -245,6 +265,7 @@ static void run_close(struct run *run, struct run_result *result)
     result->ettr = (double)(result->use[USE_TRAINING] + result->use[USE_DEGRADED]) / (double)result->horizon;
     result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
     cluster_state_free(&run->cluster);
+    free(run->memory_lost);
     robust_close(run);
 }
 

@@ -68,6 +68,7 @@ struct degraded_speed {
 struct run_robust {
     const struct robust_policy *policy;
     nanos restart, restart_hot;
+    nanos reload;     /* longer by so much when what neighbours held is gone and the state comes from storage */
     uint64_t seed;    /* of what the machine draws */
     int32_t replicas; /* data-parallel ones, for elastic running; 0 or 1: none to spare */
 };

@@ -34,6 +34,9 @@ struct run {
     struct incident *incidents;
     size_t n_incidents, incidents_capacity, n_resumed; /* incidents before n_resumed know when training went on */
     int64_t failures, slowdowns, interruptions;
+    int64_t *memory_lost; /* [nodes] checkpoints that had been completed when what a node's memory held was lost last, -1 never;
+                           * NULL unless checkpoints are kept there */
+    bool from_storage;    /* what neighbours held is gone: the restart under way reads from storage */
     /* With a robust policy: */
     struct latent *latent;
     size_t n_latent, latent_capacity;
@@ -53,8 +56,11 @@ struct run {
 void run_set_speed(struct run *run);
 /* The next incident, of nothing so far; valid until the next one is added. */
 struct incident *run_add_incident(struct run *run, const struct fault *fault, nanos time);
-/* An incident after which nothing trains: work since the last safe checkpoint is undone if training was going on. */
-void run_stop_training(struct run *run, struct incident *incident);
+/* What neighbours hold goes with an incident, beside what the loss of a node takes with it. */
+enum memory_fate { MEMORY_STAYS, MEMORY_STALE };
+/* An incident after which nothing trains: work since the last safe checkpoint is undone if training was going on; what the memory
+ * of neighbours held, too, if it is lost. */
+void run_stop_training(struct run *run, struct incident *incident, enum memory_fate memory);
 
 /* --- run_robust.c: only with options->robust, but for robust_drift, robust_next, robust_grow and robust_close, which then do
  * nothing --- */

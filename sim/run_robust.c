@@ -66,7 +66,8 @@ static void begin_recovery(struct run *run, nanos time, const struct verdict *ve
 {
     const struct run_robust *robust = run->options->robust;
     bool hot = run->cluster.n_down <= robust->policy->hot_spares;
-    struct recovery_plan plan = {verdict->detect, verdict->diagnose, verdict->human, hot ? robust->restart_hot : robust->restart};
+    nanos restart = (hot ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
+    struct recovery_plan plan = {verdict->detect, verdict->diagnose, verdict->human, restart};
     run->missing_replicas = replicas_short(run);
     recovery_begin(&run->recovery, time, run->missing_replicas > 0 ? 0 : run->cluster.n_down, &plan);
 }
@@ -117,6 +118,12 @@ static struct fault_case case_of(const struct run *run, const struct fault *faul
     return c;
 }
 
+/* Checkpoints go on while numbers are wrong and nobody knows: after a while memory holds nothing else. */
+static enum memory_fate memory_fate(const struct run *run, const struct fault_case *c, const struct verdict *verdict)
+{
+    return c->symptom == SYMPTOM_SILENT && verdict->detect >= run->options->checkpoint.interval ? MEMORY_STALE : MEMORY_STAYS;
+}
+
 static void meet_fault(struct run *run, const struct fault *fault, nanos time, int attempt)
 {
     const struct run_robust *robust = run->options->robust;
@@ -127,7 +134,7 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     struct incident *incident = run_add_incident(run, fault, time);
     incident->relapse = attempt > 0;
     incident->verdict = verdict;
-    run_stop_training(run, incident);
+    run_stop_training(run, incident, memory_fate(run, &c, &verdict));
     if (c.broken && verdict.found) {
         struct fault outage = *fault;
         outage.time = time;
@@ -197,7 +204,7 @@ static void meet_alarm(struct run *run, nanos time)
     struct incident *incident = run_add_incident(run, &no_fault, time);
     incident->alarm = true;
     incident->verdict = verdict;
-    run_stop_training(run, incident);
+    run_stop_training(run, incident, MEMORY_STAYS);
     condemn(run, time, verdict.n_condemned, &random);
     incident->n_down = run->cluster.n_down;
     run->alarms++;

@@ -140,25 +140,60 @@ START_TEST(test_two_stages_by_hand)
 }
 END_TEST
 
+/* Nodes 2 and 0 are lost. */
+static void check_lost_twice(const struct run_options *options, double at, double again, double down, double lost)
+{
+    struct fault_trace trace = {0};
+    trace_outage(&trace, at, 2, down);
+    trace_outage(&trace, again, 0, down);
+    struct run_result result = case_run(options, &trace);
+    ck_assert_double_eq(seconds_of(&result, USE_LOST), lost);
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+
 START_TEST(test_neighbours_by_hand)
 {
     struct run_options options = staged(CHECKPOINT_MEMORY);
     check_lost(&options, 139, 129, 131);
     check_lost(&options, 140, 30, 230);
-    /* node 0 keeps its copy on node 2: when both are gone there is none, and storage has nothing */
-    struct fault_trace trace = {0};
-    trace_outage(&trace, 50, 2, 1000);
-    trace_outage(&trace, 270, 0, 1000);
-    struct run_result result = case_run(&options, &trace);
-    ck_assert_double_eq(seconds_of(&result, USE_LOST), 50 + 100 + 90);
-    run_result_free(&result);
-    /* with one checkpoint in storage (70-170, 180, held at 210, written by 220) only what came after is */
+    /* Node 0 keeps its copy on node 2. A spare has taken that one's place, and the checkpoint of 70-170, there at 210. */
+    check_lost_twice(&options, 50, 270, 1000, 50 + 90);
+    /* Node 2 is lost at 145, and node 0 before another checkpoint is there (165-265, to the host until 275): 0-100 is lost, too,
+     * as well as when it falls into the recovery. */
+    check_lost_twice(&options, 145, 270, 1000, 35 + 100 + 100);
+    check_lost_twice(&options, 145, 150, 1000, 35 + 100);
+    /* A process that ends leaves memory as it is. */
+    check_lost_twice(&options, 145, 270, 0, 35 + 100);
+    /* What storage has by 150 stays. */
     options.checkpoint.storage_every = 1;
     options.checkpoint.write = SECONDS(10);
-    result = case_run(&options, &trace);
-    ck_assert_double_eq(seconds_of(&result, USE_LOST), 50 + 90);
-    run_result_free(&result);
-    fault_trace_free(&trace);
+    check_lost_twice(&options, 151, 280, 1000, 41 + 100);
+}
+END_TEST
+
+/* Wrong numbers are noticed after two hours: by then memory holds nothing else, and only storage has older checkpoints. */
+START_TEST(test_memory_is_stale_after_silent_corruption)
+{
+    struct robust_policy policy = policy_named("megascale");
+    policy.drift_per_day = policy.pause_rate = policy.stall_rate = 0;
+    policy.automatic = policy.tests.items[0].finds[COMPONENT_GPU] = policy.tests.items[0].finds[COMPONENT_SILENT] = 1;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .reload = SECONDS(40)};
+    struct run_options options = case_options(64, 10 * 86400.0, 60, 0, 0, 4);
+    options.checkpoint.kind = CHECKPOINT_MEMORY;
+    options.checkpoint.storage_every = 60; /* once an hour */
+    options.robust = &robust;
+    for (int silent = 0; silent < 2; silent++) {
+        struct fault_trace trace = {0};
+        fault_trace_add(&trace, (struct fault){.time = DAYS(1) + SECONDS(1830), .down = DAYS(1), .node = 3, .speed = FULL_SPEED},
+                        silent ? "Silent data corruption" : "Faulty GPU");
+        policy.silent_detect_s = 86400;
+        struct run_result result = case_run(&options, &trace);
+        ck_assert_double_eq(seconds_of(&result, USE_LOST), silent ? 1830 : 30);
+        ck_assert_double_eq(fmod(seconds_of(&result, USE_RESTART), 60), silent ? 40 : 0);
+        run_result_free(&result);
+        fault_trace_free(&trace);
+    }
 }
 END_TEST
 
@@ -549,6 +584,7 @@ int main(void)
     tcase_add_test(all, test_best_interval_is_youngs);
     tcase_add_test(all, test_two_stages_by_hand);
     tcase_add_test(all, test_neighbours_by_hand);
+    tcase_add_test(all, test_memory_is_stale_after_silent_corruption);
     tcase_add_test(all, test_series_width_does_not_matter_in_stages);
     tcase_add_test(all, test_communicators_as_published);
     tcase_add_test(all, test_causes_are_understood);
