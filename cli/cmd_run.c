@@ -87,6 +87,7 @@ static enum status run(struct invocation *call)
 
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
+static const char *const failovers[] = {"job", "replica", NULL};
 static const char *const degraded[] = {"auto", "factor", "step", NULL};
 static const char *const optimised[] = {
     "all",   "checkpoint", "checkpoint-interval", "spares", "hot-spares", "heartbeat-timeout", "traffic-window", "attempts",
@@ -144,6 +145,19 @@ static const struct option_row options[] = {
      .argument = "NAME|FILE",
      .type = OPTION_TEXT,
      .help = "how faults are noticed, found and repaired: replay (fixed times), megascale, byterobust, manual or a file",
+     .group = "Recovery"},
+    {.name = "failover",
+     .argument = "WHAT",
+     .type = OPTION_CHOICE,
+     .choices = failovers,
+     .initial = "job",
+     .help =
+         "what a failed node takes with it: the job, back to its checkpoint, or its data-parallel replica, while the others go "
+         "on (torchft, FT-HSDP; needs zero=0 or shard=N)",
+     .group = "Recovery"},
+    {.name = "regroup",
+     TIME_OPTION,
+     .help = "with --failover replica: how long the others stop for it, to make their groups anew; from the store when left out",
      .group = "Recovery"},
     {.name = "checkpoint",
      .argument = "KIND",
@@ -245,6 +259,8 @@ static const struct example examples[] = {
      "megascale "
      "--checkpoint two-stage --replicas 1000",
      "a month with MegaScale's robust training, a thousand times: what is delivered, and how certain that is"},
+    {"msim run experiment.yaml --layout tp=8,pp=16,zero=1,shard=16 --fault-model llama3 --failover replica --detect 30s",
+     "replicas of 16 that fail alone, as in hybrid sharding"},
     {"msim run experiment.yaml --fault-model llama3 --sweep restart=1min:30min:8 --replicas 50 --format json -o sweep.json",
      "goodput against restart time, to be drawn by msim plot"},
     {0},
@@ -261,7 +277,9 @@ const struct command command_run = {
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
         "to one use.\n\n"
         "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
-        "and restart as MegaScale's robust training does. --replicas, --optimise and --sweep run many times over threads and MPI "
+        "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "
+        "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
+        "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI "
         "ranks (mpirun -n N msim run ...), with the same bytes out for any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,

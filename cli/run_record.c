@@ -116,6 +116,11 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
     if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
         json_object_set_new(policy, "checkpoint_persist_s", json_real(nanos_to_seconds(options->checkpoint.persist)));
+    if (options->failover)
+        json_object_set_new(policy, "failover",
+                            json_pack("{s:i, s:i, s:f, s:f}", "units", options->failover->units, "replicas_of_a_unit",
+                                      options->failover->replicas, "regroup_s", nanos_to_seconds(options->failover->regroup),
+                                      "rejoin_s", nanos_to_seconds(options->failover->rejoin)));
     if (report->policy) {
         char *text = robust_policy_to_json(report->policy);
         json_object_set_new(policy, "recovery", json_loads(text, 0, NULL));
@@ -146,6 +151,8 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
     json_object_set_new(root, "interruptions", json_integer(result->interruptions));
     json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
+    if (report->options->failover)
+        json_object_set_new(root, "borne", json_integer(result->borne));
     if (report->policy) {
         json_object_set_new(root, "relapses", json_integer(result->relapses));
         json_object_set_new(root, "false_alarms", json_integer(result->alarms));

@@ -128,6 +128,16 @@ static void write_head(const struct invocation *call, const struct run_report *r
             plural(report->options->recovery.spares));
 }
 
+static void write_failover(const struct invocation *call, const struct run_report *report)
+{
+    const struct run_failover *f = report->options->failover;
+    char regroup[32], rejoin[32];
+    if (f)
+        fprintf(call->out, "failover: %d units of %d replica%s, the others stop %s to regroup, one is back after %s\n", f->units,
+                f->replicas, plural(f->replicas), duration_text(f->regroup, regroup, sizeof regroup),
+                duration_text(f->rejoin, rejoin, sizeof rejoin));
+}
+
 static void write_costs(const struct invocation *call, const struct run_report *report)
 {
     const struct startup *up = report->startup;
@@ -142,7 +152,8 @@ static void write_costs(const struct invocation *call, const struct run_report *
                 "warm-up %.3g s\n",
                 report->policy->name, up->scheduling_s, up->image_s, up->process_s, up->communicators_s, up->loading_s,
                 up->warm_up_s);
-    if (cost || up)
+    write_failover(call, report);
+    if (cost || up || report->options->failover)
         fputc('\n', call->out);
 }
 
@@ -204,6 +215,8 @@ static void write_answers(struct invocation *call, const struct run_report *repo
                report->policy ? "failures, relapses and false alarms that found the job training"
                               : "failures that found the job training",
                "%" PRId64, result->interruptions);
+    if (report->options->failover)
+        answer_row(&table, "borne", "failures that only took replicas out, while the others went on", "%" PRId64, result->borne);
     if (result->slowdowns > 0)
         answer_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
     answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);

@@ -18,6 +18,7 @@
 #include "sim/step.h"
 
 static const struct place nowhere = {0};
+enum { FAILOVER_REPLICA = 1 };
 #define DAY_S 86400.0
 
 /* --- what is asked -----------------------------------------------------------------------------------------------------------
@@ -363,11 +364,45 @@ static enum status set_policy(struct invocation *call, struct run_session *s)
     return STATUS_OK;
 }
 
+/* How long the others stop, and until a unit is back: as given, or what starting up takes. */
+static void time_failover(struct invocation *call, struct run_session *s, const struct setting *setting)
+{
+    struct run_failover *f = &s->failover;
+    struct startup_options startup = startup_asked(call);
+    struct startup rejoin = failover_rejoin(&startup, &s->layout, f, setting, s->cost.load_memory_s);
+    bool given = s->has_policy ? s->restart_given : true;
+    double regroup_s = failover_regroup_s(&s->layout, setting->gpus, startup.store);
+    f->step = nanos_from_seconds(s->report.step_time_s);
+    f->regroup = nanos_from_seconds(option_given(call, "regroup") ? option_quantity(call, "regroup") : regroup_s);
+    f->rejoin = given ? s->options.recovery.restart : nanos_from_seconds(startup_total_s(&rejoin));
+    f->rejoin_hot = given ? f->rejoin : nanos_from_seconds(startup_hot_s(&rejoin));
+}
+
+/* Options that say nothing unless replicas fail alone, or where they cannot. */
+static enum status set_failover(struct invocation *call, struct run_session *s)
+{
+    const struct setting setting = experiment_setting(&s->experiment);
+    char why[192] = "which replicas share states is not known; give --layout beside --step-time";
+    if (option_choice(call, "failover") != FAILOVER_REPLICA) {
+        if (option_given(call, "regroup"))
+            diag_warning(&call->diags, nowhere, "--regroup says nothing without --failover replica");
+        return STATUS_OK;
+    }
+    if (!s->has_layout || !failover_units(&s->layout, setting.cluster, &s->failover, why, sizeof why)) {
+        diag_error(&call->diags, nowhere, "--failover replica: %s", why);
+        return STATUS_BAD_INPUT;
+    }
+    time_failover(call, s, &setting);
+    s->options.failover = &s->failover;
+    return STATUS_OK;
+}
+
 /* 0 auto, 1 factor, 2 step. */
 static enum status set_degraded(struct invocation *call, struct run_session *s)
 {
     int how = option_choice(call, "degraded");
-    if (how == 1 || (how == 0 && !s->has_policy && !s->has_model) || !s->has_layout || option_given(call, "step-time"))
+    bool asked = s->has_policy || s->has_model || s->options.failover;
+    if (how == 1 || (how == 0 && !asked) || !s->has_layout || option_given(call, "step-time"))
         return STATUS_OK;
     s->setting = experiment_setting(&s->experiment);
     s->degraded = degraded_create(&s->layout, &s->setting, &call->diags);
@@ -428,6 +463,8 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     enum status status = set_checkpoint(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);
+    if (status == STATUS_OK)
+        status = set_failover(call, s);
     if (status == STATUS_OK)
         status = set_degraded(call, s);
     return status == STATUS_OK && s->has_model ? draw_trace(call, s) : status;

@@ -20,6 +20,7 @@ struct run_session {
     bool has_policy;
     struct robust_policy policy;
     struct run_robust robust;
+    struct run_failover failover;
     struct setting setting; /* points into the experiment: do not copy the session */
     struct degraded *degraded;
     struct degraded_speed degraded_speed;

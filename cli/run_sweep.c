@@ -128,7 +128,10 @@ static void set_point(struct run_session *s, enum sweep_key key, double value)
     nanos time = is_time(key) ? nanos_from_seconds(value) : 0;
     switch (key) {
     case SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
-    case SWEEP_RESTART: s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time; break;
+    case SWEEP_RESTART:
+        s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
+        s->failover.rejoin = s->failover.rejoin_hot = time;
+        break;
     case SWEEP_DETECT: s->options.recovery.detect = time; break;
     case SWEEP_INTERVAL: s->options.checkpoint.interval = time; break;
     case SWEEP_BLOCK: s->options.checkpoint.block = time; break;

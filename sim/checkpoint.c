@@ -191,6 +191,18 @@ nanos training_fail(struct training *training, struct ledger *ledger, bool memor
     return ledger_lose_level(ledger, LEVEL_FRESH) + ledger_lose_level(ledger, LEVEL_STAGED);
 }
 
+nanos training_lose_step(struct training *training, struct ledger *ledger, nanos step)
+{
+    bool between =
+        training->block_left > 0 || training->work >= training->policy.interval; /* a checkpoint: no step is under way */
+    if (step <= 0 || between)
+        return 0;
+    nanos work = training->work % step;
+    wide slow = (wide)work * (FULL_SPEED - training->speed) / training->speed;
+    training->work -= work;
+    return ledger_lose_recent(ledger, work, slow > CHECKPOINT_MAX_NANOS ? CHECKPOINT_MAX_NANOS : (nanos)slow);
+}
+
 void training_finish(struct training *training, struct ledger *ledger)
 {
     forget(training);

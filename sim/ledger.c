@@ -121,6 +121,26 @@ nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level)
     return lost;
 }
 
+/* Up to `amount` of one kind of the fresh level's pending time in a bin is lost; returns how much. */
+static nanos lose_of(struct ledger_bin *bin, nanos *pending, nanos amount)
+{
+    nanos taken = amount < *pending ? amount : *pending;
+    *pending -= taken;
+    bin->use[USE_LOST] += taken;
+    return taken;
+}
+
+nanos ledger_lose_recent(struct ledger *ledger, nanos work, nanos slow)
+{
+    nanos asked = work + slow;
+    for (size_t i = ledger->bin + 1; i-- > 0 && work + slow > 0 && ledger->first[LEVEL_FRESH] <= i;) {
+        struct ledger_bin *bin = &ledger->bins[i];
+        work -= lose_of(bin, &bin->work[LEVEL_FRESH], work);
+        slow -= lose_of(bin, &bin->slow[LEVEL_FRESH], slow);
+    }
+    return asked - work - slow;
+}
+
 void ledger_commit(struct ledger *ledger)
 {
     for (int level = 0; level < N_LEVELS; level++)

@@ -80,6 +80,9 @@ void ledger_train_intervals(struct ledger *ledger, nanos n, nanos work, nanos bl
 void ledger_promote(struct ledger *ledger, enum ledger_level from, enum ledger_level to);
 void ledger_commit_level(struct ledger *ledger, enum ledger_level level);
 nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level);
+/* Of the fresh level the last `work` that was done and the last `slow` by which it took longer, as far as there is so much.
+ * Returns the time lost. */
+nanos ledger_lose_recent(struct ledger *ledger, nanos work, nanos slow);
 /* All levels. */
 void ledger_commit(struct ledger *ledger);
 nanos ledger_lose(struct ledger *ledger); /* time lost */

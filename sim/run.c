@@ -50,7 +50,9 @@ void run_set_speed(struct run *run)
         struct cluster_condition condition = {.compute_speed = run->cluster.slow[FAULT_STRAGGLER].least,
                                               .link_speed = run->cluster.slow[FAULT_LINK].least,
                                               .missing_replicas = run->missing_replicas};
-        int32_t all = run->options->robust ? run->options->robust->replicas : 1;
+        int32_t all = run->options->failover ? run->options->failover->units * run->options->failover->replicas
+                      : run->options->robust ? run->options->robust->replicas
+                                             : 1;
         if (degraded)
             speed = degraded->speed(degraded->context, &condition);
         else if (all > run->missing_replicas)
@@ -72,8 +74,12 @@ static void resume(struct run *run)
         if (run->incidents[run->n_resumed].resumed == NEVER)
             run->incidents[run->n_resumed].resumed = run->ledger.now;
     run->from_storage = false;
+    failover_resume(run, run->ledger.now);
     if (run->options->robust)
         robust_restart(run, run->ledger.now);
+    else if (run->options->failover)
+        run_set_speed(run);
+    run->regrouping = false;
 }
 
 /* Let time pass to `until` without an event. */
@@ -99,7 +105,7 @@ static bool memory_is_whole(const struct run *run, int32_t node)
 
 /* In-memory checkpoints live on a node and on the one half the cluster further, which shares no rack with it. A node that is lost
  * takes both copies of something with it when one of the two that share copies with it was lost since the last checkpoint. */
-static bool memory_survives(struct run *run, const struct fault *fault)
+bool run_lose_memory(struct run *run, const struct fault *fault)
 {
     int64_t nodes = run->options->nodes, node = fault->node;
     if (!run->memory_lost)
@@ -124,8 +130,8 @@ struct incident *run_add_incident(struct run *run, const struct fault *fault, na
 
 void run_stop_training(struct run *run, struct incident *incident, enum memory_fate fate)
 {
-    bool memory = memory_survives(run, incident->fault) && fate == MEMORY_STAYS;
-    incident->interrupted = !run->recovery.active;
+    bool memory = run_lose_memory(run, incident->fault) && fate == MEMORY_STAYS;
+    incident->interrupted = !run->recovery.active || run->regrouping;
     incident->resumed = NEVER;
     run->from_storage |= !memory;
     if (!incident->interrupted && (memory || !run->memory_lost))
@@ -136,10 +142,16 @@ void run_stop_training(struct run *run, struct incident *incident, enum memory_f
 
 static void begin_outage(struct run *run, struct incident *incident)
 {
-    run_stop_training(run, incident, MEMORY_STAYS);
     struct recovery_plan plan = recovery_plain_plan(&run->recovery.policy);
-    recovery_begin(&run->recovery, incident->time, run->cluster.n_down, &plan);
     run->failures++;
+    if (failover_bears(run, incident->fault->node)) {
+        failover_leave(run, incident, plan.detect, 0, false);
+        return;
+    }
+    run_stop_training(run, incident, MEMORY_STAYS);
+    const struct fault *gone = incident->fault->down > 0 ? incident->fault : NULL;
+    int32_t n_down = failover_stop(run, gone, incident->time + plan.detect, false);
+    recovery_begin(&run->recovery, incident->time, n_down, &plan);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------------------
@@ -171,6 +183,7 @@ static void end_fault(struct run *run)
     struct fault_end end = cluster_state_end(&run->cluster);
     if (end.kind == FAULT_NODE) {
         recovery_node_back(&run->recovery, time, run->cluster.n_down);
+        failover_node_back(run, time);
         robust_grow(run, time);
     } else {
         run_set_speed(run);
@@ -180,8 +193,8 @@ static void end_fault(struct run *run)
 /* The time at which training resumes is an event where something begins to run then. */
 static bool resume_first(struct run *run, nanos before)
 {
-    if (!run->options->robust || !run->recovery.active || run->recovery.resumes >= before ||
-        run->recovery.resumes >= run->ledger.horizon)
+    bool something = run->options->robust || run->options->failover;
+    if (!something || !run->recovery.active || run->recovery.resumes >= before || run->recovery.resumes >= run->ledger.horizon)
         return false;
     recovery_advance(&run->recovery, &run->ledger, run->recovery.resumes);
     resume(run);
@@ -200,6 +213,12 @@ static bool step(struct run *run)
     if (resume_first(run, next))
         return true;
     nanos internal = robust_next(run, &what);
+    nanos back = failover_next(run);
+    if (back < next && back < horizon && back <= internal) {
+        advance(run, back);
+        failover_return(run, back);
+        return true;
+    }
     if (internal < next && internal < horizon) {
         advance(run, internal);
         robust_happen(run, internal, what);
@@ -230,6 +249,7 @@ static void run_open(struct run *run, const struct run_options *options, const s
         for (int32_t i = 0; i < options->nodes; i++)
             run->memory_lost[i] = -1;
     }
+    failover_open(run);
     if (options->robust)
         robust_open(run);
 }
@@ -255,6 +275,7 @@ static void run_close(struct run *run, struct run_result *result)
         .relapses = run->relapses,
         .alarms = run->alarms,
         .outside = run->outside,
+        .borne = run->borne,
         .called = run->called,
         .condemned = run->condemned,
         .listed = run->listed,
@@ -266,6 +287,7 @@ static void run_close(struct run *run, struct run_result *result)
     result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
     cluster_state_free(&run->cluster);
     free(run->memory_lost);
+    failover_close(run);
     robust_close(run);
 }
 
@@ -305,6 +327,11 @@ struct run_closed_form run_closed_form(const struct run_options *options, int64_
     struct run_closed_form form = {.first_order = (1 - rate * (r + d / 2)) / (1 + w / d), .exponential = 1 / (1 + w / d)};
     if (failures == 0)
         return form;
+    if (options->failover) {
+        const struct run_failover *f = options->failover;
+        double each = rate * nanos_to_seconds(options->recovery.detect + 2 * f->regroup + f->step / 2);
+        return (struct run_closed_form){.first_order = (1 - each) / (1 + w / d), .exponential = 1 / (1 + each) / (1 + w / d)};
+    }
     /* q / (1 - q) and exp(L R) - 1 without the cancellation at small rates */
     double odds = 1 / expm1(rate * (d + w));
     form.exponential = d * odds / (1 / rate + expm1(rate * r) / rate);

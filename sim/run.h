@@ -29,6 +29,8 @@
  *   - elastic: when nodes are short the job goes on with fewer replicas; a returned node lets them grow after a planned restart
  *   - the speed drifts down since the last restart, in steps of an hour
  *
+ * With options->failover (sim/failover.h) a failure takes replicas out, and the others go on, where it otherwise stops the job.
+ *
  * What a slow cluster does to the speed is asked of options->degraded where it is given (sim/degraded.h: the step simulation,
  * memoised); without it the speed is that of the slowest, the plain rule.
  *
@@ -49,6 +51,7 @@
 
 #include "model/base/diag.h"
 #include "sim/checkpoint.h"
+#include "sim/failover.h"
 #include "sim/recovery.h"
 #include "sim/recovery_machine.h"
 #include "traces/fault_trace.h"
@@ -81,6 +84,7 @@ struct run_options {
     struct recovery_policy recovery;
     const struct run_robust *robust;       /* NULL: the plain rules */
     const struct degraded_speed *degraded; /* NULL: the slowest decides */
+    const struct run_failover *failover;   /* NULL: a failure stops the job */
     bool lean;                             /* keep no incidents: for replicas */
 };
 
@@ -111,6 +115,7 @@ struct run_result {
     int64_t relapses;               /* faults that came back because they were not found */
     int64_t alarms;                 /* false ones */
     int64_t outside;                /* failures of nodes that were not in the job */
+    int64_t borne;                  /* failures that took replicas out while the others went on */
     int64_t called;                 /* interruptions that needed a person */
     int64_t condemned;              /* healthy nodes that were evicted */
     int64_t listed;                 /* nodes put on the blocklist */
@@ -132,7 +137,8 @@ void run_result_free(struct run_result *result);
 /* Length of bin i of the series. */
 nanos run_bin_length(const struct run_result *result, size_t i);
 
-/* The memoryless answers above for `failures` over the horizon. */
+/* The memoryless answers above for `failures` over the horizon. With failover an interruption costs c = detection, two
+ * regroupings and half a step of training: (1 - L c) / (1 + w/D), and 1 / (1 + L c) / (1 + w/D); no interval is best. */
 struct run_closed_form {
     double first_order, exponential;
     double best_interval_s; /* Young and Daly; 0 when checkpoints cost nothing or nothing fails */

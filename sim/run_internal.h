@@ -16,6 +16,13 @@ struct latent {
     nanos time; /* when, once training goes on; NEVER before */
 };
 
+/* A node whose replicas are out: the fault has been found, so long after a node is there they may come back. */
+struct absence {
+    int32_t node;
+    nanos found, rejoin;
+    nanos ready; /* NEVER while no node is there */
+};
+
 /* What a cause speaks of: read once for each. */
 struct cause_reading {
     enum component component;
@@ -37,6 +44,14 @@ struct run {
     int64_t *memory_lost; /* [nodes] checkpoints that had been completed when what a node's memory held was lost last, -1 never;
                            * NULL unless checkpoints are kept there */
     bool from_storage;    /* what neighbours held is gone: the restart under way reads from storage */
+    /* With failover: */
+    struct absence *absent; /* in the order of their failures */
+    size_t n_absent, absent_capacity;
+    int32_t *out; /* [units] ranks that are absent */
+    int32_t units_out;
+    bool regrouping; /* the recovery under way is the others' stop */
+    bool whole;      /* no unit was left: it ends when there are nodes for all */
+    int64_t borne;
     /* With a robust policy: */
     struct latent *latent;
     size_t n_latent, latent_capacity;
@@ -61,6 +76,27 @@ enum memory_fate { MEMORY_STAYS, MEMORY_STALE };
 /* An incident after which nothing trains: work since the last safe checkpoint is undone if training was going on; what the memory
  * of neighbours held, too, if it is lost. */
 void run_stop_training(struct run *run, struct incident *incident, enum memory_fate memory);
+/* The memory of a fault's node is lost; whether neighbours still hold everything. */
+bool run_lose_memory(struct run *run, const struct fault *fault);
+
+/* --- failover.c: without options->failover they do nothing --- */
+
+void failover_open(struct run *run);
+void failover_close(struct run *run);
+/* Is a failure of this node one that takes replicas out while others go on? */
+bool failover_bears(struct run *run, int32_t node);
+/* Then it does so: noticed after `detect`, found `search` later. */
+void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search, bool hot);
+/* The job stops as a whole, and the node of `gone` (NULL: none) leaves it, found then. Returns how many nodes count as down for
+ * its recovery: none where it goes on with the units that are left. */
+int32_t failover_stop(struct run *run, const struct fault *gone, nanos found, bool hot);
+/* Training goes on; those who are ready are with it, without another stop. */
+void failover_resume(struct run *run, nanos time);
+/* When the next replicas are ready to come back, NEVER: none while nothing trains; and they are. */
+nanos failover_next(const struct run *run);
+void failover_return(struct run *run, nanos time);
+/* A node is back at `time`. */
+void failover_node_back(struct run *run, nanos time);
 
 /* --- run_robust.c: only with options->robust, but for robust_drift, robust_next, robust_grow and robust_close, which then do
  * nothing --- */

@@ -37,13 +37,14 @@ static nanos draw_alarm(struct run *run, nanos time)
 void robust_restart(struct run *run, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
-    run->trained_since = time;
+    if (!run->regrouping) /* the others' processes go on */
+        run->trained_since = time;
     run->next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
     run->next_alarm = draw_alarm(run, time);
     for (size_t i = 0; i < run->n_latent; i++)
         if (run->latent[i].time == NEVER)
             run->latent[i].time = time + run->latent[i].gap;
-    if (policy->straggler_find_s > 0)
+    if (policy->straggler_find_s > 0 && !run->regrouping)
         cluster_state_evict_slow(&run->cluster, time, nanos_from_seconds(policy->straggler_find_s),
                                  nanos_from_seconds(policy->recheck_s));
     run_set_speed(run);
@@ -57,19 +58,36 @@ static int32_t replicas_short(const struct run *run)
 {
     const struct run_robust *robust = run->options->robust;
     int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
-    if (!robust || !robust->policy->elastic || lacking <= 0)
+    if (!robust || run->options->failover || !robust->policy->elastic || lacking <= 0)
         return 0;
     return lacking < robust->replicas ? lacking : 0;
 }
 
-static void begin_recovery(struct run *run, nanos time, const struct verdict *verdict)
+static bool is_hot(const struct run *run)
+{
+    return run->cluster.n_down <= run->options->robust->policy->hot_spares;
+}
+
+/* How long replicas are out that fail alone and need not wait for a node, beyond the others' stop. */
+static nanos away(const struct run *run, const struct verdict *verdict)
+{
+    const struct run_failover *f = run->options->failover;
+    return verdict->diagnose + verdict->human + (is_hot(run) ? f->rejoin_hot : f->rejoin);
+}
+
+/* `gone`: the fault whose node leaves, NULL none. */
+static void begin_recovery(struct run *run, nanos time, const struct verdict *verdict, const struct fault *gone)
 {
     const struct run_robust *robust = run->options->robust;
-    bool hot = run->cluster.n_down <= robust->policy->hot_spares;
+    bool hot = is_hot(run);
     nanos restart = (hot ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
     struct recovery_plan plan = {verdict->detect, verdict->diagnose, verdict->human, restart};
-    run->missing_replicas = replicas_short(run);
-    recovery_begin(&run->recovery, time, run->missing_replicas > 0 ? 0 : run->cluster.n_down, &plan);
+    int32_t n_down = failover_stop(run, gone, time + verdict->detect + verdict->diagnose + verdict->human, hot);
+    if (!run->options->failover) {
+        run->missing_replicas = replicas_short(run);
+        n_down = run->missing_replicas > 0 ? 0 : n_down;
+    }
+    recovery_begin(&run->recovery, time, n_down, &plan);
 }
 
 /* The node leaves for its repair; one that fails too often for longer. */
@@ -130,25 +148,32 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     uint64_t name = (uint64_t)fault->time ^ (uint64_t)fault->node << 44 ^ (uint64_t)attempt << 58;
     struct random_stream random = random_stream_named(robust->seed, PURPOSE_MACHINE, name);
     struct fault_case c = case_of(run, fault, attempt);
+    bool borne = c.symptom != SYMPTOM_SILENT && failover_bears(run, fault->node);
+    if (borne) /* the others do not wait for the suite */
+        c.nodes = (c.nodes + run->options->failover->units - 1) / run->options->failover->units;
     struct verdict verdict = recovery_machine_run(robust->policy, &c, &random);
     struct incident *incident = run_add_incident(run, fault, time);
     incident->relapse = attempt > 0;
     incident->verdict = verdict;
-    run_stop_training(run, incident, memory_fate(run, &c, &verdict));
+    if (!borne)
+        run_stop_training(run, incident, memory_fate(run, &c, &verdict));
     if (c.broken && verdict.found) {
         struct fault outage = *fault;
         outage.time = time;
         evict(run, &outage);
     }
     if (verdict.relapse > 0)
-        keep_latent(run, fault, attempt + 1, verdict.relapse);
+        keep_latent(run, fault, attempt + 1, verdict.relapse + (borne ? away(run, &verdict) : 0));
     condemn(run, time, verdict.n_condemned, &random);
     incident->n_down = run->cluster.n_down;
     run->called += verdict.called;
     run->by_channel[verdict.channel]++;
     run->failures += attempt == 0 && fault->kind == FAULT_NODE;
     run->relapses += attempt > 0;
-    begin_recovery(run, time, &verdict);
+    if (borne)
+        failover_leave(run, incident, verdict.detect, verdict.diagnose + verdict.human, is_hot(run));
+    else
+        begin_recovery(run, time, &verdict, c.broken && verdict.found ? fault : NULL);
 }
 
 /* A link that is gone for longer than the collectives wait. */
@@ -179,7 +204,7 @@ void robust_fault(struct run *run, const struct fault *fault)
 void robust_grow(struct run *run, nanos time)
 {
     int32_t lacking = replicas_short(run);
-    if (run->missing_replicas == 0 || lacking >= run->missing_replicas || run->recovery.active)
+    if (run->options->failover || run->missing_replicas == 0 || lacking >= run->missing_replicas || run->recovery.active)
         return;
     struct recovery_plan plan = {.restart = run->options->robust->restart_hot};
     run->missing_replicas = lacking;
@@ -209,7 +234,7 @@ static void meet_alarm(struct run *run, nanos time)
     incident->n_down = run->cluster.n_down;
     run->alarms++;
     run->by_channel[verdict.channel]++;
-    begin_recovery(run, time, &verdict);
+    begin_recovery(run, time, &verdict, NULL);
 }
 
 /* The earliest fault that comes back. */

@@ -17,12 +17,16 @@ static double startup_groups(const struct layout *layout, int gpus)
     return n / layout->tp + 3 * n / layout->pp + n / layout->dp + n / ((double)layout->tp * layout->pp);
 }
 
+double startup_groups_s(int n, double groups, int own, enum store_kind store)
+{
+    if (store == STORE_ORDERED)
+        return OPERATIONS * own * (double)n * REDIS_S;
+    return OPERATIONS * (double)n * groups * (store == STORE_TCP ? TCP_S : REDIS_S);
+}
+
 double startup_communicators_s(const struct layout *layout, int gpus, enum store_kind store)
 {
-    double n = gpus;
-    if (store == STORE_ORDERED)
-        return OPERATIONS * GROUPS_OF_A_RANK * n * REDIS_S;
-    return OPERATIONS * n * startup_groups(layout, gpus) * (store == STORE_TCP ? TCP_S : REDIS_S);
+    return startup_groups_s(gpus, startup_groups(layout, gpus), GROUPS_OF_A_RANK, store);
 }
 
 struct startup startup_of(const struct startup_options *options, const struct layout *layout, const struct setting *setting,

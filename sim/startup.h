@@ -48,6 +48,9 @@ struct startup {
 
 double startup_communicators_s(const struct layout *layout, int gpus, enum store_kind store);
 
+/* The store's part of making `groups` groups among n ranks, of which each is in `own`. */
+double startup_groups_s(int n, double groups, int own, enum store_kind store);
+
 /* `new_nodes` need the image; `hot`: what replaces them stands ready. */
 struct startup startup_of(const struct startup_options *options, const struct layout *layout, const struct setting *setting,
                           int new_nodes, double loading_s);

@@ -1,0 +1,207 @@
+#include "sim/failover.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "sim/run_internal.h"
+
+/* --- which replicas are a unit ------------------------------------------------------------------------------------------------
+ */
+
+static int32_t common_multiple(int32_t a, int32_t b)
+{
+    int32_t multiple = a;
+    while (multiple % b)
+        multiple += a;
+    return multiple;
+}
+
+bool failover_units(const struct layout *layout, const struct cluster *cluster, struct run_failover *failover, char *why,
+                    size_t size)
+{
+    int32_t span = layout->dp * layout->cp, unit = layout->cp, experts = layout->ep * layout_expert_tp(layout);
+    if (layout->zero > 0 && layout->shard == 0) {
+        snprintf(why, size, "zero=%d divides states among all replicas, so no other has what one loses; zero=0, or shard=N",
+                 layout->zero);
+        return false;
+    }
+    if (layout->zero > 0)
+        unit = common_multiple(unit, layout->shard);
+    if (experts > layout->tp)
+        unit = common_multiple(unit, (experts + layout->tp - 1) / layout->tp);
+    if (span % unit || span / unit < 2) {
+        snprintf(why, size, "the %d replicas cannot be divided: %d ranks hold parts of one state or sequence, of %d", layout->dp,
+                 unit, span);
+        return false;
+    }
+    failover->units = span / unit;
+    failover->replicas = unit / layout->cp;
+    failover->tp = layout->tp;
+    failover->span = span;
+    failover->size = unit;
+    failover->gpus_per_node = cluster->gpus_per_node;
+    return true;
+}
+
+double failover_regroup_s(const struct layout *layout, int gpus, enum store_kind store)
+{
+    return startup_groups_s(gpus, (double)gpus / (layout->dp * layout->cp), 1, store);
+}
+
+struct startup failover_rejoin(const struct startup_options *options, const struct layout *layout,
+                               const struct run_failover *failover, const struct setting *setting, double loading_s)
+{
+    struct layout alone = *layout;
+    struct setting part = *setting;
+    alone.dp = failover->replicas;
+    part.gpus = setting->gpus / failover->units;
+    return startup_of(options, &alone, &part, 1, loading_s);
+}
+
+/* --- in a run -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* All ranks of a node leave their units, or are back in them. */
+static void mark(struct run *run, int32_t node, int32_t by)
+{
+    const struct run_failover *f = run->options->failover;
+    for (int32_t i = 0; i < f->gpus_per_node; i++) {
+        int64_t rank = (int64_t)node * f->gpus_per_node + i;
+        int32_t *out = &run->out[rank / f->tp % f->span / f->size];
+        run->units_out -= *out > 0;
+        *out += by;
+        run->units_out += *out > 0;
+    }
+}
+
+static void set_missing(struct run *run)
+{
+    run->missing_replicas = run->units_out * run->options->failover->replicas;
+}
+
+void failover_open(struct run *run)
+{
+    if (run->options->failover)
+        run->out = memory_new((size_t)run->options->failover->units, sizeof *run->out);
+}
+
+void failover_close(struct run *run)
+{
+    free(run->out);
+    free(run->absent);
+}
+
+bool failover_bears(struct run *run, int32_t node)
+{
+    if (!run->options->failover || node < 0 || (run->recovery.active && !run->regrouping))
+        return false;
+    mark(run, node, 1);
+    bool some_left = run->units_out < run->options->failover->units;
+    mark(run, node, -1);
+    return some_left;
+}
+
+static void regroup(struct run *run, nanos time, nanos detect)
+{
+    struct recovery_plan plan = {.detect = detect, .restart = run->options->failover->regroup};
+    set_missing(run);
+    recovery_begin(&run->recovery, time, 0, &plan);
+    run->regrouping = true;
+}
+
+static void add_absence(struct run *run, const struct fault *fault, nanos found, bool hot)
+{
+    const struct run_failover *f = run->options->failover;
+    bool there = fault->kind != FAULT_NODE || fault->down == 0 || run->cluster.n_down <= run->recovery.policy.spares;
+    nanos rejoin = hot ? f->rejoin_hot : f->rejoin;
+    run->absent = memory_grow(run->absent, &run->absent_capacity, run->n_absent + 1, sizeof *run->absent);
+    run->absent[run->n_absent++] =
+        (struct absence){.node = fault->node, .found = found, .rejoin = rejoin, .ready = there ? found + rejoin : NEVER};
+}
+
+void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search, bool hot)
+{
+    int32_t before = run->units_out;
+    nanos time = incident->time;
+    (void)run_lose_memory(run, incident->fault);
+    mark(run, incident->fault->node, 1);
+    add_absence(run, incident->fault, time + detect + search, hot);
+    if (run->units_out == before)
+        return; /* its unit was gone already */
+    incident->interrupted = !run->recovery.active;
+    incident->resumed = NEVER;
+    if (incident->interrupted)
+        incident->lost = training_lose_step(&run->training, &run->ledger, run->options->failover->step);
+    run->interruptions += incident->interrupted;
+    run->borne++;
+    regroup(run, time, detect);
+}
+
+int32_t failover_stop(struct run *run, const struct fault *gone, nanos found, bool hot)
+{
+    const struct run_failover *f = run->options->failover;
+    run->regrouping = false;
+    if (!f)
+        return run->cluster.n_down;
+    if (gone) {
+        mark(run, gone->node, 1);
+        add_absence(run, gone, found, hot);
+    }
+    run->whole |= run->units_out == f->units;
+    for (size_t i = 0; i < run->n_absent && run->whole; i++)
+        mark(run, run->absent[i].node, -1);
+    run->n_absent = run->whole ? 0 : run->n_absent;
+    set_missing(run);
+    return run->whole ? run->cluster.n_down : 0;
+}
+
+nanos failover_next(const struct run *run)
+{
+    nanos next = NEVER;
+    for (size_t i = 0; i < run->n_absent && !run->recovery.active; i++)
+        next = nanos_earlier(next, nanos_later(run->absent[i].ready, run->ledger.now));
+    return next;
+}
+
+/* Those that are ready come back. Whether a unit has all of its ranks again. */
+static bool join(struct run *run, nanos time)
+{
+    int32_t before = run->units_out;
+    size_t kept = 0;
+    for (size_t i = 0; i < run->n_absent; i++)
+        if (run->absent[i].ready <= time)
+            mark(run, run->absent[i].node, -1);
+        else
+            run->absent[kept++] = run->absent[i];
+    run->n_absent = kept;
+    return run->units_out < before;
+}
+
+void failover_return(struct run *run, nanos time)
+{
+    if (join(run, time))
+        regroup(run, time, 0);
+}
+
+void failover_resume(struct run *run, nanos time)
+{
+    if (!run->options->failover)
+        return;
+    (void)join(run, time);
+    set_missing(run);
+    run->whole = false;
+}
+
+void failover_node_back(struct run *run, nanos time)
+{
+    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
+    int32_t waiting = 0;
+    for (size_t i = 0; i < run->n_absent; i++)
+        waiting += run->absent[i].ready == NEVER;
+    for (size_t i = 0; i < run->n_absent && waiting > (lacking > 0 ? lacking : 0); i++)
+        if (run->absent[i].ready == NEVER) {
+            run->absent[i].ready = nanos_later(time, run->absent[i].found) + run->absent[i].rejoin;
+            waiting--;
+        }
+}

@@ -1,0 +1,57 @@
+/*
+ * failover.h - replicas that fail alone: a failure takes the data-parallel replicas of its node out, and the others go on
+ * (PyTorch's torchft; FT-HSDP, arXiv:2602.00277).
+ *
+ *     others    training ──fault── not noticed ──regroup── training with fewer ───────────────── regroup ── training with all
+ *     replica            ──fault── not noticed ──search── (wait for a node) ── rejoin: start, state of a peer ──┘
+ *
+ * What leaves together is a unit: ranks that need one another for a micro-batch, or hold parts of one state. With idx = d cp + c
+ * the place of a rank among the dp cp that share its weights (layout.h), units are idx / size with the least size that is a
+ * multiple of
+ *
+ *     cp              a sequence is divided among them
+ *     shard           ZeRO's parts of the states, when there is hybrid sharding
+ *     ep etp / tp     experts of a layer
+ *
+ * ZeRO among all replicas leaves nobody with what a lost one held: there is no failover then. A node that holds ranks of several
+ * units takes all of them out; nodes of one unit are lost once.
+ *
+ *   lost     the others drop the step under way, as its gradients lack a unit's: work since it began
+ *   stop     they stand still until the failure is noticed, and for `regroup`, which makes the groups between replicas anew
+ *   fewer    of the same global batch each takes more: the speed is the degraded step's (sim/degraded.h), or (n - missing) / n
+ *   back     when a node is there for each that the unit lost (a spare, or a repaired one; who waits longest is served first) and
+ *            `rejoin` is over, the unit waits for the others to end a step and regroup; nothing is undone
+ *
+ * A failure that meets the job regrouping makes it begin anew. Training stops as a whole and goes back to its checkpoint when no
+ * unit is left, and after silent corruption, which gradients have carried to all. Checkpoints go on meanwhile.
+ */
+#ifndef MSIM_SIM_FAILOVER_H
+#define MSIM_SIM_FAILOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/base/units.h"
+#include "model/layout/layout.h"
+#include "sim/startup.h"
+
+struct run_failover {
+    int32_t units;
+    int32_t replicas;                      /* data-parallel ones of a unit */
+    int32_t tp, span, size, gpus_per_node; /* ranks in a row of one tp group; dp cp; of a unit, in them */
+    nanos step;                            /* that is dropped; 0: none */
+    nanos regroup;
+    nanos rejoin, rejoin_hot; /* hot: the node stands ready */
+};
+
+/* Units of a layout; false, with a sentence, where a lost replica cannot be made up for. Times are left alone. */
+bool failover_units(const struct layout *layout, const struct cluster *cluster, struct run_failover *failover, char *why,
+                    size_t size);
+
+/* Regrouping: each rank is in one group between replicas, and the store keeps them together as startup.h says. */
+double failover_regroup_s(const struct layout *layout, int gpus, enum store_kind store);
+/* The start of one unit, by itself, with `loading_s` for the state of a peer. */
+struct startup failover_rejoin(const struct startup_options *options, const struct layout *layout,
+                               const struct run_failover *failover, const struct setting *setting, double loading_s);
+
+#endif
