@@ -64,8 +64,8 @@ void training_advance(struct training *training, struct ledger *ledger, nanos un
 /* A failure now; `memory`: what neighbours hold survives. Returns the time lost. */
 nanos training_fail(struct training *training, struct ledger *ledger, bool memory);
 
-/* A step of so much work that is under way is dropped, at the speed of now; what came before it stays, and checkpoints on their way wait meanwhile.
- * Returns the time lost. */
+/* A step of so much work that is under way is dropped, at the speed of now; what came before it stays, and checkpoints on their
+ * way wait meanwhile. Returns the time lost. */
 nanos training_lose_step(struct training *training, struct ledger *ledger, nanos step);
 
 /* The horizon: work in progress counts. */
