@@ -289,6 +289,117 @@ START_TEST(trainers_of_hugging_face)
 }
 END_TEST
 
+#define HF_LINE                                                                                                                  \
+    "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --gradient_accumulation_steps 4 "              \
+    "--max_length 8192 --bf16 --gradient_checkpointing"
+
+/* DeepSpeed's Ulysses is context parallelism that exchanges heads; a ratio of the states is offloaded; ZeRO++ is told. */
+START_TEST(deepspeed_beyond_stages)
+{
+    struct told t = tell("{\"train_micro_batch_size_per_gpu\": 1, \"sequence_parallel_size\": 8, \"bf16\": {\"enabled\": true},\n"
+                         "\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": 0.4},\n"
+                         "  \"zero_hpz_partition_size\": 8, \"zero_quantized_weights\": true},\n"
+                         "\"optimizer\": {\"type\": \"AdamW\"}, \"activation_checkpointing\": {\"cpu_checkpointing\": true}}\n",
+                         HF_LINE, 64);
+    expect_layout(&t,
+                  "tp=1,cp=8,cp_comm=a2a,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=3,sp=0,recompute=full,schedule=none,"
+                  "offload=optimizer:40%",
+                  32);
+    expect_warning(&t, "zero_hpz_partition_size (");
+    expect_warning(&t, "zero_quantized_weights (");
+    expect_warning(&t, "cpu_checkpointing (");
+    told_free(&t);
+}
+END_TEST
+
+/* The second FSDP of torch has no strategies: it shards unless weights are kept behind the forward pass. */
+START_TEST(second_fsdp)
+{
+    static const struct {
+        const char *config, *line;
+        int gpus;
+        const char *layout;
+        int64_t batch;
+    } cases[] = {
+        {"distributed_type: FSDP\nnum_processes: 16\nfsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: true}\n", HF_LINE,
+         0, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,zero=3,sp=0,recompute=full,schedule=none", 64},
+        {"distributed_type: FSDP\nnum_processes: 16\nfsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: false}\n",
+         HF_LINE, 0, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,zero=2,sp=0,recompute=full,schedule=none", 64},
+        {"distributed_type: FSDP\nnum_processes: 16\nfsdp_config: {fsdp_version: 2}\nparallelism_config: {\n"
+         "  parallelism_config_dp_replicate_size: 2, parallelism_config_dp_shard_size: 4, parallelism_config_cp_size: 2}\n",
+         HF_LINE, 0, "tp=1,cp=2,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=3,shard=8,sp=0,recompute=full,schedule=none", 32},
+        {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nfsdp_version: 2\n"
+         "fsdp_config: {reshard_after_forward: true}\ndp_shard_size: 4\ndp_replicate_size: 2\n",
+         NULL, 8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,shard=4,sp=0,recompute=none,schedule=none", 16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].config, cases[i].line, cases[i].gpus);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* LLaMA-Factory repeats layers unless told otherwise, and knows DeepSpeed's configurations that it ships. */
+START_TEST(factory_by_its_keys)
+{
+    struct told t = tell("model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\ncutoff_len: 4096\n"
+                         "deepspeed: examples/deepspeed/ds_z3_offload_config.json\nper_device_train_batch_size: 1\n"
+                         "gradient_accumulation_steps: 2\nbf16: true\nflash_attn: fa2\nenable_liger_kernel: true\n"
+                         "optim: adamw_torch\n",
+                         NULL, 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=3,sp=0,recompute=full,schedule=none,offload=optimizer+parameters",
+                  16);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH | FEATURE_BIT(FUSED_LINEAR_LOSS));
+    told_free(&t);
+    t = tell("model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: lora\nper_device_train_batch_size: 1\n"
+             "optim: adamw_8bit\ndisable_gradient_checkpointing: true\n",
+             NULL, 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=0,sp=0,recompute=none,schedule=none", 8);
+    ck_assert_int_eq(t.d.job.job.seq_len, 2048);
+    expect_warning(&t, "finetuning_type (only an adapter");
+    expect_warning(&t, "optim (the optimizer's first moment in fewer bits)");
+    told_free(&t);
+}
+END_TEST
+
+/* MPT of llm-foundry, and OLMo, whose width of an MLP counts both halves. */
+START_TEST(shapes_of_others)
+{
+    struct told t =
+        tell("max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, no_bias: true,\n"
+             "  max_seq_len: \"${max_seq_len}\", vocab_size: 50368, attn_config: {attn_impl: flash, alibi: true}}\n"
+             "optimizer: {name: decoupled_adamw}\nglobal_train_batch_size: 1024\ndevice_train_microbatch_size: 8\n"
+             "precision: amp_bf16\nfsdp_config: {sharding_strategy: FULL_SHARD, mixed_precision: PURE,\n"
+             "  activation_checkpointing: true}\n",
+             NULL, 64);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=1,mb=8,zero=3,sp=0,recompute=full,schedule=none", 1024);
+    ck_assert(t.d.job.model.ffn_hidden == 16384 && !t.d.job.model.linear_bias && t.d.job.model.position == POSITION_ALIBI);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_BF16);
+    told_free(&t);
+    t = tell("model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, weight_tying: false, rope: true,\n"
+             "  layer_norm_type: rms, attention_layer_norm: true, activation_type: swiglu, max_sequence_length: 4096,\n"
+             "  vocab_size: 100278, embedding_size: 100352}\noptimizer: {name: adamw}\nglobal_train_batch_size: 1024\n"
+             "device_train_microbatch_size: 2\nprecision: amp_bf16\nfsdp: {sharding_strategy: HYBRID_SHARD,\n"
+             "  hybrid_sharding_num_model_replicas: 4}\nactivation_checkpointing: one_in_four\nfused_loss: true\n",
+             NULL, 256);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=256,ep=1,mb=2,zero=3,shard=64,sp=0,recompute=full:every4,schedule=none", 1024);
+    ck_assert(t.d.job.model.ffn_hidden == 11008 && t.d.job.model.gated_mlp && t.d.job.model.vocab == 100352);
+    ck_assert(t.d.job.model.position == POSITION_ROTARY && t.d.job.model.qk_norm);
+    told_free(&t);
+}
+END_TEST
+
+/* Flags that nobody knows, and which of them are slips. */
+START_TEST(slips)
+{
+    struct told t =
+        tell(NULL, "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-paralel-size 8 --zz 3", 8);
+    expect_warning(&t, "--tensor-model-paralel-size (did you mean --tensor-model-parallel-size?) --zz");
+    told_free(&t);
+}
+END_TEST
+
 /* Lines count a GPU's tokens a second: 4 x 8,192 tokens at 1,024 are 32 s, with the commas that Python writes. */
 START_TEST(titan_logs_rates)
 {
@@ -328,6 +439,11 @@ int main(void)
     tcase_add_test(tests, nemo2_by_shape);
     tcase_add_test(tests, bridge_by_its_container);
     tcase_add_test(tests, trainers_of_hugging_face);
+    tcase_add_test(tests, deepspeed_beyond_stages);
+    tcase_add_test(tests, second_fsdp);
+    tcase_add_test(tests, factory_by_its_keys);
+    tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, slips);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

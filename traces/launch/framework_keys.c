@@ -196,6 +196,23 @@ static void read_accumulation(struct launch_words *words, const struct yaml_node
     add_word(words, node, factors[1], "global_batch_size", launch_text(words, text, strlen(text)));
 }
 
+/* OLMo counts what goes into a gated MLP's activation as one width: both halves. */
+static void read_halves(struct launch_words *words, const struct yaml_node *root)
+{
+    static const char *const widths[] = {"model.mlp_hidden_size", "model.mlp_ratio"};
+    const struct yaml_node *activation = framework_find(root, "model.activation_type"), *node = NULL;
+    char text[32];
+    int i = 0;
+    while (i < 2 && !(node = framework_find(root, widths[i])))
+        i++;
+    bool gated = !activation || (activation->kind == YAML_SCALAR && strcmp(activation->text, "swiglu") == 0);
+    int64_t width = i == 2 ? 0 : number_of(root, widths[i]);
+    if (width <= 0 || __builtin_mul_overflow(width, i == 0 ? 1 : number_of(root, "model.d_model"), &width))
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)(gated ? width / 2 : width));
+    add_word(words, node, widths[i], "ffn_hidden_size", launch_text(words, text, strlen(text)));
+}
+
 /* NeMo's classes are called Llama31Config405B: a family, with a point between two digits, and a size. */
 static void name_of_class(const char *class, char *name, size_t size)
 {
@@ -243,6 +260,7 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
         read_key(words, root, framework, key);
     read_model(words, root, framework);
     read_accumulation(words, root);
+    read_halves(words, root);
 }
 
 void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)

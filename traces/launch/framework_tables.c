@@ -159,6 +159,7 @@ static const struct framework_key nanotron_keys[] = {
     AS("model.model_config.max_position_embeddings", "max_position_embeddings"),
     OPPOSITE("model.model_config.tie_word_embeddings", "untie_embeddings_and_output_weights"),
     AS("optimizer.zero_stage", "zero_stage"),
+    WORDS("optimizer.optimizer_factory.name", framework_optimizers),
     OPPOSITE("optimizer.accumulate_grad_in_fp32", "grad_reduce_in_bf16"),
     {0},
 };
@@ -191,6 +192,12 @@ static const struct framework_word deepspeed_overlap[] = {{"true", "overlap_grad
                                                           {"false", "overlap_grad_reduce", "False"},
                                                           {0}};
 
+static const struct framework_word deepspeed_sums[] = {{"fp32", "grad_reduce_in_bf16", "False"},
+                                                       {"bf16", "grad_reduce_in_bf16", "True"},
+                                                       {"bfp16", "grad_reduce_in_bf16", "True"},
+                                                       {0}};
+static const struct framework_word deepspeed_fp8[] = {{"true", "fp8", "hybrid"}, {0}};
+
 static const struct framework_key deepspeed_keys[] = {
     AS("train_batch_size", "global_batch_size"),
     AS("train_micro_batch_size_per_gpu", "micro_batch_size"),
@@ -199,9 +206,22 @@ static const struct framework_key deepspeed_keys[] = {
     WORDS("zero_optimization.overlap_comm", deepspeed_overlap),
     WORDS("zero_optimization.cpu_offload", deepspeed_host), /* until 2021 */
     AS("zero_optimization.offload_optimizer.device", "offload_optimizer"),
+    AS("zero_optimization.offload_optimizer.ratio", "optimizer_offload_fraction"),
     AS("zero_optimization.offload_param.device", "offload_param"),
+    AS("zero_optimization.zero_hpz_partition_size", "zero_hpz_partition_size"),
+    AS("zero_optimization.zero_quantized_weights", "zero_quantized_weights"),
+    AS("zero_optimization.zero_quantized_gradients", "zero_quantized_gradients"),
+    AS("zero_optimization.mics_shard_size", "mics_shard_size"),
+    AS("sequence_parallel_size", "ds_sequence_parallel_size"),
+    AS("tensor_parallel.autotp_size", "tensor_model_parallel_size"),
+    AS("activation_checkpointing.partition_activations", "distribute_saved_activations"),
+    AS("activation_checkpointing.cpu_checkpointing", "cpu_checkpointing"),
+    WORDS("optimizer.type", framework_optimizers),
     WORDS("bf16.enabled", deepspeed_bf16),
     AS("fp16.enabled", "fp16"),
+    WORDS("torch_autocast.enabled", deepspeed_bf16),
+    WORDS("data_types.grad_accum_dtype", deepspeed_sums),
+    WORDS("fp8.enabled", deepspeed_fp8),
     {0},
 };
 
@@ -289,5 +309,5 @@ static const struct framework nanotron = {
 static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
 
 const struct framework *const frameworks[N_FRAMEWORKS] = {
-    &nemo2,    &bridge,   &framework_torchtitan, &framework_axolotl, &framework_trainer, &framework_accelerate, &nemo,
-    &nanotron, &deepspeed};
+    &nemo2, &bridge,   &framework_torchtitan, &framework_axolotl, &framework_factory, &framework_trainer, &framework_accelerate,
+    &nemo,  &nanotron, &framework_olmo,       &framework_foundry, &deepspeed};

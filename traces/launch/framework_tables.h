@@ -32,15 +32,18 @@ struct framework {
     const char *unset;                   /* a value that says nothing; NULL: none */
 };
 
-enum { N_FRAMEWORKS = 9 };
+enum { N_FRAMEWORKS = 12 };
 extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
 
 /* Of torch's own stacks (framework_tables_torch.c). */
-extern const struct framework framework_torchtitan, framework_axolotl, framework_trainer, framework_accelerate;
+extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
+    framework_olmo, framework_foundry;
+/* Optimizers as libraries call them. */
+extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
 #define FLAGS_SIGN "per_device_train_batch_size"
 
-/* Rows of struct framework_key: the value as it is, the opposite truth, or by words. */
+/* Rows of struct framework_key: the value as it is, the opposite truth, both as it is and by words, or by words. */
 #define FRAMEWORK_AS(key, argument)                                                                                              \
     {                                                                                                                            \
         key, argument, false, NULL                                                                                               \
@@ -48,6 +51,10 @@ extern const struct framework framework_torchtitan, framework_axolotl, framework
 #define FRAMEWORK_OPPOSITE(key, argument)                                                                                        \
     {                                                                                                                            \
         key, argument, true, NULL                                                                                                \
+    }
+#define FRAMEWORK_BOTH(key, argument, list)                                                                                      \
+    {                                                                                                                            \
+        key, argument, false, list                                                                                               \
     }
 #define FRAMEWORK_WORDS(key, list)                                                                                               \
     {                                                                                                                            \

@@ -3,8 +3,10 @@
 
 #include "traces/launch/framework_tables.h"
 
-#define AS    FRAMEWORK_AS
-#define WORDS FRAMEWORK_WORDS
+#define BOTH     FRAMEWORK_BOTH
+#define AS       FRAMEWORK_AS
+#define WORDS    FRAMEWORK_WORDS
+#define OPPOSITE FRAMEWORK_OPPOSITE
 
 /* What eager PyTorch around FlashAttention does. */
 #define PLAIN_TORCH                                                                                                              \
@@ -22,6 +24,95 @@
     {                                                                                                                            \
         "True", argument, value                                                                                                  \
     }
+
+#define ADAM(word)                                                                                                               \
+    {                                                                                                                            \
+        word, "optimizer", "adam"                                                                                                \
+    }
+/* Moments in eight bits. */
+#define ADAM_8(word)                                                                                                             \
+    ADAM(word), {word, "exp_avg_dtype", "8 bits"},                                                                               \
+    {                                                                                                                            \
+        word, "exp_avg_sq_dtype", "8 bits"                                                                                       \
+    }
+const struct framework_word framework_optimizers[] = {ADAM("Adam"),
+                                                      ADAM("AdamW"),
+                                                      ADAM("adam"),
+                                                      ADAM("adamw"),
+                                                      ADAM("adamW"),
+                                                      ADAM("FusedAdam"),
+                                                      ADAM("CPUAdam"),
+                                                      ADAM("adamw_torch"),
+                                                      ADAM("adamw_torch_fused"),
+                                                      ADAM("adamw_hf"),
+                                                      ADAM("adamw_apex_fused"),
+                                                      ADAM("paged_adamw"),
+                                                      ADAM("paged_adamw_32bit"),
+                                                      ADAM("decoupled_adamw"),
+                                                      ADAM("skip_step_adamw"),
+                                                      ADAM_8("adamw_8bit"),
+                                                      ADAM_8("adamw_bnb_8bit"),
+                                                      ADAM_8("paged_adamw_8bit"),
+                                                      ADAM_8("adamw_torch_8bit"),
+                                                      {"Lamb", "optimizer", "lamb"},
+                                                      {"FusedLamb", "optimizer", "lamb"},
+                                                      {"SGD", "optimizer", "sgd"},
+                                                      {"sgd", "optimizer", "sgd"},
+                                                      {"Muon", "optimizer", "muon"},
+                                                      {"muon", "optimizer", "muon"},
+                                                      {0}};
+
+/* Configurations that come with Axolotl and LLaMA-Factory. */
+#define BESIDE(word, stage)                                                                                                      \
+    {                                                                                                                            \
+        word, "zero_stage", stage                                                                                                \
+    }
+#define BY_HOST(word)                                                                                                            \
+    {                                                                                                                            \
+        word, "offload_optimizer", "cpu"                                                                                         \
+    }
+static const struct framework_word shipped_deepspeed[] = {
+    BESIDE("deepspeed_configs/zero1.json", "1"),
+    BESIDE("deepspeed_configs/zero2.json", "2"),
+    BESIDE("deepspeed_configs/zero3.json", "3"),
+    BESIDE("deepspeed_configs/zero3_bf16.json", "3"),
+    BESIDE("deepspeed_configs/zero3_bf16_cpuoffload_all.json", "3"),
+    BY_HOST("deepspeed_configs/zero3_bf16_cpuoffload_all.json"),
+    {"deepspeed_configs/zero3_bf16_cpuoffload_all.json", "offload_param", "cpu"},
+    BESIDE("examples/deepspeed/ds_z0_config.json", "0"),
+    BESIDE("examples/deepspeed/ds_z2_config.json", "2"),
+    BESIDE("examples/deepspeed/ds_z2_offload_config.json", "2"),
+    BY_HOST("examples/deepspeed/ds_z2_offload_config.json"),
+    BESIDE("examples/deepspeed/ds_z3_config.json", "3"),
+    BESIDE("examples/deepspeed/ds_z3_offload_config.json", "3"),
+    BY_HOST("examples/deepspeed/ds_z3_offload_config.json"),
+    {"examples/deepspeed/ds_z3_offload_config.json", "offload_param", "cpu"},
+    {0}};
+
+/* FSDP2 has no strategies: weights are freed behind the forward pass, or kept. */
+static const struct framework_word resharded[] = {TRULY("zero_stage", "3"),
+                                                  {"false", "zero_stage", "2"},
+                                                  {"false", "fsdp_reshard_after_forward", "never"},
+                                                  {"False", "zero_stage", "2"},
+                                                  {"False", "fsdp_reshard_after_forward", "never"},
+                                                  {0}};
+static const struct framework_word second_fsdp[] = {{"2", "zero_stage", "3"}, {"1", "zero_stage", "3"}, {0}};
+static const struct framework_word attentions[] = {{"flash_attention_2", "use_flash_attn", "True"},
+                                                   {"flash_attention_3", "use_flash_attn", "True"},
+                                                   {"flash_attn", "use_flash_attn", "True"},
+                                                   {"flash", "use_flash_attn", "True"},
+                                                   {"fa2", "use_flash_attn", "True"},
+                                                   {"auto", "use_flash_attn", "True"},
+                                                   {"sdpa", "use_flash_attn", "True"},
+                                                   {"flex_attention", "use_flash_attn", "True"},
+                                                   {"triton", "use_flash_attn", "True"},
+                                                   {"eager", "use_flash_attn", "False"},
+                                                   {"torch", "use_flash_attn", "False"},
+                                                   {"disabled", "use_flash_attn", "False"},
+                                                   {0}};
+static const struct framework_word lora[] = {TRULY("adapter", "lora"), {0}};
+static const struct framework_word four_bits[] = {TRULY("quantization_bit", "4"), {0}};
+static const struct framework_word eight_bits[] = {TRULY("quantization_bit", "8"), {0}};
 
 static const struct framework_word compiled[] = {TRULY("torch_compile", "True"), {0}};
 static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
@@ -56,6 +147,7 @@ static const struct framework_key titan_keys[] = {
     AS("training.local_batch_size", "local_batch_size"),
     AS("training.global_batch_size", "global_batch_size"),
     AS("training.steps", "train_iters"),
+    WORDS("optimizer.name", framework_optimizers),
     WORDS("training.mixed_precision_param", titan_types),
     WORDS("training.mixed_precision_reduce", titan_reduce),
     WORDS("training.compile", compiled),
@@ -120,13 +212,20 @@ const struct framework framework_torchtitan = {.name = "torchtitan",
 
 /* --- Axolotl --- */
 
-static const struct framework_word axolotl_sharding[] = {
-    {"full_shard", "zero_stage", "3"}, {"shard_grad_op", "zero_stage", "2"}, {"hybrid_shard", "zero_stage", "3"}, {0}};
-static const struct framework_word axolotl_deepspeed[] = {{"deepspeed_configs/zero1.json", "zero_stage", "1"},
-                                                          {"deepspeed_configs/zero2.json", "zero_stage", "2"},
-                                                          {"deepspeed_configs/zero3.json", "zero_stage", "3"},
-                                                          {"deepspeed_configs/zero3_bf16.json", "zero_stage", "3"},
+static const struct framework_word axolotl_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
+                                                         {"hybrid_shard", "mics_shard_size", "8"},
+                                                         {"full_shard", "zero_stage", "3"},
+                                                         {"shard_grad_op", "zero_stage", "2"},
+                                                         {"FULL_SHARD", "zero_stage", "3"},
+                                                         {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                         {0}};
+/* "offload" keeps the inputs of repeated layers by the host. */
+static const struct framework_word axolotl_recompute[] = {TRULY("recompute_granularity", "full"),
+                                                          {"offload", "recompute_granularity", "full"},
+                                                          {"offload", "cpu_checkpointing", "True"},
+                                                          {"unsloth", "recompute_granularity", "full"},
                                                           {0}};
+static const struct framework_word sdpa[] = {TRULY("use_flash_attn", "True"), {0}};
 static const struct framework_word axolotl_16[] = {
     {"auto", "bf16", "True"}, TRULY("bf16", "True"), {"full", "bf16", "True"}, {0}};
 
@@ -138,9 +237,21 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("bf16", axolotl_16),
     AS("fp16", "fp16"),
     AS("flash_attention", "use_flash_attn"),
-    WORDS("gradient_checkpointing", recomputed),
+    WORDS("gradient_checkpointing", axolotl_recompute),
+    WORDS("optimizer", framework_optimizers),
     WORDS("fsdp", axolotl_sharding),
-    WORDS("deepspeed", axolotl_deepspeed),
+    WORDS("fsdp_version", second_fsdp),
+    WORDS("fsdp_config.sharding_strategy", axolotl_sharding),
+    WORDS("fsdp_config.fsdp_sharding_strategy", axolotl_sharding),
+    WORDS("fsdp_config.reshard_after_forward", resharded),
+    WORDS("fsdp_config.offload_params", by_host),
+    WORDS("fsdp_config.fsdp_offload_params", by_host),
+    AS("dp_replicate_size", "data_parallel_replicate_degree"),
+    AS("dp_shard_size", "data_parallel_shard_degree"),
+    BOTH("deepspeed", "deepspeed_config", shipped_deepspeed),
+    WORDS("load_in_4bit", four_bits),
+    WORDS("load_in_8bit", eight_bits),
+    WORDS("sdp_attention", sdpa),
     WORDS("torch_compile", compiled),
     AS("tensor_parallel_size", "tensor_model_parallel_size"),
     AS("context_parallel_size", "context_parallel_size"),
@@ -160,23 +271,34 @@ const struct framework framework_axolotl = {.name = "Axolotl",
 
 /* --- Hugging Face: TrainingArguments as a file or as a script's flags --- */
 
-static const struct framework_word trainer_sharding[] = {{"full_shard", "zero_stage", "3"},
+static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
+                                                         {"hybrid_shard", "mics_shard_size", "8"},
+                                                         {"hybrid_shard auto_wrap", "zero_stage", "3"},
+                                                         {"hybrid_shard auto_wrap", "mics_shard_size", "8"},
+                                                         {"full_shard", "zero_stage", "3"},
                                                          {"full_shard auto_wrap", "zero_stage", "3"},
                                                          {"shard_grad_op", "zero_stage", "2"},
                                                          {"shard_grad_op auto_wrap", "zero_stage", "2"},
+                                                         {"full_shard offload auto_wrap", "zero_stage", "3"},
+                                                         {"full_shard auto_wrap offload", "zero_stage", "3"},
                                                          {0}};
+/* What all of Hugging Face's trainers have. */
+#define TRAINER_KEYS                                                                                                             \
+    AS("per_device_train_batch_size", "micro_batch_size"), AS("gradient_accumulation_steps", "gradient_accumulation_steps"),     \
+        AS("max_steps", "train_iters"), AS("bf16", "bf16"), AS("fp16", "fp16"), WORDS("fsdp", trainer_sharding),                 \
+        WORDS("torch_compile", compiled), WORDS("optim", framework_optimizers),                                                  \
+        BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", attentions)
+
 static const struct framework_key trainer_keys[] = {
-    AS("per_device_train_batch_size", "micro_batch_size"),
-    AS("gradient_accumulation_steps", "gradient_accumulation_steps"),
-    AS("max_steps", "train_iters"),
+    TRAINER_KEYS,
     AS("max_seq_length", "seq_length"),
+    AS("model_max_length", "seq_length"),
     AS("max_length", "seq_length"),
     AS("block_size", "seq_length"),
-    AS("bf16", "bf16"),
-    AS("fp16", "fp16"),
     WORDS("gradient_checkpointing", recomputed),
-    WORDS("torch_compile", compiled),
-    WORDS("fsdp", trainer_sharding),
+    WORDS("use_peft", lora),
+    WORDS("load_in_4bit", four_bits),
+    WORDS("load_in_8bit", eight_bits),
     AS("use_liger_kernel", "fused_linear_cross_entropy"),
     AS("num_processes", "world_size"), /* of accelerate launch */
     {0},
@@ -188,9 +310,42 @@ const struct framework framework_trainer = {.name = "TrainingArguments",
                                             .model = {"model_name_or_path"},
                                             .unset = "-1"};
 
+/* --- LLaMA-Factory: a trainer's arguments and its own; layers are recomputed unless told otherwise --- */
+
+static const struct framework_word factory_tuning[] = {{"lora", "adapter", "lora"},
+                                                       {"oft", "adapter", "oft"},
+                                                       {"freeze", "adapter", "some layers"},
+                                                       {"full", "adapter", "None"},
+                                                       {0}};
+static const struct framework_word factory_kept[] = {TRULY("recompute_granularity", "None"), {0}};
+static const struct framework_word factory_16[] = {TRULY("bf16", "True"), TRULY("grad_reduce_in_bf16", "True"), {0}};
+static const struct framework_key factory_keys[] = {
+    TRAINER_KEYS,
+    AS("cutoff_len", "seq_length"),
+    WORDS("finetuning_type", factory_tuning),
+    AS("quantization_bit", "quantization_bit"),
+    WORDS("flash_attn", attentions),
+    AS("enable_liger_kernel", "fused_linear_cross_entropy"),
+    WORDS("disable_gradient_checkpointing", factory_kept),
+    WORDS("pure_bf16", factory_16),
+    AS("sequence_parallel_size", "ds_sequence_parallel_size"),
+    {0},
+};
+static const struct framework_word factory_fixed[] = {
+    PLAIN_TORCH, {NULL, "recompute_granularity", "full"}, {NULL, "seq_length", "2048"}, {0}};
+const struct framework framework_factory = {.name = "LLaMA-Factory",
+                                            .signs = {"finetuning_type", "model_name_or_path"},
+                                            .fixed = factory_fixed,
+                                            .keys = factory_keys,
+                                            .model = {"model_name_or_path"}};
+
 /* --- accelerate: what `accelerate config` writes --- */
 
 static const struct framework_word accelerate_sharding[] = {
+    {"HYBRID_SHARD", "zero_stage", "3"},
+    {"HYBRID_SHARD", "mics_shard_size", "8"},
+    {"4", "zero_stage", "3"},
+    {"4", "mics_shard_size", "8"},
     {"FULL_SHARD", "zero_stage", "3"},
     {"1", "zero_stage", "3"},
     {"SHARD_GRAD_OP", "zero_stage", "2"},
@@ -199,17 +354,37 @@ static const struct framework_word accelerate_sharding[] = {
     {"3", "zero_stage", "0"},
     {0},
 };
+/* A strategy's name, or FSDP2's truth. */
+static const struct framework_word accelerate_resharded[] = {{"FULL_SHARD", "zero_stage", "3"},
+                                                             {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                             {"NO_SHARD", "zero_stage", "0"},
+                                                             TRULY("zero_stage", "3"),
+                                                             {"false", "zero_stage", "2"},
+                                                             {"false", "fsdp_reshard_after_forward", "never"},
+                                                             {0}};
 static const struct framework_word accelerate_types[] = {
     {"bf16", "bf16", "True"}, {"fp16", "fp16", "True"}, {"fp8", "fp8", "hybrid"}, {0}};
 static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 
+/* FSDP shards all unless its strategy says otherwise. */
+static const struct framework_word accelerate_kinds[] = {{"FSDP", "zero_stage", "3"}, {0}};
+
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),
+    WORDS("distributed_type", accelerate_kinds),
     WORDS("mixed_precision", accelerate_types),
     WORDS("fsdp_config.fsdp_sharding_strategy", accelerate_sharding),
+    WORDS("fsdp_config.fsdp_reshard_after_forward", accelerate_resharded),
+    AS("parallelism_config.parallelism_config_dp_replicate_size", "data_parallel_replicate_degree"),
+    AS("parallelism_config.parallelism_config_dp_shard_size", "data_parallel_shard_degree"),
+    AS("parallelism_config.parallelism_config_tp_size", "tensor_model_parallel_size"),
+    AS("parallelism_config.parallelism_config_cp_size", "context_parallel_size"),
+    AS("parallelism_config.parallelism_config_sp_size", "ds_sequence_parallel_size"),
+    WORDS("parallelism_config.parallelism_config_cp_comm_strategy", titan_rotations),
     WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
     WORDS("fsdp_config.fsdp_offload_params", by_host),
+    AS("deepspeed_config.deepspeed_config_file", "deepspeed_config"),
     AS("deepspeed_config.zero_stage", "zero_stage"),
     AS("deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps"),
     AS("deepspeed_config.offload_optimizer_device", "offload_optimizer"),
@@ -219,3 +394,109 @@ static const struct framework_key accelerate_keys[] = {
 };
 const struct framework framework_accelerate = {
     .name = "accelerate", .signs = {"distributed_type", "num_processes"}, .companion = true, .keys = accelerate_keys};
+
+/* --- MosaicML's llm-foundry: MPT --- */
+
+static const struct framework_word composer_types[] = {{"amp_bf16", "bf16", "True"}, {"amp_fp16", "fp16", "True"},
+                                                       {"amp_fp8", "bf16", "True"},  {"amp_fp8", "fp8", "hybrid"},
+                                                       {"fp32", "bf16", "False"},    {0}};
+static const struct framework_word composer_sharding[] = {{"FULL_SHARD", "zero_stage", "3"},
+                                                          {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                          {"NO_SHARD", "zero_stage", "0"},
+                                                          {"HYBRID_SHARD", "data_parallel_shard_degree", "-1"},
+                                                          {0}};
+static const struct framework_word composer_mixed[] = {{"mixed", "grad_reduce_in_bf16", "False"},
+                                                       {"PURE", "grad_reduce_in_bf16", "True"},
+                                                       {"pure", "grad_reduce_in_bf16", "True"},
+                                                       {"DEFAULT", "grad_reduce_in_bf16", "False"},
+                                                       {0}};
+static const struct framework_word composer_alibi[] = {TRULY("position_embedding_type", "alibi"), {0}};
+static const struct framework_word composer_rope[] = {TRULY("position_embedding_type", "rope"), {0}};
+static const struct framework_word composer_gated[] = {{"mptglu", "swiglu", "True"}, {"te_ln_mlp", "swiglu", "False"}, {0}};
+static const struct framework_word composer_norms[] = {{"low_precision_layernorm", "normalization", "LayerNorm"},
+                                                       {"layernorm", "normalization", "LayerNorm"},
+                                                       {"rmsnorm", "normalization", "RMSNorm"},
+                                                       {"low_precision_rmsnorm", "normalization", "RMSNorm"},
+                                                       {0}};
+static const struct framework_key foundry_keys[] = {
+    AS("max_seq_len", "seq_length"),
+    AS("global_train_batch_size", "global_batch_size"),
+    AS("device_train_microbatch_size", "micro_batch_size"),
+    WORDS("precision", composer_types),
+    WORDS("optimizer.name", framework_optimizers),
+    AS("model.d_model", "hidden_size"),
+    AS("model.n_layers", "num_layers"),
+    AS("model.n_heads", "num_attention_heads"),
+    AS("model.attn_config.kv_n_heads", "num_query_groups"),
+    AS("model.ffn_config.ffn_hidden_size", "ffn_hidden_size"),
+    AS("model.max_seq_len", "max_position_embeddings"),
+    AS("model.vocab_size", "vocab_size"),
+    OPPOSITE("model.no_bias", "add_bias_linear"),
+    OPPOSITE("model.tie_word_embeddings", "untie_embeddings_and_output_weights"),
+    WORDS("model.norm_type", composer_norms),
+    WORDS("model.ffn_config.ffn_type", composer_gated),
+    WORDS("model.attn_config.attn_impl", attentions),
+    WORDS("model.attn_config.alibi", composer_alibi),
+    WORDS("model.attn_config.rope", composer_rope),
+    WORDS("fsdp_config.sharding_strategy", composer_sharding),
+    WORDS("fsdp_config.mixed_precision", composer_mixed),
+    WORDS("fsdp_config.activation_checkpointing", recomputed),
+    AS("fsdp_config.activation_cpu_offload", "cpu_offloading"),
+    WORDS("compile_config", compiled),
+    {0},
+};
+const struct framework framework_foundry = {.name = "llm-foundry",
+                                            .signs = {"device_train_microbatch_size", "model"},
+                                            .fixed = torch_fixed,
+                                            .keys = foundry_keys,
+                                            .model = {"model.pretrained_model_name_or_path"}};
+
+/* --- OLMo, until OLMo-core: mlp_hidden_size counts both halves of a gated one --- */
+
+static const struct framework_word olmo_norms[] = {{"rms", "normalization", "RMSNorm"},
+                                                   {"default", "normalization", "LayerNorm"},
+                                                   {"low_precision", "normalization", "LayerNorm"},
+                                                   {0}};
+static const struct framework_word olmo_activations[] = {
+    {"swiglu", "swiglu", "True"}, {"gelu", "swiglu", "False"}, {"relu", "swiglu", "False"}, {0}};
+/* Of activation_checkpointing. */
+static const struct framework_word olmo_recompute[] = {
+    {"whole_layer", "recompute_granularity", "full"}, {"one_in_two", "recompute_granularity", "selective"},
+    {"one_in_two", "recompute_every_layers", "2"},    {"one_in_three", "recompute_granularity", "selective"},
+    {"one_in_three", "recompute_every_layers", "3"},  {"one_in_four", "recompute_granularity", "selective"},
+    {"one_in_four", "recompute_every_layers", "4"},   {0}};
+static const struct framework_word olmo_ways[] = {{"fsdp", "zero_stage", "3"}, {"ddp", "zero_stage", "0"}, {0}};
+static const struct framework_key olmo_keys[] = {
+    AS("model.max_sequence_length", "seq_length"),
+    AS("model.max_sequence_length", "max_position_embeddings"),
+    AS("global_train_batch_size", "global_batch_size"),
+    AS("device_train_microbatch_size", "micro_batch_size"),
+    AS("max_duration", "train_iters"),
+    WORDS("precision", composer_types),
+    WORDS("optimizer.name", framework_optimizers),
+    AS("model.d_model", "hidden_size"),
+    AS("model.n_layers", "num_layers"),
+    AS("model.n_heads", "num_attention_heads"),
+    AS("model.n_kv_heads", "num_query_groups"),
+    AS("model.vocab_size", "vocab_size"),
+    AS("model.embedding_size", "vocab_size"),
+    AS("model.include_bias", "add_bias_linear"),
+    AS("model.attention_layer_norm", "qk_layernorm"),
+    AS("model.flash_attention", "use_flash_attn"),
+    OPPOSITE("model.weight_tying", "untie_embeddings_and_output_weights"),
+    WORDS("model.layer_norm_type", olmo_norms),
+    WORDS("model.activation_type", olmo_activations),
+    WORDS("model.alibi", composer_alibi),
+    WORDS("model.rope", composer_rope),
+    WORDS("distributed_strategy", olmo_ways),
+    WORDS("fsdp.sharding_strategy", composer_sharding),
+    WORDS("fsdp.precision", composer_mixed),
+    AS("fsdp.hybrid_sharding_num_model_replicas", "data_parallel_replicate_degree"),
+    WORDS("activation_checkpointing", olmo_recompute),
+    AS("fused_loss", "cross_entropy_loss_fusion"),
+    {0},
+};
+static const struct framework_word olmo_fixed[] = {
+    PLAIN_TORCH, {NULL, "zero_stage", "3"}, {NULL, "swiglu", "True"}, {NULL, "add_bias_linear", "False"}, {0}};
+const struct framework framework_olmo = {
+    .name = "OLMo", .signs = {"device_train_microbatch_size", "model.mlp_hidden_size"}, .fixed = olmo_fixed, .keys = olmo_keys};

@@ -1,7 +1,9 @@
 #include "traces/launch/launch_read.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/file.h"
 #include "traces/launch/framework_config.h"
@@ -50,6 +52,79 @@ static enum status read_source(struct launch_source *source, const struct launch
     return status;
 }
 
+/* --- files that files name --- */
+
+/* Does a word name a configuration that says more of its job? */
+static bool names_companion(const struct launch_word *word)
+{
+    static const char *const names[] = {"deepspeed", "deepspeed_config", "config_file"};
+    const char *dot = word->value ? strrchr(word->value, '.') : NULL;
+    bool config = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && !word->unknown && !word->first; i++)
+        if (strcmp(word->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Is what a file says known without it: given besides, or one that its framework ships? */
+static bool is_known(const struct launch_sources *sources, const struct launch_words *words, const struct launch_word *word)
+{
+    for (size_t i = 0; i < sources->n; i++)
+        if (strcmp(base_of(sources->items[i].path), base_of(word->value)) == 0)
+            return true;
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *other = &words->items[i];
+        if (other->said && word->said && strcmp(other->said, word->said) == 0 && strcmp(other->name, "zero_stage") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A file as its namer calls it, or from where the namer stands; NULL: neither is there. */
+static const char *find_companion(struct launch_source *namer, const char *path)
+{
+    char text[4096];
+    const char *tries[] = {path, base_of(path)};
+    if (access(path, R_OK) == 0)
+        return launch_text(&namer->words, path, strlen(path));
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        int folder = (int)(base_of(namer->path) - namer->path);
+        int n = snprintf(text, sizeof text, "%.*s%s", folder, namer->path, tries[i]);
+        if (n > 0 && (size_t)n < sizeof text && access(text, R_OK) == 0)
+            return launch_text(&namer->words, text, (size_t)n);
+    }
+    return NULL;
+}
+
+/* What the only job here names and nobody gave is read, too, where it is there, and asked for where it is not. */
+static enum status read_companion(struct launch_sources *sources, size_t *capacity, size_t job, const struct launch_reading *how,
+                                  struct diags *diags)
+{
+    struct launch_source *s = &sources->items[job];
+    for (size_t i = 0; i < s->words.n; i++) {
+        const struct launch_word *word = &s->words.items[i];
+        if (!names_companion(word) || is_known(sources, &s->words, word))
+            continue;
+        const char *path = find_companion(s, word->value);
+        if (!path) {
+            diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", word->value);
+            continue;
+        }
+        diag_note(diags, word->at, "%.80s is read, too", path);
+        sources->items = memory_grow(sources->items, capacity, sources->n + 1, sizeof *sources->items);
+        struct launch_source *more = &sources->items[sources->n++];
+        *more = (struct launch_source){.path = path};
+        return read_source(more, how, diags);
+    }
+    return STATUS_OK;
+}
+
 static size_t count(const struct launch_sources *sources, bool logs)
 {
     size_t n = 0;
@@ -87,12 +162,16 @@ enum status launch_sources_read(const char *const *paths, size_t n, const struct
                                 struct launch_sources *sources, struct diags *diags)
 {
     struct launch_sources read = {.items = memory_new(n, sizeof *read.items), .n = n};
+    size_t capacity = n;
     enum status worst = STATUS_OK;
     for (size_t i = 0; i < n; i++) {
         read.items[i].path = paths[i];
         enum status status = read_source(&read.items[i], how, diags);
         worst = status == STATUS_OK ? worst : status;
     }
+    for (size_t i = 0; i < n && worst == STATUS_OK && count(&read, false) == 1; i++)
+        if (!read.items[i].is_log && !read.items[i].is_companion)
+            worst = read_companion(&read, &capacity, i, how, diags);
     if (worst == STATUS_OK)
         worst = check_together(&read, diags);
     if (worst != STATUS_OK) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/base/units.h"
 
 const char *const megatron_positions[] = {[POSITION_LEARNED] = "learned_absolute",
                                           [POSITION_ROTARY] = "rope",
@@ -47,6 +48,8 @@ static const struct {
     {"use-flash-attn-v2", "use-flash-attn"},
     {"use-flash-attn-triton", "use-flash-attn"},
     {"deepspeed-activation-checkpointing", "checkpoint-activations"},
+    {"num-layers-in-first-pipeline-stage", "decoder-first-pipeline-num-layers"}, /* NeMo's and Megatron-Core's names */
+    {"num-layers-in-last-pipeline-stage", "decoder-last-pipeline-num-layers"},
     {"factory", "catalog-model"}, /* nemo llm pretrain --factory llama3_70b */
 };
 
@@ -138,6 +141,11 @@ static const char *const silent[] = {
     "moe-router-dtype",
     "moe-router-pre-softmax",
     "moe-router-fusion",
+    "moe-router-force-load-balancing",
+    "moe-router-padding-*",
+    "init-model-with-meta-device",
+    "spec",
+    "tp-comm-overlap-cfg",
     "moe-permute-fusion",
     "moe-per-layer-logging",
     "moe-pad-expert-input-to-capacity",
@@ -242,6 +250,29 @@ static const char *const silent[] = {
     "disable-gloo-*",
     "bind-to",
     "map-by",
+    "config-file",
+    "lora-*",
+    "peft-*",
+    "output-*",
+    "overwrite-*",
+    "learning-rate*",
+    "num-train-epochs",
+    "logging-*",
+    "warmup-*",
+    "dataset*",
+    "report-to",
+    "trust-remote-code",
+    "run-name",
+    "do-train",
+    "do-eval",
+    "evaluation-*",
+    "max-grad-norm",
+    "remove-unused-columns",
+    "push-to-hub*",
+    "dataloader-*",
+    "preprocessing-*",
+    "main-process-*",
+    "machine-rank",
 };
 
 /* Do the first n letters of two names agree? A dash is an underscore. */
@@ -327,9 +358,21 @@ static const char *value_of(const struct argument_row *row, const struct launch_
     return is_truth(word->value, &truth) && truth ? "true" : "false";
 }
 
+/* A flag's name that is likely to be meant by a slip of one or two letters. */
+static const char *meant_by(const char *name)
+{
+    const char *flags[N_ARGUMENTS];
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        flags[i] = megatron_rows[i].flag;
+    const char *near = strlen(name) < 6 ? NULL : nearest_name(name, flags, N_ARGUMENTS);
+    size_t length = strlen(name), found = near ? strlen(near) : 0;
+    return near && found + 2 >= length && length + 2 >= found && strncmp(near, name, 3) == 0 ? near : NULL;
+}
+
 static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
 {
-    if (n && (all || n <= 3))
+    enum { FEW = 6 };
+    if (n && (all || n <= FEW))
         diag_note(diags, at, "unknown to msim, left out:%s", list);
     else if (n)
         diag_note(diags, at, "%zu arguments are unknown to msim and left out; -v lists them", n);
@@ -357,7 +400,11 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
             continue;
         if (found < 0) {
             if (!word->by_dest && !is_silent(word->name)) {
-                text_append(unknown, sizeof unknown, " %s%.100s", word->said && *word->said != '-' ? "" : "--", word->name);
+                bool flag = !word->said || *word->said == '-';
+                const char *meant = flag ? meant_by(word->name) : NULL;
+                text_append(unknown, sizeof unknown, " %s%.100s", flag ? "--" : "", word->name);
+                if (meant)
+                    text_append(unknown, sizeof unknown, " (did you mean --%s?)", meant);
                 first = n_unknown++ ? first : word->at;
             }
             continue;
@@ -370,6 +417,7 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
         if (!word->said)
             arguments->of[found].said = word->name;
+        arguments->foreign |= word->by_dest && word->said;
         arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
     }
     list_unknown(unknown, n_unknown, all, first, diags);

@@ -72,7 +72,8 @@ struct megatron_value {
 
 struct megatron_arguments {
     struct megatron_value of[N_ARGUMENTS];
-    bool logged; /* from an argument block: what is not said does not exist in that version */
+    bool foreign; /* from a configuration in another framework's words */
+    bool logged;  /* from an argument block: what is not said does not exist in that version */
 };
 
 /* The words for enum position_kind, norm_kind, optimizer; "" where Megatron-LM has none. NULL after the last. */

@@ -138,7 +138,7 @@ static void read_features(struct meaning *m)
     m->description->job.job.features = m->description->job.layout.features = set;
     const char *attention = !(set & FEATURE_BIT(FLASH_ATTENTION2)) ? "attention by scores in memory"
                             : megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION)
-                                ? "attention by --transformer-impl"
+                                ? m->arguments->foreign ? "attention in one kernel" : "attention by --transformer-impl"
                                 : "Transformer Engine's attention unless told";
     launch_originate(m->description, "job.features", "fusions, overlaps; %s", attention);
 }

@@ -74,7 +74,9 @@ void meaning_from(struct meaning *m, const char *key, enum argument argument)
     const struct megatron_value *value = &m->arguments->of[argument];
     char place[80];
     place_text(value->at, place, sizeof place);
-    if (!value->text)
+    if (!value->text && m->arguments->foreign)
+        launch_originate(m->description, key, "not said");
+    else if (!value->text)
         launch_originate(m->description, key, "what --%s is when left out", megatron_rows[argument].flag);
     else
         launch_originate(m->description, key, "%.60s%s", value->said, place);
@@ -303,7 +305,10 @@ static void read_schedule(struct meaning *m)
         l->vpp = 1;
         meaning_from(m, "layout.schedule", ARGUMENT_ZERO_BUBBLE);
     } else {
-        launch_originate(m->description, "layout.schedule", "what Megatron-LM does with pp = %d and vpp = %d", l->pp, l->vpp);
+        if (l->pp == 1)
+            launch_originate(m->description, "layout.schedule", "one stage");
+        else
+            launch_originate(m->description, "layout.schedule", "what Megatron-LM does with pp = %d and vpp = %d", l->pp, l->vpp);
     }
 }
 

@@ -201,6 +201,13 @@
       .told = "kept activations are shared out over tp")                                                                         \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
+    X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within so many ranks (hpZ)")     \
+    X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
+    X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
+    X(TOLD_MICS, "mics-shard-size", INT, "-1", .told = "weights are sharded among few replicas (MiCS, hybrid)")                  \
+    X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
+    X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
+    X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard", .told = "replicas of shards shard among themselves, too")      \
     X(TOLD_ADAPTER, "adapter", TEXT, NULL, .told = "only an adapter's weights are trained")                                      \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 
