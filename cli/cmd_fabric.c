@@ -16,7 +16,13 @@ static const struct option_row options[] = {{.name = "cluster",
                                              .argument = "NAME|FILE",
                                              .type = OPTION_TEXT,
                                              .group = FABRIC_GROUP,
-                                             .help = "the cluster whose fabric it is; or --fabric"},
+                                             .help = "the cluster whose fabric it is; or --gpu, or --fabric"},
+                                            {.name = "gpu",
+                                             .argument = "NAME|FILE",
+                                             .type = OPTION_TEXT,
+                                             .group = FABRIC_GROUP,
+                                             .help = "where no cluster is named, as many usual nodes of this GPU as --gpus "
+                                                     "needs; otherwise in the place of the cluster's"},
                                             FABRIC_OPTION_ROWS,
                                             FABRIC_LOAD_OPTION_ROWS,
                                             {0}};
@@ -83,10 +89,11 @@ static void show_table(struct invocation *call, const struct fabric *fabric)
                 quantity_format(c.bisection, DIM_RATE, text, sizeof text));
 }
 
-static enum status show(struct invocation *call, const struct fabric *fabric)
+static enum status show(struct invocation *call, const struct fabric *fabric, int queue_pairs)
 {
     struct fabric_counts counts = fabric_counts(fabric);
 
+    (void)queue_pairs;
     if (call->format != FORMAT_JSON) {
         show_table(call, fabric);
         return STATUS_OK;
@@ -96,10 +103,11 @@ static enum status show(struct invocation *call, const struct fabric *fabric)
     return result_write(call, result);
 }
 
-static enum status check(struct invocation *call, const struct fabric *fabric)
+static enum status check(struct invocation *call, const struct fabric *fabric, int queue_pairs)
 {
     enum status status = fabric_check(fabric, &call->diags);
 
+    (void)queue_pairs;
     if (status == STATUS_OK)
         status = route_check(fabric, &call->diags);
     if (status != STATUS_OK)
@@ -171,7 +179,7 @@ static enum status write_ways(struct invocation *call, const struct fabric *fabr
     return result_write(call, result);
 }
 
-static enum status route(struct invocation *call, const struct fabric *fabric)
+static enum status route(struct invocation *call, const struct fabric *fabric, int queue_pairs)
 {
     struct router router = fabric_options_router(call, fabric);
     uint32_t *loads = memory_new(fabric_links(fabric), sizeof *loads);
@@ -188,7 +196,7 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
     table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
     if (!gpu_parse(call, call->operands[1], fabric->n_gpus, &from) || !gpu_parse(call, call->operands[2], fabric->n_gpus, &to))
         status = STATUS_USAGE;
-    for (int q = 0; q < (int)option_count(call, "queue-pairs") && status == STATUS_OK; q++) {
+    for (int q = 0; q < queue_pairs && status == STATUS_OK; q++) {
         if (route_gpus(&router, from, to, (uint32_t)q, &path)) {
             path_rows(fabric, &path, q, &table);
             json_array_append_new(ways, path_json(fabric, &path, q));
@@ -212,7 +220,7 @@ static enum status route(struct invocation *call, const struct fabric *fabric)
 static const struct verb {
     const char *name;
     int operands;
-    enum status (*run)(struct invocation *call, const struct fabric *fabric);
+    enum status (*run)(struct invocation *call, const struct fabric *fabric, int queue_pairs);
 } verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, fabric_load}};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
@@ -236,25 +244,44 @@ static const struct verb *verb_find(struct invocation *call)
     return NULL;
 }
 
+/* The cluster of --cluster or --gpu. */
+static enum status cluster_find(struct invocation *call, struct cluster *cluster)
+{
+    const char *name = option_text(call, "cluster"), *gpu = option_text(call, "gpu");
+    int gpus = (int)option_count(call, "gpus");
+
+    if (name == NULL) {
+        struct cluster_kind kind;
+        enum status status = cluster_kind_of_gpu(gpu, 0, 0, &kind, &call->diags);
+        if (status != STATUS_OK)
+            return status;
+        int host = kind.like.gpu.gpus_per_node;
+        return cluster_of_kind(&kind, gpus > host ? (gpus + host - 1) / host : 1, cluster, &call->diags);
+    }
+    enum status status = catalog_cluster(name, cluster, &call->diags);
+    return status == STATUS_OK && gpu != NULL ? catalog_gpu(gpu, &cluster->gpu, &call->diags) : status;
+}
+
 static enum status run(struct invocation *call)
 {
     const struct verb *verb = verb_find(call);
-    const char *name = option_text(call, "cluster");
+    bool of_cluster = option_text(call, "cluster") != NULL || option_text(call, "gpu") != NULL;
     struct cluster cluster;
     struct fabric fabric;
 
     if (verb == NULL)
         return STATUS_USAGE;
-    if (name == NULL && option_text(call, "fabric") == NULL) {
-        diag_error(&call->diags, (struct place){0}, "which fabric? --cluster NAME, or --fabric 'clos hosts:... tor:...'");
+    if (!of_cluster && option_text(call, "fabric") == NULL) {
+        diag_error(&call->diags, (struct place){0},
+                   "which fabric? --cluster NAME, --gpu NAME --gpus N, or --fabric 'clos hosts:... tor:...'");
         return STATUS_USAGE;
     }
-    enum status status = name != NULL ? catalog_cluster(name, &cluster, &call->diags) : STATUS_OK;
+    enum status status = of_cluster ? cluster_find(call, &cluster) : STATUS_OK;
     if (status == STATUS_OK)
         status = fabric_options_load(call, &cluster, &fabric);
     if (status != STATUS_OK)
         return status;
-    status = verb->run(call, &fabric);
+    status = verb->run(call, &fabric, fabric_options_queue_pairs(call, of_cluster ? &cluster : NULL));
     fabric_free(&fabric);
     return status;
 }
@@ -264,6 +291,7 @@ static const struct example examples[] = {
     {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "the links between two GPUs"},
     {"msim fabric load --fabric 'clos hosts:12288 tor:32x400G/32x400G agg:32x400G/32x400G core:12x400G'",
      "a random permutation of 12,288 hosts, and what collisions leave of their rates"},
+    {"msim fabric show --gpu h100-sxm --gpus 1024", "what 128 usual nodes of a GPU are assumed to stand on"},
     {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive", "around a failed uplink"},
     {0}};
 
@@ -271,7 +299,8 @@ const struct command command_fabric = {
     .name = "fabric",
     .summary = "the network of a cluster: its counts, the way between two GPUs, the rates that a load achieves",
     .description =
-        "The fabric is that of a cluster entry, or one given in a line: 'clos' followed by words such as hosts:1536 gpus:8 "
+        "The fabric is that of a cluster entry, that of as many usual nodes of a GPU as --gpus needs, or one given in a line: "
+        "'clos' followed by words such as hosts:1536 gpus:8 "
         "nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G.\n\n"
         "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
         "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "

@@ -164,7 +164,7 @@ static enum status repeats_run(struct invocation *call, const struct fabric *fab
     return STATUS_OK;
 }
 
-enum status fabric_load(struct invocation *call, const struct fabric *fabric)
+enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs)
 {
     struct load what = {.pattern = (enum load_pattern)option_choice(call, "pattern"),
                         .gpus = (int)option_count(call, "gpus"),
@@ -172,7 +172,7 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric)
                         .stride = (int)option_count(call, "stride"),
                         .bytes = option_quantity(call, "bytes"),
                         .jitter = option_quantity(call, "jitter"),
-                        .queue_pairs = (int)option_count(call, "queue-pairs")};
+                        .queue_pairs = queue_pairs};
     struct summary summary = {.repeats = (int)option_count(call, "repeats")};
     FILE *map;
     enum status status = output_option(call, "link-map", &map);

@@ -42,7 +42,7 @@ extern const char *const load_pattern_choices[];
          .low = 2,                                                                                                               \
          .high = 1 << 20,                                                                                                        \
          .group = "Load",                                                                                                        \
-         .help = "load: the first N take part; all otherwise"},                                                                  \
+         .help = "load: the first N take part, all otherwise; with --gpu the size of the cluster"},                              \
         {.name = "senders",                                                                                                      \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
@@ -69,6 +69,6 @@ extern const char *const load_pattern_choices[];
 
 /* A result with the fabric it is of. */
 json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);
-MUST_CHECK enum status fabric_load(struct invocation *call, const struct fabric *fabric);
+MUST_CHECK enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs);
 
 #endif

@@ -92,6 +92,13 @@ void fabric_options_note_idle(struct invocation *call, const char *option)
     }
 }
 
+int fabric_options_queue_pairs(const struct invocation *call, const struct cluster *cluster)
+{
+    if (option_given(call, "queue-pairs"))
+        return (int)option_count(call, "queue-pairs");
+    return cluster != NULL && cluster->queue_pairs > 0 ? cluster->queue_pairs : 1;
+}
+
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric)
 {
     return (struct router){.fabric = fabric,

@@ -29,8 +29,7 @@ extern const char *const routing_choices[];
          .low = 1,                                                                                                               \
          .group = FABRIC_GROUP,                                                                                                  \
          .high = 64,                                                                                                             \
-         .initial = "1",                                                                                                         \
-         .help = "queue pairs of a connection, each with its own hash"},                                                         \
+         .help = "queue pairs of a connection, each with its own hash; the cluster's (NCCL: 2) when left out"},                  \
         {.name = "polarised", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "every switch hashes alike"},                  \
         {.name = "rail-aware",                                                                                                   \
          .type = OPTION_FLAG,                                                                                                    \
@@ -52,6 +51,8 @@ void fabric_options_note_idle(struct invocation *call, const char *option);
  * diagnostic that begins with `option`, when there is none. */
 bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
                         uint32_t *out, uint32_t *back);
+/* Queue pairs of a connection: those of --queue-pairs, or of the cluster; NULL: of a fabric without one, 1. */
+int fabric_options_queue_pairs(const struct invocation *call, const struct cluster *cluster);
 /* The router of the options; adaptive routing still needs loads. */
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric);
 

@@ -82,7 +82,7 @@ static void rows_simulate(struct invocation *call, const struct setting *setting
                                            .routing = router.routing,
                                            .polarised = router.polarised,
                                            .rail_aware = router.rail_aware,
-                                           .queue_pairs = (int)option_count(call, "queue-pairs"),
+                                           .queue_pairs = fabric_options_queue_pairs(call, setting->cluster),
                                            .seed = call->seed};
 
     for (int i = 0; i < flow->n_rows; i++) {

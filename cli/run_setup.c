@@ -255,8 +255,8 @@ static enum status find_traffic(struct invocation *call, struct run_session *s, 
     if (status != STATUS_OK)
         return status;
     struct router router = fabric_options_router(call, &fabric);
-    status =
-        checkpoint_cost_on_fabric(&s->layout, setting, &router, (int)option_count(call, "queue-pairs"), &s->cost, &call->diags);
+    status = checkpoint_cost_on_fabric(&s->layout, setting, &router, fabric_options_queue_pairs(call, setting->cluster), &s->cost,
+                                       &call->diags);
     fabric_free(&fabric);
     return status;
 }

@@ -153,7 +153,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
                                                   .polarised = router.polarised,
                                                   .rail_aware = router.rail_aware,
                                                   .per_step = option_choice(call, "collectives") == 1,
-                                                  .queue_pairs = (int)option_count(call, "queue-pairs"),
+                                                  .queue_pairs = fabric_options_queue_pairs(call, setup->setting.cluster),
                                                   .seed = call->seed,
                                                   .placement = flow->placement};
     how->flow = &flow->options;

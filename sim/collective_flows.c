@@ -116,12 +116,12 @@ static void edge_add(struct collective_plan *plan, int from, int to)
 
 /* ---- shapes */
 
-static void ring_plan(const struct membership *m, struct collective_plan *plan)
+static void ring_plan(const struct membership *m, int channels, struct collective_plan *plan)
 {
-    plan->edges = memory_new((size_t)m->n_domains * (size_t)m->per_domain, sizeof *plan->edges);
+    plan->edges = memory_new((size_t)m->n_domains * (size_t)channels, sizeof *plan->edges);
     plan->share = 1;
     plan->ring = m->n_domains;
-    for (int channel = 0; channel < m->per_domain; channel++)
+    for (int channel = 0; channel < channels; channel++)
         for (int d = 0; d < m->n_domains; d++)
             edge_add(plan, member(m, d, channel), member(m, (d + 1) % m->n_domains, channel));
 }
@@ -145,13 +145,13 @@ static int second_tree_node(int n, int x)
     return n % 2 ? (x + 1) % n : n - 1 - x;
 }
 
-static void tree_plan(const struct membership *m, struct collective_plan *plan)
+static void tree_plan(const struct membership *m, int channels, struct collective_plan *plan)
 {
     int n = m->n_domains;
 
-    plan->edges = memory_new(4 * (size_t)n * (size_t)m->per_domain, sizeof *plan->edges);
+    plan->edges = memory_new(4 * (size_t)n * (size_t)channels, sizeof *plan->edges);
     plan->share = 1.0 / (n < 4 ? n : 4); /* as many edges leave the busiest node */
-    for (int channel = 0; channel < m->per_domain; channel++)
+    for (int channel = 0; channel < channels; channel++)
         for (int x = 1; x < n; x++) {
             int parent = tree_parent(n, x);
             for (int tree = 0; tree < 2; tree++) {
@@ -224,17 +224,18 @@ static int partners_of(int n, int outside)
     return partners > ALL_TO_ALL_PARTNERS ? partners : ALL_TO_ALL_PARTNERS;
 }
 
-void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n,
+void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n, bool in_turn,
                             struct collective_plan *plan)
 {
     *plan = (struct collective_plan){.shape = shape};
     if (shape == SHAPE_NONE)
         return;
     struct membership m = membership_of(fabric, gpus, n);
+    int channels = in_turn ? 1 : m.per_domain;
     if (shape == SHAPE_RING)
-        ring_plan(&m, plan);
+        ring_plan(&m, channels, plan);
     else if (shape == SHAPE_TREE)
-        tree_plan(&m, plan);
+        tree_plan(&m, channels, plan);
     else
         all_to_all_plan(fabric, gpus, n, &m, partners_of(n, n - m.per_domain), plan);
     free(m.first);

@@ -55,8 +55,9 @@ struct collective_plan {
 
 /* How a group lies on the fabric, for the closed form; `gpus` in group order. */
 struct group_span collective_span(const struct fabric *fabric, const int *gpus, int n);
-/* *plan is released with collective_plan_free. */
-void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n,
+/* *plan is released with collective_plan_free. `in_turn`: the members in a domain send one after the other (machine.h,
+ * replica_turns), so a ring or a tree has one channel. */
+void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n, bool in_turn,
                             struct collective_plan *plan);
 /* An all-to-all with so many partners of each member, at least 1; all of them where there are no more. */
 void collective_all_to_all_create(const struct fabric *fabric, const int *gpus, int n, int partners,

@@ -141,6 +141,15 @@ static void links_fold(struct refinement *r)
     free(number);
 }
 
+/* Queue pairs go over several links of a class. */
+static bool way_has(const struct fold *fold, uint32_t first, uint32_t end, uint32_t link)
+{
+    for (uint32_t w = first; w < end; w++)
+        if (fold->ways[w].link == link)
+            return true;
+    return false;
+}
+
 static void ways_fold(struct refinement *r)
 {
     struct fold *fold = r->fold;
@@ -158,17 +167,16 @@ static void ways_fold(struct refinement *r)
     }
     for (uint32_t c = 0; c < n; c++) {
         const struct fold_connection *of = &fold->connections[example[c]];
-        fold->way_rates[c] = fold_way_rate(r, of);
-        double slowest = fold->way_rates[c];
+        fold->way_rates[c] = of->rate;
         if (filled + of->n_hops > capacity)
             fold->ways = memory_grow(fold->ways, &capacity, filled + of->n_hops, sizeof *fold->ways);
         for (uint32_t h = of->first_hop; h < of->first_hop + of->n_hops; h++) {
-            uint32_t link = fold->hops[h];
-            if (r->live[link] && r->network->rates[link] <= slowest)
+            uint32_t link = fold->hops[h], class = (uint32_t)fold->link_class[link];
+            if (!r->live[link] || way_has(fold, fold->way_first[c], (uint32_t)filled, class))
+                continue;
+            if (r->network->rates[link] <= of->rate)
                 fold->way_rates[c] = 0;
-            if (r->live[link])
-                fold->ways[filled++] = (struct fold_way){(uint32_t)fold->link_class[link],
-                                                         crossings_count(&over, fold->link_of[fold->link_class[link]], c)};
+            fold->ways[filled++] = (struct fold_way){class, crossings_count(&over, fold->link_of[class], c)};
         }
         fold->way_first[c + 1] = (uint32_t)filled;
     }
@@ -277,12 +285,12 @@ void fold_free(struct fold *fold)
     *fold = (struct fold){0};
 }
 
-int32_t fold_message(const struct fold *fold, int from, int to, int q)
+int32_t fold_message(const struct fold *fold, int from, int to)
 {
     const uint32_t *first = &fold->message_first[(size_t)fold->rank_of[from] * N_PEERS];
     int role = 0;
 
     while (fold->program.ranks[from].peers[role] != to || first[role] == UINT32_MAX)
         role++;
-    return fold->connections[first[role] + (uint32_t)q].class;
+    return fold->connections[first[role]].class;
 }

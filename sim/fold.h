@@ -34,13 +34,14 @@
 
 enum { FOLD_NO_CLASS = -1 };
 
-/* One way over the fabric that the program will use: of messages between two ranks, or an edge of a group's collectives. */
+/* One way over the fabric that the program will use: of messages between two ranks, or an edge of a group's collectives; over
+ * all its queue pairs. */
 struct fold_connection {
-    uint32_t first_hop, n_hops; /* in fold.hops: links */
+    double rate;                /* of a queue pair that has the links to itself and its siblings */
+    uint32_t first_hop, n_hops; /* in fold.hops: links, queue pair after queue pair */
     int32_t class;
     int32_t from, to; /* ranks; of an edge the group, and its shape */
     uint8_t owner;    /* enum group_kind, or N_GROUP_KINDS: a message */
-    uint16_t queue_pair;
 };
 
 struct fold {
@@ -56,7 +57,7 @@ struct fold {
     size_t n_connections, connection_capacity;
     uint32_t *hops;
     size_t n_hops, hop_capacity;
-    uint32_t *message_first; /* [whole ranks * N_PEERS] first of the queue pairs, UINT32_MAX none */
+    uint32_t *message_first; /* [whole ranks * N_PEERS] their connection, UINT32_MAX none */
     struct fold_edges {
         uint32_t first, n;
     } * edges; /* [whole groups * (SHAPE_ALL_TO_ALL + 1)] */
@@ -76,15 +77,16 @@ struct fold {
 /* What a fold needs to know of the network. */
 struct fold_network {
     const struct network_flow_options *options; /* queue_pairs at least 1 */
-    const struct cluster *cluster;              /* as collectives are costed on it */
-    const double *rates;                        /* [links] as flows get them */
+    const struct machine *machine;
+    const struct cluster *cluster; /* as collectives are costed on it */
+    const double *rates;           /* [links] as flows get them */
 };
 
 /* False: no ranks are alike, or none provably; nothing is to be freed. */
 bool fold_create(const struct program *whole, const struct fold_network *network, struct fold *fold);
 void fold_free(struct fold *fold);
 
-/* The class of the connection that carries messages from a class of ranks to a class of peers; of queue pair q. */
-int32_t fold_message(const struct fold *fold, int from, int to, int q);
+/* The class of the connection that carries messages from a class of ranks to a class of peers. */
+int32_t fold_message(const struct fold *fold, int from, int to);
 
 #endif

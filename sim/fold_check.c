@@ -86,10 +86,9 @@ static void rank_list(const struct refinement *r, size_t i, struct colour_lists 
 
     lists->items[(*filled)++] = (uint32_t)rank->script;
     for (int p = 0; p < N_PEERS; p++) {
-        uint32_t first = r->fold->message_first[i * N_PEERS + (size_t)p];
+        uint32_t connection = r->fold->message_first[i * N_PEERS + (size_t)p];
         lists->items[(*filled)++] = rank->peers[p] >= 0 ? r->colour[PART_RANKS][rank->peers[p]] + 1 : 0;
-        for (int q = 0; q < r->network->options->queue_pairs; q++)
-            lists->items[(*filled)++] = first != UINT32_MAX ? r->colour[PART_CONNECTIONS][first + (uint32_t)q] + 1 : 0;
+        lists->items[(*filled)++] = connection != UINT32_MAX ? r->colour[PART_CONNECTIONS][connection] + 1 : 0;
     }
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         lists->items[(*filled)++] = rank->groups[kind] >= 0 ? r->colour[PART_GROUPS][rank->groups[kind]] + 1 : 0;
@@ -99,8 +98,7 @@ static void rank_list(const struct refinement *r, size_t i, struct colour_lists 
 static struct colour_lists ranks_list(const struct refinement *r)
 {
     int32_t block_size = r->blocks.n_blocks > 0 ? r->blocks.first[1] : 0;
-    size_t n = r->n[PART_RANKS],
-           each = 1 + N_PEERS * (1 + (size_t)r->network->options->queue_pairs) + N_GROUP_KINDS + (size_t)block_size;
+    size_t n = r->n[PART_RANKS], each = 1 + 2 * N_PEERS + N_GROUP_KINDS + (size_t)block_size;
     struct colour_lists lists = {
         .first = memory_new(n + 1, sizeof(uint32_t)), .items = memory_new(n * each, sizeof(uint32_t)), .ordered = true};
     uint32_t filled = 0;

@@ -1,7 +1,9 @@
 /* fold_connections.c - the ways over the fabric that a program will use: its messages, and the edges of its collectives. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "sim/fold_internal.h"
 
 static int gpu_of(const struct fold_network *network, int rank)
@@ -9,7 +11,25 @@ static int gpu_of(const struct fold_network *network, int rank)
     return network->options->placement != NULL ? network->options->placement[rank] : rank;
 }
 
-/* The queue pairs from a GPU to a GPU; `of` says whose they are. */
+/* What each queue pair has of a way to itself: its slowest link, shared among those that cross it. */
+static double way_rate(const double *rates, const uint32_t *hops, size_t n)
+{
+    uint32_t *sorted = memory_new(n, sizeof *sorted);
+    double rate = 1e16;
+    size_t crossings = 0;
+
+    memcpy(sorted, hops, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, uint32_compare);
+    for (size_t h = 0; h < n; h++) {
+        crossings = h > 0 && sorted[h] == sorted[h - 1] ? crossings + 1 : 1;
+        if (rates[sorted[h]] / (double)crossings < rate)
+            rate = rates[sorted[h]] / (double)crossings;
+    }
+    free(sorted);
+    return rate;
+}
+
+/* From a GPU to a GPU, over all queue pairs; `of` says whose they are. */
 static bool way_add(struct fold *fold, const struct fold_network *network, int from, int to, struct fold_connection of)
 {
     const struct network_flow_options *options = network->options;
@@ -20,21 +40,21 @@ static bool way_add(struct fold *fold, const struct fold_network *network, int f
                                   .seed = options->seed};
     struct path path;
 
+    of.first_hop = (uint32_t)fold->n_hops;
     for (int q = 0; q < options->queue_pairs; q++) {
         if (!route_gpus(&router, from, to, (uint32_t)q, &path))
             return false;
-        if (fold->n_connections == fold->connection_capacity)
-            fold->connections =
-                memory_grow(fold->connections, &fold->connection_capacity, fold->n_connections + 1, sizeof *fold->connections);
         if (fold->n_hops + path.n > fold->hop_capacity)
             fold->hops = memory_grow(fold->hops, &fold->hop_capacity, fold->n_hops + path.n, sizeof *fold->hops);
-        of.first_hop = (uint32_t)fold->n_hops;
-        of.n_hops = path.n;
-        of.queue_pair = (uint16_t)q;
-        fold->connections[fold->n_connections++] = of;
         for (int h = 0; h < path.n; h++)
             fold->hops[fold->n_hops++] = path.links[h];
     }
+    of.n_hops = (uint32_t)fold->n_hops - of.first_hop;
+    of.rate = way_rate(network->rates, fold->hops + of.first_hop, of.n_hops);
+    if (fold->n_connections == fold->connection_capacity)
+        fold->connections =
+            memory_grow(fold->connections, &fold->connection_capacity, fold->n_connections + 1, sizeof *fold->connections);
+    fold->connections[fold->n_connections++] = of;
     return true;
 }
 
@@ -104,7 +124,7 @@ static bool group_list(struct fold *fold, const struct fold_network *network, in
 
     for (int32_t m = 0; m < group->n_members; m++)
         gpus[m] = gpu_of(network, fold->whole->members[group->first_member + m]);
-    struct group_span span = collective_span(fabric, gpus, group->n_members);
+    struct group_span span = network_flow_span(fabric, network->machine, group->kind, gpus, group->n_members);
     unsigned shapes = shapes_used(fold, network, group, span);
     for (int shape = 0; shape <= SHAPE_ALL_TO_ALL && joined; shape++) {
         struct collective_plan plan;
@@ -112,7 +132,7 @@ static bool group_list(struct fold *fold, const struct fold_network *network, in
             continue;
         struct fold_edges *edges = &fold->edges[(size_t)g * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
         edges->first = (uint32_t)fold->n_connections;
-        collective_plan_create(fabric, (enum collective_shape)shape, gpus, group->n_members, &plan);
+        collective_plan_create(fabric, (enum collective_shape)shape, gpus, group->n_members, span.sharing > 1, &plan);
         for (size_t e = 0; e < plan.n_edges && joined; e++)
             joined = way_add(fold, network, plan.edges[e].from, plan.edges[e].to,
                              (struct fold_connection){.from = g, .to = shape, .owner = (uint8_t)group->kind});

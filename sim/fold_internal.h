@@ -42,8 +42,6 @@ bool fold_check(const struct refinement *r);
 void fold_ends_seen(const struct refinement *r, const struct fold_connection *c, uint32_t ends[2]);
 /* The classes of connections over each link, sorted; free both arrays. */
 struct colour_lists fold_links_list(const struct refinement *r);
-/* Of the slowest link on a way. */
-double fold_way_rate(const struct refinement *r, const struct fold_connection *c);
 
 static inline uint64_t fold_mix(uint64_t z)
 {

@@ -50,16 +50,6 @@ static int messages_at_once(const struct program *program)
     return (int)most;
 }
 
-double fold_way_rate(const struct refinement *r, const struct fold_connection *c)
-{
-    double rate = 1e16;
-
-    for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
-        if (r->network->rates[r->fold->hops[h]] < rate)
-            rate = r->network->rates[r->fold->hops[h]];
-    return rate;
-}
-
 void fold_live_links_find(struct refinement *r)
 {
     const struct fold *fold = r->fold;
@@ -68,7 +58,7 @@ void fold_live_links_find(struct refinement *r)
 
     for (size_t i = 0; i < fold->n_connections; i++) {
         const struct fold_connection *c = &fold->connections[i];
-        double rate = fold_way_rate(r, c) * (c->owner == N_GROUP_KINDS ? messages : 1);
+        double rate = c->rate * (c->owner == N_GROUP_KINDS ? messages : 1);
         for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
             most[fold->hops[h]] += rate;
     }
@@ -114,7 +104,7 @@ static void begin_connections(struct refinement *r)
 {
     for (size_t i = 0; i < r->n[PART_CONNECTIONS]; i++) {
         const struct fold_connection *c = &r->fold->connections[i];
-        uint64_t seen = fold_then(fold_then(c->owner, c->queue_pair), bits_of(fold_way_rate(r, c)));
+        uint64_t seen = fold_then(c->owner, bits_of(c->rate));
         r->seen[PART_CONNECTIONS][i] = fold_then(seen, c->owner == N_GROUP_KINDS && in_one_domain(r, c));
     }
 }
@@ -131,9 +121,10 @@ static void begin_groups(struct refinement *r)
             int rank = whole->members[group->first_member + m];
             gpus[m] = options->placement != NULL ? options->placement[rank] : rank;
         }
-        struct group_span span = collective_span(options->fabric, gpus, group->n_members);
-        const uint64_t words[] = {(uint64_t)span.ranks, (uint64_t)span.ranks_per_domain, (uint64_t)span.domains,
-                                  (uint64_t)span.leaves, (uint64_t)span.pods};
+        struct group_span span = network_flow_span(options->fabric, r->network->machine, group->kind, gpus, group->n_members);
+        const uint64_t words[] = {(uint64_t)span.ranks,   (uint64_t)span.ranks_per_domain,
+                                  (uint64_t)span.domains, (uint64_t)span.leaves,
+                                  (uint64_t)span.pods,    (uint64_t)span.sharing};
         uint64_t seen = group->kind;
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
             seen = fold_then(seen, words[w]);
@@ -157,12 +148,9 @@ static void refinement_begin(struct refinement *r)
 
 static uint64_t message_seen(const struct refinement *r, size_t rank, int role)
 {
-    uint32_t first = r->fold->message_first[rank * N_PEERS + (size_t)role];
-    uint64_t seen = 0;
+    uint32_t connection = r->fold->message_first[rank * N_PEERS + (size_t)role];
 
-    for (int q = 0; first != UINT32_MAX && q < r->network->options->queue_pairs; q++)
-        seen = fold_then(seen, r->colour[PART_CONNECTIONS][first + (uint32_t)q]);
-    return seen;
+    return connection != UINT32_MAX ? r->colour[PART_CONNECTIONS][connection] + UINT64_C(1) : 0;
 }
 
 static uint64_t block_seen(const struct refinement *r, size_t rank)

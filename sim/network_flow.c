@@ -51,17 +51,22 @@ static void flow_added(struct network_flow *n)
     n->flow_transfer[n->n_flows++] = NONE;
 }
 
-/* One more queue pair; false: no way. */
-static bool flow_open(struct network_flow *n, int from, int to, uint32_t queue_pair, int owner)
+/* All queue pairs of a connection, which share a message evenly; false: no way. */
+static bool flow_open(struct network_flow *n, int from, int to, int owner)
 {
-    struct path path;
+    size_t n_links = 0;
 
-    if (!route_gpus(&n->router, from, to, queue_pair, &path))
-        return false;
-    if (n->loads != NULL)
-        for (int h = 0; h < path.n; h++)
-            n->loads[path.links[h]]++;
-    flows_open(n->flows, path.links, path.n, 1, (uint64_t)owner);
+    for (int q = 0; q < n->options.queue_pairs; q++) {
+        struct path path;
+        if (!route_gpus(&n->router, from, to, (uint32_t)q, &path))
+            return false;
+        for (int h = 0; h < path.n; h++) {
+            n->links[n_links++] = path.links[h];
+            if (n->loads != NULL)
+                n->loads[path.links[h]]++;
+        }
+    }
+    flows_open(n->flows, n->links, n_links, 1, (uint64_t)owner);
     flow_added(n);
     return true;
 }
@@ -71,17 +76,17 @@ static bool flow_open(struct network_flow *n, int from, int to, uint32_t queue_p
 static void flow_open_class(struct network_flow *n, int32_t class)
 {
     const struct fold *fold = n->fold;
-    uint32_t links[PATH_HOPS + 1], crossings[PATH_HOPS + 1], n_links = 0;
+    uint32_t n_links = 0;
 
     for (uint32_t w = fold->way_first[class]; w < fold->way_first[class + 1]; w++) {
-        links[n_links] = fold->ways[w].link;
-        crossings[n_links++] = fold->ways[w].crossings;
+        n->links[n_links] = fold->ways[w].link;
+        n->crossings[n_links++] = fold->ways[w].crossings;
     }
     if (fold->way_rates[class] > 0) {
-        links[n_links] = (uint32_t)(fold->n_link_classes + class);
-        crossings[n_links++] = 1;
+        n->links[n_links] = (uint32_t)(fold->n_link_classes + class);
+        n->crossings[n_links++] = 1;
     }
-    flows_open_counted(n->flows, links, crossings, n_links, 1, (uint64_t) class);
+    flows_open_counted(n->flows, n->links, n->crossings, n_links, 1, (uint64_t) class);
     flow_added(n);
 }
 
@@ -97,13 +102,12 @@ static void lose(struct network_flow *n, int from, int to)
 
 static uint32_t connection_open(struct network_flow *n, int from, int to)
 {
-    struct connection connection = {.to = to, .first = (uint32_t)n->n_flows, .next = n->first_connection[from]};
+    struct connection connection = {.to = to, .flow = (uint32_t)n->n_flows, .next = n->first_connection[from]};
 
-    for (int q = 0; q < n->options.queue_pairs; q++)
-        if (n->fold != NULL)
-            flow_open_class(n, fold_message(n->fold, from, to, q));
-        else if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), (uint32_t)q, OWNER_MESSAGE))
-            return NONE;
+    if (n->fold != NULL)
+        flow_open_class(n, fold_message(n->fold, from, to));
+    else if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), OWNER_MESSAGE))
+        return NONE;
     if (n->n_connections == n->connection_capacity)
         n->connections = memory_grow(n->connections, &n->connection_capacity, n->n_connections + 1, sizeof *n->connections);
     n->connections[n->n_connections] = connection;
@@ -111,19 +115,11 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
     return (uint32_t)n->n_connections++;
 }
 
-static bool connection_busy(const struct network_flow *n, const struct connection *connection)
-{
-    for (int q = 0; q < n->options.queue_pairs; q++)
-        if (flows_busy(n->flows, connection->first + (uint32_t)q))
-            return true;
-    return false;
-}
-
 /* An idle connection between two ranks; a message that is still under way keeps its own. */
 static uint32_t connection_between(struct network_flow *n, int from, int to)
 {
     for (uint32_t c = n->first_connection[from]; c != NONE; c = n->connections[c].next)
-        if (n->connections[c].to == to && !connection_busy(n, &n->connections[c]))
+        if (n->connections[c].to == to && !flows_busy(n->flows, n->connections[c].flow))
             return c;
     return connection_open(n, from, to);
 }
@@ -169,9 +165,8 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
         transfer_new(n, what, 0, 0);
         return;
     }
-    uint32_t transfer = transfer_new(n, what, known->latency, (uint32_t)n->options.queue_pairs);
-    for (int q = 0; q < n->options.queue_pairs; q++)
-        flow_start(n, n->connections[c].first + (uint32_t)q, transfer, known->carried / n->options.queue_pairs);
+    uint32_t transfer = transfer_new(n, what, known->latency, 1);
+    flow_start(n, n->connections[c].flow, transfer, known->carried / n->options.queue_pairs);
 }
 
 /* ---- collectives */
@@ -215,7 +210,7 @@ static void group_shape_open(struct network_flow *n, int group, enum collective_
     struct collective_plan plan;
     int *gpus = group_gpus(n, group);
 
-    collective_plan_create(n->options.fabric, shape, gpus, of->n_members, &plan);
+    collective_plan_create(n->options.fabric, shape, gpus, of->n_members, flows->span.sharing > 1, &plan);
     flows->shapes[shape].known = true;
     flows->shapes[shape].share = plan.share;
     flows->shapes[shape].ring = (uint32_t)plan.ring;
@@ -223,19 +218,28 @@ static void group_shape_open(struct network_flow *n, int group, enum collective_
     if (n->fold != NULL)
         classes_open(n, group, shape);
     for (size_t e = 0; e < plan.n_edges && n->fold == NULL; e++)
-        for (int q = 0; q < n->options.queue_pairs; q++)
-            if (!flow_open(n, plan.edges[e].from, plan.edges[e].to, (uint32_t)q, (int)of->kind))
-                lose(n, plan.edges[e].from, plan.edges[e].to);
+        if (!flow_open(n, plan.edges[e].from, plan.edges[e].to, (int)of->kind))
+            lose(n, plan.edges[e].from, plan.edges[e].to);
     flows->shapes[shape].n = (uint32_t)n->n_flows - flows->shapes[shape].first;
     collective_plan_free(&plan);
     free(gpus);
+}
+
+struct group_span network_flow_span(const struct fabric *fabric, const struct machine *machine, enum group_kind kind,
+                                    const int *gpus, int n)
+{
+    struct group_span span = collective_span(fabric, gpus, n);
+
+    span.sharing = replica_turns(machine->layout, machine->cluster, kind, span);
+    return span;
 }
 
 static void group_know(struct network_flow *n, int group)
 {
     int *gpus = group_gpus(n, group);
 
-    n->groups[group].span = collective_span(n->options.fabric, gpus, group_at(n, group)->n_members);
+    n->groups[group].span =
+        network_flow_span(n->options.fabric, n->machine, group_at(n, group)->kind, gpus, group_at(n, group)->n_members);
     n->groups[group].known = true;
     free(gpus);
 }
@@ -250,20 +254,17 @@ static void edge_go(struct network_flow *n, uint32_t flow)
         flows_send(n->flows, flow, edge->bytes);
 }
 
-/* The flows of a ring stand channel by channel, edge by edge, queue pair by queue pair. */
+/* The flows of a ring stand channel by channel, edge by edge. */
 static void ring_start(struct network_flow *n, uint32_t first, uint32_t n_flows, uint32_t length, uint32_t transfer,
                        double carried, uint32_t parts)
 {
-    uint32_t queue_pairs = (uint32_t)n->options.queue_pairs;
-
     size_t before = n->ring_capacity;
     if (n->n_flows > before) {
         n->rings = memory_grow(n->rings, &n->ring_capacity, n->flow_capacity, sizeof *n->rings);
         memset(n->rings + before, 0, (n->ring_capacity - before) * sizeof *n->rings);
     }
     for (uint32_t f = 0; f < n_flows; f++) {
-        uint32_t edge = f / queue_pairs, channel = edge / length;
-        uint32_t next = (channel * length + (edge + 1) % length) * queue_pairs + f % queue_pairs;
+        uint32_t channel = f / length, next = channel * length + (f + 1) % length;
         n->rings[first + f] = (struct ring_edge){.bytes = carried / parts, .next = first + next, .parts = parts};
         n->flow_transfer[first + f] = transfer;
     }
@@ -302,7 +303,8 @@ static double edge_rate(const struct network_flow *n, enum collective_shape shap
     const struct cluster *c = &n->cluster;
     if (shape == SHAPE_ALL_TO_ALL || span->ranks_per_domain < 1)
         return n->nic_rate;
-    return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / span->ranks_per_domain;
+    int channels = span->sharing > 1 ? 1 : span->ranks_per_domain; /* those that take turns: one */
+    return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / (span->sharing * channels);
 }
 
 static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
@@ -476,7 +478,7 @@ static void links_fold(struct network_flow *n, const double *rates)
 const struct fold *network_flow_fold(struct network_flow *n)
 {
     double *rates = link_rates(n);
-    const struct fold_network network = {.options = &n->options, .cluster = &n->cluster, .rates = rates};
+    const struct fold_network network = {.options = &n->options, .machine = n->machine, .cluster = &n->cluster, .rates = rates};
     struct fold *fold = memory_new(1, sizeof *fold);
 
     if (!n->options.per_step && fold_create(n->program, &network, fold)) {
@@ -487,6 +489,13 @@ const struct fold *network_flow_fold(struct network_flow *n)
     }
     free(rates);
     return n->fold;
+}
+
+/* By destination all queue pairs go the same way, except from port to port. */
+static int queue_pairs_of(const struct network_flow_options *options)
+{
+    int wanted = options->queue_pairs > 0 && options->routing != ROUTING_STATIC ? options->queue_pairs : 1;
+    return wanted * fabric_gpu_ports(options->fabric);
 }
 
 enum status network_flow_create(const struct machine *machine, const struct program *program,
@@ -502,7 +511,9 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     n->machine = machine;
     n->program = program;
     n->options = *options;
-    n->options.queue_pairs = (options->queue_pairs > 0 ? options->queue_pairs : 1) * fabric_gpu_ports(fabric);
+    n->options.queue_pairs = queue_pairs_of(options);
+    n->links = memory_new((size_t)n->options.queue_pairs * PATH_HOPS + 1, sizeof *n->links);
+    n->crossings = memory_new((size_t)n->options.queue_pairs * PATH_HOPS + 1, sizeof *n->crossings);
     n->cluster = *machine->cluster;
     n->cluster.leaf_oversubscription = n->cluster.pod_oversubscription = 1;
     n->nic_rate = cluster_gpu_nic_rate(&n->cluster) * n->cluster.net_fraction;
@@ -533,6 +544,8 @@ void network_flow_destroy(struct network_flow *n)
         fold_free(n->fold);
     free(n->fold);
     free(n->loads);
+    free(n->links);
+    free(n->crossings);
     free(n->connections);
     free(n->first_connection);
     free(n->groups);

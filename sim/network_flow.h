@@ -12,6 +12,16 @@
  * What stays inside an NVLink domain: messages use the GPUs' NVLink; collectives take the closed form's time.
  *
  * A connection between two ranks keeps its route, as a queue pair does. Collectives of a group meet the same links every time.
+ *
+ * Queue pairs. Between two GPUs NCCL has several: it doubles the rings that it finds, so two channels stand on every NIC
+ * (ncclTopoPostset), each with NCCL_IB_QPS_PER_CONNECTION of them (1); Llama 3 made 16 (arXiv:2407.21783, section 3.3.1). Each is
+ * hashed for itself, all carry an equal part, and none runs ahead, as a message is cut into slices that all of them carry and a
+ * window of eight slices is under way: the slowest paces the others. So a connection is one transfer that crosses each link as
+ * often as its queue pairs do, and costs about the same however many they are. How many decides what hashing costs: with ToRs of
+ * two hosts, as many uplinks as NICs and one queue pair, three of eight edges of a ring meet on an uplink somewhere and the ring
+ * is three times as slow; with 16 it loses 5 %.
+ *
+ * Turns. Where ranks of a domain send one after the other (replica_turns) a ring has one channel, through the first one's NIC.
  */
 #ifndef MSIM_SIM_NETWORK_FLOW_H
 #define MSIM_SIM_NETWORK_FLOW_H
@@ -54,6 +64,11 @@ struct network network_flow_table(struct network_flow *network);
 
 /* STATUS_FAILED with a diagnostic when two ranks had no way to one another. */
 MUST_CHECK enum status network_flow_status(const struct network_flow *network, struct diags *diags);
+
+/* How a group of `kind` lies on the fabric, for the closed form; `gpus` in group order. Only turns share (machine.h): what groups
+ * take of one another's NICs happens on the links. */
+struct group_span network_flow_span(const struct fabric *fabric, const struct machine *machine, enum group_kind kind,
+                                    const int *gpus, int n);
 
 /* The fabric it was made for. */
 const struct fabric *network_flow_fabric(const struct network_flow *network);

@@ -23,10 +23,10 @@ struct transfer {
     uint32_t next_free;
 };
 
-/* Queue pairs from a rank to a rank, numbered one after the other. */
+/* From a rank to a rank, over all its queue pairs. */
 struct connection {
     int to;
-    uint32_t first;
+    uint32_t flow;
     uint32_t next; /* from the same rank */
 };
 
@@ -64,9 +64,10 @@ struct network_flow {
     struct cluster cluster; /* without over-subscription: the links have that */
     struct router router;
     struct flows *flows;
-    struct fold *fold; /* NULL: ranks, groups and links are themselves, otherwise classes of them */
-    uint32_t *loads;   /* for adaptive routing */
-    double nic_rate;   /* B/s of a GPU's share of its NICs, as NCCL sustains it */
+    struct fold *fold;           /* NULL: ranks, groups and links are themselves, otherwise classes of them */
+    uint32_t *loads;             /* for adaptive routing */
+    double nic_rate;             /* B/s of a GPU's share of its NICs, as NCCL sustains it */
+    uint32_t *links, *crossings; /* scratch for a connection: [queue pairs * PATH_HOPS + 1] */
 
     struct connection *connections;
     size_t n_connections, connection_capacity;

@@ -75,6 +75,15 @@ static void owner_count(struct hot_link *link, uint64_t owner)
         link->collectives[owner]++;
 }
 
+/* By another queue pair. */
+static bool crossed_before(const struct fold *fold, const struct fold_connection *c, uint32_t hop)
+{
+    for (uint32_t h = c->first_hop; h < hop; h++)
+        if (fold->hops[h] == fold->hops[hop])
+            return true;
+    return false;
+}
+
 static void owners_count_folded(const struct fold *fold, size_t n_links, int n, struct hot_link *links)
 {
     uint8_t *place = memory_new(n_links, sizeof *place); /* 1 + its place among links[n] */
@@ -84,7 +93,7 @@ static void owners_count_folded(const struct fold *fold, size_t n_links, int n, 
     for (size_t i = 0; i < fold->n_connections; i++) {
         const struct fold_connection *c = &fold->connections[i];
         for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
-            if (place[fold->hops[h]] > 0)
+            if (place[fold->hops[h]] > 0 && !crossed_before(fold, c, h))
                 owner_count(&links[place[fold->hops[h]] - 1], c->owner);
     }
     free(place);

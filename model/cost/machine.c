@@ -54,12 +54,19 @@ void machine_set_pace(struct machine *machine, const struct setting *setting, in
     machine->pace = slowest_of(gpus, gpu->clock_spread) / clock;
 }
 
+int replica_turns(const struct layout *layout, const struct cluster *cluster, enum group_kind group, struct group_span span)
+{
+    bool replicas = group == GROUP_DP || group == GROUP_EXPERT_DP || group == GROUP_REPLICA;
+    int nics = cluster_domain_nics(cluster);
+    if (!replicas || layout->zero != 3 || layout->features & FEATURE_BIT(DP_OVERLAP))
+        return 1;
+    return span.ranks_per_domain < nics ? span.ranks_per_domain : nics;
+}
+
 struct group_span replica_span(const struct layout *layout, const struct cluster *cluster, enum group_kind group)
 {
     struct group_span span = layout_span(layout, cluster, group);
-    int nics = cluster_domain_nics(cluster);
-    if (layout->zero == 3 && !(layout->features & FEATURE_BIT(DP_OVERLAP)))
-        span.sharing *= span.ranks_per_domain < nics ? span.ranks_per_domain : nics;
+    span.sharing *= replica_turns(layout, cluster, group, span);
     return span;
 }
 

@@ -25,6 +25,9 @@ struct machine machine_of(const struct layout *layout, const struct setting *set
  * domain at once. (Megatron-LM's SC'21 table 2: both of its models exchange at 21 to 23 GB/s a GPU on a NIC of 25 GB/s, from 640
  * to 2,240 GPUs alike.) */
 struct group_span replica_span(const struct layout *layout, const struct cluster *cluster, enum group_kind group);
+/* How many members of a domain take turns at that, through one NIC at a time; 1: all send at once, or it is another kind of
+ * group. */
+int replica_turns(const struct layout *layout, const struct cluster *cluster, enum group_kind group, struct group_span span);
 /* What machine_of does last; the spans of groups inside a layer must be there. */
 void machine_set_pace(struct machine *machine, const struct setting *setting, int gpus);
 

@@ -95,6 +95,7 @@ enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_r
     c.data_sample_s = 1e-4;
     c.leaf_oversubscription = c.pod_oversubscription = 1;
     c.nic_split = 1;
+    c.queue_pairs = 2;
     snprintf(c.source, sizeof c.source, "assumed: a non-blocking fabric");
     kind->like = c;
     return STATUS_OK;

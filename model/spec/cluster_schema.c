@@ -39,6 +39,8 @@ static const struct field cluster_rows[] = {
     CHOICE("rails", struct cluster, rails, rails, "auto",
            "each NIC of a host on a ToR of its own; auto: where one has too few ports"),
     INTEGER("nic_ports", struct cluster, nic_ports, 1, 64, "1", "ports of a NIC, which share its rate"),
+    INTEGER("queue_pairs", struct cluster, queue_pairs, 1, 64, "2",
+            "between two GPUs of different hosts, each hashed for itself; NCCL has two channels a NIC, of one queue pair each"),
     INTEGER("planes", struct cluster, planes, 1, 1024, UNSET, "separate networks that only the hosts join"),
     QUANTITY("pcie_rate", struct cluster, pcie_rate, DIM_RATE, 1e7, 1e13, UNSET,
              "over the lanes of a GPU and of a NIC; no limit when left out"),

@@ -18,7 +18,7 @@ step() { # options...: seconds of the step
 
 row() { # name, uplinks and the tiers above, tied, placement, seed
     alone=$(step --set "model.tied_embeddings=$3")
-    on=$(step --set "model.tied_embeddings=$3" --network flow --fabric "$hosts/$2" --placement "$4" --seed "$5")
+    on=$(step --set "model.tied_embeddings=$3" --network flow --queue-pairs 1 --fabric "$hosts/$2" --placement "$4" --seed "$5")
     echo "$1,$3,$4,$5,$on,$alone"
 }
 

@@ -98,7 +98,7 @@ START_TEST(large_groups_are_sampled)
     int *gpus = first_gpus(1024);
     for (int i = 0; i < 4; i++) {
         struct collective_plan plan;
-        collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, groups[i].n, &plan);
+        collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, groups[i].n, false, &plan);
         assert_sample(&fabric, &plan, groups[i].n, groups[i].partners);
         collective_plan_free(&plan);
     }

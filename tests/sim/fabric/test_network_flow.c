@@ -143,7 +143,7 @@ START_TEST(edges_by_hand)
     ck_assert_int_eq(span.domains, 3);
     ck_assert_int_eq(span.ranks_per_domain, 2);
     ck_assert_int_eq(span.leaves, 1);
-    collective_plan_create(&fabric, SHAPE_RING, gpus, 6, &plan);
+    collective_plan_create(&fabric, SHAPE_RING, gpus, 6, false, &plan);
     static const struct collective_edge ring[] = {{0, 4}, {4, 8}, {8, 0}, {1, 5}, {5, 9}, {9, 1}};
     ck_assert_uint_eq(plan.n_edges, 6);
     for (int e = 0; e < 6; e++) {
@@ -151,7 +151,7 @@ START_TEST(edges_by_hand)
         ck_assert_int_eq(plan.edges[e].to, ring[e].to);
     }
     collective_plan_free(&plan);
-    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 6, &plan);
+    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 6, false, &plan);
     ck_assert_uint_eq(plan.n_edges, 6 * 4);
     for (size_t e = 0; e < plan.n_edges; e++)
         ck_assert_int_ne(plan.edges[e].from / 4, plan.edges[e].to / 4);
@@ -172,7 +172,7 @@ START_TEST(trees_are_trees)
         int gpus[64], out[64] = {0}, in[64] = {0};
         for (int i = 0; i < n; i++)
             gpus[i] = i;
-        collective_plan_create(&fabric, SHAPE_TREE, gpus, n, &plan);
+        collective_plan_create(&fabric, SHAPE_TREE, gpus, n, false, &plan);
         ck_assert_uint_eq(plan.n_edges, 4 * (size_t)(n - 1));
         for (size_t e = 0; e < plan.n_edges; e++) {
             out[plan.edges[e].from]++;
@@ -200,7 +200,7 @@ START_TEST(all_to_all_is_all_pairs)
                      STATUS_OK);
     for (int i = 0; i < 64; i++)
         gpus[i] = i;
-    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 64, &plan);
+    collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 64, false, &plan);
     ck_assert_uint_eq(plan.n_edges, 64 * 60);
     ck_assert_double_eq_tol(plan.share, 1.0 / 60, 1e-15);
     for (size_t e = 0; e < plan.n_edges; e++)
