@@ -50,6 +50,16 @@ static const char *const names[N_KERNELS] = {
     [KERNEL_MUON_UPDATE] = "muon_update",
     [KERNEL_MUON_COMBINE] = "muon_combine",
     [KERNEL_MUON_APPLY] = "muon_apply",
+    [KERNEL_CONVOLUTION_FORWARD] = "convolution_forward",
+    [KERNEL_CONVOLUTION_BACKWARD] = "convolution_backward",
+    [KERNEL_GATES_FORWARD] = "gates_forward",
+    [KERNEL_GATES_BACKWARD] = "gates_backward",
+    [KERNEL_UNIT_FORWARD] = "unit_forward",
+    [KERNEL_UNIT_BACKWARD] = "unit_backward",
+    [KERNEL_SCAN_FORWARD] = "scan_forward",
+    [KERNEL_SCAN_BACKWARD] = "scan_backward",
+    [KERNEL_GATED_NORM_FORWARD] = "gated_norm_forward",
+    [KERNEL_GATED_NORM_BACKWARD] = "gated_norm_backward",
 };
 
 const char *kernel_name(enum kernel kernel)

@@ -64,6 +64,16 @@ void kernel_reference_run(const struct kernel_call *call)
     case KERNEL_MUON_UPDATE: muon_update_reference(&call->muon); break;
     case KERNEL_MUON_COMBINE: muon_combine_reference(&call->muon); break;
     case KERNEL_MUON_APPLY: muon_apply_reference(&call->muon); break;
+    case KERNEL_CONVOLUTION_FORWARD: convolution_forward_reference(&call->convolution); break;
+    case KERNEL_CONVOLUTION_BACKWARD: convolution_backward_reference(&call->convolution); break;
+    case KERNEL_GATES_FORWARD: gates_forward_reference(&call->gates); break;
+    case KERNEL_GATES_BACKWARD: gates_backward_reference(&call->gates); break;
+    case KERNEL_UNIT_FORWARD: unit_forward_reference(&call->unit); break;
+    case KERNEL_UNIT_BACKWARD: unit_backward_reference(&call->unit); break;
+    case KERNEL_SCAN_FORWARD: scan_forward_reference(&call->scan); break;
+    case KERNEL_SCAN_BACKWARD: scan_backward_reference(&call->scan); break;
+    case KERNEL_GATED_NORM_FORWARD: gated_norm_forward_reference(&call->gated_norm); break;
+    case KERNEL_GATED_NORM_BACKWARD: gated_norm_backward_reference(&call->gated_norm); break;
     case N_KERNELS: break;
     }
 }

@@ -58,6 +58,16 @@ void sgd_reference(const struct sgd_call *call);
 void muon_update_reference(const struct muon_call *call);
 void muon_combine_reference(const struct muon_call *call);
 void muon_apply_reference(const struct muon_call *call);
+void convolution_forward_reference(const struct convolution_call *call);
+void convolution_backward_reference(const struct convolution_call *call);
+void gates_forward_reference(const struct gates_call *call);
+void gates_backward_reference(const struct gates_call *call);
+void unit_forward_reference(const struct unit_call *call);
+void unit_backward_reference(const struct unit_call *call);
+void scan_forward_reference(const struct scan_call *call);
+void scan_backward_reference(const struct scan_call *call);
+void gated_norm_forward_reference(const struct gated_norm_call *call);
+void gated_norm_backward_reference(const struct gated_norm_call *call);
 
 /* An operand [rows, cols] in fp32: itself, or its bytes' numbers in *scratch, which then moves on. */
 const float *narrow_widened(const void *data, const struct narrow_operand *as, int64_t rows, int64_t cols, float **scratch);

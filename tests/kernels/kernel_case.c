@@ -92,6 +92,16 @@ static void draw_operands(struct draw *d, enum kernel kernel)
     case KERNEL_MUON_UPDATE:
     case KERNEL_MUON_COMBINE:
     case KERNEL_MUON_APPLY: draw_muon(d, kernel); break;
+    case KERNEL_CONVOLUTION_FORWARD:
+    case KERNEL_CONVOLUTION_BACKWARD: draw_convolution(d, kernel); break;
+    case KERNEL_GATES_FORWARD:
+    case KERNEL_GATES_BACKWARD: draw_gates(d, kernel); break;
+    case KERNEL_UNIT_FORWARD:
+    case KERNEL_UNIT_BACKWARD: draw_unit(d, kernel); break;
+    case KERNEL_SCAN_FORWARD:
+    case KERNEL_SCAN_BACKWARD: draw_scan(d, kernel); break;
+    case KERNEL_GATED_NORM_FORWARD:
+    case KERNEL_GATED_NORM_BACKWARD: draw_gated_norm(d, kernel); break;
     case N_KERNELS: break;
     }
 }

@@ -17,7 +17,7 @@
 enum operand_type { OPERAND_ACTIVATION, OPERAND_FLOAT, OPERAND_DOUBLE, OPERAND_INT32, OPERAND_BYTE, OPERAND_SCRATCH };
 enum operand_role { ROLE_IN, ROLE_OUT, ROLE_IN_OUT };
 
-enum { MAX_OPERANDS = 12, MAX_SLOTS = 2, GUARD_BYTES = 256 };
+enum { MAX_OPERANDS = 16, MAX_SLOTS = 2, GUARD_BYTES = 256 };
 
 struct operand {
     const char *name;

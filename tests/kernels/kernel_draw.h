@@ -45,7 +45,7 @@ void draw_rounded(float *values, int64_t n);
 #define FLOATS(name, role, slot, n)   draw_numbers(d, name, OPERAND_FLOAT, role, SLOT(slot), n, -1, 1)
 #define POSITIVE(name, role, slot, n) draw_numbers(d, name, OPERAND_FLOAT, role, SLOT(slot), n, 0.01, 1)
 
-/* --- kernel_draw_dense.c, kernel_draw_mixture.c */
+/* --- kernel_draw_dense.c, kernel_draw_mixture.c, kernel_draw_mixer.c */
 void draw_norm_forward(struct draw *d);
 void draw_norm_backward(struct draw *d);
 void draw_linear(struct draw *d, enum kernel kernel);
@@ -78,5 +78,10 @@ void draw_head_norm(struct draw *d, enum kernel kernel);
 void draw_lamb_part(struct draw *d, enum kernel kernel);
 void draw_sgd(struct draw *d);
 void draw_muon(struct draw *d, enum kernel kernel);
+void draw_convolution(struct draw *d, enum kernel kernel);
+void draw_gates(struct draw *d, enum kernel kernel);
+void draw_unit(struct draw *d, enum kernel kernel);
+void draw_scan(struct draw *d, enum kernel kernel);
+void draw_gated_norm(struct draw *d, enum kernel kernel);
 
 #endif

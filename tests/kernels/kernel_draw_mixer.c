@@ -1,0 +1,180 @@
+/* kernel_draw_mixer.c - calls of mixers with a state. */
+#include "tests/kernels/kernel_draw.h"
+
+/* Elements from one token to the next: sometimes more than there are, and what lies between is nobody's to write. */
+static int64_t draw_row(struct draw *d, int64_t width)
+{
+    return width + (draw_coin(d) ? draw_between(d, 1, 3) * 8 : 0);
+}
+
+static void draw_strided(struct draw *d, const char *name, bool written, size_t slot, int64_t t, int64_t row)
+{
+    draw_numbers(d, name, OPERAND_ACTIVATION, written ? ROLE_IN_OUT : ROLE_IN, slot, t * row, -1, 1);
+}
+
+void draw_convolution(struct draw *d, enum kernel kernel)
+{
+    struct convolution_call *call = &d->c->call.convolution;
+    *call = (struct convolution_call){.batch = draw_between(d, 1, 3),
+                                      .seq_len = draw_between(d, 1, d->size),
+                                      .channels = draw_width(d),
+                                      .taps = (int)draw_between(d, 0, 5)};
+    int64_t t = call->batch * call->seq_len;
+    call->x_row = draw_row(d, call->channels);
+    bool backward = kernel == KERNEL_CONVOLUTION_BACKWARD, biased = call->taps > 0 && draw_coin(d);
+    draw_text(d, "batch %lld seq_len %lld channels %lld taps %d x_row %lld", (long long)call->batch, (long long)call->seq_len,
+              (long long)call->channels, call->taps, (long long)call->x_row);
+    draw_strided(d, "x", false, SLOT(convolution.x), t, call->x_row);
+    if (call->taps)
+        IN("w", convolution.w, call->channels * call->taps);
+    if (biased)
+        IN("bias", convolution.bias, call->channels);
+    if (!backward) {
+        OUT("y", convolution.y, t * call->channels);
+        return;
+    }
+    IN("dy", convolution.dy, t * call->channels);
+    draw_strided(d, "dx", true, SLOT(convolution.dx), t, call->x_row);
+    if (call->taps)
+        FLOATS("dw", ROLE_IN_OUT, convolution.dw, call->channels * call->taps);
+    if (biased)
+        FLOATS("dbias", ROLE_IN_OUT, convolution.dbias, call->channels);
+}
+
+void draw_gates(struct draw *d, enum kernel kernel)
+{
+    struct gates_call *call = &d->c->call.gates;
+    *call = (struct gates_call){.t = draw_between(d, 1, d->size),
+                                .heads = (int)draw_between(d, 1, 9),
+                                .rows = draw_coin(d) ? 1 : (int)draw_between(d, 2, 20)};
+    call->by_step = call->rows == 1 && draw_coin(d);
+    int64_t numbers = (int64_t)call->heads * call->rows;
+    call->steps_row = draw_row(d, numbers);
+    call->strengths_row = draw_row(d, call->heads);
+    bool backward = kernel == KERNEL_GATES_BACKWARD;
+    draw_text(d, "t %lld heads %d rows %d%s", (long long)call->t, call->heads, call->rows, call->by_step ? " by step" : "");
+    draw_strided(d, "steps", false, SLOT(gates.steps), call->t, call->steps_row);
+    if (!call->by_step)
+        draw_strided(d, "strengths", false, SLOT(gates.strengths), call->t, call->strengths_row);
+    IN("rates", gates.rates, call->heads);
+    IN("bias", gates.bias, numbers);
+    if (!backward) {
+        FLOATS("decay", ROLE_OUT, gates.decay, call->t * numbers);
+        FLOATS("strength", ROLE_OUT, gates.strength, call->t * call->heads);
+        return;
+    }
+    FLOATS("ddecay", ROLE_IN, gates.ddecay, call->t * numbers);
+    FLOATS("dstrength", ROLE_IN, gates.dstrength, call->t * call->heads);
+    draw_strided(d, "dsteps", true, SLOT(gates.dsteps), call->t, call->steps_row);
+    if (!call->by_step)
+        draw_strided(d, "dstrengths", true, SLOT(gates.dstrengths), call->t, call->strengths_row);
+    FLOATS("drates", ROLE_IN_OUT, gates.drates, call->heads);
+    FLOATS("dbias", ROLE_IN_OUT, gates.dbias, numbers);
+}
+
+void draw_unit(struct draw *d, enum kernel kernel)
+{
+    struct unit_call *call = &d->c->call.unit;
+    *call = (struct unit_call){
+        .t = draw_between(d, 1, d->size), .n = draw_between(d, 1, 9), .width = draw_width(d), .epsilon = 1e-6f};
+    int64_t width = call->n * call->width;
+    call->x_row = draw_row(d, width);
+    draw_text(d, "t %lld n %lld width %lld", (long long)call->t, (long long)call->n, (long long)call->width);
+    draw_strided(d, "x", false, SLOT(unit.x), call->t, call->x_row);
+    if (kernel == KERNEL_UNIT_FORWARD) {
+        OUT("y", unit.y, call->t * width);
+        return;
+    }
+    IN("dy", unit.dy, call->t * width);
+    draw_strided(d, "dx", true, SLOT(unit.dx), call->t, call->x_row);
+}
+
+static void draw_scan_sizes(struct draw *d, struct scan_call *call)
+{
+    int groups = (int)draw_between(d, 1, 3);
+    *call = (struct scan_call){.batch = draw_between(d, 1, 2),
+                               .seq_len = draw_between(d, 1, d->size),
+                               .chunk = draw_between(d, 1, 24),
+                               .heads = groups * (int)draw_between(d, 1, 3),
+                               .groups = groups,
+                               .state = (int)draw_between(d, 1, 24),
+                               .head_dim = (int)draw_between(d, 1, 40),
+                               .delta = draw_coin(d)};
+    call->rows = draw_coin(d) ? 1 : call->state;
+    call->scale = draw_coin(d) ? 1 : 0.25f;
+    call->v_row = draw_row(d, (int64_t)call->heads * call->head_dim);
+    call->k_row = draw_row(d, (int64_t)groups * call->state);
+    call->decay_row = draw_between(d, 0, 3) ? (int64_t)call->heads * call->rows : 0;
+    draw_text(d, "batch %lld seq_len %lld chunk %lld heads %d groups %d state %d head_dim %d rows %d%s", (long long)call->batch,
+              (long long)call->seq_len, (long long)call->chunk, call->heads, groups, call->state, call->head_dim, call->rows,
+              call->delta ? " delta" : "");
+}
+
+/* Keys short enough for the delta rule to take away no more than there is. */
+static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
+{
+    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.k), t * call->k_row, -0.4, 0.4);
+    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.q), t * call->k_row, -1, 1);
+}
+
+void draw_scan(struct draw *d, enum kernel kernel)
+{
+    struct scan_call *call = &d->c->call.scan;
+    draw_scan_sizes(d, call);
+    bool backward = kernel == KERNEL_SCAN_BACKWARD, strong = draw_coin(d), skips = draw_coin(d);
+    int64_t t = call->batch * call->seq_len, numbers = (int64_t)call->heads * call->rows;
+    int64_t values = (int64_t)call->heads * call->head_dim;
+    draw_strided(d, "v", false, SLOT(scan.v), t, call->v_row);
+    draw_keys(d, call, t);
+    draw_numbers(d, "decay", OPERAND_FLOAT, ROLE_IN, SLOT(scan.decay), call->decay_row ? t * numbers : numbers, -0.5, 0);
+    if (strong)
+        POSITIVE("strength", ROLE_IN, scan.strength, t * call->heads);
+    if (skips)
+        IN("skip", scan.skip, call->heads);
+    if (!backward)
+        OUT("y", scan.y, t * values);
+    else {
+        IN("dy", scan.dy, t * values);
+        draw_strided(d, "dv", true, SLOT(scan.dv), t, call->v_row);
+        draw_strided(d, "dk", true, SLOT(scan.dk), t, call->k_row);
+        draw_strided(d, "dq", true, SLOT(scan.dq), t, call->k_row);
+        if (call->decay_row)
+            FLOATS("ddecay", ROLE_OUT, scan.ddecay, t * numbers);
+        if (strong)
+            FLOATS("dstrength", ROLE_OUT, scan.dstrength, t * call->heads);
+        if (skips)
+            FLOATS("dskip", ROLE_IN_OUT, scan.dskip, call->heads);
+    }
+    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(scan.workspace),
+                 (int64_t)scan_reference_workspace(call, backward));
+}
+
+void draw_gated_norm(struct draw *d, enum kernel kernel)
+{
+    struct gated_norm_call *call = &d->c->call.gated_norm;
+    *call = (struct gated_norm_call){.t = draw_between(d, 1, d->size),
+                                     .n = draw_between(d, 1, 4),
+                                     .width = draw_width(d),
+                                     .gate_first = draw_coin(d),
+                                     .sigmoid = draw_coin(d),
+                                     .shared = draw_coin(d),
+                                     .epsilon = 1e-5f};
+    int64_t width = call->n * call->width, gains = call->shared ? call->width : width;
+    bool backward = kernel == KERNEL_GATED_NORM_BACKWARD, gain = draw_between(d, 0, 3) > 0;
+    call->gate_row = draw_row(d, width);
+    draw_text(d, "t %lld n %lld width %lld%s%s%s", (long long)call->t, (long long)call->n, (long long)call->width,
+              call->gate_first ? " gate first" : "", call->sigmoid ? " sigmoid" : "", call->shared ? " shared" : "");
+    IN("x", gated_norm.x, call->t * width);
+    draw_strided(d, "gate", false, SLOT(gated_norm.gate), call->t, call->gate_row);
+    if (gain)
+        IN("gain", gated_norm.gain, gains);
+    if (!backward) {
+        OUT("y", gated_norm.y, call->t * width);
+        return;
+    }
+    IN("dy", gated_norm.dy, call->t * width);
+    OUT("dx", gated_norm.dx, call->t * width);
+    draw_strided(d, "dgate", true, SLOT(gated_norm.dgate), call->t, call->gate_row);
+    if (gain)
+        FLOATS("dgain", ROLE_IN_OUT, gated_norm.dgain, gains);
+}
