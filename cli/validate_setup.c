@@ -127,6 +127,11 @@ static enum status check_device(struct invocation *call, const struct validation
     bool is_latent = model->attention == ATTENTION_LATENT;
     int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
     int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
+    if (v->devices.kind != DEVICE_CPU && model->mixer.heads) {
+        diag_error(&call->diags, NOWHERE, "on GPUs the runtime has no kernels for mixers with a state, which %s has",
+                   model->name);
+        return STATUS_MISSING;
+    }
     if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of up to %d; those of %s have %d",

@@ -237,9 +237,16 @@ static enum status bind_op(struct binder *b, uint32_t i)
 }
 
 /* What measures its steps by whole tensors would exchange lengths between the host's cores. */
-static enum status supports_layout(const struct layout *layout, const struct job *job, struct diags *diags)
+static enum status supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
+    const struct job *job = setting->job;
     bool by_element = job->optimizer == OPTIMIZER_ADAM || job->optimizer == OPTIMIZER_SGD;
+    if (setting->model->mixer.heads && layout->cp > 1) {
+        diag_error(diags, NOWHERE,
+                   "the runtime keeps whole sequences on a rank where mixers have a state: set cp to 1, instead of %d",
+                   layout->cp);
+        return STATUS_MISSING;
+    }
     if (by_element || !layout_offloads(layout, OFFLOAD_OPTIMIZER))
         return STATUS_OK;
     diag_error(diags, NOWHERE,
@@ -252,7 +259,7 @@ enum status binding_build(const struct program *program, int script, const struc
 {
     const struct layout *layout = &program->layout;
     struct binding binding = {.vpp = layout->vpp};
-    enum status status = supports_layout(layout, setting->job, diags);
+    enum status status = supports_layout(layout, setting, diags);
     if (status != STATUS_OK)
         return status;
     binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);
@@ -296,11 +303,14 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
     enum precision precision = setting->job->precision;
     const struct transformer *m = setting->model;
-    if (transformer_is_hybrid(m) || m->output_gate) {
+    if (m->output_gate) {
+        diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
+                   m->name);
+        return STATUS_MISSING;
+    }
+    if (m->mixer.heads && setting->job->optimizer == OPTIMIZER_MUON) {
         diag_error(diags, NOWHERE,
-                   "the runtime has no kernels for %s of %s: it executes models whose layers are attention, ungated, and a "
-                   "feed-forward part",
-                   transformer_is_hybrid(m) ? "the layers" : "attention's output gate", m->name);
+                   "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
         return STATUS_MISSING;
     }
     if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {

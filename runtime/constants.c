@@ -69,6 +69,19 @@ static void open_slopes(struct rank *rank)
     free(slopes);
 }
 
+static void open_decays(struct rank *rank)
+{
+    const struct mixer_shape *s = &rank->shape.mixer;
+    if (!s->form || s->form->decay != DECAY_CONSTANT)
+        return;
+    float *decays = memory_new((size_t)s->heads, sizeof *decays);
+    for (int i = 0; i < s->heads; i++)
+        decays[i] = mixer_constant_decay(s->heads * rank->shape.tp, rank->shape.tp_rank * s->heads + i);
+    rank->constant_decays = rank_memory(rank, (size_t)s->heads * sizeof *decays);
+    rank_upload(rank, rank->constant_decays, decays, (size_t)s->heads * sizeof *decays);
+    free(decays);
+}
+
 static bool adds_norm_over_replicas(const struct rank *rank)
 {
     const struct script *script = &rank->program->scripts[rank->stage];
@@ -86,6 +99,7 @@ void rank_open_constants(struct rank *rank)
     rank->order = open_order(rank, &rank->core, rank->core.cp);
     rank->heads_order = open_order(rank, &rank->shape, layout_cp_heads(rank->layout));
     open_slopes(rank);
+    open_decays(rank);
     rank->norm_over_replicas = adds_norm_over_replicas(rank);
 }
 
@@ -95,4 +109,5 @@ void rank_close_constants(struct rank *rank)
     api->memory_free(rank->device, rank->order, order_bytes(&rank->core, rank->core.cp));
     api->memory_free(rank->device, rank->heads_order, order_bytes(&rank->shape, layout_cp_heads(rank->layout)));
     api->memory_free(rank->device, rank->slopes, (size_t)rank->core.heads * sizeof *rank->slopes);
+    api->memory_free(rank->device, rank->constant_decays, (size_t)rank->shape.mixer.heads * sizeof *rank->constant_decays);
 }

@@ -358,6 +358,13 @@ static size_t cuda_workspace(struct device *device, int64_t rows, bool backward)
     return attention_cuda_workspace(rows, backward);
 }
 
+/* There are no such kernels. */
+static size_t cuda_scan_workspace(struct device *device, const struct scan_call *call, bool backward)
+{
+    (void)device, (void)call, (void)backward;
+    return 0;
+}
+
 static bool cuda_attention_fits(struct device *device, int head_dim)
 {
     (void)device;
@@ -446,6 +453,7 @@ static const struct device_api cuda_api = {
     .launch_host = cuda_host_launch,
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
+    .scan_workspace = cuda_scan_workspace,
     .attention_fits = cuda_attention_fits,
     .product_scratch = cuda_product_scratch,
     .multiplies = cuda_multiplies,

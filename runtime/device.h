@@ -62,6 +62,8 @@ struct device_api {
     /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for so many queries of all sequences and
      * heads. */
     size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
+    /* Bytes of scan_call.workspace. */
+    size_t (*scan_workspace)(struct device *device, const struct scan_call *call, bool backward);
     /* Whether the kernels of packed attention have heads of this size; those for stretches of queries do others. */
     bool (*attention_fits)(struct device *device, int head_dim);
     /* Bytes of linear_call.scratch or grouped_call.scratch. */

@@ -354,6 +354,12 @@ static size_t cpu_workspace(struct device *device, int64_t rows, bool backward)
     return 0;
 }
 
+static size_t cpu_scan_workspace(struct device *device, const struct scan_call *call, bool backward)
+{
+    (void)device;
+    return scan_reference_workspace(call, backward);
+}
+
 static bool cpu_attention_fits(struct device *device, int head_dim)
 {
     (void)device;
@@ -425,6 +431,7 @@ static const struct device_api cpu_api = {
     .launch = cpu_launch,
     .launch_host = cpu_launch,
     .attention_workspace = cpu_workspace,
+    .scan_workspace = cpu_scan_workspace,
     .attention_fits = cpu_attention_fits,
     .product_scratch = cpu_product_scratch,
     .multiplies = cpu_multiplies,

@@ -174,6 +174,29 @@ void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered
         layer_drop(c, gathered);
 }
 
+void layer_input_read(const struct layer_context *c, enum layer_mixers by)
+{
+    struct layer_state *l = c->state;
+    if (c->parallel || (by == MIXES_BY_ATTENTION && c->kind.mixers == MIXES_BY_BOTH))
+        return;
+    if (!c->shared)
+        layer_drop_gathered(c, &l->n1_full);
+    else if (!c->shape->sequence_parallel) /* it is the norm's; otherwise weights' gradients come before it is gathered again */
+        layer_forget(c, &l->n1_full, RECOMPUTE_LAYERNORM);
+    else if (!work_keeps_products(c->rank->layout))
+        layer_forget(c, &l->n1_full, RECOMPUTE_FULL);
+    layer_forget(c, &l->n1, RECOMPUTE_LAYERNORM);
+}
+
+bool layer_d_input(const struct layer_context *c)
+{
+    struct tensor **d = &c->state->d_n1;
+    bool joins = *d != NULL;
+    if (!joins)
+        *d = layer_tensor(c, c->shape->tokens, c->shape->hidden);
+    return joins;
+}
+
 struct tensor *product_made(const struct layer_context *c, enum layer_product which, struct product p, struct tensor *x)
 {
     struct tensor **kept = &c->state->kept[which];
@@ -199,7 +222,7 @@ void layer_own(const struct layer_context *c, struct tensor **at)
 void part_input(const struct layer_context *c, struct product p, struct tensor *dy, struct tensor **others)
 {
     const struct step *step = c->step->step;
-    bool joins = c->parallel && *others && step->part == step->parts - 1;
+    bool joins = *others && step->part == step->parts - 1;
     struct tensor **d = &c->state->d_parts[step->part];
     *d = joins ? tensor_take(others) : layer_tensor(c, p.tokens, p.in);
     product_input(c, p, dy, tensor_data(*d), joins);
@@ -297,7 +320,7 @@ void layer_rows(const struct layer_context *c, struct rows_call rows)
 void layer_bias_gradient(const struct layer_context *c, enum parameter_kind kind, struct tensor *d)
 {
     const struct shape *s = c->shape;
-    if (!s->linear_bias || !d)
+    if (!s->linear_bias || !d || !unit_gradients(c->unit, kind))
         return;
     struct kernel_call call = {
         .kernel = KERNEL_COLUMN_SUM,
@@ -310,6 +333,9 @@ void layer_bias_gradient(const struct layer_context *c, enum parameter_kind kind
 static struct layer_context layer_context_of(struct step_context *c, const struct step *step)
 {
     const struct unit_state *unit = chunk_layer_unit(c->chunk, step->layer);
+    const int layer = c->chunk->range.first + step->layer;
+    const struct layer_kind kind = layer_kind_of(c->rank->setting->model, layer);
+    const bool parallel = c->rank->shape.parallel_block && kind.feed == FEEDS_DENSE && kind.mixers != MIXES_NOT;
     return (struct layer_context){.step = c,
                                   .rank = c->rank,
                                   .shape = &c->rank->shape,
@@ -317,15 +343,18 @@ static struct layer_context layer_context_of(struct step_context *c, const struc
                                   .swapped = &c->pass->layers[step->layer].swapped,
                                   .unit = unit,
                                   .experts = chunk_experts_unit(c->chunk, step->layer),
-                                  .layer = c->chunk->range.first + step->layer,
-                                  .parallel = c->rank->shape.parallel_block && !unit->unit->is_mixture};
+                                  .layer = layer,
+                                  .kind = kind,
+                                  .parallel = parallel,
+                                  .single = parallel || kind.feed == FEEDS_NOT,
+                                  .shared = parallel || kind.mixers == MIXES_BY_BOTH};
 }
 
 void layer_forward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
     if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !heads_ready_step(&c, step) &&
-        !latent_step(&c, step) && !mixture_forward_step(&c, step) && !prediction_step(&c, step))
+        !latent_step(&c, step) && !mixer_step(&c, step) && !mixture_forward_step(&c, step) && !prediction_step(&c, step))
         layer_forward_rest(&c, step);
 }
 
@@ -333,6 +362,6 @@ void layer_backward_step(struct step_context *context, const struct step *step)
 {
     struct layer_context c = layer_context_of(context, step);
     if (!cast_layer_step(&c, step) && !attention_step(&c, step) && !heads_step(&c, step) && !heads_ready_step(&c, step) &&
-        !latent_step(&c, step) && !mixture_backward_step(&c, step) && !prediction_step(&c, step))
+        !latent_step(&c, step) && !mixer_step(&c, step) && !mixture_backward_step(&c, step) && !prediction_step(&c, step))
         layer_backward_rest(&c, step);
 }

@@ -16,7 +16,10 @@ struct layer_context {
     struct layer_state *state, *swapped;     /* see layer_states */
     const struct unit_state *unit, *experts; /* experts NULL: dense */
     int layer;                               /* of the model */
-    bool parallel;                           /* attention and feed-forward side by side */
+    struct layer_kind kind;
+    bool parallel; /* mixers and feed-forward side by side */
+    bool single;   /* one residual: they are, or there is no feed-forward part */
+    bool shared;   /* several branches read what the first norm gives */
 };
 
 struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols); /* an activation */
@@ -54,6 +57,10 @@ void product_weight_of(const struct layer_context *c, struct product p, struct o
  * other serves both. */
 void layer_gather_input(const struct layer_context *c, struct tensor *in, struct tensor **out, bool again, const char *what);
 void layer_drop_gathered(const struct layer_context *c, struct tensor **gathered);
+/* The branch has read it; behind the last one of the layer it goes. */
+void layer_input_read(const struct layer_context *c, enum layer_mixers by);
+/* The gradient of what the first norm gives is there: made here, or (true) by another branch, to whose this one's is added. */
+bool layer_d_input(const struct layer_context *c);
 /* Of the step under way: queries, keys and values or one of them; gate and up or one of them. */
 struct product qkv_product(const struct layer_context *c);
 struct product up_product(const struct layer_context *c);
@@ -98,14 +105,16 @@ void layer_cast(const struct layer_context *c, struct tensor **at, int64_t cols,
 void layer_cast_gradient(const struct layer_context *c, struct product p, struct tensor **at);
 /* What column-parallel products read: what this rank has of it where it is divided, or all. */
 void layer_cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full);
+/* layer_mixer.c: operands of a mixer's products. */
+void layer_cast_mixer(const struct layer_context *c, enum step_kind of);
 bool cast_layer_step(const struct layer_context *c, const struct step *step);
 /* layer_backward.c: the gradients of the step's part of what queries, keys and values, and of what gate and up come from. */
 struct tensor **layer_d_qkv(const struct layer_context *c);
 struct tensor **layer_d_up(const struct layer_context *c);
 void layer_take_columns(const struct layer_context *c);
 
-/* --- who does a step: layer_attention.c, layer_qkv.c, layer_heads.c, layer_latent.c, layer_mixture.c, layer_mixture_backward.c
- * and prediction.c say whether it is theirs; the rest is layer_forward.c's and layer_backward.c's */
+/* --- who does a step: layer_attention.c, layer_qkv.c, layer_heads.c, layer_latent.c, layer_mixer.c, layer_mixture.c,
+ * layer_mixture_backward.c and prediction.c say whether it is theirs; the rest is layer_forward.c's and layer_backward.c's */
 void layer_forward_rest(const struct layer_context *c, const struct step *step);
 void layer_backward_rest(const struct layer_context *c, const struct step *step);
 bool attention_step(const struct layer_context *c, const struct step *step);
@@ -143,6 +152,7 @@ static inline enum recompute_what attention_recomputed(const struct layer_contex
 void latent_pack(const struct layer_context *c);
 void latent_rotary(const struct layer_context *c, bool backward);
 bool latent_step(const struct layer_context *c, const struct step *step);
+bool mixer_step(const struct layer_context *c, const struct step *step);
 bool mixture_forward_step(const struct layer_context *c, const struct step *step);
 bool mixture_backward_step(const struct layer_context *c, const struct step *step);
 bool prediction_step(const struct layer_context *c, const struct step *step);

@@ -14,6 +14,25 @@ static struct product down_of(const struct layer_context *c)
     return layer_product(c, PARAMETER_DOWN, c->shape->ffn, c->shape->hidden);
 }
 
+static void mixers_bias_gradients(const struct layer_context *c)
+{
+    layer_bias_gradient(c, PARAMETER_PROJECTION_BIAS, c->state->d_branch);
+    layer_bias_gradient(c, PARAMETER_MIXER_OUT_BIAS, c->state->d_branch);
+}
+
+/* The gradient of the layer's input by way of its first norm; `around` is what went around the branch behind that. */
+static void end_layer(const struct layer_context *c, struct norm_gradients n, struct tensor **around)
+{
+    struct pass_state *pass = c->step->pass;
+    bool first = c->step->step->layer == 0 && c->step->chunk->range.count > 0; /* and not a prediction module's */
+    pass->d = output_new(c->step, false, first && !c->step->chunk->embedding);
+    n.add = *around;
+    n.dx = pass->d;
+    step_norm_backward(c->step, c->unit, n);
+    layer_drop(c, around);
+    layer_drop(c, &c->state->x);
+}
+
 /* --- the feed-forward half */
 
 static void residual2_step(const struct layer_context *c)
@@ -26,10 +45,10 @@ static void residual2_step(const struct layer_context *c)
     l->d_branch = residual_backward(c, 1, l->d);
     if (!c->experts)
         layer_bias_gradient(c, PARAMETER_DOWN_BIAS, l->d_branch);
-    if (c->parallel)
-        layer_bias_gradient(c, PARAMETER_PROJECTION_BIAS, l->d_branch);
+    if (c->single)
+        mixers_bias_gradients(c);
     if (!c->shape->sequence_parallel)
-        l->d_full = tensor_share(l->d_branch);
+        *(c->kind.feed == FEEDS_NOT ? &l->d2_full : &l->d_full) = tensor_share(l->d_branch);
 }
 
 static void down_input_step(const struct layer_context *c)
@@ -108,9 +127,13 @@ static void up_weight_step(const struct layer_context *c)
 static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    l->d_x2 = layer_tensor(c, c->shape->local_tokens, c->shape->hidden);
-    step_norm_backward(c->step, c->unit,
-                       (struct norm_gradients){PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, l->d_x2});
+    struct norm_gradients n = {PARAMETER_NORM2_GAIN, l->d_n2, l->x2, l->mean2, l->rstd2, NULL, NULL};
+    if (c->kind.mixers == MIXES_NOT) {
+        end_layer(c, n, &l->d);
+    } else {
+        l->d_x2 = n.dx = layer_tensor(c, c->shape->local_tokens, c->shape->hidden);
+        step_norm_backward(c->step, c->unit, n);
+    }
     layer_drop(c, &l->d_n2);
     layer_drop(c, &l->x2);
     layer_drop(c, &l->mean2);
@@ -126,7 +149,7 @@ static void residual1_step(const struct layer_context *c)
     layer_drop(c, &l->d);
     layer_drop(c, &l->d_x2);
     l->d_branch = residual_backward(c, 0, l->d2);
-    layer_bias_gradient(c, PARAMETER_PROJECTION_BIAS, l->d_branch);
+    mixers_bias_gradients(c);
     if (!s->sequence_parallel)
         l->d2_full = tensor_share(l->d_branch);
 }
@@ -186,9 +209,8 @@ static void qkv_input_step(const struct layer_context *c)
         part_input(c, p, l->d_apart[step->part], &l->d_n1);
         return;
     }
-    if (!c->parallel)
-        l->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
-    product_input(c, p, l->d_qkv, l->d_n1->data, c->parallel);
+    bool joins = layer_d_input(c);
+    product_input(c, p, l->d_qkv, l->d_n1->data, joins);
 }
 
 static void qkv_weight_step(const struct layer_context *c)
@@ -204,18 +226,12 @@ static void qkv_weight_step(const struct layer_context *c)
     layer_drop(c, &l->n1);
 }
 
-static void norm1_step(const struct layer_context *c, const struct step *step)
+static void norm1_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    struct tensor **around = c->parallel ? &l->d : &l->d2;
-    struct pass_state *pass = c->step->pass;
-    bool first = step->layer == 0 && c->step->chunk->range.count > 0; /* and not a prediction module's */
-    pass->d = output_new(c->step, false, first && !c->step->chunk->embedding);
-    step_norm_backward(c->step, c->unit,
-                       (struct norm_gradients){PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, *around, pass->d});
+    struct norm_gradients n = {PARAMETER_NORM1_GAIN, l->d_n1, l->x, l->mean1, l->rstd1, NULL, NULL};
+    end_layer(c, n, c->single ? &l->d : &l->d2);
     layer_drop(c, &l->d_n1);
-    layer_drop(c, around);
-    layer_drop(c, &l->x);
     layer_drop(c, &l->mean1);
     layer_drop(c, &l->rstd1);
 }
@@ -244,7 +260,7 @@ void layer_backward_rest(const struct layer_context *c, const struct step *step)
     case STEP_QKV_SUM: l->d_n1 = parts_sum(c); break;
     case STEP_REDUCE_QKV_GRADIENT: tp_reduce(c->step, part_reduced(c, &l->d_n1), "gradient of attention's input"); break;
     case STEP_QKV_WEIGHT: qkv_weight_step(c); break;
-    case STEP_NORM1_BACKWARD: norm1_step(c, step); break;
+    case STEP_NORM1_BACKWARD: norm1_step(c); break;
     default: break;
     }
 }

@@ -30,7 +30,7 @@ void tp_gather(struct step_context *c, struct tensor *in, struct tensor **out, c
 
 void layer_gather_input(const struct layer_context *c, struct tensor *in, struct tensor **out, bool again, const char *what)
 {
-    bool stays = !c->shape->gathers_again || (c->parallel && !again);
+    bool stays = !c->shape->gathers_again || (c->shared && !again);
     enum gathered read = stays ? GATHERED_BOTH : again ? GATHERED_COLUMNS : GATHERED_ROWS;
     tp_gather_rows(c->step, in, out, c->shape->hidden, read, what);
 }
@@ -75,14 +75,19 @@ struct tensor *output_new(struct step_context *c, bool forward, bool last_of_chu
 /* --- norms */
 
 /* What the layer before gave, unless it was kept from the first time. */
+static void take_input(const struct layer_context *c)
+{
+    struct pass_state *pass = c->step->pass;
+    if (c->state->x)
+        return;
+    c->state->x = pass->x;
+    pass->x = NULL;
+}
+
 static void norm1_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    struct pass_state *pass = c->step->pass;
-    if (!l->x) {
-        l->x = pass->x;
-        pass->x = NULL;
-    }
+    take_input(c);
     step_norm_forward(c->step, c->unit, (struct norm_tensors){PARAMETER_NORM1_GAIN, l->x, &l->mean1, &l->rstd1, &l->n1});
     if (!c->shape->sequence_parallel)
         l->n1_full = tensor_share(l->n1);
@@ -91,6 +96,10 @@ static void norm1_step(const struct layer_context *c)
 static void norm2_step(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
+    if (c->kind.mixers == MIXES_NOT) { /* the layer's first */
+        take_input(c);
+        l->x2 = tensor_share(l->x);
+    }
     step_norm_forward(c->step, c->unit, (struct norm_tensors){PARAMETER_NORM2_GAIN, l->x2, &l->mean2, &l->rstd2, &l->n2});
     if (!c->shape->sequence_parallel)
         l->n2_full = tensor_share(l->n2);
@@ -104,13 +113,11 @@ static void qkv_step(const struct layer_context *c)
     const struct step *step = c->step->step;
     struct tensor **y = step->parts > 1 ? &l->apart[step->part] : &l->qkv;
     *y = product_made(c, LAYER_QKV + step->part, qkv_product(c), l->n1_full);
-    if (c->parallel || step->part < step->parts - 1)
-        return; /* others read the same input */
-    layer_drop_gathered(c, &l->n1_full);
-    layer_forget(c, &l->n1, RECOMPUTE_LAYERNORM);
+    if (step->part == step->parts - 1)
+        layer_input_read(c, MIXES_BY_ATTENTION);
 }
 
-/* Where the rest of the layer is recomputed and products are kept: what attention's branch gave in the end. */
+/* Where the rest of the layer is recomputed and products are kept: what mixers gave in the end. */
 static void take_branch(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
@@ -124,20 +131,16 @@ static void projection_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
-    if (step_is_silent(c->step->step)) {
-        take_branch(c);
+    if (step_is_silent(c->step->step))
         return;
-    }
     struct product p = layer_product(c, PARAMETER_PROJECTION, s->context_width, s->hidden);
-    /* The bias is added with the residual; in a parallel block, which has one residual for two biases, by one of the ranks here.
-     */
+    /* The bias is added with the residual behind it; where that is the layer's last, which may have another one's, by one of the
+     * ranks here. */
     p.bias = PARAMETER_PROJECTION_BIAS;
-    p.biased = c->parallel && s->linear_bias && s->tp_rank == 0;
+    p.biased = c->single && s->linear_bias && s->tp_rank == 0;
     l->branch = layer_tensor(c, s->tokens, s->hidden);
     product_forward(c, p, l->context_cast ? l->context_cast : l->context, l->branch->data, false);
     layer_forget(c, &l->context_cast, RECOMPUTE_FULL);
-    if (layer_recomputes(c))
-        take_branch(c);
     layer_forget(c, &l->context, attention_recomputed(c));
     layer_forget(c, &l->log_sum_exp, RECOMPUTE_CORE_ATTN);
 }
@@ -151,6 +154,8 @@ static void residual1_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
+    if (layer_recomputes(c))
+        take_branch(c);
     l->x2 = layer_tensor(c, s->local_tokens, s->hidden);
     residual_forward(c, 0, l->x, l->branch, bias_of(c, PARAMETER_PROJECTION_BIAS), l->x2);
     if (c->step->step->kept)
@@ -222,7 +227,7 @@ static void residual2_step(const struct layer_context *c, const struct step *ste
     if (!step->recompute || step->hands_on) {
         bool last = step->layer == context->chunk->range.count - 1 && !context->chunk->head;
         struct tensor *y = output_new(context, true, last);
-        residual_forward(c, 1, c->parallel ? l->x : l->x2, l->branch, c->experts ? NULL : bias_of(c, PARAMETER_DOWN_BIAS), y);
+        residual_forward(c, 1, c->single ? l->x : l->x2, l->branch, c->experts ? NULL : bias_of(c, PARAMETER_DOWN_BIAS), y);
         context->pass->x = y;
     }
     layer_drop(c, &l->branch);

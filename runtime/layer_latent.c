@@ -113,10 +113,7 @@ static void kv_down_step(const struct layer_context *c)
     t->kv_down = product_made(c, LAYER_KV_DOWN, kv_down_of(c), c->state->n1_full);
     t->kv_latent = layer_tensor(c, c->shape->tokens, sizes(c)->kv_rank);
     norm_forward(c, false, t->kv_latent);
-    if (c->parallel)
-        return;
-    layer_drop_gathered(c, &c->state->n1_full);
-    layer_forget(c, &c->state->n1, RECOMPUTE_LAYERNORM);
+    layer_input_read(c, MIXES_BY_ATTENTION);
 }
 
 /* Parts of heads between tensors: `n` rows per token. */
@@ -240,10 +237,9 @@ static void kv_down_input_step(const struct layer_context *c)
                                      .to = t->d_kv_down->data});
     layer_drop(c, &t->d_kv_latent);
     layer_drop(c, &t->kv_down);
-    if (!c->parallel)
-        c->state->d_n1 = layer_tensor(c, c->shape->tokens, c->shape->hidden);
+    bool joins = layer_d_input(c);
     layer_cast_gradient(c, kv_down_of(c), &t->d_kv_down);
-    product_input(c, kv_down_of(c), t->d_kv_down, c->state->d_n1->data, c->parallel);
+    product_input(c, kv_down_of(c), t->d_kv_down, c->state->d_n1->data, joins);
 }
 
 static void kv_down_weight_step(const struct layer_context *c)

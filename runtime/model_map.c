@@ -64,6 +64,30 @@ static struct matrix_size mixture_size(const struct transformer *m, enum paramet
     }
 }
 
+/* Without rows where the model has none, or none such. */
+static struct matrix_size mixer_size(const struct transformer *m, enum parameter_kind kind)
+{
+    const struct mixer_shape s = mixer_shape_of(m, 1);
+    const int64_t h = m->hidden, decays = (int64_t)s.heads * s.rows;
+    if (!s.form)
+        return (struct matrix_size){0, 1};
+    switch (kind) {
+    case PARAMETER_MIXER_IN: return (struct matrix_size){s.in, h};
+    case PARAMETER_MIXER_IN_BIAS: return (struct matrix_size){s.in, 1};
+    case PARAMETER_MIXER_DOWN: return (struct matrix_size){2 * s.rank, h};
+    case PARAMETER_MIXER_DECAYS_UP: return (struct matrix_size){decays, s.rank};
+    case PARAMETER_MIXER_GATE_UP: return (struct matrix_size){s.values, s.rank};
+    case PARAMETER_MIXER_CONV: return (struct matrix_size){s.convolved, s.taps};
+    case PARAMETER_MIXER_CONV_BIAS: return (struct matrix_size){s.convolved, 1};
+    case PARAMETER_MIXER_RATES:
+    case PARAMETER_MIXER_SKIP: return (struct matrix_size){s.heads, 1};
+    case PARAMETER_MIXER_STEP_BIAS: return (struct matrix_size){decays, 1};
+    case PARAMETER_MIXER_GAIN: return (struct matrix_size){s.form->gain_shared ? s.head_dim : s.values, 1};
+    case PARAMETER_MIXER_OUT: return (struct matrix_size){h, s.values};
+    default: return (struct matrix_size){1, h}; /* PARAMETER_MIXER_OUT_BIAS */
+    }
+}
+
 /* Beside the layer of a prediction module. */
 static struct matrix_size prediction_size(const struct transformer *m, enum parameter_kind kind)
 {
@@ -80,6 +104,8 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
     bool latent = m->attention == ATTENTION_LATENT;
     if (kind >= PARAMETER_Q_DOWN && kind <= PARAMETER_KV_UP_BIAS)
         return latent_size(m, kind);
+    if (kind >= PARAMETER_MIXER_IN && kind <= PARAMETER_MIXER_OUT_BIAS)
+        return mixer_size(m, kind);
     if (kind >= PARAMETER_ROUTER && kind <= PARAMETER_EXPERT_DOWN_BIAS)
         return mixture_size(m, kind);
     if (kind >= PARAMETER_PREDICTION_EMBEDDING_GAIN && kind <= PARAMETER_PREDICTION_FINAL_BIAS)
@@ -168,6 +194,19 @@ const char *parameter_kind_name(enum parameter_kind kind)
         "key-value latent bias",
         "key-value up",
         "key-value up bias",
+        "mixer in",
+        "mixer in bias",
+        "mixer down",
+        "mixer decays up",
+        "mixer gate up",
+        "mixer convolution",
+        "mixer convolution bias",
+        "mixer rates",
+        "mixer step bias",
+        "mixer skip",
+        "mixer gain",
+        "mixer out",
+        "mixer out bias",
         "router",
         "router bias",
         "shared up",
@@ -229,6 +268,9 @@ static bool is_bias(enum parameter_kind kind)
     case PARAMETER_KV_DOWN_BIAS:
     case PARAMETER_KV_LATENT_BIAS:
     case PARAMETER_KV_UP_BIAS:
+    case PARAMETER_MIXER_IN_BIAS:
+    case PARAMETER_MIXER_CONV_BIAS:
+    case PARAMETER_MIXER_OUT_BIAS:
     case PARAMETER_ROUTER_BIAS:
     case PARAMETER_SHARED_UP_BIAS:
     case PARAMETER_SHARED_DOWN_BIAS:
@@ -239,6 +281,13 @@ static bool is_bias(enum parameter_kind kind)
     case PARAMETER_PREDICTION_FINAL_BIAS: return true;
     default: return false;
     }
+}
+
+/* What softplus makes a step from 0.001 to 0.1 of, all powers alike (mamba_ssm, Mamba2; flash-linear-attention). */
+static float initial_step(double uniform)
+{
+    double step = 0.001 * pow(100, uniform);
+    return (float)(step + log(-expm1(-step)));
 }
 
 float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed)
@@ -253,14 +302,23 @@ float parameter_initial(const struct model_map *map, enum parameter_kind kind, i
     case PARAMETER_PREDICTION_EMBEDDING_GAIN:
     case PARAMETER_PREDICTION_STATE_GAIN:
     case PARAMETER_PREDICTION_FINAL_GAIN:
+    case PARAMETER_MIXER_GAIN:
+    case PARAMETER_MIXER_SKIP:
     case PARAMETER_FINAL_GAIN: return 1.0f;
     default: break;
     }
     if (is_bias(kind))
         return 0.0f;
     struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
+    if (kind == PARAMETER_MIXER_RATES)
+        return (float)log(1 + 15 * random_uniform(&stream));
+    if (kind == PARAMETER_MIXER_STEP_BIAS)
+        return initial_step(random_uniform(&stream));
     double deviation = 0.02;
-    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN || kind == PARAMETER_EXPERT_DOWN)
+    if (kind == PARAMETER_MIXER_CONV)
+        deviation = 1 / sqrt(3.0 * (double)map->cols[kind]);
+    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN ||
+        kind == PARAMETER_EXPERT_DOWN || kind == PARAMETER_MIXER_OUT)
         deviation /= sqrt(2.0 * map->depth);
     return (float)((2 * random_uniform(&stream) - 1) * deviation * sqrt(3.0));
 }

@@ -132,6 +132,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
     s.vocab_count = s.vocab * (at.tp + 1) / tp - s.vocab_first;
     set_positions(&s);
     s.moe = mixture_shape_of(layout, m, rank, s.tokens);
+    s.mixer = mixer_shape_of(m, tp);
     return s;
 }
 
@@ -300,26 +301,99 @@ static void add_mixture(struct unit *u, const struct shape *s)
         add_replicated(u, s, PARAMETER_SHARED_DOWN_BIAS);
 }
 
-static struct unit layer_unit(const struct shape *s, int layer, bool mixture)
+/* Rows of stripes, each divided among the tensor-parallel ranks. */
+static void add_stripes(struct unit *u, const struct shape *s, enum parameter_kind kind, int n, int64_t cols)
 {
-    struct unit u = {.layer = layer, .copies = s->copies, .is_mixture = mixture};
-    add_norm(&u, s, PARAMETER_NORM1_GAIN);
-    if (s->latent.used)
-        add_latent_attention(&u, s);
-    else
-        add_attention(&u, s);
-    if (s->qk_norm) {
-        add_shared_norm(&u, s, PARAMETER_Q_GAIN, s->head_dim);
-        add_shared_norm(&u, s, PARAMETER_K_GAIN, s->head_dim);
+    struct parameter *p = add(u, kind, 0, cols);
+    p->n_pieces = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t width = s->mixer.stripes[i];
+        if (!width)
+            continue;
+        p->pieces[p->n_pieces].local = p->rows;
+        p->pieces[p->n_pieces].whole = p->rows * s->tp + s->tp_rank * width;
+        p->pieces[p->n_pieces].count = width;
+        p->pieces[p->n_pieces++].counted = true;
+        p->rows += width;
     }
-    add_columns(&u, PARAMETER_PROJECTION, s->hidden, s->tp_rank * s->context_width, s->context_width);
+    p->block = p->rows;
+    u->elements += p->rows * cols;
+}
+
+/* Of this rank's heads, `width` numbers each. */
+static void add_of_heads(struct unit *u, const struct shape *s, enum parameter_kind kind, int64_t width)
+{
+    int64_t n = s->mixer.heads * width;
+    add_rows(u, kind, s->tp_rank * n, n, 1);
+}
+
+static void add_mixer_vectors(struct unit *u, const struct shape *s)
+{
+    const struct mixer_shape *m = &s->mixer;
+    if (m->taps)
+        add_stripes(u, s, PARAMETER_MIXER_CONV, N_CONVOLVED_STRIPES, m->taps);
+    if (m->taps && m->form->conv_bias)
+        add_stripes(u, s, PARAMETER_MIXER_CONV_BIAS, N_CONVOLVED_STRIPES, 1);
+    if (m->form->decay != DECAY_CONSTANT) {
+        add_of_heads(u, s, PARAMETER_MIXER_RATES, 1);
+        add_of_heads(u, s, PARAMETER_MIXER_STEP_BIAS, m->rows);
+    }
+    if (m->form->skips)
+        add_of_heads(u, s, PARAMETER_MIXER_SKIP, 1);
+    if (m->norm && m->form->gain_shared)
+        add_shared(u, s, PARAMETER_MIXER_GAIN, 1, m->head_dim);
+    else if (m->norm)
+        add_of_heads(u, s, PARAMETER_MIXER_GAIN, m->head_dim);
+}
+
+static void add_mixer(struct unit *u, const struct shape *s)
+{
+    const struct mixer_shape *m = &s->mixer;
+    add_stripes(u, s, PARAMETER_MIXER_IN, N_MIXER_STRIPES, s->hidden);
     if (s->linear_bias)
-        add_replicated(&u, s, PARAMETER_PROJECTION_BIAS);
-    if (mixture || !s->parallel_block)
-        add_norm(&u, s, PARAMETER_NORM2_GAIN);
-    if (mixture)
-        add_mixture(&u, s);
+        add_stripes(u, s, PARAMETER_MIXER_IN_BIAS, N_MIXER_STRIPES, 1);
+    if (m->rank) {
+        add_shared(u, s, PARAMETER_MIXER_DOWN, 2 * m->rank, s->hidden);
+        int64_t decays = (int64_t)m->heads * m->rows;
+        add_rows(u, PARAMETER_MIXER_DECAYS_UP, s->tp_rank * decays, decays, m->rank);
+        add_rows(u, PARAMETER_MIXER_GATE_UP, s->tp_rank * m->values, m->values, m->rank);
+    }
+    add_mixer_vectors(u, s);
+    add_columns(u, PARAMETER_MIXER_OUT, s->hidden, s->tp_rank * m->values, m->values);
+    if (s->linear_bias)
+        add_replicated(u, s, PARAMETER_MIXER_OUT_BIAS);
+}
+
+static void add_attention_part(struct unit *u, const struct shape *s)
+{
+    if (s->latent.used)
+        add_latent_attention(u, s);
     else
+        add_attention(u, s);
+    if (s->qk_norm) {
+        add_shared_norm(u, s, PARAMETER_Q_GAIN, s->head_dim);
+        add_shared_norm(u, s, PARAMETER_K_GAIN, s->head_dim);
+    }
+    add_columns(u, PARAMETER_PROJECTION, s->hidden, s->tp_rank * s->context_width, s->context_width);
+    if (s->linear_bias)
+        add_replicated(u, s, PARAMETER_PROJECTION_BIAS);
+}
+
+static struct unit layer_unit(const struct shape *s, int layer, struct layer_kind kind)
+{
+    struct unit u = {.layer = layer, .copies = s->copies, .is_mixture = kind.feed == FEEDS_EXPERTS};
+    bool parallel = s->parallel_block && kind.feed == FEEDS_DENSE && kind.mixers != MIXES_NOT;
+    if (kind.mixers != MIXES_NOT)
+        add_norm(&u, s, PARAMETER_NORM1_GAIN);
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        add_attention_part(&u, s);
+    if (kind.mixers & MIXES_BY_STATE)
+        add_mixer(&u, s);
+    if (kind.feed != FEEDS_NOT && !parallel)
+        add_norm(&u, s, PARAMETER_NORM2_GAIN);
+    if (kind.feed == FEEDS_EXPERTS)
+        add_mixture(&u, s);
+    else if (kind.feed == FEEDS_DENSE)
         add_feed_forward(&u, s);
     return u;
 }
@@ -422,7 +496,7 @@ void stage_units_build(const struct shape *s, const struct transformer *model, s
     add_embedding_units(units, s, &content);
     units->first_layer = units->n_items;
     for (int i = 0; i < count; i++) {
-        struct unit u = layer_unit(s, first + i, layer_is_mixture(model, first + i));
+        struct unit u = layer_unit(s, first + i, layer_kind_of(model, first + i));
         if (i >= content.range.count)
             add_prediction(&u, s);
         add_unit(units, u, NULL);

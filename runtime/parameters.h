@@ -17,6 +17,7 @@
 #include "kernels/kernels.h"
 #include "model/layout/layout.h"
 #include "runtime/device.h"
+#include "runtime/mixer_form.h"
 
 enum parameter_kind {
     PARAMETER_TABLE,
@@ -49,6 +50,19 @@ enum parameter_kind {
     PARAMETER_KV_LATENT_BIAS,
     PARAMETER_KV_UP,
     PARAMETER_KV_UP_BIAS,
+    PARAMETER_MIXER_IN, /* a mixer with a state */
+    PARAMETER_MIXER_IN_BIAS,
+    PARAMETER_MIXER_DOWN,
+    PARAMETER_MIXER_DECAYS_UP,
+    PARAMETER_MIXER_GATE_UP,
+    PARAMETER_MIXER_CONV,
+    PARAMETER_MIXER_CONV_BIAS,
+    PARAMETER_MIXER_RATES, /* A's logarithm */
+    PARAMETER_MIXER_STEP_BIAS,
+    PARAMETER_MIXER_SKIP, /* D */
+    PARAMETER_MIXER_GAIN,
+    PARAMETER_MIXER_OUT,
+    PARAMETER_MIXER_OUT_BIAS,
     PARAMETER_ROUTER,
     PARAMETER_ROUTER_BIAS,
     PARAMETER_SHARED_UP,
@@ -115,6 +129,7 @@ struct shape {
     struct positions at;          /* of this rank's rows in a sequence */
     struct mixture_shape moe;
     struct latent_shape latent;
+    struct mixer_shape mixer;
     int heads, kv_heads, head_dim;
     int64_t query_width, qkv_width; /* heads * head_dim; with keys and values */
     int64_t context_width;          /* heads * (head_dim of values) */
@@ -131,7 +146,7 @@ struct shape shape_of_core(const struct layout *layout, const struct setting *se
 /* Whether a device's kernels of packed attention do this shape's; otherwise those for stretches of queries do. */
 bool shape_is_packed(const struct shape *shape, struct device *device);
 
-enum { PIECES_MAX = 3 };
+enum { PIECES_MAX = N_MIXER_STRIPES };
 struct parameter {
     enum parameter_kind kind;
     int layer; /* -1: of no layer */
@@ -147,7 +162,7 @@ struct parameter {
     bool partial;      /* each tensor-parallel rank has a part of the gradient: they are added up at the end of the step */
 };
 
-enum { UNIT_PARAMETERS_MAX = 40 };
+enum { UNIT_PARAMETERS_MAX = 56 };
 struct unit {
     int layer; /* -1: embedding, final norm or head */
     bool is_table, is_mixture, is_experts;
@@ -201,7 +216,8 @@ char *model_map_name(const struct model_map *map, int64_t index, char *buffer, s
 const char *parameter_kind_name(enum parameter_kind kind);
 
 /* The initial value at an index. Matrices are uniform with standard deviation 0.02 (those that end a branch divided by
- * sqrt(2 L), as GPT-2 is), gains 1, biases 0. */
+ * sqrt(2 L), as GPT-2 is), gains 1, biases 0; of mixers with a state rates (their logarithms) from 1 to 16, steps from 0.001 to
+ * 0.1, taps uniform within 1 / sqrt(taps), as their sources have them. */
 float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed);
 
 #endif

@@ -60,6 +60,14 @@ struct mixture_state {
     struct tensor *d_shared_up, *d_shared;
 };
 
+/* A mixer with a state; see layer_mixer.c. Two of its numbers may come by narrow products: decays and the gate. */
+enum mixer_ranked { RANKED_DECAYS, RANKED_GATE, N_RANKED };
+struct mixer_state {
+    struct tensor *in, *down[N_RANKED], *up[N_RANKED], *mixed, *unit, *decay, *strength, *y, *normed;
+    struct tensor *d_normed, *d_y, *d_mixed, *d_unit, *d_decay, *d_strength, *d_in;
+    struct tensor *d_up[N_RANKED], *d_down_of[N_RANKED], *d_down;
+};
+
 /* Products whose results may be kept where the rest of a layer is recomputed. */
 enum layer_product {
     LAYER_QKV, /* or queries alone, and the two behind it */
@@ -69,7 +77,11 @@ enum layer_product {
     LAYER_Q_UP,
     LAYER_KV_DOWN,
     LAYER_KV_UP,
-    LAYER_PROJECTION, /* reduced */
+    LAYER_MIXER_IN,
+    LAYER_MIXER_DOWN,
+    LAYER_MIXER_DECAYS,
+    LAYER_MIXER_GATE,
+    LAYER_PROJECTION, /* reduced, of all mixers */
     LAYER_GATE,       /* where it is apart */
     LAYER_UP,
     N_LAYER_PRODUCTS
@@ -97,6 +109,7 @@ struct layer_state {
     struct tensor *d_apart[PARTS_MAX], *d_gate; /* gradients of what is apart */
     struct tensor *d_parts[PARTS_MAX];          /* what matrices apart give for the gradient of their input */
     struct latent_state latent;
+    struct mixer_state mixer;
     struct mixture_state mixture;
 };
 
@@ -241,8 +254,9 @@ struct rank {
     /* device, context parallelism: where a row of whole sequences stands after keys and values were gathered; where a row of
      * those that attention sees stands after an exchange of heads */
     int32_t *order, *heads_order;
-    float *slopes;         /* device, [heads that attention sees]: ALiBi */
-    float *update, *norms; /* device, LAMB: an update, lengths of tensors */
+    float *slopes;          /* device, [heads that attention sees]: ALiBi */
+    float *constant_decays; /* device, [heads of a mixer with a state], where they are the same for all tokens */
+    float *update, *norms;  /* device, LAMB: an update, lengths of tensors */
     int64_t n_update, n_norms;
     struct muon *muon;       /* update_muon.c; NULL: not yet */
     bool norm_over_replicas; /* the program adds the norm up over data-parallel replicas */

@@ -1,6 +1,6 @@
 /*
- * steps_builder.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c, steps_layer.c and
- * steps_mixture.c).
+ * steps_builder.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c and
+ * steps_*.c).
  */
 #ifndef MSIM_RUNTIME_STEPS_BUILDER_H
 #define MSIM_RUNTIME_STEPS_BUILDER_H
@@ -56,6 +56,10 @@ void steps_reduce(struct builder *b, enum step_kind kind);
 void steps_leave_sum(const struct builder *b, struct step *product);
 void steps_add_sum(struct builder *b);
 void steps_group_backward(struct builder *b, const struct column_group *group, bool exchanges, bool input, bool weight);
+/* A mixer with a state, between the products of its input and the one of its output. */
+struct column_group steps_mixer_inputs(const struct builder *b);
+void steps_mixer(struct builder *b);
+void steps_mixer_backward(struct builder *b);
 /* Experts, those that every token passes among them; `modules`: those of the set that a mixture has. */
 void steps_attention(struct builder *b);
 void steps_attention_backward(struct builder *b);

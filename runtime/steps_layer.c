@@ -57,14 +57,20 @@ struct step *steps_add_exchange(struct builder *b, enum step_kind kind, enum col
     return steps_add_exchange_over(b, kind, collective, GROUP_TP);
 }
 
+static struct layer_kind kind_of(const struct builder *b)
+{
+    return layer_kind_of(b->model, b->range.first + b->layer);
+}
+
 static bool is_mixture(const struct builder *b)
 {
-    return layer_is_mixture(b->model, b->range.first + b->layer);
+    return kind_of(b).feed == FEEDS_EXPERTS;
 }
 
 static bool is_parallel(const struct builder *b)
 {
-    return b->parallel_block && !is_mixture(b);
+    struct layer_kind kind = kind_of(b);
+    return b->parallel_block && kind.feed == FEEDS_DENSE && kind.mixers != MIXES_NOT;
 }
 
 static bool is_latent(const struct builder *b)
@@ -262,18 +268,13 @@ void steps_group_backward(struct builder *b, const struct column_group *g, bool 
 
 /* --- the halves of a layer */
 
-/* The reduced output is kept whatever becomes of the product. */
-static void projection(struct builder *b, bool reduces)
+/* The product that ends a mixer; whether what it gives is kept. */
+static bool projection(struct builder *b, enum step_kind kind, const char *label)
 {
     bool kept = next_is_kept(b);
-    steps_cast(b, STEP_PROJECTION);
-    steps_add(b, STEP_PROJECTION, "projection")->kept = kept;
-    if (reduces && !(b->recompute && b->keeps_products))
-        steps_reduce(b, STEP_REDUCE1);
-    if (reduces && !b->recompute && b->keeps_products)
-        steps_add(b, STEP_RESIDUAL1, "residual")->kept = kept || b->layout->tp > 1;
-    else if (reduces)
-        steps_add(b, STEP_RESIDUAL1, "residual");
+    steps_cast(b, kind);
+    steps_add(b, kind, label)->kept = kept;
+    return kept;
 }
 
 static void norms_and_rotation(struct builder *b)
@@ -284,13 +285,40 @@ static void norms_and_rotation(struct builder *b)
         steps_add(b, STEP_ROTARY, "rotary");
 }
 
-static void attention_forward_branch(struct builder *b, bool reduces)
+/* `ends`: without the product behind it. */
+static bool attention_forward_branch(struct builder *b, bool ends)
 {
     struct column_group inputs = attention_inputs(b);
     group_forward(b, &inputs, true);
     norms_and_rotation(b);
     steps_attention(b);
-    projection(b, reduces);
+    return !ends && projection(b, STEP_PROJECTION, "projection");
+}
+
+static bool state_forward_branch(struct builder *b, bool gathers, bool ends)
+{
+    struct column_group inputs = gathered_as(b, steps_mixer_inputs(b));
+    group_forward(b, &inputs, gathers);
+    steps_mixer(b);
+    return !ends && projection(b, STEP_MIXER_OUT, "mixer_out");
+}
+
+/* Mixers side by side read one input, which the first gathers, and add up before they are reduced. The reduced output is kept
+ * whatever becomes of the products. */
+static void mixers_forward(struct builder *b)
+{
+    struct layer_kind kind = kind_of(b);
+    bool both = kind.mixers == MIXES_BY_BOTH, ends = b->stops_early && kind.feed == FEEDS_NOT, kept = false;
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        kept = attention_forward_branch(b, ends && !both);
+    if (kind.mixers & MIXES_BY_STATE)
+        kept = state_forward_branch(b, !both, ends) || kept;
+    if (is_parallel(b))
+        return;
+    if (!ends && !(b->recompute && b->keeps_products))
+        steps_reduce(b, STEP_REDUCE1);
+    if (kind.feed != FEEDS_NOT)
+        steps_add(b, STEP_RESIDUAL1, "residual")->kept = !b->recompute && b->keeps_products && (kept || b->layout->tp > 1);
 }
 
 static void dense_forward_steps(struct builder *b, bool gathers, bool reduces)
@@ -310,14 +338,17 @@ static void dense_forward_steps(struct builder *b, bool gathers, bool reduces)
 
 void steps_layer_forward(struct builder *b)
 {
+    struct layer_kind kind = kind_of(b);
     b->products = 0;
-    steps_add(b, STEP_NORM1, "norm");
-    attention_forward_branch(b, !is_parallel(b));
-    if (!is_parallel(b))
+    if (kind.mixers != MIXES_NOT) {
+        steps_add(b, STEP_NORM1, "norm");
+        mixers_forward(b);
+    }
+    if (kind.feed != FEEDS_NOT && !is_parallel(b))
         steps_add(b, STEP_NORM2, "norm");
-    if (is_mixture(b))
+    if (kind.feed == FEEDS_EXPERTS)
         steps_mixture_forward(b);
-    else
+    else if (kind.feed == FEEDS_DENSE)
         dense_forward_steps(b, !is_parallel(b), true);
     if (!b->stops_early)
         steps_add(b, STEP_RESIDUAL2, "residual");
@@ -356,14 +387,8 @@ static void mlp_module(struct builder *b)
     dense_forward_steps(b, !keeps_gathered(b), !is_parallel(b));
 }
 
-static void modules_forward(struct builder *b, enum recompute_what modules)
+static void feed_modules(struct builder *b, enum recompute_what modules)
 {
-    if (modules & RECOMPUTE_LAYERNORM)
-        norm_module(b, STEP_NORM1, STEP_GATHER1, STEP_QKV);
-    if (modules & RECOMPUTE_MLA_UP_PROJ)
-        latent_up_module(b);
-    if (modules & RECOMPUTE_CORE_ATTN)
-        steps_attention(b);
     if (modules & RECOMPUTE_LAYERNORM && !is_parallel(b))
         norm_module(b, STEP_NORM2, is_mixture(b) ? STEP_NOTHING : STEP_GATHER2, is_mixture(b) ? STEP_NOTHING : STEP_UP);
     if (is_mixture(b))
@@ -374,6 +399,20 @@ static void modules_forward(struct builder *b, enum recompute_what modules)
         steps_add(b, STEP_ACTIVATION, "activation");
         steps_cast(b, STEP_DOWN);
     }
+}
+
+static void modules_forward(struct builder *b, enum recompute_what modules)
+{
+    struct layer_kind kind = kind_of(b);
+    bool attends = kind.mixers & MIXES_BY_ATTENTION;
+    if (modules & RECOMPUTE_LAYERNORM && kind.mixers != MIXES_NOT)
+        norm_module(b, STEP_NORM1, STEP_GATHER1, STEP_QKV);
+    if (modules & RECOMPUTE_MLA_UP_PROJ && attends)
+        latent_up_module(b);
+    if (modules & RECOMPUTE_CORE_ATTN && attends)
+        steps_attention(b);
+    if (kind.feed != FEEDS_NOT)
+        feed_modules(b, modules);
 }
 
 static void mlp_backward_steps(struct builder *b, bool input, bool weight)
@@ -391,17 +430,24 @@ static void mlp_backward_steps(struct builder *b, bool input, bool weight)
     steps_group_backward(b, &inputs, !is_parallel(b), input, weight);
 }
 
-static void attention_backward_steps(struct builder *b, bool input, bool weight)
+/* Of the product that ends a mixer, whose output's gradient is gathered first. */
+static void projection_backward(struct builder *b, enum step_kind input_kind, const char *label, bool gathers, bool input,
+                                bool weight)
 {
-    struct column_group inputs = attention_inputs(b);
     if (input) {
-        steps_cast_gradient(b, STEP_PROJECTION_INPUT);
-        if (!is_parallel(b))
+        steps_cast_gradient(b, input_kind);
+        if (gathers)
             steps_gather(b, STEP_GATHER_PROJECTION_GRADIENT);
-        steps_add(b, STEP_PROJECTION_INPUT, "projection");
+        steps_add(b, input_kind, label);
     }
     if (weight)
-        add_weight(b, STEP_PROJECTION_WEIGHT, "projection");
+        add_weight(b, input_kind + 1, label);
+}
+
+static void attention_backward_steps(struct builder *b, bool gathers, bool input, bool weight)
+{
+    struct column_group inputs = attention_inputs(b);
+    projection_backward(b, STEP_PROJECTION_INPUT, "projection", gathers, input, weight);
     if (input) {
         steps_attention_backward(b);
         if (b->model->position == POSITION_ROTARY)
@@ -410,6 +456,22 @@ static void attention_backward_steps(struct builder *b, bool input, bool weight)
             steps_add(b, STEP_HEAD_NORMS_BACKWARD, "query_key_norm");
     }
     steps_group_backward(b, &inputs, true, input, weight);
+}
+
+/* The first gathers the output's gradient for both, the last exchanges the input's. */
+static void mixers_backward(struct builder *b, bool input, bool weight)
+{
+    struct layer_kind kind = kind_of(b);
+    bool both = kind.mixers == MIXES_BY_BOTH, gathers = !is_parallel(b);
+    if (kind.mixers & MIXES_BY_STATE) {
+        struct column_group inputs = gathered_as(b, steps_mixer_inputs(b));
+        projection_backward(b, STEP_MIXER_OUT_INPUT, "mixer_out", gathers, input, weight);
+        if (input)
+            steps_mixer_backward(b);
+        steps_group_backward(b, &inputs, !both, input, weight);
+    }
+    if (kind.mixers & MIXES_BY_ATTENTION)
+        attention_backward_steps(b, gathers && !both, input, weight);
 }
 
 void steps_layer_again(struct builder *b)
@@ -425,20 +487,23 @@ void steps_layer_again(struct builder *b)
 
 void steps_layer_backward(struct builder *b, bool input, bool weight)
 {
+    struct layer_kind kind = kind_of(b);
     if (input && work_repeats_before(b->layout, b->model, b->range.first + b->layer) > 0)
         steps_layer_again(b);
     if (input) /* the weights of a prediction module stay with the head's */
         steps_add(b, STEP_RESIDUAL2_BACKWARD, "residual")->anew =
             work_gathers_to_recompute(b->layout, b->model, b->range.first + b->layer) && !b->ahead;
-    if (is_mixture(b))
+    if (kind.feed == FEEDS_EXPERTS)
         steps_mixture_backward(b, input, weight);
-    else
+    else if (kind.feed == FEEDS_DENSE)
         mlp_backward_steps(b, input, weight);
-    if (input && !is_parallel(b)) {
+    if (input && kind.feed != FEEDS_NOT && !is_parallel(b))
         steps_add(b, STEP_NORM2_BACKWARD, "norm");
+    if (kind.mixers == MIXES_NOT)
+        return;
+    if (input && kind.feed != FEEDS_NOT && !is_parallel(b))
         steps_add(b, STEP_RESIDUAL1_BACKWARD, "residual");
-    }
-    attention_backward_steps(b, input, weight);
+    mixers_backward(b, input, weight);
     if (input)
         steps_add(b, STEP_NORM1_BACKWARD, "norm");
 }

@@ -75,5 +75,7 @@ bool draw_toy(uint64_t number, struct toy *toy)
     toy->cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
     toy->cluster.gpu.nccl_base_s = ONE_OF(&random, 0, 0, 30, 100) * 1e-9; /* products in four pieces, two, one */
     toy_complete(toy);
+    if (toy->model.mixer.heads && toy->layout.cp > 1) /* whole sequences are on a rank */
+        return false;
     return toy->setting.gpus <= RANKS_MOST && layout_check(&toy->layout, &toy->setting, NULL, 0) == LAYOUT_LEGAL;
 }

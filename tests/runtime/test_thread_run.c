@@ -69,7 +69,7 @@ START_TEST(gradients_are_finite_differences)
     static const unsigned char text[] = "\1\7\3\22\5\31\2\6\11\4\17\23\30\12\13\14\1\24\5";
     struct toy toy;
     struct thread_run there, back, at[2];
-    const float rate = 2e-4f;
+    const float rate = _i == TOY_KIMI ? 2e-5f : 2e-4f; /* lengths of keys near zero change fast */
     struct thread_run_options options = {.steps = 1, .seed = 11, .text = text, .gradients = true};
     toy_laid_out(&toy, (enum toy_model)_i, "tp=2,sp=1", 0);
     options.n_text = 17 + (size_t)toy.model.mtp_layers; /* one sequence of 16 and what follows it */

@@ -22,6 +22,19 @@ static void make_latent(struct transformer *m, int q_rank)
         (struct latent_attention){.q_lora_rank = q_rank, .kv_lora_rank = 12, .qk_nope_dim = 8, .qk_rope_dim = 4, .v_dim = 6};
 }
 
+static void make_hybrid(struct transformer *m, enum mixer_kind kind, const char *pattern)
+{
+    m->mixer = (struct state_mixer){.kind = kind,
+                                    .heads = 8,
+                                    .groups = 4,
+                                    .state = 6,
+                                    .head_dim = 5,
+                                    .conv = kind == MIXER_LIGHTNING ? 0 : 4,
+                                    .chunk = 6,
+                                    .norm = true};
+    snprintf(m->layer_pattern, sizeof m->layer_pattern, "%s", pattern);
+}
+
 static void make_special(struct transformer *m, enum toy_model model)
 {
     switch (model) {
@@ -56,6 +69,18 @@ static void make_special(struct transformer *m, enum toy_model model)
         m->mtp_layers = 2;
         break;
     case TOY_PREDICTION_GPT: m->mtp_layers = 1; break;
+    case TOY_MAMBA: make_hybrid(m, MIXER_MAMBA2, "M-m*"); break;
+    case TOY_MAMBA_GPT: make_hybrid(m, MIXER_MAMBA2, "pM-a"); break;
+    case TOY_LIGHTNING: make_hybrid(m, MIXER_LIGHTNING, "mpam"); break;
+    case TOY_DELTA:
+        make_mixture(m, true);
+        make_hybrid(m, MIXER_GATED_DELTA, "mm*E");
+        break;
+    case TOY_KIMI:
+        make_latent(m, 20);
+        make_mixture(m, true);
+        make_hybrid(m, MIXER_KIMI_DELTA, "mamp");
+        break;
     default: break;
     }
 }
@@ -63,7 +88,8 @@ static void make_special(struct transformer *m, enum toy_model model)
 static bool is_llama(enum toy_model model)
 {
     return model == TOY_LLAMA || model == TOY_WINDOW || model == TOY_MIXTURE || model == TOY_NORMS || model == TOY_LATENT ||
-           model == TOY_OSS || model == TOY_PREDICTION;
+           model == TOY_OSS || model == TOY_PREDICTION || model == TOY_MAMBA || model == TOY_LIGHTNING || model == TOY_DELTA ||
+           model == TOY_KIMI;
 }
 
 struct layout toy_one_rank(void)
@@ -100,9 +126,9 @@ static struct gpu toy_gpu(void)
 
 void toy_make(struct toy *toy, enum toy_model model)
 {
-    static const char *const names[N_TOY_MODELS] = {"gpt",   "llama",      "window",        "mixture",    "mixture-gpt",
-                                                    "alibi", "norms",      "latent",        "latent-gpt", "latent-norms",
-                                                    "oss",   "prediction", "prediction-gpt"};
+    static const char *const names[N_TOY_MODELS] = {
+        "gpt",          "llama", "window",     "mixture",        "mixture-gpt", "alibi",     "norms",     "latent", "latent-gpt",
+        "latent-norms", "oss",   "prediction", "prediction-gpt", "mamba",       "mamba-gpt", "lightning", "delta",  "kimi"};
     bool llama = is_llama(model);
     *toy = (struct toy){
         .model = {.layers = 4,

@@ -33,6 +33,11 @@ enum toy_model {
     TOY_OSS,            /* as gpt-oss: biases, clamped gates, experts and full attention in every second layer */
     TOY_PREDICTION,     /* TOY_MIXTURE with two modules of multi-token prediction */
     TOY_PREDICTION_GPT, /* TOY_GPT with one */
+    TOY_MAMBA,          /* TOY_LLAMA with layers M - m *: Mamba-2 alone, feed-forward alone, both, attention alone */
+    TOY_MAMBA_GPT,      /* TOY_GPT with layers p M - a: attention and Mamba-2 side by side first */
+    TOY_LIGHTNING,      /* TOY_LLAMA with layers m p a m, lightning attention */
+    TOY_DELTA,          /* TOY_MIXTURE with layers m m * E, gated delta rule */
+    TOY_KIMI,           /* TOY_LATENT with layers m a m p, Kimi's delta rule */
     N_TOY_MODELS
 };
 

@@ -256,7 +256,7 @@ START_TEST(every_catalog_model_has_its_published_size)
         ck_assert_msg(catalog_model(names[i], &m, &diags) == STATUS_OK, "%s", names[i]);
         ck_assert_str_eq(m.name, names[i]);
         transformer_parameters(&m, &c);
-        if (strcmp(m.name, "tiny-gpt") != 0)
+        if (strcmp(m.name, "tiny-gpt") != 0 && strcmp(m.name, "tiny-hybrid") != 0)
             ck_assert_msg(m.published_parameters > 0, "%s gives no published size", m.name);
         double active = published_way(m.name, &c);
         double total_error = fabs(c.total / m.published_parameters - 1), active_error = fabs(active / m.published_active - 1);
