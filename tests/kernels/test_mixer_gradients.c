@@ -2,6 +2,7 @@
  * shapes; and the recurrence against cases that can be summed by hand. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +68,8 @@ static struct forward forward_of(struct kernel_case *c)
 /* Gradients are added to what there is, or written; what lies between the rows of a tensor stays as it was. */
 static void gradient_holds(struct kernel_case *c, const struct forward *f, const char *name, const float *before)
 {
-    char gradient_name[32] = "d";
-    strcat(gradient_name, name);
+    char gradient_name[32];
+    snprintf(gradient_name, sizeof gradient_name, "d%s", name);
     struct operand *input = find(c, name), *gradient = find(c, gradient_name);
     if (!input || !gradient)
         return;
@@ -112,8 +113,8 @@ START_TEST(gradients)
         kernel_case_reference(&c);
         struct forward f = forward_of(&c);
         for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
-            char name[32] = "d";
-            strcat(name, inputs[k]);
+            char name[32];
+            snprintf(name, sizeof name, "d%s", inputs[k]);
             struct operand *gradient = find(&c, name);
             gradient_holds(&c, &f, inputs[k], gradient ? before[gradient - c.operands] : NULL);
         }
