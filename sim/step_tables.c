@@ -48,6 +48,11 @@ static void step_op_depend(struct step_op *ops, uint32_t index, const uint32_t *
     }
 }
 
+static enum message_side side_of(uint8_t kind)
+{
+    return kind == OP_SEND ? SIDE_SEND : SIDE_RECEIVE;
+}
+
 static bool script_prepare(const struct program *program, const nanos *op_nanos, struct step_tables *tables, int32_t s,
                            struct diags *diags)
 {
@@ -74,6 +79,8 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
                                   .class = op->class,
                                   .wait_class = op_wait_class(op),
                                   .together = lockstep_op(op)};
+        if (op->kind == OP_SEND || op->kind == OP_RECV)
+            out->n_messages[side_of(op->kind)]++;
         step_op_depend(ops, i, op->deps);
         if (out->last[op->stream] == NO_OP)
             out->first[op->stream] = i;
@@ -84,27 +91,46 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
     return true;
 }
 
-/* The operation of each collective, by group kind and ordinal; storage is carved from one array. */
-static void scripts_list_collectives(const struct program *program, struct step_tables *tables)
+static size_t listed_operations(const struct step_script *script)
 {
-    uint32_t *free_slot = tables->collectives;
+    size_t n = 0;
+
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+        n += script->n_collectives[kind];
+    for (int side = 0; side < N_MESSAGE_SIDES; side++)
+        n += script->n_messages[side];
+    return n;
+}
+
+/* The operation of each collective, by group kind and ordinal, and of each message; storage is carved from one array. */
+static void scripts_list(const struct program *program, struct step_tables *tables)
+{
+    uint32_t *free_slot = tables->lists;
 
     for (int32_t s = 0; s < program->n_scripts; s++) {
         struct step_script *script = &tables->scripts[s];
-        uint32_t *lists[N_GROUP_KINDS];
+        uint32_t *collectives[N_GROUP_KINDS], *messages[N_MESSAGE_SIDES];
         for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
-            script->collectives[kind] = lists[kind] = free_slot;
+            script->collectives[kind] = collectives[kind] = free_slot;
             free_slot += script->n_collectives[kind];
         }
-        for (uint32_t i = 0; i < script->n_ops; i++)
-            if (script->ops[i].kind == OP_COLLECTIVE)
-                lists[script->ops[i].role][script->ops[i].ordinal] = i;
+        for (int side = 0; side < N_MESSAGE_SIDES; side++) {
+            script->messages[side] = messages[side] = free_slot;
+            free_slot += script->n_messages[side];
+        }
+        for (uint32_t i = 0; i < script->n_ops; i++) {
+            const struct step_op *op = &script->ops[i];
+            if (op->kind == OP_COLLECTIVE)
+                collectives[op->role][op->ordinal] = i;
+            else if (op->kind == OP_SEND || op->kind == OP_RECV)
+                *messages[side_of(op->kind)]++ = i;
+        }
     }
 }
 
 static bool scripts_prepare(const struct program *program, const nanos *op_nanos, struct step_tables *tables, struct diags *diags)
 {
-    size_t n_collectives = 0;
+    size_t n_listed = 0;
 
     tables->ops = memory_new(program->n_ops, sizeof *tables->ops);
     tables->scripts = memory_new((size_t)program->n_scripts, sizeof *tables->scripts);
@@ -116,11 +142,10 @@ static bool scripts_prepare(const struct program *program, const nanos *op_nanos
         }
         if (!script_prepare(program, op_nanos, tables, s, diags))
             return false;
-        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
-            n_collectives += tables->scripts[s].n_collectives[kind];
+        n_listed += listed_operations(&tables->scripts[s]);
     }
-    tables->collectives = memory_new(n_collectives, sizeof *tables->collectives);
-    scripts_list_collectives(program, tables);
+    tables->lists = memory_new(n_listed, sizeof *tables->lists);
+    scripts_list(program, tables);
     return true;
 }
 
@@ -234,30 +259,31 @@ static void message_ends_sort(struct message_end **ends, struct message_end **sp
 }
 
 /* In matching order: by tag, then as they stand in the script. */
-static size_t message_ends(const struct step_script *script, enum op_kind kind, unsigned roles, struct message_end **ends,
+static size_t message_ends(const struct step_script *script, enum message_side side, unsigned roles, struct message_end **ends,
                            struct message_end **spare)
 {
     size_t n = 0;
     uint32_t largest_tag = 0;
 
-    for (uint32_t i = 0; i < script->n_ops; i++)
-        if (script->source[i].kind == kind && (roles >> script->source[i].role & 1u)) {
-            uint32_t tag = script->source[i].tag;
-            (*ends)[n++] = (struct message_end){tag, i};
-            largest_tag = tag > largest_tag ? tag : largest_tag;
-        }
+    for (uint32_t k = 0; k < script->n_messages[side]; k++) {
+        uint32_t i = script->messages[side][k], tag = script->source[i].tag;
+        if (!(roles >> script->source[i].role & 1u))
+            continue;
+        (*ends)[n++] = (struct message_end){tag, i};
+        largest_tag = tag > largest_tag ? tag : largest_tag;
+    }
     message_ends_sort(ends, spare, n, largest_tag);
     return n;
 }
 
-/* The k-th send with a tag completes the k-th receive with that tag: operations of `kind` here, their partners there. False: they
+/* The k-th send with a tag completes the k-th receive with that tag: those of one side here, their partners there. False: they
  * do not pair up. */
 static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer,
-                       enum op_kind kind, struct message_room *room)
+                       enum message_side side, struct message_room *room)
 {
     const struct step_script *mine = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
-    enum op_kind other = kind == OP_SEND ? OP_RECV : OP_SEND;
-    size_t n = message_ends(mine, kind, peer->my_roles, &room->here, &room->spare);
+    enum message_side other = side == SIDE_SEND ? SIDE_RECEIVE : SIDE_SEND;
+    size_t n = message_ends(mine, side, peer->my_roles, &room->here, &room->spare);
     bool paired = n == message_ends(its, other, peer->its_roles, &room->there, &room->spare);
 
     for (size_t k = 0; paired && k < n; k++) {
@@ -279,7 +305,8 @@ static bool neighbourhood_match(const struct step_tables *tables, struct neighbo
     for (int p = 0; p < N_PEERS; p++) {
         /* Two roles may name one rank; its messages are then matched together, once. */
         if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p &&
-            (!peer_match(tables, at, &at->peers[p], OP_SEND, room) || !peer_match(tables, at, &at->peers[p], OP_RECV, room))) {
+            (!peer_match(tables, at, &at->peers[p], SIDE_SEND, room) ||
+             !peer_match(tables, at, &at->peers[p], SIDE_RECEIVE, room))) {
             diag_error(diags, NOWHERE, "program: sends of rank %d and receives of its peer do not match", rank);
             return false;
         }
@@ -371,7 +398,7 @@ void step_tables_free(struct step_tables *tables)
     free(tables->neighbourhoods);
     free(tables->ops);
     free(tables->scripts);
-    free(tables->collectives);
+    free(tables->lists);
     free(tables->rank_neighbourhood);
     free(tables->group_cell);
     *tables = (struct step_tables){0};

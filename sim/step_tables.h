@@ -26,6 +26,7 @@ struct step_op {
     uint8_t together;   /* the ranks of a block execute it together (lockstep.h) */
 };
 
+enum message_side { SIDE_SEND, SIDE_RECEIVE, N_MESSAGE_SIDES };
 struct step_script {
     const struct step_op *ops;
     const struct op *source; /* the same operations in the program */
@@ -33,6 +34,8 @@ struct step_script {
     uint32_t first[N_STREAMS], last[N_STREAMS];
     const uint32_t *collectives[N_GROUP_KINDS]; /* ordinal -> operation */
     uint32_t n_collectives[N_GROUP_KINDS];
+    const uint32_t *messages[N_MESSAGE_SIDES]; /* operations, as they stand */
+    uint32_t n_messages[N_MESSAGE_SIDES];
 };
 
 /* Sends and receives of one script matched with those of its peers' scripts. */
@@ -49,7 +52,7 @@ struct neighbourhood {
 struct step_tables {
     struct step_op *ops; /* parallel to program.ops */
     struct step_script *scripts;
-    uint32_t *collectives; /* storage of the scripts' lists */
+    uint32_t *lists; /* storage of the scripts' lists */
     struct neighbourhood *neighbourhoods;
     size_t n_neighbourhoods, neighbourhood_capacity;
     int32_t *rank_neighbourhood; /* [n_ranks] */

@@ -128,11 +128,24 @@ static void emit_piece(struct stage *stage, const struct slot *slot, const struc
     waits_add(&stage->waits, index);
 }
 
-/* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
-static void emit_pass(struct stage *stage, const struct slot *slot, struct segment segment, const struct passage *beside)
+/* Of cut `at` of n of a slot's pass. */
+static const struct pass_pieces *pieces_of(struct stage *stage, const struct slot *slot, struct segment segment, int at, int n,
+                                           const struct slot *partner)
 {
-    struct passage passage = {segment, (enum pass)slot->pass};
-    const struct pass_pieces *pieces = passes_of(&stage->build->passes, passage, beside);
+    struct emitted_pass *last = &stage->chunks[slot->chunk].last[slot->pass];
+    int beside = partner ? partner->chunk * N_PASSES + partner->pass : -1;
+    if (last->cuts == n && last->cut == at && last->partner == beside)
+        return last->pieces;
+    struct passage passage = {segment, (enum pass)slot->pass}, other = {0};
+    if (partner)
+        other = passage_of(stage, partner);
+    *last = (struct emitted_pass){at, n, beside, passes_of(&stage->build->passes, passage, partner ? &other : NULL)};
+    return last->pieces;
+}
+
+/* One pass of one segment of a slot; afterwards `waits` is what it ends with. */
+static void emit_pass(struct stage *stage, const struct slot *slot, struct segment segment, const struct pass_pieces *pieces)
+{
     struct waits before = stage->waits;
     for (size_t i = 0; i < pieces->n_items; i++) {
         int layer = segment.range.first + pieces->items[i].layer;
@@ -154,14 +167,12 @@ static void emit_slot(struct stage *stage, size_t i)
 {
     const struct slot *slot = &stage->slots.items[i], *partner = partner_of(stage, i);
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
-    struct passage beside = {0};
-    if (partner)
-        beside = passage_of(stage, partner);
     int n = replicas_segments(stage, i);
     for (int k = 0; k < n; k++) {
         int at = slot->pass == PASS_FORWARD ? k : n - 1 - k;
         replicas_before(stage, i, at);
-        emit_pass(stage, slot, segment_cut(&chunk->whole, at, n), partner ? &beside : NULL);
+        struct segment segment = n == 1 ? chunk->whole : segment_cut(&chunk->whole, at, n);
+        emit_pass(stage, slot, segment, pieces_of(stage, slot, segment, at, n, partner));
         replicas_after(stage, i, at);
     }
     stage->ends[i] = stage->waits;
@@ -174,17 +185,6 @@ static void emit_slot(struct stage *stage, size_t i)
  * one stage.
  */
 
-struct message {
-    bool exists;
-    enum peer peer;
-    uint32_t tag;
-};
-
-static bool is_weight_pass(const struct slot *slot)
-{
-    return slot->pass == PASS_BACKWARD_WEIGHT;
-}
-
 /* Do micro-batches in this chunk of this stage go down the stages, away from stage 0, in their forward pass? */
 static bool goes_down(const struct stage *stage, int chunk)
 {
@@ -194,14 +194,14 @@ static bool goes_down(const struct stage *stage, int chunk)
     return !schedule_is_folded(layout->schedule) || chunk == 0;
 }
 
-/* The message over the boundary after virtual stage `boundary`; `before`: this slot's stage stands before it. */
-static struct message message_over(const struct stage *stage, const struct slot *slot, int boundary, bool before)
+/* The message over the boundary after virtual stage `boundary`; `before`: this chunk's stage stands before it. */
+static struct message message_over(const struct stage *stage, int chunk, enum pass pass, int boundary, bool before)
 {
     const struct layout *layout = stage->build->layout;
     int n = layout_virtual_stages(layout);
-    bool down = goes_down(stage, slot->chunk), forward = slot->pass == PASS_FORWARD;
+    bool down = goes_down(stage, chunk), forward = pass == PASS_FORWARD;
     bool folds = layout->schedule != SCHEDULE_DUALPIPE && schedule_is_folded(layout->schedule) && boundary == layout->pp - 1;
-    if (is_weight_pass(slot) || folds || boundary < 0 || boundary >= n - 1)
+    if (pass == PASS_BACKWARD_WEIGHT || folds || boundary < 0 || boundary >= n - 1)
         return (struct message){.exists = false};
     bool second = layout->schedule == SCHEDULE_DUALPIPE && !down;
     return (struct message){.exists = true,
@@ -209,18 +209,24 @@ static struct message message_over(const struct stage *stage, const struct slot 
                             .tag = 2 * (uint32_t)(boundary + (second ? n : 0)) + !forward};
 }
 
+static void plan_messages(const struct stage *stage, int chunk, struct chunk_plan *plan)
+{
+    int v = layout_virtual_stage(stage->build->layout, stage->index, chunk);
+    for (int pass = 0; pass < N_PASSES; pass++) {
+        bool forward = pass == PASS_FORWARD;
+        plan->into[pass] = message_over(stage, chunk, (enum pass)pass, forward ? v - 1 : v, !forward);
+        plan->out[pass] = message_over(stage, chunk, (enum pass)pass, forward ? v : v - 1, forward);
+    }
+}
+
 static struct message message_into(const struct stage *stage, const struct slot *slot)
 {
-    int v = layout_virtual_stage(stage->build->layout, stage->index, slot->chunk);
-    bool forward = slot->pass == PASS_FORWARD;
-    return message_over(stage, slot, forward ? v - 1 : v, !forward);
+    return stage->chunks[slot->chunk].into[slot->pass];
 }
 
 static struct message message_out_of(const struct stage *stage, const struct slot *slot)
 {
-    int v = layout_virtual_stage(stage->build->layout, stage->index, slot->chunk);
-    bool forward = slot->pass == PASS_FORWARD;
-    return message_over(stage, slot, forward ? v : v - 1, forward);
+    return stage->chunks[slot->chunk].out[slot->pass];
 }
 
 static uint32_t emit_message(struct stage *stage, const struct slot *slot, enum op_kind kind, struct message message,
@@ -311,18 +317,20 @@ static void plan_chunks(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
     stage->chunks = memory_new((size_t)layout->vpp, sizeof *stage->chunks);
-    for (int c = 0; c < layout->vpp; c++)
+    for (int c = 0; c < layout->vpp; c++) {
         stage->chunks[c] = (struct chunk_plan){
             .whole = segment_of_stage(layout, stage->build->setting, layout_virtual_stage(layout, stage->index, c)),
             .n_segments = 1,
             .first_forward = SIZE_MAX,
         };
+        plan_messages(stage, c, &stage->chunks[c]);
+    }
     for (size_t i = 0; i < stage->slots.n_items; i++) {
         const struct slot *slot = &stage->slots.items[i];
         struct chunk_plan *chunk = &stage->chunks[slot->chunk];
         if (slot->pass == PASS_FORWARD && chunk->first_forward == SIZE_MAX)
             chunk->first_forward = i;
-        if (slot->pass == PASS_BACKWARD || is_weight_pass(slot))
+        if (slot->pass == PASS_BACKWARD || slot->pass == PASS_BACKWARD_WEIGHT)
             chunk->last_gradient = i;
     }
 }

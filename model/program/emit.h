@@ -20,8 +20,23 @@ struct waits {
 };
 void waits_add(struct waits *waits, uint32_t op); /* NO_OP is ignored */
 
+/* The pass that a chunk emitted last: which of so many cuts, and beside which pass (of what chunk); cuts 0: none yet. */
+struct emitted_pass {
+    int cut, cuts, partner;
+    const struct pass_pieces *pieces;
+};
+
+/* Between virtual stages. */
+struct message {
+    bool exists;
+    enum peer peer;
+    uint32_t tag;
+};
+
 /* One model chunk of a stage and when what concerns its weights happens. */
 struct chunk_plan {
+    struct emitted_pass last[N_PASSES];           /* mostly the next one, too */
+    struct message into[N_PASSES], out[N_PASSES]; /* what a pass needs, and what others need of it */
     struct segment whole;
     int n_segments;       /* into which it is cut when weights or gradients are exchanged beside it */
     size_t first_forward; /* slot */
