@@ -5,17 +5,9 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "model/base/random.h"
 #include "sim/engine.h"
 #include "tests/suite.h"
-
-/* splitmix64: small, seeded, the same everywhere. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 struct reference {
     nanos time;
@@ -41,10 +33,10 @@ START_TEST(leaves_as_a_stable_sort)
     enum { N = 5000 };
     struct reference *expected = calloc(N, sizeof *expected);
     struct engine *engine = engine_create(N);
-    uint64_t seed = (uint64_t)_i + 1;
+    struct random_stream random = {.key = (uint64_t)_i + 1};
 
     for (uint64_t k = 0; k < N; k++) {
-        expected[k] = (struct reference){(nanos)(random_next(&seed) % ranges[_i]), random_next(&seed) % ENGINE_PRIORITIES, k};
+        expected[k] = (struct reference){(nanos)(random_bits(&random) % ranges[_i]), random_bits(&random) % ENGINE_PRIORITIES, k};
         ck_assert(engine_schedule(engine, expected[k].time, expected[k].priority, k));
     }
     qsort(expected, N, sizeof *expected, reference_compare);
@@ -70,14 +62,16 @@ START_TEST(leaves_in_order_while_scheduling)
     enum { PENDING = 200, EVENTS = 20000 };
     struct reference pending[PENDING + 2];
     struct engine *engine = engine_create(PENDING + 2);
-    uint64_t seed = 77, sequence = 0;
+    struct random_stream random = {.key = 77};
+    uint64_t sequence = 0;
     int n = 0;
 
     for (int taken = 0; taken < EVENTS; taken++) {
-        int more = n == 0 ? 2 : n >= PENDING ? 0 : (int)(random_next(&seed) % 3);
+        int more = n == 0 ? 2 : n >= PENDING ? 0 : (int)(random_bits(&random) % 3);
         for (int k = 0; k < more; k++) {
-            uint64_t ahead = random_next(&seed) % 4 == 0 ? 0 : random_next(&seed) >> (random_next(&seed) % 40 + 24);
-            pending[n] = (struct reference){engine_now(engine) + (nanos)ahead, random_next(&seed) % ENGINE_PRIORITIES, sequence};
+            uint64_t ahead = random_bits(&random) % 4 == 0 ? 0 : random_bits(&random) >> (random_bits(&random) % 40 + 24);
+            pending[n] =
+                (struct reference){engine_now(engine) + (nanos)ahead, random_bits(&random) % ENGINE_PRIORITIES, sequence};
             ck_assert(engine_schedule(engine, pending[n].time, pending[n].priority, sequence++));
             n++;
         }

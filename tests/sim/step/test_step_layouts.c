@@ -11,66 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/plan/space.h"
-#include "sim/step.h"
-#include "tests/plan/settings.h"
+#include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 
-static uint64_t random_next(uint64_t *state)
+static void check_sums(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-typedef void check_layout(const struct job_case *c, const struct layout *layout, uint64_t draw);
-
-/* Call `check` on `n` legal layouts of the case. */
-static void each_layout(const struct job_case *c, uint64_t seed, int n, check_layout *check)
-{
-    const struct space_limits limits = {0};
-    struct space *space;
-    struct diags diags = {0};
-
-    ck_assert_int_eq(space_create(&c->setting, &limits, &space, &diags), STATUS_OK);
-    for (int tries = 0, found = 0; found < n; tries++) {
-        struct layout layout;
-        ck_assert_int_lt(tries, 1000 * n);
-        space_layout(space, random_next(&seed) % space_size(space), &layout);
-        if (layout_check(&layout, &c->setting, NULL, 0) != LAYOUT_LEGAL)
-            continue;
-        found++;
-        check(c, &layout, random_next(&seed));
-    }
-    space_destroy(space);
-    diags_free(&diags);
-}
-
-static struct step_result simulate(const struct setting *setting, const struct layout *layout, struct step_options options,
-                                   struct breakdown *stages)
-{
-    struct step_result result;
-    struct diags diags = {0};
-    char text[200];
-
-    options.stages = stages;
-    enum status status = step_simulate(layout, setting, &options, &result, NULL, NULL, &diags);
-    ck_assert_msg(status == STATUS_OK, "%s: %s", layout_format(layout, text, sizeof text),
-                  diags.n_items > 0 ? diags.items[0].text : "");
-    ck_assert(breakdown_sums(stages));
-    diags_free(&diags);
-    return result;
-}
-
-static void check_sums(const struct job_case *c, const struct layout *layout, uint64_t draw)
-{
-    struct breakdown stages;
-    struct step_options options = {.detail = draw % 8 == 0   ? DETAIL_KERNEL
-                                             : draw % 8 == 1 ? DETAIL_LAYER
-                                                             : DETAIL_CHUNK,
-                                   .verify = true};
-    struct step_result result = simulate(&c->setting, layout, options, &stages);
+    struct step_result result = simulated(c, layout, (struct step_options){.detail = drawn_detail(draw)});
 
     ck_assert_int_gt(result.step, 0);
     ck_assert_double_eq_tol(cost_by_class_total(&result.breakdown), result.step_time_s, 1e-12 + 1e-14 * result.step_time_s);
@@ -80,58 +26,21 @@ static void check_sums(const struct job_case *c, const struct layout *layout, ui
     ck_assert_double_lt(result.mfu, 1);
     ck_assert_double_ge(result.mfu, result.mfu_causal);
     ck_assert_double_gt(result.memory.total, 0);
-    breakdown_free(&stages);
 }
 
-static void check_folding(const struct job_case *c, const struct layout *layout, uint64_t draw)
+static void check_bandwidth(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
-    struct breakdown folded, all, ordered;
-    struct step_options options = {.detail = draw % 8 == 0 ? DETAIL_KERNEL : draw % 8 == 1 ? DETAIL_LAYER : DETAIL_CHUNK};
-    struct step_result a = simulate(&c->setting, layout, options, &folded);
-    options.all_ranks = true;
-    options.verify = true;
-    struct step_result b = simulate(&c->setting, layout, options, &all);
-    options.time_order = true;
-    struct step_result o = simulate(&c->setting, layout, options, &ordered);
-    char text[200];
-
-    ck_assert_msg(a.step == b.step, "%s: %lld folded, %lld with all ranks", layout_format(layout, text, sizeof text),
-                  (long long)a.step, (long long)b.step);
-    ck_assert_int_eq(b.step, o.step);
-    ck_assert_int_eq(b.actors, c->setting.gpus);
-    ck_assert_int_eq(a.actors, layout->pp);
-    ck_assert_uint_eq(b.events, a.events * (uint64_t)(c->setting.gpus / layout->pp));
-    ck_assert_double_eq_tol(a.hfu, b.hfu, 1e-9);
-    for (int s = 0; s < layout->pp; s++)
-        for (int class = 0; class < N_WORK_CLASSES; class ++) {
-            nanos one = folded.stages[s].by_class.ns[class];
-            ck_assert_int_eq(one * (c->setting.gpus / layout->pp), all.stages[s].by_class.ns[class]);
-            ck_assert_int_eq(all.stages[s].by_class.ns[class], ordered.stages[s].by_class.ns[class]);
-        }
-    breakdown_free(&folded);
-    breakdown_free(&all);
-    breakdown_free(&ordered);
-}
-
-static void check_bandwidth(const struct job_case *c, const struct layout *layout, uint64_t draw)
-{
-    struct breakdown stages;
-    struct cluster fast = c->cluster;
-    struct setting setting = c->setting;
-    struct step_result slow = simulate(&setting, layout, (struct step_options){0}, &stages);
-
     (void)draw;
-    breakdown_free(&stages);
-    fast.nic_rate *= 2;
-    setting.cluster = &fast;
-    struct step_result fast_result = simulate(&setting, layout, (struct step_options){0}, &stages);
-    ck_assert_int_le(fast_result.step, slow.step);
-    breakdown_free(&stages);
+    struct step_result slow = simulated(c, layout, (struct step_options){0});
+    c->cluster.nic_rate *= 2;
+    struct step_result fast = simulated(c, layout, (struct step_options){0});
+    c->cluster.nic_rate /= 2;
+    ck_assert_int_le(fast.step, slow.step);
 }
 
 /* Chunks, layers and kernels are the same step up to the rounding of each operation, when the host is out of the way (its pace is
  * a property of a whole pass). */
-static void check_details(const struct job_case *c, const struct layout *layout, uint64_t draw)
+static void check_details(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
     struct layout graphs = *layout;
     struct step_result results[3];
@@ -139,11 +48,8 @@ static void check_details(const struct job_case *c, const struct layout *layout,
 
     (void)draw;
     graphs.features |= FEATURE_BIT(CUDA_GRAPHS);
-    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
-        struct breakdown stages;
-        results[detail] = simulate(&c->setting, &graphs, (struct step_options){.detail = detail}, &stages);
-        breakdown_free(&stages);
-    }
+    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
+        results[detail] = simulated(c, &graphs, (struct step_options){.detail = detail});
     for (int detail = DETAIL_LAYER; detail <= DETAIL_KERNEL; detail++) {
         double tolerance = 1e-9 * (double)(results[0].events + results[detail].events);
         ck_assert_msg(fabs(results[detail].step_time_s - results[0].step_time_s) <= tolerance, "%s: %.9f s, by %s %.9f s",
@@ -158,10 +64,10 @@ START_TEST(details_agree)
 
     dense_case(&c, 8, 32, 64);
     c.job.features |= FEATURE_BIT(CUDA_GRAPHS);
-    each_layout(&c, 31, 100, check_details);
+    each_layout(&c, (struct drawing){.seed = 31, .n = 100}, check_details);
     mixture_case(&c, 8, 8, 32, 64);
     c.job.features |= FEATURE_BIT(CUDA_GRAPHS);
-    each_layout(&c, 32, 100, check_details);
+    each_layout(&c, (struct drawing){.seed = 32, .n = 100}, check_details);
 }
 END_TEST
 
@@ -170,11 +76,11 @@ START_TEST(breakdown_sums_exactly)
     struct job_case c;
 
     dense_case(&c, 8, 32, 64);
-    each_layout(&c, 1, 200, check_sums);
+    each_layout(&c, (struct drawing){.seed = 1, .n = 200}, check_sums);
     mixture_case(&c, 8, 8, 32, 64);
-    each_layout(&c, 2, 100, check_sums);
+    each_layout(&c, (struct drawing){.seed = 2, .n = 100}, check_sums);
     gpt_175b_case(&c, 1024, 768);
-    each_layout(&c, 3, 40, check_sums);
+    each_layout(&c, (struct drawing){.seed = 3, .n = 40}, check_sums);
 }
 END_TEST
 
@@ -183,9 +89,9 @@ START_TEST(folding_changes_nothing)
     struct job_case c;
 
     dense_case(&c, 8, 32, 64);
-    each_layout(&c, 11, 100, check_folding);
+    each_layout(&c, (struct drawing){.seed = 11, .n = 100}, check_folding);
     mixture_case(&c, 8, 8, 32, 64);
-    each_layout(&c, 12, 100, check_folding);
+    each_layout(&c, (struct drawing){.seed = 12, .n = 100}, check_folding);
 }
 END_TEST
 
@@ -194,9 +100,9 @@ START_TEST(faster_links_are_never_slower)
     struct job_case c;
 
     dense_case(&c, 8, 64, 64);
-    each_layout(&c, 21, 100, check_bandwidth);
+    each_layout(&c, (struct drawing){.seed = 21, .n = 100}, check_bandwidth);
     mixture_case(&c, 8, 8, 64, 64);
-    each_layout(&c, 22, 100, check_bandwidth);
+    each_layout(&c, (struct drawing){.seed = 22, .n = 100}, check_bandwidth);
 }
 END_TEST
 

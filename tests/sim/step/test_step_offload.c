@@ -6,67 +6,13 @@
  *   - the closed form is near.
  */
 #include <check.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 
-#include "model/cost/closed_form.h"
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
-#include "model/plan/space.h"
-#include "sim/step.h"
 #include "tests/layout/offloaded.h"
-#include "tests/plan/settings.h"
+#include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
-
-static struct step_result simulate(const struct job_case *c, const struct layout *layout, struct step_options options)
-{
-    struct step_result result;
-    struct breakdown stages;
-    struct diags diags = {0};
-    char text[LAYOUT_TEXT];
-
-    options.stages = &stages;
-    options.verify = true;
-    enum status status = step_simulate(layout, &c->setting, &options, &result, NULL, NULL, &diags);
-    ck_assert_msg(status == STATUS_OK, "%s: %s", layout_format(layout, text, sizeof text),
-                  diags.n_items > 0 ? diags.items[0].text : "");
-    ck_assert(breakdown_sums(&stages));
-    breakdown_free(&stages);
-    diags_free(&diags);
-    return result;
-}
-
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A legal layout with that much offloaded; -1 where the drawn one is not. */
-static bool draw(struct job_case *c, struct space *space, uint64_t *state, struct offload offload, struct layout *layout)
-{
-    space_layout(space, random_next(state) % space_size(space), layout);
-    layout->offload = offload;
-    return layout_check(layout, &c->setting, NULL, 0) == LAYOUT_LEGAL;
-}
-
-typedef void check_layout(struct job_case *c, const struct layout *layout);
-
-static void each_layout(struct job_case *c, uint64_t seed, int n, struct offload offload, check_layout *check)
-{
-    struct space *space = space_of(&c->setting, NULL);
-    for (int tries = 0, found = 0; found < n; tries++) {
-        struct layout layout;
-        ck_assert_int_lt(tries, 2000 * n);
-        if (draw(c, space, &seed, offload, &layout)) {
-            found++;
-            check(c, &layout);
-        }
-    }
-    space_destroy(space);
-}
 
 /* What is drawn of cases' hosts: links of 25 GB/s, and memory. */
 static void prepare(struct job_case *c)
@@ -80,7 +26,7 @@ static void prepare(struct job_case *c)
 static double plain_seconds(struct job_case *c, const struct layout *layout, int layers, double *head)
 {
     c->model.layers = layers;
-    struct step_result r = simulate(c, layout, (struct step_options){0});
+    struct step_result r = simulated(c, layout, (struct step_options){0});
     *head = r.breakdown.s[CLASS_HEAD];
     return r.step_time_s - r.breakdown.s[CLASS_OPTIMIZER];
 }
@@ -105,7 +51,7 @@ START_TEST(a_step_by_hand)
     layout.features = FEATURE_BIT(CUDA_GRAPHS) | FEATURE_BIT(ASYNC_DATA);
     double seven = plain_seconds(&c, &layout, 7, &unused), eight = plain_seconds(&c, &layout, 8, &head);
     layout.offload = offloaded("activations");
-    struct step_result offloaded = simulate(&c, &layout, (struct step_options){0});
+    struct step_result offloaded = simulated(&c, &layout, (struct step_options){0});
     double copy = footprint_layer_bytes(&layout, &c.setting, layer_kind_of(c.setting.model, 0)) / (0.8 * 1e9);
     double expected = eight - head - 7 * (eight - seven) + 12 * copy;
     double measured = offloaded.step_time_s - offloaded.breakdown.s[CLASS_OPTIMIZER];
@@ -133,9 +79,9 @@ START_TEST(a_share_by_hand)
     c.cluster.gpu.host_rate = footprint_layer_bytes(&layout, &c.setting, layer_kind_of(c.setting.model, 0)) / both / 0.8;
     for (int k = 1; k <= 3; k++) {
         layout.offload = (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.layers = (int16_t)k}}};
-        struct step_result number = simulate(&c, &layout, (struct step_options){0});
+        struct step_result number = simulated(&c, &layout, (struct step_options){0});
         layout.offload = (struct offload){.of = {[OFFLOAD_ACTIVATIONS] = {.percent = (int16_t)(k * 100 / 8)}}}; /* rounded up */
-        ck_assert_int_eq(simulate(&c, &layout, (struct step_options){0}).step, number.step);
+        ck_assert_int_eq(simulated(&c, &layout, (struct step_options){0}).step, number.step);
         longer[k] = number.step_time_s - number.breakdown.s[CLASS_OPTIMIZER] - eight;
     }
     ck_assert_double_eq_tol(longer[1], 0, 100e-9);
@@ -144,17 +90,18 @@ START_TEST(a_share_by_hand)
 }
 END_TEST
 
-static void check_links(struct job_case *c, const struct layout *layout)
+static void check_links(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
+    (void)draw;
     struct layout plain = *layout;
     plain.offload.of[OFFLOAD_ACTIVATIONS].percent = 0;
     double before = 0, rates[] = {1e9, 1e11, 1e30};
-    struct step_result here = simulate(c, &plain, (struct step_options){0});
+    struct step_result here = simulated(c, &plain, (struct step_options){0});
     for (int i = 0; i < 3; i++) {
         c->cluster.gpu.host_rate = rates[i];
         if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
-            here = simulate(c, &plain, (struct step_options){0});
-        struct step_result there = simulate(c, layout, (struct step_options){0});
+            here = simulated(c, &plain, (struct step_options){0});
+        struct step_result there = simulated(c, layout, (struct step_options){0});
         double rounding = 1e-9 * (double)(here.events + there.events);
         ck_assert_double_ge(there.step_time_s, here.step_time_s - rounding);
         ck_assert(i == 0 || there.step_time_s <= before + rounding);
@@ -170,84 +117,47 @@ START_TEST(links_only_cost)
     struct job_case c;
     dense_case(&c, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 41, 100, offloaded("activations"), check_links);
-    each_layout(&c, 42, 50, offloaded("activations+optimizer"), check_links);
+    each_layout(&c, (struct drawing){41, 100, "offload=activations"}, check_links);
+    each_layout(&c, (struct drawing){42, 50, "offload=activations+optimizer"}, check_links);
     mixture_case(&c, 8, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 43, 50, offloaded("activations"), check_links);
+    each_layout(&c, (struct drawing){43, 50, "offload=activations"}, check_links);
 }
 END_TEST
-
-static void check_folding(struct job_case *c, const struct layout *layout)
-{
-    struct step_options options = {0};
-    struct step_result folded = simulate(c, layout, options);
-    options.all_ranks = true;
-    struct step_result all = simulate(c, layout, options);
-    options.time_order = true;
-    struct step_result ordered = simulate(c, layout, options);
-    ck_assert_int_eq(folded.step, all.step);
-    ck_assert_int_eq(all.step, ordered.step);
-}
 
 START_TEST(folding_changes_nothing)
 {
     struct job_case c;
     dense_case(&c, 8, 32, 64);
     prepare(&c);
-    for (int i = 1; i < N_OFFLOAD_WHOLES; i++)
-        each_layout(&c, 50 + (uint64_t)i, 40, offload_wholes[i], check_folding);
-    each_layout(&c, 58, 40, offloaded("optimizer:30%+activations:50%"), check_folding);
+    for (int i = 1; i < N_OFFLOAD_WHOLES; i++) {
+        char what[OFFLOAD_TEXT], with[OFFLOAD_TEXT + 8];
+        snprintf(with, sizeof with, "offload=%s", offload_format(&offload_wholes[i], what, sizeof what));
+        each_layout(&c, (struct drawing){50 + (uint64_t)i, 40, with}, check_folding);
+    }
+    each_layout(&c, (struct drawing){58, 40, "offload=optimizer:30%+activations:50%"}, check_folding);
     mixture_case(&c, 8, 8, 32, 64);
     prepare(&c);
-    each_layout(&c, 54, 40, offloaded("activations+optimizer"), check_folding);
+    each_layout(&c, (struct drawing){54, 40, "offload=activations+optimizer"}, check_folding);
 }
 END_TEST
 
-enum { DRAWN = 60 };
-static double errors[DRAWN];
-static int n_errors;
-
-static void check_closed_form(struct job_case *c, const struct layout *layout)
-{
-    struct closed_form *form = closed_form_create(&c->setting);
-    struct estimate estimate;
-    closed_form_estimate(form, layout, &estimate);
-    closed_form_destroy(form);
-    double simulated = simulate(c, layout, (struct step_options){0}).step_time_s;
-    errors[n_errors++] = fabs(estimate.step_s / simulated - 1);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The bounds are what it does and a little more. */
-static const char *const near[] = {"none",
-                                   "optimizer",
-                                   "activations",
-                                   "optimizer+activations",
-                                   "optimizer:50%",
-                                   "activations:50%",
-                                   "optimizer:25%+activations:75%",
-                                   "optimizer+parameters",
-                                   "optimizer+activations+parameters"};
+static const char *const near[] = {"offload=none",
+                                   "offload=optimizer",
+                                   "offload=activations",
+                                   "offload=optimizer+activations",
+                                   "offload=optimizer:50%",
+                                   "offload=activations:50%",
+                                   "offload=optimizer:25%+activations:75%",
+                                   "offload=optimizer+parameters",
+                                   "offload=optimizer+activations+parameters"};
 
 START_TEST(the_closed_form_is_near)
 {
     struct job_case c;
     gpt_175b_case(&c, 256, 256);
     prepare(&c);
-    n_errors = 0;
-    each_layout(&c, 60 + (uint64_t)_i, DRAWN, offloaded(near[_i]), check_closed_form);
-    qsort(errors, DRAWN, sizeof *errors, ascending);
-    printf("offload=%s: median %.2f %%, 90th percentile %.1f %%, largest %.1f %%\n", near[_i], 100 * errors[DRAWN / 2],
-           100 * errors[DRAWN * 9 / 10], 100 * errors[DRAWN - 1]);
-    ck_assert_double_lt(errors[DRAWN / 2], 0.01);
-    ck_assert_double_lt(errors[DRAWN * 9 / 10], 0.03);
-    ck_assert_double_lt(errors[DRAWN - 1], 0.15);
+    check_closed_form(&c, (struct drawing){60 + (uint64_t)_i, 60, near[_i]});
 }
 END_TEST
 

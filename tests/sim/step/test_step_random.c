@@ -11,22 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/random.h"
 #include "tests/sim/step/tiny_program.h"
 #include "tests/suite.h"
 
 enum { RANKS = 5, MAX_OPS = 200, EVENTS = 120 };
 
-static uint64_t random_next(uint64_t *state)
+static unsigned draw(struct random_stream *random, unsigned n)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static unsigned draw(uint64_t *state, unsigned n)
-{
-    return (unsigned)(random_next(state) % n);
+    return (unsigned)(random_bits(random) % n);
 }
 
 /* An operation as grown: script lists are interleaved, so they are kept per rank and laid out at the end. */
@@ -39,7 +32,7 @@ struct grown {
     struct grown_op ops[RANKS][MAX_OPS];
     uint32_t n_ops[RANKS];
     nanos free_at[RANKS][N_STREAMS];
-    uint64_t seed;
+    struct random_stream random;
     int slow; /* transfers take this many times their duration */
 };
 
@@ -54,12 +47,12 @@ static struct grown_op *grow_op(struct grown *grown, int rank, struct op op, nan
     uint32_t n = grown->n_ops[rank]++;
     struct grown_op *new = &grown->ops[rank][n];
 
-    op.stream = (uint8_t)draw(&grown->seed, N_STREAMS);
+    op.stream = (uint8_t)draw(&grown->random, N_STREAMS);
     op.pass = N_PASSES;
     op.work = op.layer = op.micro_batch = -1;
     *ready = grown->free_at[rank][op.stream];
     for (int d = 0; d < OP_DEPS; d++) {
-        op.deps[d] = n > 0 && draw(&grown->seed, 3) == 0 ? draw(&grown->seed, n) : NO_OP;
+        op.deps[d] = n > 0 && draw(&grown->random, 3) == 0 ? draw(&grown->random, n) : NO_OP;
         if (op.deps[d] != NO_OP)
             *ready = latest(*ready, grown->ops[rank][op.deps[d]].end);
     }
@@ -75,21 +68,21 @@ static void grown_at(struct grown *grown, int rank, struct grown_op *op, nanos s
 
 static void grow_compute(struct grown *grown)
 {
-    int rank = (int)draw(&grown->seed, RANKS);
+    int rank = (int)draw(&grown->random, RANKS);
     nanos ready;
-    bool join = draw(&grown->seed, 8) == 0;
-    struct op op = {.kind = join ? OP_JOIN : OP_COMPUTE, .class = (uint8_t)draw(&grown->seed, CLASS_HOST)};
-    struct grown_op *new = grow_op(grown, rank, op, join ? 0 : draw(&grown->seed, 50), &ready);
+    bool join = draw(&grown->random, 8) == 0;
+    struct op op = {.kind = join ? OP_JOIN : OP_COMPUTE, .class = (uint8_t)draw(&grown->random, CLASS_HOST)};
+    struct grown_op *new = grow_op(grown, rank, op, join ? 0 : draw(&grown->random, 50), &ready);
 
     grown_at(grown, rank, new, ready);
 }
 
 static void grow_message(struct grown *grown)
 {
-    int from = (int)draw(&grown->seed, RANKS), forward = (int)draw(&grown->seed, 2);
+    int from = (int)draw(&grown->random, RANKS), forward = (int)draw(&grown->random, 2);
     int to = (from + (forward ? 1 : RANKS - 1)) % RANKS;
-    uint32_t tag = draw(&grown->seed, 3);
-    nanos duration = (nanos)draw(&grown->seed, 20) * grown->slow, sent, ready;
+    uint32_t tag = draw(&grown->random, 3);
+    nanos duration = (nanos)draw(&grown->random, 20) * grown->slow, sent, ready;
     struct op send = {.kind = OP_SEND, .class = CLASS_PP_COMM, .role = forward ? PEER_NEXT : PEER_PREVIOUS, .tag = tag};
     struct op receive = {.kind = OP_RECV, .class = CLASS_PP_COMM, .role = forward ? PEER_PREVIOUS : PEER_NEXT, .tag = tag};
 
@@ -103,8 +96,8 @@ static void grow_message(struct grown *grown)
 static void grow_collective(struct grown *grown)
 {
     static const int first[] = {0, 0, 2}, n[] = {RANKS, 2, 3};
-    int group = (int)draw(&grown->seed, 3);
-    nanos duration = (nanos)draw(&grown->seed, 30) * grown->slow, start = 0;
+    int group = (int)draw(&grown->random, 3);
+    nanos duration = (nanos)draw(&grown->random, 30) * grown->slow, start = 0;
     struct op op = {.kind = OP_COLLECTIVE, .class = CLASS_DP_COMM, .role = group == 0 ? GROUP_DP : GROUP_TP};
     struct grown_op *entered[RANKS];
 
@@ -121,10 +114,10 @@ static struct grown *grow(uint64_t seed, int slow)
 {
     struct grown *grown = calloc(1, sizeof *grown);
 
-    grown->seed = seed;
+    grown->random = (struct random_stream){.key = seed};
     grown->slow = slow;
     for (int e = 0; e < EVENTS; e++) {
-        unsigned kind = draw(&grown->seed, 10);
+        unsigned kind = draw(&grown->random, 10);
         if (kind < 5)
             grow_compute(grown);
         else if (kind < 9)
