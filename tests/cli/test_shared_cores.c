@@ -41,16 +41,13 @@ static void predict(struct prediction *p, int i, int n_cores)
     toy_make(&p->toy, TOY_LLAMA);
     p->toy.job.precision = PRECISION_BF16;
     ck_assert(catalog_cluster("megascale-a100", &p->toy.cluster, &diags) == STATUS_OK);
-    ck_assert(layout_parse(cases[i].layout, &p->toy.layout, &diags) == STATUS_OK);
     if (cases[i].seq_len == LONG) {
         p->toy.job.seq_len = p->toy.model.max_seq_len = LONG;
         p->toy.model.hidden *= WIDER;
         p->toy.model.ffn_hidden *= WIDER;
         p->toy.model.head_dim *= WIDER;
-        p->toy.job.features |= FEATURE_BIT(TP_OVERLAP);
-        p->toy.layout.features |= FEATURE_BIT(TP_OVERLAP);
     }
-    toy_complete(&p->toy);
+    toy_lay_out(&p->toy, cases[i].layout, cases[i].seq_len == LONG ? FEATURE_BIT(TP_OVERLAP) : 0);
     p->setup.layout = p->toy.layout;
     p->setup.setting = p->toy.setting;
     ck_assert(program_build(&p->toy.layout, &p->toy.setting, DETAIL_KERNEL, false, &p->v.program, &diags) == STATUS_OK);
@@ -241,8 +238,7 @@ START_TEST(memory_is_what_it_takes)
     struct thread_run run;
     double taken = 0;
     toy_make(&toy, TOY_GPT);
-    ck_assert(layout_parse(divided[_i], &toy.layout, &diags) == STATUS_OK);
-    toy_complete(&toy);
+    toy_lay_out(&toy, divided[_i], 0);
     toy.job.precision = PRECISION_FP32;
     toy.job.gradient_precision = PRECISION_BF16;
     setup.layout = toy.layout;

@@ -21,7 +21,6 @@
 /* Heads of 64, and all else small: the emulation runs every thread of every block. */
 static void toy_of(struct toy *toy, enum toy_model model, const char *layout, feature_set turned_over)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
     toy->model.layers = 2;
     toy->model.hidden = 64;
@@ -30,11 +29,7 @@ static void toy_of(struct toy *toy, enum toy_model model, const char *layout, fe
     toy->model.kv_heads = model == TOY_GPT ? 2 : 1;
     toy->model.head_dim = 64;
     toy->job.global_batch = 2;
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features ^= turned_over;
-    toy->job.features |= toy->layout.features;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, turned_over);
 }
 
 static void open_gpu(int rank, struct device **device)

@@ -103,13 +103,9 @@ void check_variants(enum toy_model model, const struct variant *variants, size_t
 {
     for (size_t i = 0; i < n; i++) {
         struct toy toy;
-        struct diags diags = {0};
         struct thread_run one, many;
         toy_make(&toy, model);
-        ck_assert(layout_parse(variants[i].layout, &toy.layout, &diags) == STATUS_OK);
-        toy.layout.features ^= variants[i].features;
-        toy.job.features |= toy.layout.features;
-        toy_complete(&toy);
+        toy_lay_out(&toy, variants[i].layout, variants[i].features);
         run_one(&toy, &one_step, &one);
         for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
             toy_run(&toy, (enum detail)detail, &one_step, &many, NULL);
@@ -117,6 +113,5 @@ void check_variants(enum toy_model model, const struct variant *variants, size_t
             thread_run_free(&many);
         }
         thread_run_free(&one);
-        diags_free(&diags);
     }
 }

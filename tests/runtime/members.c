@@ -199,3 +199,31 @@ const struct exchange_by_hand exchanges_by_hand[N_EXCHANGES_BY_HAND] = {
     {exchange_ragged_parts, check_ragged_parts, 3},
     {exchange_messages, check_messages, 2},
 };
+
+/* --- who does not come */
+
+void exchange_half(struct member *m)
+{
+    struct communicator *pair = member_group(m, 0, 2);
+    struct exchange_call call = {.exchange = m->rank ? EXCHANGE_RECV : EXCHANGE_SEND, .count = 1, .peer = !m->rank};
+    for (int i = 0; i < 1 + m->rank; i++)
+        member_begin(m, pair, call);
+    member_finish(m);
+}
+
+void exchange_and_go(struct member *m)
+{
+    struct communicator *all = member_group(m, 0, 4), *pair = member_group(m, 1, 3);
+    if (m->rank == 3) {
+        member_sleep(NANOS_PER_SECOND / 5);
+        m->world->api->abandon(m->world, "enough");
+        m->world->api->abandon(m->world, "really");
+    } else if (m->rank == 2) {
+        m->status = m->world->api->barrier(m->world, false, &m->diags);
+    } else if (m->rank == 1) {
+        member_begin(m, pair, (struct exchange_call){.exchange = EXCHANGE_RECV, .count = 4, .peer = 2});
+    } else {
+        member_begin(m, all, (struct exchange_call){.exchange = EXCHANGE_ALL_REDUCE, .count = 4});
+    }
+    member_finish(m);
+}

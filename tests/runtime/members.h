@@ -46,4 +46,10 @@ struct exchange_by_hand {
 enum { N_EXCHANGES_BY_HAND = 4 };
 extern const struct exchange_by_hand exchanges_by_hand[N_EXCHANGES_BY_HAND];
 
+/* Rank 0 sends rank 1 one message, which waits for a second one. */
+void exchange_half(struct member *m);
+/* Ranks 0, 1, 2 wait in a collective, for a message, in a barrier; rank 3 goes after a fifth of a second, which says "enough",
+ * and once more with another reason. */
+void exchange_and_go(struct member *m);
+
 #endif

@@ -21,7 +21,6 @@ static const struct thread_run_options two_steps = {.steps = 2, .seed = 7, .rate
 /* In blocks of 32, so of larger matrices. */
 static void toy_narrow(struct toy *toy, enum toy_model model, struct variant variant, enum precision precision, bool large)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
     if (large) {
         toy->model.hidden = 64;
@@ -36,11 +35,7 @@ static void toy_narrow(struct toy *toy, enum toy_model model, struct variant var
     struct gpu *gpu = &toy->cluster.gpu;
     gpu->peak_flops[PRECISION_FP8] = gpu->peak_flops[PRECISION_MXFP8] = gpu->peak_flops[PRECISION_NVFP4] = 1e11;
     gpu->gemm[PRECISION_FP8] = gpu->gemm[PRECISION_MXFP8] = gpu->gemm[PRECISION_NVFP4] = gpu->gemm[PRECISION_BF16];
-    ck_assert(layout_parse(variant.layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features ^= variant.features;
-    toy->job.features |= toy->layout.features;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, variant.layout, variant.features);
 }
 
 /* Of all gradients, relative to b's length. */

@@ -99,20 +99,10 @@ START_TEST(the_missing_are_listed)
 }
 END_TEST
 
-/* One message comes, the second one never does. */
-static void send_once(struct member *m)
-{
-    struct communicator *pair = member_group(m, 0, 2);
-    struct exchange_call call = {.exchange = m->rank ? EXCHANGE_RECV : EXCHANGE_SEND, .count = 1, .peer = !m->rank};
-    for (int i = 0; i < 1 + m->rank; i++)
-        member_begin(m, pair, call);
-    member_finish(m);
-}
-
 START_TEST(a_message_that_never_comes_is_said)
 {
     struct member m;
-    run(&m, SHORT, send_once);
+    run(&m, SHORT, exchange_half);
     ck_assert_int_eq(m.status, m.rank == 1 ? STATUS_FAILED : STATUS_OK);
     if (m.rank == 1)
         member_says(&m, "rank 1: recv numbers: rank 0 did not arrive within 1 s");
@@ -145,24 +135,6 @@ END_TEST
 
 /* --- who goes */
 
-/* Ranks 0, 1, 2 wait in a collective, for a message, in a barrier; rank 3 goes, and once more with another reason. */
-static void go(struct member *m)
-{
-    struct communicator *all = member_group(m, 0, 4), *pair = member_group(m, 1, 3);
-    if (m->rank == 3) {
-        member_sleep(SHORT / 5);
-        m->world->api->abandon(m->world, "enough");
-        m->world->api->abandon(m->world, "really");
-    } else if (m->rank == 2) {
-        m->status = m->world->api->barrier(m->world, false, &m->diags);
-    } else if (m->rank == 1) {
-        member_begin(m, pair, (struct exchange_call){.exchange = EXCHANGE_RECV, .count = 4, .peer = 2});
-    } else {
-        member_begin(m, all, (struct exchange_call){.exchange = EXCHANGE_ALL_REDUCE, .count = 4});
-    }
-    member_finish(m);
-}
-
 START_TEST(nobody_waits_for_who_has_gone)
 {
     static const char *const said[] = {"all_reduce numbers: waited for ranks 1, 2, 3; first failure: enough",
@@ -170,7 +142,7 @@ START_TEST(nobody_waits_for_who_has_gone)
                                        "rank 2: barrier: first failure: enough"};
     struct member m;
     nanos began = clock_monotonic();
-    run(&m, LONG, go);
+    run(&m, LONG, exchange_and_go);
     ck_assert_int_lt(clock_monotonic() - began, LONG / 2);
     ck_assert_int_eq(m.status, m.rank < 3 ? STATUS_FAILED : STATUS_OK);
     if (m.rank < 3)

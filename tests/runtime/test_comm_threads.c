@@ -177,20 +177,10 @@ START_TEST(a_silence_is_traced_to_its_beginning)
 }
 END_TEST
 
-/* One message comes, the second one never does. */
-static void send_once(struct member *m)
-{
-    struct communicator *pair = member_group(m, 0, 2);
-    struct exchange_call call = {.exchange = m->rank ? EXCHANGE_RECV : EXCHANGE_SEND, .count = 1, .peer = !m->rank};
-    for (int i = 0; i < 1 + m->rank; i++)
-        member_begin(m, pair, call);
-    member_finish(m);
-}
-
 START_TEST(a_message_that_never_comes_is_said)
 {
     struct member m[2];
-    run(m, 2, SHORT, send_once);
+    run(m, 2, SHORT, exchange_half);
     ck_assert(m[0].status == STATUS_OK && m[1].status == STATUS_FAILED);
     member_says(&m[1], "recv numbers: rank 0 did not arrive within 0.2 s; rank 0 never came to send numbers");
 }
@@ -201,7 +191,7 @@ static void fail_and_send(struct member *m)
 {
     if (!m->rank)
         device_cpu_fail(m->device, "out of order");
-    send_once(m);
+    exchange_half(m);
 }
 
 START_TEST(who_has_failed_sends_nothing)
@@ -236,28 +226,10 @@ END_TEST
 
 /* --- who goes */
 
-/* Ranks 0, 1, 2 wait in a collective, for a message, in a barrier; rank 3 goes, and once more with another reason. */
-static void go(struct member *m)
-{
-    struct communicator *all = member_group(m, 0, 4), *pair = member_group(m, 1, 3);
-    if (m->rank == 3) {
-        member_sleep(SHORT);
-        m->world->api->abandon(m->world, "enough");
-        m->world->api->abandon(m->world, "really");
-    } else if (m->rank == 2) {
-        m->status = m->world->api->barrier(m->world, false, &m->diags);
-    } else if (m->rank == 1) {
-        member_begin(m, pair, (struct exchange_call){.exchange = EXCHANGE_RECV, .count = 4, .peer = 2});
-    } else {
-        member_begin(m, all, (struct exchange_call){.exchange = EXCHANGE_ALL_REDUCE, .count = 4});
-    }
-    member_finish(m);
-}
-
 START_TEST(nobody_waits_for_who_has_gone)
 {
     struct member m[4];
-    run(m, 4, LONG, go);
+    run(m, 4, LONG, exchange_and_go);
     for (int r = 0; r < 3; r++) {
         ck_assert(m[r].status == STATUS_FAILED);
         member_says(&m[r], "first failure: enough");

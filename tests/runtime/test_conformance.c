@@ -142,9 +142,7 @@ static void conform(enum toy_model model, const struct variant *variant, enum de
     struct step_options simulate = {.all_ranks = true, .detail = detail, .n_trace_ranks = -1, .verify = true};
     struct thread_run_options execute = {.steps = 2, .seed = 1};
     toy_make(&toy, model);
-    ck_assert(layout_parse(variant->layout, &toy.layout, &diags) == STATUS_OK);
-    toy.layout.features |= variant->features;
-    toy_complete(&toy);
+    toy_lay_out(&toy, variant->layout, variant->features);
     complete_cluster(&toy.cluster, &diags);
     ck_assert_msg(step_simulate(&toy.layout, &toy.setting, &simulate, &result, &simulated, &program, &diags) == STATUS_OK,
                   "%s: %s", variant->layout, diags.n_items ? diags.items[0].text : "");

@@ -10,50 +10,37 @@ static const struct {
     enum toy_model model;
     const char *layout;
     feature_set features;
-    const char *offload;
 } cases[] = {
-    {TOY_GPT, "mb=1", 0, "activations"},
-    {TOY_GPT, "mb=2,recompute=full", 0, "activations"},
-    {TOY_LLAMA, "mb=1,recompute=selective", 0, "activations"},
-    {TOY_LLAMA, "mb=1,recompute=layernorm+mlp", 0, "activations"},
-    {TOY_LLAMA, "tp=2,sp=1", TP, "activations"},
-    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b", PP, "activations"},
-    {TOY_GPT, "pp=2,schedule=gpipe", 0, "activations"},
-    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "activations"},
-    {TOY_GPT, "dp=2,zero=1", DP, "activations"},
-    {TOY_LLAMA, "dp=2,zero=3", DP, "activations"},
-    {TOY_LLAMA, "dp=2,zero=3,recompute=full", 0, "activations"},
-    {TOY_LLAMA, "cp=2,mb=2", 0, "activations"},
-    {TOY_MIXTURE, "dp=2,ep=2,zero=1", DP, "activations"},
-    {TOY_LATENT, "tp=2,sp=1", TP, "activations"},
-    {TOY_PREDICTION, "mb=1", 0, "activations"},
-    {TOY_ALIBI, "mb=2", PARALLEL, "activations"},
-    {TOY_GPT, "mb=1", 0, "activations:50%"},
-    {TOY_LLAMA, "tp=2,sp=1", TP, "activations:3"},
-    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved", PP, "activations:25%"},
-    {TOY_LLAMA, "dp=2,zero=3", DP, "activations:1"},
+    {TOY_GPT, "mb=1,offload=activations", 0},
+    {TOY_GPT, "mb=2,recompute=full,offload=activations", 0},
+    {TOY_LLAMA, "mb=1,recompute=selective,offload=activations", 0},
+    {TOY_LLAMA, "mb=1,recompute=layernorm+mlp,offload=activations", 0},
+    {TOY_LLAMA, "tp=2,sp=1,offload=activations", TP},
+    {TOY_LLAMA, "tp=2,sp=0,pp=2,schedule=1f1b,offload=activations", PP},
+    {TOY_GPT, "pp=2,schedule=gpipe,offload=activations", 0},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved,offload=activations", PP},
+    {TOY_GPT, "dp=2,zero=1,offload=activations", DP},
+    {TOY_LLAMA, "dp=2,zero=3,offload=activations", DP},
+    {TOY_LLAMA, "dp=2,zero=3,recompute=full,offload=activations", 0},
+    {TOY_LLAMA, "cp=2,mb=2,offload=activations", 0},
+    {TOY_MIXTURE, "dp=2,ep=2,zero=1,offload=activations", DP},
+    {TOY_LATENT, "tp=2,sp=1,offload=activations", TP},
+    {TOY_PREDICTION, "mb=1,offload=activations", 0},
+    {TOY_ALIBI, "mb=2,offload=activations", PARALLEL},
+    {TOY_GPT, "mb=1,offload=activations:50%", 0},
+    {TOY_LLAMA, "tp=2,sp=1,offload=activations:3", TP},
+    {TOY_GPT, "pp=2,vpp=2,schedule=interleaved,offload=activations:25%", PP},
+    {TOY_LLAMA, "dp=2,zero=3,offload=activations:1", DP},
 };
-
-static void laid_out(struct toy *toy, int i)
-{
-    struct diags diags = {0};
-    toy_make(toy, cases[i].model);
-    toy->model.layers = 8;
-    ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.offload = offloaded(cases[i].offload);
-    toy->layout.features |= cases[i].features;
-    toy->job.features |= cases[i].features;
-    toy_complete(toy);
-    diags_free(&diags);
-}
 
 START_TEST(no_bit_changes)
 {
     struct toy toy;
-    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
-        laid_out(&toy, _i);
+    toy_make(&toy, cases[_i].model);
+    toy.model.layers = 8;
+    toy_lay_out(&toy, cases[_i].layout, cases[_i].features);
+    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
         check_offloaded(&toy, (enum detail)detail);
-    }
 }
 END_TEST
 

@@ -16,13 +16,8 @@
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= features;
-    toy->job.features |= features;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, features);
 }
 
 static void program_of(const struct toy *toy, enum detail detail, struct program *program)

@@ -152,10 +152,8 @@ START_TEST(exchanges_have_a_base_and_a_rate)
 }
 END_TEST
 
-/* A job that offloads has its copies probed, on ranks side by side; a copy of what the cost model counts as two bytes an element
- * takes what that of the same elements took: 8 GB/s of four bytes are 4 GB/s. Without offloading nothing is copied. */
-/* So are updates by the host's cores: two ranks that update side by side at 3 GB/s of what is counted each have half of a memory
- * that gives both as much. */
+/* A job that offloads has updates by the host's cores probed, too: two ranks that update side by side at 3 GB/s of what is
+ * counted each have half of a memory that gives both as much. */
 START_TEST(updates_by_the_host_take_what_they_took)
 {
     struct toy toy;
@@ -187,6 +185,8 @@ START_TEST(updates_by_the_host_take_what_they_took)
 }
 END_TEST
 
+/* A job that offloads has its copies probed, on ranks side by side; a copy of what the cost model counts as two bytes an element
+ * takes what that of the same elements took: 8 GB/s of four bytes are 4 GB/s. Without offloading nothing is copied. */
 START_TEST(copies_to_the_host_take_what_they_took)
 {
     struct toy toy;

@@ -125,15 +125,12 @@ static void release(struct rank_probe *ranks, int n)
 
 static void job_of(struct toy *toy, const char *layout, struct probe_options *options)
 {
-    struct diags diags = {0};
     toy_make(toy, TOY_GPT);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy_complete(toy);
+    toy_lay_out(toy, layout, 0);
     *options = (struct probe_options){
         .ranks = toy->setting.gpus, .cores = 1, .seconds = 1e-9, .layout = &toy->layout, .setting = &toy->setting};
     fails = -1;
     ahead = 0;
-    diags_free(&diags);
 }
 
 /* Stretches grow evenly, so the median of a case is in the middle between its shortest and its longest. */

@@ -25,10 +25,8 @@ static void program_of(struct toy *toy, const char *layout, struct program *prog
 {
     struct diags diags = {0};
     toy_make(toy, TOY_GPT);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP);
+    toy_lay_out(toy, layout, FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP));
     toy->job.dropout = 0.25;
-    toy_complete(toy);
     ck_assert(program_build(&toy->layout, &toy->setting, DETAIL_KERNEL, false, program, &diags) == STATUS_OK);
     toy->job.clip = 0.5;
     diags_free(&diags);

@@ -180,16 +180,11 @@ static void run(const struct toy *toy, enum detail detail, uint64_t seed, struct
 
 static void make(struct toy *toy, int i)
 {
-    struct diags diags = {0};
     toy_make(toy, cases[i].model);
-    ck_assert(layout_parse(cases[i].layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= cases[i].features;
-    toy->job.features |= cases[i].features;
+    toy_lay_out(toy, cases[i].layout, cases[i].features);
     toy->job.precision = cases[i].precision;
     toy->cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
     toy->cluster.gpu.gemm[PRECISION_FP8] = toy->cluster.gpu.gemm[PRECISION_BF16];
-    toy_complete(toy);
-    diags_free(&diags);
 }
 
 START_TEST(streams_may_fall_behind)

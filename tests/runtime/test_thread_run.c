@@ -10,12 +10,8 @@
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= features;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, features);
 }
 
 #define OVERLAPS (FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(TP_OVERLAP))

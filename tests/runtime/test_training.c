@@ -9,13 +9,9 @@
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, enum optimizer optimizer)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= DP | PP;
     toy->job.optimizer = optimizer;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, DP | PP);
 }
 
 struct tensor_range {

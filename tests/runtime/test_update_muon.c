@@ -14,14 +14,10 @@
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features |= DP | PP;
     toy->job.optimizer = OPTIMIZER_MUON;
     toy->job.muon_tp = MUON_DUPLICATED; /* as without tensor parallelism */
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, DP | PP);
 }
 
 static const char *const layouts[] = {

@@ -168,6 +168,16 @@ void toy_complete(struct toy *toy)
         l->schedule = SCHEDULE_NONE;
 }
 
+void toy_lay_out(struct toy *toy, const char *layout, feature_set turned_over)
+{
+    struct diags diags = {0};
+    ck_assert_msg(layout_parse(layout, &toy->layout, &diags) == STATUS_OK, "%s", layout);
+    toy->layout.features ^= turned_over;
+    toy->job.features |= toy->layout.features;
+    toy_complete(toy);
+    diags_free(&diags);
+}
+
 char *toy_text(const struct toy *toy, char *buffer, size_t size)
 {
     char layout[160];

@@ -47,6 +47,8 @@ struct layout toy_one_rank(void);
 void toy_make(struct toy *toy, enum toy_model model);
 /* Set the number of GPUs from the layout, and the schedule "none" where there is no pipeline. */
 void toy_complete(struct toy *toy);
+/* The same, with a layout as layout_parse reads it and some features turned over: those the toy has are taken away. */
+void toy_lay_out(struct toy *toy, const char *layout, feature_set turned_over);
 /* "gpt tp=2,...: feature ..." Returns buffer. */
 enum { TOY_TEXT_MAX = 512 };
 char *toy_text(const struct toy *toy, char *buffer, size_t size);
