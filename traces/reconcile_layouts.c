@@ -1,0 +1,118 @@
+#include <math.h>
+
+#include "model/cost/closed_form.h"
+#include "model/cost/footprint.h"
+#include "traces/reconcile_parts.h"
+
+/* --- micro-batches */
+
+/* The least multiple of the assumed micro-batch, by doubling, that the fused softmax takes; itself when none does. */
+static int fusing_micro_batch(const struct measurement *row)
+{
+    struct layout l = row->layout;
+    int64_t replica = row->job.global_batch / l.dp;
+    bool fuses = l.features & (FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) && !(l.features & FEATURES_FLASH);
+    while (fuses && replica % l.micro_batch == 0) {
+        if (layout_fuses_softmax(&l, row->model.heads))
+            return l.micro_batch;
+        l.micro_batch *= 2;
+    }
+    return row->layout.micro_batch;
+}
+
+/* What the planner would take in the place of an assumed one; that itself when none fits. */
+static int tuned_micro_batch(const struct measurement *row)
+{
+    enum { LARGEST = 8 };
+    struct layout l = row->layout;
+    struct setting setting = measurement_setting(row);
+    struct closed_form *form = closed_form_create(&setting);
+    double best = HUGE_VAL, capacity = footprint_capacity(&row->cluster);
+    int taken = l.micro_batch;
+    for (l.micro_batch = 1; l.micro_batch <= LARGEST; l.micro_batch *= 2) {
+        struct estimate estimate;
+        if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL || closed_form_memory(form, &l) > capacity)
+            continue;
+        closed_form_estimate(form, &l, &estimate);
+        if (estimate.step_s < best) {
+            best = estimate.step_s;
+            taken = l.micro_batch;
+        }
+    }
+    closed_form_destroy(form);
+    return taken;
+}
+
+static int likely_micro_batch(const struct measurement *row)
+{
+    if (row->oom || row->layout.dp < 1 || !measurement_assumes(row, "micro_batch"))
+        return row->layout.micro_batch;
+    return row->layout.pp > 1 ? tuned_micro_batch(row) : fusing_micro_batch(row);
+}
+
+void reconcile_micro_batches(struct measurement_table *table, struct diags *diags)
+{
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < table->n_items; i++) {
+        struct measurement *row = &table->items[i];
+        int micro_batch = likely_micro_batch(row);
+        if (micro_batch != row->layout.micro_batch && n++ == 0)
+            first = i;
+        row->layout.micro_batch = micro_batch;
+    }
+    if (n)
+        diag_warning(
+            diags, table->items[first].at,
+            "%zu rows assume a micro-batch that a fused softmax cannot take or that is not the best of the pipeline; what "
+            "its authors are likely to have run is taken",
+            n);
+}
+
+/* --- recomputation */
+
+static bool fits(const struct measurement *row, enum recompute_what recompute)
+{
+    struct layout l = row->layout;
+    struct setting setting = measurement_setting(row);
+    struct footprint peak;
+    l.recompute = (struct recompute){.what = recompute};
+    if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL)
+        return false;
+    footprint_peak(&l, &setting, &peak, NULL);
+    return peak.total <= footprint_capacity(&row->cluster);
+}
+
+/* A row that ran cannot have kept everything where that does not fit: the least with which it fits; RECOMPUTE_NONE where it is
+ * not asked, or nothing makes it fit. */
+static enum recompute_what fitting_recompute(const struct measurement *row)
+{
+    enum recompute_what light = layout_light_modules(&row->model);
+    bool ran = !row->oom && row->layout.dp >= 1;
+    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !measurement_assumes(row, "recompute") ||
+        fits(row, RECOMPUTE_NONE))
+        return RECOMPUTE_NONE;
+    if (fits(row, light))
+        return light;
+    return row->cluster.gpu.host_rate == 0 && fits(row, RECOMPUTE_FULL) ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+}
+
+void reconcile_recomputation(struct measurement_table *table, struct diags *diags)
+{
+    size_t n = 0, n_full = 0, first = 0;
+    for (size_t i = 0; i < table->n_items; i++) {
+        struct measurement *row = &table->items[i];
+        enum recompute_what recompute = fitting_recompute(row);
+        if (recompute == RECOMPUTE_NONE)
+            continue;
+        if (n++ == 0)
+            first = i;
+        n_full += recompute == RECOMPUTE_FULL;
+        row->layout.recompute = (struct recompute){.what = recompute};
+    }
+    if (n)
+        diag_warning(
+            diags, table->items[first].at,
+            "%zu row%s assume%s that nothing was recomputed, with which %s not fit, and ran; the least that fits is taken: "
+            "norms and activations (and latent attention's up-projections) in %zu, whole layers in %zu",
+            n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "it does" : "they do", n - n_full, n_full);
+}
