@@ -1,8 +1,7 @@
 /*
  * plan_levers.h - what would make a job faster: the best plan with one thing changed at a time.
  *
- * Software that the job does not name, precisions that the GPU has, what layouts are searched only where asked for, a larger
- * batch, other hardware. Each is a search of its own, so a lever's worth is that of the best layout with it, not of today's.
+ * Each lever (plan_lever.h) is a search of its own, so its worth is that of the best layout with it, not of today's.
  */
 #ifndef MSIM_CLI_PLAN_LEVERS_H
 #define MSIM_CLI_PLAN_LEVERS_H
@@ -10,16 +9,12 @@
 #include <jansson.h>
 
 #include "cli/command.h"
+#include "cli/plan_lever.h"
 #include "cli/plan_report.h"
-#include "model/spec/experiment.h"
-
-/* Who can pull it. */
-enum lever_kind { LEVER_SOFTWARE, LEVER_PRECISION, LEVER_LAYOUT, LEVER_MODEL, LEVER_JOB, LEVER_HARDWARE, N_LEVER_KINDS };
-extern const char *const lever_kind_names[N_LEVER_KINDS];
 
 /* The best plan as the job is, or with one change. */
 struct levered_plan {
-    char change[64]; /* "feature ep_overlap"; of the job as it is "as it is" */
+    char change[64]; /* the lever's; of the job as it is "as it is" */
     enum lever_kind kind;
     bool legal, fits; /* some layout is, does; the rest only if it fits */
     struct best_plan best;

@@ -1,0 +1,28 @@
+/*
+ * plan_lever.h - what could be different about a job, one thing at a time: software that it does not name, precisions that the
+ * GPU has, what layouts are searched only where asked for, a larger batch, other hardware.
+ */
+#ifndef MSIM_CLI_PLAN_LEVER_H
+#define MSIM_CLI_PLAN_LEVER_H
+
+#include "model/plan/space.h"
+#include "model/spec/experiment.h"
+
+/* Who can pull it. */
+enum lever_kind { LEVER_SOFTWARE, LEVER_PRECISION, LEVER_LAYOUT, LEVER_MODEL, LEVER_JOB, LEVER_HARDWARE, N_LEVER_KINDS };
+extern const char *const lever_kind_names[N_LEVER_KINDS];
+
+struct lever {
+    enum lever_kind kind;
+    char change[64]; /* "feature ep_overlap" */
+    /* Changes an experiment, or what is searched of its layouts; false where there is nothing to change, and whatever it changed
+     * then means nothing. */
+    bool (*turn)(struct experiment *experiment, struct space_limits *limits, int argument);
+    int argument; /* of turn */
+};
+
+/* One for each feature, in their order, and others. */
+enum { N_LEVERS = N_FEATURES + 14 };
+struct lever lever_at(int i);
+
+#endif
