@@ -109,7 +109,8 @@ double robust_drift(const struct run *run);
 void robust_restart(struct run *run, nanos time);
 /* A fault of the trace. */
 void robust_fault(struct run *run, const struct fault *fault);
-/* Nodes are back: replicas that were left out come back after a planned restart, for which nothing is undone. */
+/* Nodes are back: a job that waits for them goes on once some replicas are whole; replicas that were left out come back after a
+ * planned restart, for which nothing is undone. */
 void robust_grow(struct run *run, nanos time);
 
 /* What no trace holds: a fault that comes back, the speed that drifts, a false alarm. */

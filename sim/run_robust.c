@@ -21,6 +21,16 @@ double robust_drift(const struct run *run)
     return fmin(policy->drift_limit, policy->drift_per_day * days);
 }
 
+/* Elastic running: the nodes that are short take their replicas with them, in the worst case one each. */
+static int32_t replicas_short(const struct run *run)
+{
+    const struct run_robust *robust = run->options->robust;
+    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
+    if (!robust || run->options->failover || !robust->policy->elastic || lacking <= 0)
+        return 0;
+    return lacking < robust->replicas ? lacking : 0;
+}
+
 /* Memoryless, so the clock may begin anew at every restart. */
 static nanos draw_alarm(struct run *run, nanos time)
 {
@@ -39,6 +49,8 @@ void robust_restart(struct run *run, nanos time)
     const struct robust_policy *policy = run->options->robust->policy;
     if (!run->regrouping) /* the others' processes go on */
         run->trained_since = time;
+    if (!run->options->failover) /* nodes that came back since the failure take part */
+        run->missing_replicas = replicas_short(run);
     run->next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
     run->next_alarm = draw_alarm(run, time);
     for (size_t i = 0; i < run->n_latent; i++)
@@ -52,16 +64,6 @@ void robust_restart(struct run *run, nanos time)
 
 /* --- a failure -----------------------------------------------------------------------------------------------------------------
  */
-
-/* Elastic running: the nodes that are short take their replicas with them, in the worst case one each. */
-static int32_t replicas_short(const struct run *run)
-{
-    const struct run_robust *robust = run->options->robust;
-    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
-    if (!robust || run->options->failover || !robust->policy->elastic || lacking <= 0)
-        return 0;
-    return lacking < robust->replicas ? lacking : 0;
-}
 
 static bool is_hot(const struct run *run)
 {
@@ -204,6 +206,8 @@ void robust_fault(struct run *run, const struct fault *fault)
 void robust_grow(struct run *run, nanos time)
 {
     int32_t lacking = replicas_short(run);
+    if (lacking > 0) /* if it waits for nodes: there are enough to go on without the others */
+        recovery_node_back(&run->recovery, time, 0);
     if (run->options->failover || run->missing_replicas == 0 || lacking >= run->missing_replicas || run->recovery.active)
         return;
     struct recovery_plan plan = {.restart = run->options->robust->restart_hot};

@@ -86,3 +86,12 @@ double seconds_of(const struct run_result *result, enum time_use use)
 {
     return (double)result->use[use] / 1e9;
 }
+
+struct robust_policy case_policy(const char *name)
+{
+    struct robust_policy policy;
+    struct diags diags = {0};
+    ck_assert_int_eq(robust_policy_load(name, &policy, &diags), STATUS_OK);
+    diags_free(&diags);
+    return policy;
+}

@@ -2,9 +2,11 @@
 #ifndef MSIM_TESTS_SIM_RUN_CASE_H
 #define MSIM_TESTS_SIM_RUN_CASE_H
 
+#include "sim/robust_policy.h"
 #include "sim/run.h"
 
 #define SECONDS(s) ((nanos)(s)*NANOS_PER_SECOND)
+#define DAYS(n)    SECONDS((nanos)(n)*86400)
 
 void trace_outage(struct fault_trace *trace, double time_s, int node, double down_s);
 void trace_slow(struct fault_trace *trace, double time_s, int node, double down_s, double factor);
@@ -14,6 +16,9 @@ struct run_options case_options(int nodes, double horizon, double interval, doub
 
 /* Runs it, checks what holds for every run (uses add up to the horizon, in every bin and in the whole), and returns it. */
 struct run_result case_run(const struct run_options *options, const struct fault_trace *trace);
+
+/* A policy that comes with the program. */
+struct robust_policy case_policy(const char *name);
 
 double seconds_of(const struct run_result *result, enum time_use use);
 

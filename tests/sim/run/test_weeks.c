@@ -1,5 +1,5 @@
 /*
- * Weeks with faults drawn from models, recovery in stages and checkpoints in stages.
+ * Weeks with faults drawn from models, and checkpoints in stages (recovery in stages: test_robust.c).
  *
  * Oracles: the closed form for memoryless failures, Young's interval, MegaScale's start-up times, checkpoints by hand; the books
  * balance in every run; one answer for any number of threads; a fit finds the parameters that made a trace.
@@ -17,8 +17,6 @@
 #include "sim/startup.h"
 #include "tests/suite.h"
 
-#define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
-
 static struct fault_model model_named(const char *name)
 {
     struct fault_model model;
@@ -26,15 +24,6 @@ static struct fault_model model_named(const char *name)
     ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
     diags_free(&diags);
     return model;
-}
-
-static struct robust_policy policy_named(const char *name)
-{
-    struct robust_policy policy;
-    struct diags diags = {0};
-    ck_assert_int_eq(robust_policy_load(name, &policy, &diags), STATUS_OK);
-    diags_free(&diags);
-    return policy;
 }
 
 static struct estimate ettr_of(const struct run_options *options, const struct fault_model *model, bool poisson, int64_t n,
@@ -175,7 +164,7 @@ END_TEST
 /* Wrong numbers are noticed after two hours: by then memory holds nothing else, and only storage has older checkpoints. */
 START_TEST(test_memory_is_stale_after_silent_corruption)
 {
-    struct robust_policy policy = policy_named("megascale");
+    struct robust_policy policy = case_policy("megascale");
     policy.drift_per_day = policy.pause_rate = policy.stall_rate = 0;
     policy.automatic = policy.tests.items[0].finds[COMPONENT_GPU] = policy.tests.items[0].finds[COMPONENT_SILENT] = 1;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .reload = SECONDS(40)};
@@ -201,7 +190,7 @@ END_TEST
 START_TEST(test_series_width_does_not_matter_in_stages)
 {
     struct fault_model model = model_named("megascale");
-    struct robust_policy policy = policy_named("megascale");
+    struct robust_policy policy = case_policy("megascale");
     struct run_robust robust = {
         .policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120), .seed = 5, .replicas = 8};
     struct fault_trace trace;
@@ -250,204 +239,6 @@ START_TEST(test_communicators_as_published)
 }
 END_TEST
 
-START_TEST(test_machine_notices_and_finds)
-{
-    enum { N = 4000 };
-    struct robust_policy policy = policy_named("megascale");
-    size_t automatic = 0, found = 0;
-    double noticed = 0, diagnosed = 0;
-    for (uint64_t i = 0; i < N; i++) {
-        struct random_stream random = random_stream_named(1, 2, i);
-        struct fault_case c = {.component = COMPONENT_GPU, .symptom = (enum symptom)(i % 3), .broken = true, .nodes = 1536};
-        struct verdict v = recovery_machine_run(&policy, &c, &random);
-        static const double longest[] = {15, 60, 70};
-        ck_assert_double_le((double)v.detect / 1e9, longest[c.symptom] + 0.001);
-        ck_assert_int_ge(v.detect, 0);
-        automatic += !v.called;
-        found += v.found_by >= 0;
-        noticed += (double)v.detect / 1e9 / N;
-        diagnosed += (double)v.diagnose / 1e9 / N;
-        ck_assert(v.found || v.relapse > 0);
-    }
-    /* 1 - 0.7 * 0.1 * 0.4 of GPU faults are found (the second test does not look for them); below 10 min together */
-    ck_assert_double_eq_tol((double)found / N, 0.972, 4 * sqrt(0.972 * 0.028 / N));
-    ck_assert_double_gt((double)automatic / N, 0.90);
-    ck_assert_double_lt(noticed + diagnosed, 600);
-}
-END_TEST
-
-START_TEST(test_causes_are_understood)
-{
-    static const struct {
-        const char *cause;
-        enum component component;
-        enum symptom symptom;
-    } rows[] = {{"Unplanned host maintenance", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-                {"Silent data corruption", COMPONENT_SILENT, SYMPTOM_SILENT},
-                {"storage", COMPONENT_STORAGE, SYMPTOM_EXIT},
-                {"Code change", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE},
-                {"NaN", COMPONENT_SILENT, SYMPTOM_SILENT},
-                {"Network switch/cable", COMPONENT_SWITCH, SYMPTOM_HANG},
-                {"NCCL watchdog timeout", COMPONENT_UNKNOWN, SYMPTOM_HANG},
-                {"GPU HBM3 memory", COMPONENT_HBM, SYMPTOM_EXIT},
-                {"", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ck_assert_msg(component_of_text(rows[i].cause) == rows[i].component, "%s: %s", rows[i].cause,
-                      component_name(component_of_text(rows[i].cause)));
-        ck_assert_msg(symptom_of_text(rows[i].cause) == rows[i].symptom, "%s", rows[i].cause);
-    }
-}
-END_TEST
-
-/* A node that is not found comes back to haunt the job, then a person finds it. */
-START_TEST(test_faults_that_are_not_found_come_back)
-{
-    struct robust_policy policy = policy_named("megascale");
-    for (int i = 0; i < policy.tests.n; i++)
-        memset(policy.tests.items[i].finds, 0, sizeof policy.tests.items[i].finds);
-    policy.automatic = 1;
-    policy.attempts = 3;
-    policy.pause_rate = policy.stall_rate = 0;
-    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
-    struct fault_trace trace = {0};
-    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .down = SECONDS(3600), .node = 3, .speed = FULL_SPEED}, "Faulty GPU");
-    struct run_result result;
-    struct diags diags = {0};
-    ck_assert_int_eq(run_simulate(&options, &trace, &result, &diags), STATUS_OK);
-    ck_assert_int_eq(result.interruptions, 3);
-    ck_assert_int_eq(result.relapses, 2);
-    ck_assert_int_eq(result.called, 1);
-    ck_assert_int_gt(result.use[USE_HUMAN], 0);
-    run_result_free(&result);
-    fault_trace_free(&trace);
-    diags_free(&diags);
-}
-END_TEST
-
-/* Nothing is broken, but the job hangs again and again until somebody looks at it. */
-START_TEST(test_hangs_recur)
-{
-    struct robust_policy policy = policy_named("megascale");
-    policy.automatic = policy.hang_recurs = 1;
-    policy.attempts = 3;
-    policy.pause_rate = policy.stall_rate = 0;
-    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
-    struct fault_trace trace = {0};
-    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .node = 3, .speed = FULL_SPEED}, "Job hang");
-    struct run_result result = case_run(&options, &trace);
-    ck_assert_int_eq(result.interruptions, 3);
-    ck_assert_int_eq(result.relapses, 2);
-    ck_assert_int_eq(result.called, 1);
-    ck_assert_int_eq(result.by_channel[CHANNEL_TRAFFIC], 3);
-    run_result_free(&result);
-    policy.hang_recurs = 0;
-    result = case_run(&options, &trace);
-    ck_assert_int_eq(result.interruptions, 1);
-    ck_assert_int_eq(result.relapses + result.called, 0);
-    run_result_free(&result);
-    fault_trace_free(&trace);
-}
-END_TEST
-
-/* 64 nodes, 10 pauses each a day of 20 s in the mean, timeout 60 s: 31.9 of them a day are longer; stalls: 100 e^-3 = 4.98. */
-START_TEST(test_false_alarms_come_at_their_rate)
-{
-    struct robust_policy policy = policy_named("megascale");
-    policy.heartbeat_timeout_s = 60, policy.pause_rate = 10, policy.pause_s = 20;
-    policy.traffic_window_s = 30, policy.stall_rate = 100, policy.stall_s = 10;
-    for (int i = 0; i < policy.tests.n; i++)
-        policy.tests.items[i].false_positive = 0;
-    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .seed = 1};
-    struct run_options options = case_options(64, 100 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
-    struct fault_trace trace = {0};
-    struct run_result result = case_run(&options, &trace);
-    double trained_d = 100 - (double)(result.use[USE_RESTART] + result.use[USE_DIAGNOSIS]) / 86400e9;
-    double silent = 640 * exp(-3) * trained_d, still = 100 * exp(-3) * trained_d;
-    ck_assert_double_eq_tol((double)result.by_channel[CHANNEL_HEARTBEAT], silent, 4 * sqrt(silent));
-    ck_assert_double_eq_tol((double)result.by_channel[CHANNEL_TRAFFIC], still, 4 * sqrt(still));
-    ck_assert_int_eq(result.alarms, result.interruptions);
-    ck_assert_int_eq(result.failures, 0);
-    ck_assert_int_eq(result.use[USE_DETECTION], 0);
-    /* each takes the whole suite, 330 s, and a restart of 60 s */
-    ck_assert_int_ge(result.use[USE_DIAGNOSIS], (result.alarms - 1) * SECONDS(330));
-    ck_assert_int_le(result.use[USE_DIAGNOSIS], result.alarms * SECONDS(330));
-    run_result_free(&result);
-}
-END_TEST
-
-/* 1 % of the speed a day, up to 3 %, hour by hour; a restart brings it back. */
-START_TEST(test_speed_drifts_until_a_restart)
-{
-    struct robust_policy policy = policy_named("megascale");
-    policy.drift_per_day = 0.01, policy.drift_limit = 0.03, policy.automatic = 1, policy.hang_recurs = 0;
-    policy.pause_rate = policy.stall_rate = 0;
-    struct run_robust robust = {.policy = &policy, .seed = 1};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
-    struct fault_trace trace = {0};
-    for (int restarts = 0; restarts < 2; restarts++) {
-        double lost_h = 0;
-        for (int h = 0; h < 240; h++)
-            lost_h += fmin(0.03, 0.01 * (restarts ? h % 120 : h) / 24);
-        if (restarts)
-            fault_trace_add(&trace, (struct fault){.time = DAYS(5), .node = 3, .speed = FULL_SPEED}, "Software bug");
-        struct run_result result = case_run(&options, &trace);
-        ck_assert_double_eq_tol((double)result.use[USE_DEGRADED] / 3600e9, lost_h, 0.02);
-        run_result_free(&result);
-    }
-    fault_trace_free(&trace);
-}
-END_TEST
-
-/* Somebody is under way for ten hours; a fault that is found in three minutes meanwhile does not make them come sooner. */
-START_TEST(test_a_failure_does_not_end_the_wait_for_a_person)
-{
-    const nanos minute = 60 * NANOS_PER_SECOND, hour = 60 * minute;
-    const struct recovery_plan slow = {.detect = minute, .diagnose = 4 * minute, .human = 10 * hour, .restart = minute};
-    const struct recovery_plan quick = {.detect = minute, .diagnose = 2 * minute, .restart = 5 * minute};
-    struct recovery recovery = {.policy = {.spares = 4}};
-
-    recovery_begin(&recovery, 0, 1, &slow);
-    ck_assert_int_eq(recovery.found, 10 * hour + 5 * minute);
-    recovery_begin(&recovery, hour, 2, &quick);
-    ck_assert_int_eq(recovery.diagnosed, hour + 3 * minute);
-    ck_assert_int_eq(recovery.found, 10 * hour + 5 * minute);
-    ck_assert_int_eq(recovery.resumes, 10 * hour + 10 * minute);
-    recovery_begin(&recovery, 10 * hour + 4 * minute, 3, &quick);
-    ck_assert_int_eq(recovery.resumes, 10 * hour + 12 * minute);
-}
-END_TEST
-
-START_TEST(test_elastic_goes_on_where_others_wait)
-{
-    struct robust_policy policy = policy_named("megascale");
-    policy.drift_per_day = 0;
-    struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1, .replicas = 8};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 0);
-    options.robust = &robust;
-    struct fault_trace trace = {0};
-    fault_trace_add(&trace, (struct fault){.time = DAYS(1), .down = DAYS(5), .node = 3, .speed = FULL_SPEED}, "Power supply");
-    struct run_result waits, goes_on;
-    struct diags diags = {0};
-    ck_assert_int_eq(run_simulate(&options, &trace, &waits, &diags), STATUS_OK);
-    policy.elastic = true;
-    ck_assert_int_eq(run_simulate(&options, &trace, &goes_on, &diags), STATUS_OK);
-    ck_assert_double_eq_tol((double)waits.use[USE_WAITING] / 86400e9, 5, 0.1);
-    ck_assert_int_eq(goes_on.use[USE_WAITING], 0);
-    /* one replica of eight is missing for five days */
-    ck_assert_double_eq_tol((double)goes_on.use[USE_DEGRADED] / 86400e9, 5 / 8.0, 0.03);
-    run_result_free(&waits);
-    run_result_free(&goes_on);
-    fault_trace_free(&trace);
-    diags_free(&diags);
-}
-END_TEST
-
 START_TEST(test_no_spares_and_no_repair_is_told)
 {
     struct run_options options = case_options(4, 100, 50, 0, 20, 0);
@@ -470,7 +261,7 @@ START_TEST(test_threads_do_not_matter)
 {
     enum { N = 24 };
     struct fault_model model = model_named("megascale");
-    struct robust_policy policy = policy_named("megascale");
+    struct robust_policy policy = case_policy("megascale");
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120)};
     struct run_options options = case_options(1536, 30 * 86400.0, 1800, 1, 0, 4);
     options.robust = &robust;
@@ -587,14 +378,6 @@ int main(void)
     tcase_add_test(all, test_memory_is_stale_after_silent_corruption);
     tcase_add_test(all, test_series_width_does_not_matter_in_stages);
     tcase_add_test(all, test_communicators_as_published);
-    tcase_add_test(all, test_causes_are_understood);
-    tcase_add_test(all, test_machine_notices_and_finds);
-    tcase_add_test(all, test_faults_that_are_not_found_come_back);
-    tcase_add_test(all, test_hangs_recur);
-    tcase_add_test(all, test_false_alarms_come_at_their_rate);
-    tcase_add_test(all, test_speed_drifts_until_a_restart);
-    tcase_add_test(all, test_a_failure_does_not_end_the_wait_for_a_person);
-    tcase_add_test(all, test_elastic_goes_on_where_others_wait);
     tcase_add_test(all, test_no_spares_and_no_repair_is_told);
     tcase_add_test(all, test_threads_do_not_matter);
     tcase_add_test(all, test_a_fit_recovers_its_model);
