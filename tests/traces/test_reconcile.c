@@ -101,7 +101,7 @@ START_TEST(vocabulary_stays)
 {
     char text[4096] = HEADER;
     for (int i = 0; i < kept[_i].rows + kept[_i].others; i++)
-        counting_row(text, sizeof text, 32000, i < kept[_i].rows ? kept[_i].count : kept[_i].other, 10 + 0.37 * i);
+        counting_row(text, sizeof text, 32000, i < kept[_i].rows ? kept[_i].count : kept[_i].other, 2 + 0.37 * i);
     struct reading r = read_table(text);
     for (size_t i = 0; i < r.table.n_items; i++)
         ck_assert_int_eq(r.table.items[i].model.vocab, 32000);
