@@ -459,7 +459,7 @@ static void processes_abandon(struct world *base, const char *why)
     char text[REASON_SIZE];
     snprintf(text, sizeof text, "%s", why);
     pthread_mutex_lock(&world->lock);
-    bool first = !world->broken && !hear(world);
+    bool first = !hear(world);
     world->broken = true;
     if (first) {
         memcpy(world->reason, text, sizeof text);

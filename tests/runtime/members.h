@@ -48,6 +48,8 @@ extern const struct exchange_by_hand exchanges_by_hand[N_EXCHANGES_BY_HAND];
 
 /* Rank 0 sends rank 1 one message, which waits for a second one. */
 void exchange_half(struct member *m);
+/* The same of a rank 0 that has failed, "out of order", and so sends nothing. */
+void exchange_and_fail(struct member *m);
 /* Ranks 0, 1, 2 wait in a collective, for a message, in a barrier; rank 3 goes after a fifth of a second, which says "enough",
  * and once more with another reason. */
 void exchange_and_go(struct member *m);

@@ -109,6 +109,17 @@ START_TEST(a_message_that_never_comes_is_said)
 }
 END_TEST
 
+START_TEST(who_has_failed_sends_nothing)
+{
+    struct member m;
+    run(&m, SHORT, exchange_and_fail);
+    if (m.rank == 0)
+        member_says(&m, "out of order");
+    if (m.rank == 1)
+        member_says(&m, "rank 0 did not arrive within 1 s");
+}
+END_TEST
+
 /* When rank 0 has given up, and has told everybody. */
 static void come_late(struct member *m)
 {
@@ -247,6 +258,7 @@ int main(int argc, char **argv)
         {groups_keep_their_messages, 1},
         {the_missing_are_listed, 1},
         {a_message_that_never_comes_is_said, 1},
+        {who_has_failed_sends_nothing, 1},
         {who_comes_late_is_told_at_once, 1},
         {nobody_waits_for_who_has_gone, 1},
         {messages_that_are_too_long_are_said, 1},
