@@ -78,3 +78,21 @@ struct space *space_of(const struct setting *setting, const char *restrictions)
     diags_free(&diags);
     return space;
 }
+
+struct search_result search(const struct space *space, struct search_options options)
+{
+    struct search_result result;
+    search_run(space, &options, &result);
+    return result;
+}
+
+void check_same_plans(const struct search_result *a, const struct search_result *b)
+{
+    ck_assert_mem_eq(&a->counts, &b->counts, sizeof a->counts);
+    ck_assert_int_eq(a->n_plans, b->n_plans);
+    for (int i = 0; i < a->n_plans; i++) {
+        ck_assert_uint_eq(a->plans[i].index, b->plans[i].index);
+        ck_assert(same_layout(&a->plans[i].layout, &b->plans[i].layout));
+        ck_assert_mem_eq(&a->plans[i].estimate, &b->plans[i].estimate, sizeof a->plans[i].estimate);
+    }
+}

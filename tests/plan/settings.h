@@ -1,10 +1,11 @@
 /*
- * settings.h - small jobs for the tests of the search.
+ * settings.h - small jobs, their spaces, and what is found in them, for the tests of the search.
  */
 #ifndef MSIM_TESTS_PLAN_SETTINGS_H
 #define MSIM_TESTS_PLAN_SETTINGS_H
 
 #include "model/layout/layout.h"
+#include "model/plan/search.h"
 #include "model/plan/space.h"
 
 /* A setting that owns what it points to. */
@@ -28,5 +29,10 @@ struct space *space_of(const struct setting *setting, const char *restrictions);
 
 /* Equal in every dimension. */
 bool same_layout(const struct layout *a, const struct layout *b);
+
+/* What a search finds; free with search_result_free. */
+struct search_result search(const struct space *space, struct search_options options);
+/* Ends the test where two searches count other layouts, or find other plans, to the last bit. */
+void check_same_plans(const struct search_result *a, const struct search_result *b);
 
 #endif

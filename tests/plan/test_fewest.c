@@ -135,24 +135,6 @@ END_TEST
 
 /* --- in the search --- */
 
-static struct search_result search_of(const struct space *space, struct search_options options)
-{
-    struct search_result result;
-    search_run(space, &options, &result);
-    return result;
-}
-
-static void check_same_plans(const struct search_result *a, const struct search_result *b)
-{
-    ck_assert_int_eq(a->n_plans, b->n_plans);
-    ck_assert_mem_eq(&a->counts, &b->counts, sizeof a->counts);
-    for (int i = 0; i < a->n_plans; i++) {
-        ck_assert_uint_eq(a->plans[i].index, b->plans[i].index);
-        ck_assert(same_layout(&a->plans[i].layout, &b->plans[i].layout));
-        ck_assert_mem_eq(&a->plans[i].estimate, &b->plans[i].estimate, sizeof a->plans[i].estimate);
-    }
-}
-
 /* Little memory, so that many plans repeat some layers; several of a family too. */
 START_TEST(repeated_layers_do_not_depend_on_threads)
 {
@@ -161,13 +143,13 @@ START_TEST(repeated_layers_do_not_depend_on_threads)
     c.cluster.gpu.hbm_bytes *= 0.4;
     struct space *space = space_of(&c.setting, "tp=4,8,cp=1,2");
     struct search_options options = {.keep = 60, .variants = _i, .threads = 1};
-    struct search_result alone = search_of(space, options);
+    struct search_result alone = search(space, options);
     int some = 0;
     for (int i = 0; i < alone.n_plans; i++)
         some += alone.plans[i].layout.recompute.of == RECOMPUTE_FIRST;
     ck_assert_int_gt(some, 0);
     for (options.threads = 2; options.threads <= 8; options.threads += 3) {
-        struct search_result together = search_of(space, options);
+        struct search_result together = search(space, options);
         check_same_plans(&alone, &together);
         search_result_free(&together);
     }
@@ -185,7 +167,7 @@ START_TEST(levels_that_are_named_stay)
     struct space *free_space = space_of(&c.setting, "tp=4,8,cp=1,2");
     struct space *named = space_of(&c.setting, "tp=4,8,cp=1,2,recompute=none,selective,layernorm+mlp_act,full");
     struct search_options options = {.keep = 60, .threads = 2};
-    struct search_result fewest = search_of(free_space, options), levels = search_of(named, options);
+    struct search_result fewest = search(free_space, options), levels = search(named, options);
     ck_assert_mem_eq(&fewest.counts, &levels.counts, sizeof fewest.counts);
     ck_assert_double_eq(fewest.least_bytes, levels.least_bytes);
     ck_assert_int_gt(levels.n_plans, 0);

@@ -18,26 +18,9 @@
 #include "tests/plan/settings.h"
 #include "tests/suite.h"
 
-static struct search_result search(const struct space *space, struct search_options options)
-{
-    struct search_result result;
-    search_run(space, &options, &result);
-    return result;
-}
-
-static void check_same_plan(const struct plan *a, const struct plan *b)
-{
-    ck_assert_uint_eq(a->index, b->index);
-    ck_assert(same_layout(&a->layout, &b->layout));
-    ck_assert_mem_eq(&a->estimate, &b->estimate, sizeof a->estimate);
-}
-
 static void check_same_result(const struct search_result *a, const struct search_result *b)
 {
-    ck_assert_mem_eq(&a->counts, &b->counts, sizeof a->counts);
-    ck_assert_int_eq(a->n_plans, b->n_plans);
-    for (int i = 0; i < a->n_plans; i++)
-        check_same_plan(&a->plans[i], &b->plans[i]);
+    check_same_plans(a, b);
     ck_assert_uint_eq(a->least_index, b->least_index);
     ck_assert_mem_eq(&a->least_bytes, &b->least_bytes, sizeof a->least_bytes);
     ck_assert_mem_eq(&a->limit_bytes, &b->limit_bytes, sizeof a->limit_bytes);
