@@ -40,6 +40,14 @@ static void drop_sign_of_zero(char *text, bool plus)
         memmove(text, text + 1, length);
 }
 
+/* A line break of a user's text would tear the table. */
+static void join_lines(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\r' || *text == '\t')
+            *text = ' ';
+}
+
 void table_cell(struct table *table, const char *format, ...)
 {
     va_list args;
@@ -47,8 +55,10 @@ void table_cell(struct table *table, const char *format, ...)
     char *text = NULL;
     int n = vasprintf(&text, format, args);
     va_end(args);
-    if (n > 0)
+    if (n > 0) {
         drop_sign_of_zero(text, strncmp(format, "%+", 2) == 0);
+        join_lines(text);
+    }
     table->cells = memory_grow(table->cells, &table->cell_capacity, table->n_cells + 1, sizeof *table->cells);
     table->cells[table->n_cells++] = (struct table_cell){n < 0 ? memory_copy_text("") : text, table->next_tint};
     table->next_tint = TINT_NONE;

@@ -376,6 +376,9 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     assume_window(row);
     read_layout(reading, zero, row->job.features, &row->layout, &row->gpus);
     read_accumulation(reading, &row->layout, &row->job);
+    if (row->model.moe.experts && row->gpus > 1 && *reading_text(reading, COLUMN_EP) == '\0')
+        reading_tell_once(reading, COLUMN_EP, measurement_columns[COLUMN_EP].name,
+                          "ep is not said of a mixture of experts: 1 is taken, all experts on every rank");
     assume_line(reading, row);
     assume_messages(row);
     if (!reading->plain_loss)

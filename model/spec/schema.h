@@ -47,6 +47,7 @@ struct field {
     enum dimension dimension;
     size_t offset, size;
     double min, max;      /* inclusive */
+    bool binary;          /* a number whose k and M people use for 1,024 and its square, too */
     const char *fallback; /* text; REQUIRED (NULL) or UNSET ("") */
     const char *const *choices;
     const struct schema *group;
@@ -74,6 +75,11 @@ struct schema {
     {                                                                                                                            \
         .key = k, .type = sizeof(((T *)0)->member) == 8 ? FIELD_INT64 : FIELD_INT, FIELD_AT(T, member), .min = lo, .max = hi,    \
         .fallback = def, .help = what                                                                                            \
+    }
+#define LENGTH(k, T, member, lo, hi, def, what)                                                                                  \
+    {                                                                                                                            \
+        .key = k, .type = sizeof(((T *)0)->member) == 8 ? FIELD_INT64 : FIELD_INT, FIELD_AT(T, member), .min = lo, .max = hi,    \
+        .binary = true, .fallback = def, .help = what                                                                            \
     }
 #define QUANTITY(k, T, member, dim, lo, hi, def, what)                                                                           \
     {                                                                                                                            \

@@ -62,6 +62,17 @@ static bool read_number(const struct field *row, const struct yaml_node *value, 
     return false;
 }
 
+/* "8k" is 8,000 wherever a number stands; of sequences many mean 8,192 by it. */
+static void note_thousands(const struct field *row, const struct yaml_node *value, double number, struct diags *diags)
+{
+    size_t length = strlen(value->text);
+    char last = length ? value->text[length - 1] : '\0';
+    double other = last == 'k' ? number / 1e3 * 1024 : last == 'M' ? number / 1e6 * 1048576 : number;
+    if (row->binary && other > number)
+        diag_note(diags, value->at, "%s: %.20s is %.0f; write %.0f where that is meant", key_of(row, value), value->text, number,
+                  other);
+}
+
 static void read_integer(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
     double number;
@@ -73,6 +84,7 @@ static void read_integer(const struct field *row, const struct yaml_node *value,
         *(int64_t *)at = (int64_t)number;
     else
         *(int *)at = (int)number;
+    note_thousands(row, value, number, diags);
 }
 
 static void read_boolean(const struct field *row, const struct yaml_node *value, bool *at, struct diags *diags)
