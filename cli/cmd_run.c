@@ -155,6 +155,12 @@ static const struct option_row options[] = {
          "what a failed node takes with it: the job, back to its checkpoint, or its data-parallel replica, while the others go "
          "on (torchft, FT-HSDP; needs zero=0 or shard=N)",
      .group = "Recovery"},
+    {.name = "notice",
+     TIME_OPTION,
+     .help = "at which planned outages are announced (maintenance and preemptions of a trace or model); one shorter than saving "
+             "takes "
+             "makes them failures; early enough when left out",
+     .group = "Recovery"},
     {.name = "regroup",
      TIME_OPTION,
      .help = "with --failover replica: how long the others stop for it, to make their groups anew; from the store when left out",
@@ -272,7 +278,8 @@ const struct command command_run = {
     .description =
         "Replays a fault trace over a training job. Training alternates an interval of work with a checkpoint that may block it. "
         "A node failure undoes the work since the last checkpoint; training goes on once it is noticed, no more nodes are down "
-        "than there are spares, and the job has restarted. Stragglers and slow links slow training down to the slowest.\n\n"
+        "than there are spares, and the job has restarted. Stragglers and slow links slow training down to the slowest. Before "
+        "an outage of kind planned everything is saved.\n\n"
         "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
         "to one use.\n\n"

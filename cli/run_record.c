@@ -50,7 +50,7 @@ static json_t *incident_json(const struct run_report *report, const struct incid
     json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
     json_object_set_new(object, "detail", json_string(incident_cause(report, incident)));
     json_object_set_new(object, "down_s", json_real(nanos_to_seconds(fault->down)));
-    if (fault->kind != FAULT_NODE)
+    if (fault->kind == FAULT_STRAGGLER || fault->kind == FAULT_LINK)
         json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
     if (report->policy)
         add_verdict(object, report, incident);
@@ -149,6 +149,7 @@ static void add_answers(json_t *root, const struct run_report *report)
         json_object_set_new(root, "budget_days", json_real(report_budget_days(report)));
     json_object_set_new(root, "failures", json_integer(result->failures));
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
+    json_object_set_new(root, "planned", json_integer(result->planned));
     json_object_set_new(root, "interruptions", json_integer(result->interruptions));
     json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
     if (report->options->failover)

@@ -217,6 +217,9 @@ static void write_answers(struct invocation *call, const struct run_report *repo
                "%" PRId64, result->interruptions);
     if (report->options->failover)
         answer_row(&table, "borne", "failures that only took replicas out, while the others went on", "%" PRId64, result->borne);
+    if (result->planned > 0)
+        answer_row(&table, "planned", "announced outages: maintenance, preemptions, restarts by plan", "%" PRId64,
+                   result->planned);
     if (result->slowdowns > 0)
         answer_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
     answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);

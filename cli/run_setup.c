@@ -225,6 +225,7 @@ static void set_options(struct invocation *call, struct run_session *s)
     s->options.recovery.detect = nanos_from_seconds(faults->detect_s);
     s->options.recovery.restart = nanos_from_seconds(faults->restart_s > 0 ? faults->restart_s : 0);
     s->options.recovery.spares = faults->spares;
+    s->options.notice = option_given(call, "notice") ? nanos_from_seconds(fmax(option_quantity(call, "notice"), 1e-9)) : 0;
 }
 
 /* --- checkpoints, start-up, policy --------------------------------------------------------------------------------------------

@@ -203,6 +203,23 @@ nanos training_lose_step(struct training *training, struct ledger *ledger, nanos
     return ledger_lose_recent(ledger, work, slow > CHECKPOINT_MAX_NANOS ? CHECKPOINT_MAX_NANOS : (nanos)slow);
 }
 
+nanos checkpoint_save_time(const struct checkpoint_policy *policy)
+{
+    switch (policy->kind) {
+    case CHECKPOINT_TWO_STAGE: return policy->block + policy->persist;
+    case CHECKPOINT_MEMORY: return policy->block + policy->write;
+    default: return policy->block;
+    }
+}
+
+void training_saved(struct training *training, struct ledger *ledger)
+{
+    forget(training);
+    training->held = 0;
+    training->n_written++;
+    ledger_commit(ledger);
+}
+
 void training_finish(struct training *training, struct ledger *ledger)
 {
     forget(training);

@@ -68,6 +68,11 @@ nanos training_fail(struct training *training, struct ledger *ledger, bool memor
  * way wait meanwhile. Returns the time lost. */
 nanos training_lose_step(struct training *training, struct ledger *ledger, nanos step);
 
+/* From now, training stopped, until all of its work is in storage. */
+nanos checkpoint_save_time(const struct checkpoint_policy *policy);
+/* It is there. */
+void training_saved(struct training *training, struct ledger *ledger);
+
 /* The horizon: work in progress counts. */
 void training_finish(struct training *training, struct ledger *ledger);
 

@@ -24,6 +24,11 @@ void cluster_state_free(struct cluster_state *state)
     *state = (struct cluster_state){0};
 }
 
+static bool is_slow(enum fault_kind kind)
+{
+    return kind == FAULT_STRAGGLER || kind == FAULT_LINK;
+}
+
 static bool end_before(const struct fault_end *a, const struct fault_end *b)
 {
     if (a->time != b->time)
@@ -97,7 +102,7 @@ static void slow_end(struct cluster_state *state, enum fault_kind kind, int32_t 
 
 void cluster_state_begin(struct cluster_state *state, const struct fault *fault)
 {
-    if (fault->kind != FAULT_NODE)
+    if (is_slow(fault->kind))
         slow_begin(state, fault->kind, fault->speed);
     else if (state->outages[fault->node]++ == 0)
         state->n_down++;
@@ -121,7 +126,7 @@ const struct fault_end *cluster_state_next_end(const struct cluster_state *state
 struct fault_end cluster_state_end(struct cluster_state *state)
 {
     struct fault_end end = heap_pop(state);
-    if (end.kind != FAULT_NODE)
+    if (is_slow(end.kind))
         slow_end(state, end.kind, end.speed);
     else if (--state->outages[end.node] == 0)
         state->n_down--;

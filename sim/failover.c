@@ -113,7 +113,7 @@ static void regroup(struct run *run, nanos time, nanos detect)
 static void add_absence(struct run *run, const struct fault *fault, nanos found, bool hot)
 {
     const struct run_failover *f = run->options->failover;
-    bool there = fault->kind != FAULT_NODE || fault->down == 0 || run->cluster.n_down <= run->recovery.policy.spares;
+    bool there = !fault_takes_node(fault) || run->cluster.n_down <= run->recovery.policy.spares;
     nanos rejoin = hot ? f->rejoin_hot : f->rejoin;
     run->absent = memory_grow(run->absent, &run->absent_capacity, run->n_absent + 1, sizeof *run->absent);
     run->absent[run->n_absent++] =
@@ -131,7 +131,7 @@ void failover_leave(struct run *run, struct incident *incident, nanos detect, na
         return; /* its unit was gone already */
     incident->interrupted = !run->recovery.active;
     incident->resumed = NEVER;
-    if (incident->interrupted)
+    if (incident->interrupted && incident->fault->kind != FAULT_PLANNED) /* they end the step first */
         incident->lost = training_lose_step(&run->training, &run->ledger, run->options->failover->step);
     run->interruptions += incident->interrupted;
     run->borne++;

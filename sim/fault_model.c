@@ -49,6 +49,7 @@ static const struct field group_rows[] = {
     INTEGER("nodes", struct fault_group, nodes, 1, 1e6, REQUIRED, "nodes of one group"),
     QUANTITY("rate", struct fault_group, rate, DIM_COUNT, 0, 100, REQUIRED, "events per group and day"),
     QUANTITY("share", struct fault_group, share, DIM_FRACTION, 0, 1, "1", "of the group's nodes that are hit"),
+    BOOLEAN("planned", struct fault_group, planned, "false", "announced: maintenance, preemption"),
     GROUP("repair", struct fault_group, repair, repair_schema, REQUIRED, "how long"),
 };
 static const struct schema group_schema = SCHEMA("group", group_rows);

@@ -10,9 +10,9 @@
  *   repairs    lognormal hours by kind of repair: ln hours is normal (mu, sigma)
  *   groups     events that hit many nodes at once: a rack, a ToR switch, a power feed. Nodes [i * nodes, (i + 1) * nodes) are a
  *              group; events are a Poisson process of `rate` per group and day; each node of the group is hit with probability
- *              `share`, all for the same time
- *   slow       stragglers, fail-slow links, flaps: a share of the nodes has it all the time, and more begin at `rate` per node
- *              and day for a lognormal time; `factor` is the speed that is left
+ *              `share`, all for the same time. With `planned` it is maintenance, or a preemption: announced
+ * (traces/fault_trace.h) slow       stragglers, fail-slow links, flaps: a share of the nodes has it all the time, and more begin
+ * at `rate` per node and day for a lognormal time; `factor` is the speed that is left
  *
  * A model is a YAML file; those that come with msim stand in sim/fault_models, and each names its source. A rate may be given
  * directly, or as `failures` over `nodes` and `days`, or as the sum of its causes' own rates when each gives one.
@@ -90,6 +90,7 @@ struct fault_group {
     char name[CAUSE_SIZE]; /* also the cause of its faults */
     int nodes;
     double rate, share;
+    bool planned; /* announced: training is saved before */
     struct repair_time repair;
 };
 

@@ -88,14 +88,15 @@ static double draw_repair_s(const struct fault_model *model, int kind, struct ra
     return kind == REPAIR_NONE ? 0 : lognormal_s(model->repairs[kind], u);
 }
 
-static void add_outage(struct fault_trace *trace, int32_t node, double time_s, double down_s, const char *cause)
+static void add_outage(struct fault_trace *trace, enum fault_kind kind, int32_t node, double time_s, double down_s,
+                       const char *cause)
 {
     struct fault fault = {
         .time = (nanos)time_s * NANOS_PER_SECOND,
         .down = (nanos)down_s * NANOS_PER_SECOND,
         .node = node,
         .speed = FULL_SPEED,
-        .kind = FAULT_NODE,
+        .kind = kind,
     };
     fault_trace_add(trace, fault, cause);
 }
@@ -128,7 +129,7 @@ static double fail_node(const struct generation *g, int32_t node, double time_s,
     for (;;) {
         const struct fault_cause *cause = draw_cause(model, &random->causes);
         double down_s = draw_repair_s(model, cause->repair, &random->repairs);
-        add_outage(g->trace, node, time_s, down_s, cause->name);
+        add_outage(g->trace, FAULT_NODE, node, time_s, down_s, cause->name);
         time_s += down_s;
         if (model->burst_probability <= 0 || random_uniform(&random->bursts) >= model->burst_probability)
             return time_s;
@@ -166,7 +167,7 @@ static void generate_early(const struct generation *g, int32_t nodes)
         const struct fault_cause *cause = draw_cause(model, &random);
         double down_s = draw_repair_s(model, cause->repair, &random);
         if (time_s < g->end_s)
-            add_outage(g->trace, node, time_s, down_s, cause->name);
+            add_outage(g->trace, FAULT_NODE, node, time_s, down_s, cause->name);
     }
 }
 
@@ -179,7 +180,7 @@ static void hit_group(const struct generation *g, const struct fault_group *grou
     double down_s = lognormal_s(group->repair, random_uniform(random));
     for (int32_t node = first; node < end; node++)
         if (random_uniform(random) < group->share)
-            add_outage(g->trace, node, time_s, down_s, group->name);
+            add_outage(g->trace, group->planned ? FAULT_PLANNED : FAULT_NODE, node, time_s, down_s, group->name);
 }
 
 static void generate_groups(const struct generation *g, int kind, int32_t nodes)

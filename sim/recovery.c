@@ -20,15 +20,26 @@ struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
 void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan)
 {
     bool was_short = recovery->active && recovery->ready == NEVER;
-    nanos earlier = recovery->active ? recovery->found : now; /* another fault is still being looked for until then */
+    bool searched = recovery->active && now >= recovery->saved; /* saving is over when something fails */
+    nanos earlier = searched ? recovery->found : now;           /* another fault is still being looked for until then */
     recovery->active = true;
     recovery->plan = *plan;
-    recovery->noticed = after(now, plan->detect);
+    recovery->saved = after(now, plan->save);
+    recovery->noticed = after(recovery->saved, plan->detect);
     recovery->diagnosed = after(recovery->noticed, plan->diagnose);
     recovery->found = nanos_later(earlier, after(recovery->diagnosed, plan->human));
     set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
     if (!was_short)
         recovery->short_since = recovery->found;
+}
+
+void recovery_node_leaves(struct recovery *recovery, nanos now, int n_down)
+{
+    bool lacking = n_down > recovery->policy.spares;
+    if (recovery->ready == NEVER || (!lacking && now <= recovery->ready))
+        return;
+    recovery->short_since = nanos_later(now, recovery->found);
+    set_ready(recovery, lacking ? NEVER : now);
 }
 
 void recovery_node_back(struct recovery *recovery, nanos now, int n_down)
@@ -45,6 +56,7 @@ static void book_until(struct ledger *ledger, enum time_use use, nanos until)
 
 void recovery_advance(struct recovery *recovery, struct ledger *ledger, nanos until)
 {
+    book_until(ledger, USE_CHECKPOINT, nanos_earlier(until, recovery->saved));
     book_until(ledger, USE_DETECTION, nanos_earlier(until, recovery->noticed));
     book_until(ledger, USE_DIAGNOSIS, nanos_earlier(until, recovery->diagnosed));
     book_until(ledger, USE_HUMAN, nanos_earlier(until, recovery->found));

@@ -24,6 +24,7 @@ static enum status check_options(const struct run_options *options, const struct
     check_positive("a detection time", options->recovery.detect, 0, diags);
     check_positive("a restart time", options->recovery.restart, 0, diags);
     check_positive("a series width", options->bin, 0, diags);
+    check_positive("a notice", options->notice, 0, diags);
     if (options->nodes < 1)
         diag_error(diags, nowhere, "the job uses %" PRId32 " nodes; it needs one at least", options->nodes);
     if (options->recovery.spares < 0)
@@ -67,6 +68,15 @@ void run_set_speed(struct run *run)
 /* --- time passes -------------------------------------------------------------------------------------------------------------
  */
 
+/* What was being saved counts once it is there, or the job is going on again. */
+static void settle_saving(struct run *run, bool over)
+{
+    if (!run->saving || (!over && run->ledger.now < run->recovery.saved))
+        return;
+    training_saved(&run->training, &run->ledger);
+    run->saving = false;
+}
+
 /* Training goes on, at the ledger's time. */
 static void resume(struct run *run)
 {
@@ -74,6 +84,7 @@ static void resume(struct run *run)
         if (run->incidents[run->n_resumed].resumed == NEVER)
             run->incidents[run->n_resumed].resumed = run->ledger.now;
     run->from_storage = false;
+    settle_saving(run, true);
     failover_resume(run, run->ledger.now);
     if (run->options->robust)
         robust_restart(run, run->ledger.now);
@@ -110,7 +121,7 @@ bool run_lose_memory(struct run *run, const struct fault *fault)
     int64_t nodes = run->options->nodes, node = fault->node;
     if (!run->memory_lost)
         return false;
-    if (fault->kind != FAULT_NODE || node < 0 || fault->down == 0) /* the process ended, its host did not */
+    if (!fault_takes_node(fault) || node < 0) /* the process ended, its host did not */
         return true;
     int32_t buddy = (int32_t)((node + nodes / 2) % nodes), keeper = (int32_t)((node + nodes - nodes / 2) % nodes);
     bool alone = buddy == node || !memory_is_whole(run, buddy) || !memory_is_whole(run, keeper);
@@ -131,7 +142,9 @@ struct incident *run_add_incident(struct run *run, const struct fault *fault, na
 void run_stop_training(struct run *run, struct incident *incident, enum memory_fate fate)
 {
     bool memory = run_lose_memory(run, incident->fault) && fate == MEMORY_STAYS;
-    incident->interrupted = !run->recovery.active || run->regrouping;
+    settle_saving(run, false);
+    incident->interrupted = !run->recovery.active || run->regrouping || run->saving;
+    run->saving = false;
     incident->resumed = NEVER;
     run->from_storage |= !memory;
     if (!incident->interrupted && (memory || !run->memory_lost))
@@ -154,6 +167,38 @@ static void begin_outage(struct run *run, struct incident *incident)
     recovery_begin(&run->recovery, incident->time, n_down, &plan);
 }
 
+static void stop_saved(struct run *run, struct incident *incident, nanos save)
+{
+    struct recovery_plan plan = {.save = save, .restart = robust_restart_time(run)};
+    incident->interrupted = true;
+    incident->resumed = NEVER;
+    run->interruptions++;
+    run->saving = true;
+    recovery_begin(&run->recovery, incident->time, robust_lacking(run), &plan);
+}
+
+void run_leave_as_planned(struct run *run, const struct fault *fault)
+{
+    struct incident *incident = run_add_incident(run, fault, fault->time);
+    nanos save = checkpoint_save_time(&run->options->checkpoint);
+    bool in_time = run->options->notice == 0 || save <= run->options->notice;
+    run->planned++;
+    if (fault->down > 0 && failover_bears(run, fault->node)) {
+        failover_leave(run, incident, 0, 0, false);
+    } else if (!run->recovery.active && in_time) {
+        (void)run_lose_memory(run, fault);
+        stop_saved(run, incident, save);
+    } else if (!run->recovery.active || run->regrouping) {
+        run_stop_training(run, incident, MEMORY_STAYS);
+        struct recovery_plan plan = {.restart = robust_restart_time(run)};
+        recovery_begin(&run->recovery, fault->time, robust_lacking(run), &plan);
+    } else {
+        (void)run_lose_memory(run, fault);
+        incident->resumed = NEVER;
+        recovery_node_leaves(&run->recovery, fault->time, robust_lacking(run));
+    }
+}
+
 /* --- events ------------------------------------------------------------------------------------------------------------------
  */
 
@@ -165,6 +210,10 @@ static void begin_fault(struct run *run, const struct fault *fault)
         return;
     }
     cluster_state_begin(&run->cluster, fault);
+    if (fault->kind == FAULT_PLANNED) {
+        run_leave_as_planned(run, fault);
+        return;
+    }
     struct incident *incident = run_add_incident(run, fault, fault->time);
     if (fault->kind == FAULT_NODE) {
         begin_outage(run, incident);
@@ -181,7 +230,7 @@ static void end_fault(struct run *run)
     if (!cluster_state_next_end(&run->cluster) || cluster_state_next_end(&run->cluster)->time != time)
         return; /* a slow node that left at a restart in between */
     struct fault_end end = cluster_state_end(&run->cluster);
-    if (end.kind == FAULT_NODE) {
+    if (end.kind == FAULT_NODE || end.kind == FAULT_PLANNED) {
         recovery_node_back(&run->recovery, time, run->cluster.n_down);
         failover_node_back(run, time);
         robust_grow(run, time);
@@ -262,6 +311,7 @@ static void run_close(struct run *run, struct run_result *result)
         .horizon = run->ledger.horizon,
         .failures = run->failures,
         .slowdowns = run->slowdowns,
+        .planned = run->planned,
         .interruptions = run->interruptions,
         .checkpoints = run->training.n_written,
         .incidents = run->incidents,

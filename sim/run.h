@@ -29,6 +29,11 @@
  *   - elastic: when nodes are short the job goes on with fewer replicas; a returned node lets them grow after a planned restart
  *   - the speed drifts down since the last restart, in steps of an hour
  *
+ * A planned outage of the trace is announced at its time. Training stops, everything is saved (checkpoint time: the block, and
+ * until storage has it), then the node leaves and the job restarts: nothing is lost, noticed late or looked for. With a notice
+ * shorter than saving takes it is a failure that is noticed at once. One of no length is a restart of the job by plan, with new
+ * code.
+ *
  * With options->failover (sim/failover.h) a failure takes replicas out, and the others go on, where it otherwise stops the job.
  *
  * What a slow cluster does to the speed is asked of options->degraded where it is given (sim/degraded.h: the step simulation,
@@ -85,6 +90,7 @@ struct run_options {
     const struct run_robust *robust;       /* NULL: the plain rules */
     const struct degraded_speed *degraded; /* NULL: the slowest decides */
     const struct run_failover *failover;   /* NULL: a failure stops the job */
+    nanos notice;                          /* at which planned outages are announced; 0: early enough */
     bool lean;                             /* keep no incidents: for replicas */
 };
 
@@ -111,10 +117,11 @@ struct run_result {
     int64_t interruptions;          /* of training */
     int64_t checkpoints;            /* completed */
     struct incident *incidents;     /* [n_incidents] */
-    size_t n_incidents;             /* failures + slowdowns + relapses + alarms */
+    size_t n_incidents;             /* failures + slowdowns + planned + relapses + alarms */
     int64_t relapses;               /* faults that came back because they were not found */
     int64_t alarms;                 /* false ones */
     int64_t outside;                /* failures of nodes that were not in the job */
+    int64_t planned;                /* announced outages before the horizon */
     int64_t borne;                  /* failures that took replicas out while the others went on */
     int64_t called;                 /* interruptions that needed a person */
     int64_t condemned;              /* healthy nodes that were evicted */

@@ -40,7 +40,8 @@ struct run {
     struct ledger ledger;
     struct incident *incidents;
     size_t n_incidents, incidents_capacity, n_resumed; /* incidents before n_resumed know when training went on */
-    int64_t failures, slowdowns, interruptions;
+    int64_t failures, slowdowns, planned, interruptions;
+    bool saving;          /* the recovery under way began with everything being saved, which is not booked yet */
     int64_t *memory_lost; /* [nodes] checkpoints that had been completed when what a node's memory held was lost last, -1 never;
                            * NULL unless checkpoints are kept there */
     bool from_storage;    /* what neighbours held is gone: the restart under way reads from storage */
@@ -76,6 +77,8 @@ enum memory_fate { MEMORY_STAYS, MEMORY_STALE };
 /* An incident after which nothing trains: work since the last safe checkpoint is undone if training was going on; what the memory
  * of neighbours held, too, if it is lost. */
 void run_stop_training(struct run *run, struct incident *incident, enum memory_fate memory);
+/* A planned outage, which the cluster knows of. */
+void run_leave_as_planned(struct run *run, const struct fault *fault);
 /* The memory of a fault's node is lost; whether neighbours still hold everything. */
 bool run_lose_memory(struct run *run, const struct fault *fault);
 
@@ -107,6 +110,9 @@ void robust_close(struct run *run);
 double robust_drift(const struct run *run);
 /* A restart: the clocks of drift, of false alarms and of faults not found begin, slow nodes that were found leave. */
 void robust_restart(struct run *run, nanos time);
+/* How long a restart takes now, and how many nodes count as down for it: without those whose replicas are left out. */
+nanos robust_restart_time(const struct run *run);
+int32_t robust_lacking(struct run *run);
 /* A fault of the trace. */
 void robust_fault(struct run *run, const struct fault *fault);
 /* Nodes are back: a job that waits for them goes on once some replicas are whole; replicas that were left out come back after a

@@ -77,19 +77,29 @@ static nanos away(const struct run *run, const struct verdict *verdict)
     return verdict->diagnose + verdict->human + (is_hot(run) ? f->rejoin_hot : f->rejoin);
 }
 
+nanos robust_restart_time(const struct run *run)
+{
+    const struct run_robust *robust = run->options->robust;
+    if (!robust)
+        return run->recovery.policy.restart;
+    return (is_hot(run) ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
+}
+
+int32_t robust_lacking(struct run *run)
+{
+    if (run->options->failover)
+        return failover_stop(run, NULL, 0, false);
+    run->missing_replicas = replicas_short(run);
+    return run->missing_replicas > 0 ? 0 : run->cluster.n_down;
+}
+
 /* `gone`: the fault whose node leaves, NULL none. */
 static void begin_recovery(struct run *run, nanos time, const struct verdict *verdict, const struct fault *gone)
 {
-    const struct run_robust *robust = run->options->robust;
-    bool hot = is_hot(run);
-    nanos restart = (hot ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
-    struct recovery_plan plan = {verdict->detect, verdict->diagnose, verdict->human, restart};
-    int32_t n_down = failover_stop(run, gone, time + verdict->detect + verdict->diagnose + verdict->human, hot);
-    if (!run->options->failover) {
-        run->missing_replicas = replicas_short(run);
-        n_down = run->missing_replicas > 0 ? 0 : n_down;
-    }
-    recovery_begin(&run->recovery, time, n_down, &plan);
+    struct recovery_plan plan = {
+        .detect = verdict->detect, .diagnose = verdict->diagnose, .human = verdict->human, .restart = robust_restart_time(run)};
+    int32_t n_down = failover_stop(run, gone, time + verdict->detect + verdict->diagnose + verdict->human, is_hot(run));
+    recovery_begin(&run->recovery, time, run->options->failover ? n_down : robust_lacking(run), &plan);
 }
 
 /* The node leaves for its repair; one that fails too often for longer. */
@@ -192,6 +202,9 @@ void robust_fault(struct run *run, const struct fault *fault)
         run->outside++;
         run->failures++;
         run_add_incident(run, fault, fault->time);
+    } else if (fault->kind == FAULT_PLANNED) {
+        cluster_state_begin(&run->cluster, fault);
+        run_leave_as_planned(run, fault);
     } else if (fault->kind == FAULT_NODE || breaks_collectives(run, fault)) {
         run->slowdowns += fault->kind != FAULT_NODE;
         meet_fault(run, fault, fault->time, 0);

@@ -14,7 +14,7 @@
 #define MAX_TIME FAULT_TRACE_LONGEST
 #define MAX_NODE 100000000
 
-static const char *const kind_names[N_FAULT_KINDS] = {"node", "straggler", "link"};
+static const char *const kind_names[N_FAULT_KINDS] = {"node", "straggler", "link", "planned"};
 
 const char *fault_kind_name(enum fault_kind kind)
 {
@@ -166,7 +166,7 @@ static bool cell_kind(const struct reading *reading, size_t row, enum fault_kind
     if (parsed < 0) {
         char hint[64];
         diag_error(reading->diags, cell_place(reading, row, KIND), "unknown kind '%s'; %s", text,
-                   name_hint(text, kind_names, N_FAULT_KINDS, "known are node, straggler and link", hint, sizeof hint));
+                   name_hint(text, kind_names, N_FAULT_KINDS, "known are node, straggler, link and planned", hint, sizeof hint));
         return false;
     }
     *kind = (enum fault_kind)parsed;
@@ -180,12 +180,13 @@ static bool cell_speed(const struct reading *reading, size_t row, enum fault_kin
     if (*csv_cell(&reading->table, row, reading->columns[FACTOR]) &&
         csv_cell_number(&reading->table, row, reading->columns[FACTOR], 0, 1, &factor, reading->diags) != STATUS_OK)
         return false;
-    if (kind == FAULT_NODE && factor > 0 && factor < 1) {
+    bool whole = kind == FAULT_NODE || kind == FAULT_PLANNED;
+    if (whole && factor > 0 && factor < 1) {
         diag_error(reading->diags, cell_place(reading, row, FACTOR),
                    "a lost node has no speed left to give as a factor; kind straggler is a slow node");
         return false;
     }
-    *speed = kind == FAULT_NODE ? FULL_SPEED : (int32_t)lround(factor * FULL_SPEED);
+    *speed = whole ? FULL_SPEED : (int32_t)lround(factor * FULL_SPEED);
     if (*speed == 0) {
         diag_error(reading->diags, cell_place(reading, row, FACTOR), "nothing of the speed is left; kind node is a lost node");
         return false;
@@ -293,7 +294,7 @@ void fault_trace_write(const struct fault_trace *trace, FILE *out)
         csv_write_integer(out, false, fault->node);
         csv_write_cell(out, false, fault_kind_name(fault->kind));
         write_seconds(out, false, fault->down);
-        if (fault->kind == FAULT_NODE)
+        if (fault->kind == FAULT_NODE || fault->kind == FAULT_PLANNED)
             csv_write_cell(out, false, "");
         else
             csv_write_number(out, false, (double)fault->speed / FULL_SPEED);

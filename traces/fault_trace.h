@@ -27,9 +27,11 @@ enum fault_kind {
     FAULT_NODE,      /* the node is lost until it is repaired: training stops */
     FAULT_STRAGGLER, /* the node is slow: training goes on at `factor` of its speed */
     FAULT_LINK,      /* one of the node's links is slow: likewise */
+    FAULT_PLANNED,   /* the node leaves, announced: maintenance, a preemption, of no length a restart with new code; training is
+                      * saved before it stops */
     N_FAULT_KINDS
 };
-const char *fault_kind_name(enum fault_kind kind); /* node straggler link */
+const char *fault_kind_name(enum fault_kind kind); /* node straggler link planned */
 
 /* Speeds are integers so that a run's arithmetic is exact: parts of 10^9. */
 enum { FULL_SPEED = 1000000000 };
@@ -77,6 +79,12 @@ MUST_CHECK enum status fault_trace_find(const char *name, char **path, bool *shi
  * (time, node, kind, order of appending). */
 void fault_trace_add(struct fault_trace *trace, struct fault fault, const char *detail);
 void fault_trace_sort(struct fault_trace *trace);
+
+/* Is the node of such a fault away for a while? (Slow ones stay.) */
+static inline bool fault_takes_node(const struct fault *fault)
+{
+    return (fault->kind == FAULT_NODE || fault->kind == FAULT_PLANNED) && fault->down > 0;
+}
 
 const char *fault_trace_detail(const struct fault_trace *trace, const struct fault *fault); /* "" when there is none */
 int32_t fault_trace_nodes(const struct fault_trace *trace);                                 /* highest node + 1 */

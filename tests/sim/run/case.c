@@ -52,7 +52,8 @@ static void check_sums(const struct run_result *result)
         total += result->use[use];
     }
     ck_assert_int_eq(total, result->horizon);
-    ck_assert_int_eq(result->failures + result->slowdowns + result->relapses + result->alarms, (int64_t)result->n_incidents);
+    ck_assert_int_eq(result->failures + result->slowdowns + result->planned + result->relapses + result->alarms,
+                     (int64_t)result->n_incidents);
 }
 
 static void check_incidents(const struct run_result *result)

@@ -8,6 +8,7 @@
 #include "case.h"
 #include "model/base/random.h"
 #include "sim/failover.h"
+#include "tests/suite.h"
 
 /* Eight nodes of one GPU: two stages of four replicas, of which node n has n % 4. */
 enum { UNITS = 4, NODES = 8, STEP = 10, REGROUP = 5, REJOIN = 60, DETECT = 2, RESTART = 20, INTERVAL = 50 };
@@ -313,9 +314,5 @@ int main(void)
     tcase_add_loop_test(all, test_series_width_does_not_matter, 0, 10);
     tcase_add_test(all, test_units);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

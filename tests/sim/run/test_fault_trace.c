@@ -138,7 +138,7 @@ static const struct refusal refusals[] = {
     {"time_s,node,down_s\n1,0,\n", 2, 5, "down_s is empty", 1},
     {"time_s,node,down_s\n1,0,nan\n", 2, 5, "down_s 'nan'", 1},
     {"time_s,node,kind,down_s\n1,0,nod,5\n", 2, 5, "unknown kind 'nod'; did you mean 'node'?", 1},
-    {"time_s,node,kind,down_s\n1,0,wombat,5\n", 2, 5, "unknown kind 'wombat'; known are node, straggler and link", 1},
+    {"time_s,node,kind,down_s\n1,0,wombat,5\n", 2, 5, "unknown kind 'wombat'; known are node, straggler, link and planned", 1},
     {"time_s,node,kind,down_s,factor\n1,0,straggler,5,1.5\n", 2, 17, "factor '1.5' is not a number from 0 to 1", 1},
     {"time_s,node,kind,down_s,factor\n1,0,straggler,5,0\n", 2, 17, "kind node is a lost node", 1},
     {"time_s,node,kind,down_s,factor\n1,0,node,5,0.5\n", 2, 12, "kind straggler is a slow node", 1},
