@@ -212,11 +212,12 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     write_budget(&table, report);
     answer_row(&table, "failures", "node outages", "%" PRId64, result->failures);
     answer_row(&table, "interruptions",
-               report->policy ? "failures, relapses and false alarms that found the job training"
-                              : "failures that found the job training",
+               report->policy        ? "failures, relapses and false alarms that found the job training"
+               : result->planned > 0 ? "failures and announced outages that found the job training"
+                                     : "failures that found the job training",
                "%" PRId64, result->interruptions);
     if (report->options->failover)
-        answer_row(&table, "borne", "failures that only took replicas out, while the others went on", "%" PRId64, result->borne);
+        answer_row(&table, "borne", "outages that only took replicas out, while the others went on", "%" PRId64, result->borne);
     if (result->planned > 0)
         answer_row(&table, "planned", "announced outages: maintenance, preemptions, restarts by plan", "%" PRId64,
                    result->planned);
