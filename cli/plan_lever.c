@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-const char *const lever_kind_names[N_LEVER_KINDS] = {
+const char *const plan_lever_kind_names[N_PLAN_LEVER_KINDS] = {
     [LEVER_SOFTWARE] = "software", [LEVER_PRECISION] = "precision", [LEVER_LAYOUT] = "layout", [LEVER_MODEL] = "model",
     [LEVER_JOB] = "job",           [LEVER_HARDWARE] = "hardware",
 };
@@ -148,7 +148,7 @@ static bool halve_host_launch(struct experiment *experiment, struct space_limits
     return true;
 }
 
-static const struct lever LEVERS[] = {
+static const struct plan_lever LEVERS[] = {
     {LEVER_PRECISION, "precision bf16", take_precision, PRECISION_BF16},
     {LEVER_PRECISION, "precision fp8", take_precision, PRECISION_FP8},
     {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8},
@@ -164,14 +164,14 @@ static const struct lever LEVERS[] = {
     {LEVER_HARDWARE, "arithmetic peak x2", double_arithmetic, 0},
     {LEVER_HARDWARE, "host's time per launch /2", halve_host_launch, 0},
 };
-_Static_assert(sizeof LEVERS / sizeof LEVERS[0] == N_LEVERS - N_FEATURES, "levers beside the features");
+_Static_assert(sizeof LEVERS / sizeof LEVERS[0] == N_PLAN_LEVERS - N_FEATURES, "levers beside the features");
 
-struct lever lever_at(int i)
+struct plan_lever plan_lever_at(int i)
 {
     static const feature_set changes_model = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(SLIDING_WINDOW);
     if (i >= N_FEATURES)
         return LEVERS[i - N_FEATURES];
-    struct lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, "", add_feature, i};
+    struct plan_lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, "", add_feature, i};
     snprintf(lever.change, sizeof lever.change, "feature %s", feature_names[i]);
     return lever;
 }

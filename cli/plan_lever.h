@@ -9,11 +9,19 @@
 #include "model/spec/experiment.h"
 
 /* Who can pull it. */
-enum lever_kind { LEVER_SOFTWARE, LEVER_PRECISION, LEVER_LAYOUT, LEVER_MODEL, LEVER_JOB, LEVER_HARDWARE, N_LEVER_KINDS };
-extern const char *const lever_kind_names[N_LEVER_KINDS];
+enum plan_lever_kind {
+    LEVER_SOFTWARE,
+    LEVER_PRECISION,
+    LEVER_LAYOUT,
+    LEVER_MODEL,
+    LEVER_JOB,
+    LEVER_HARDWARE,
+    N_PLAN_LEVER_KINDS
+};
+extern const char *const plan_lever_kind_names[N_PLAN_LEVER_KINDS];
 
-struct lever {
-    enum lever_kind kind;
+struct plan_lever {
+    enum plan_lever_kind kind;
     char change[64]; /* "feature ep_overlap" */
     /* Changes an experiment, or what is searched of its layouts; false where there is nothing to change, and whatever it changed
      * then means nothing. */
@@ -22,7 +30,7 @@ struct lever {
 };
 
 /* One for each feature, in their order, and others. */
-enum { N_LEVERS = N_FEATURES + 14 };
-struct lever lever_at(int i);
+enum { N_PLAN_LEVERS = N_FEATURES + 14 };
+struct plan_lever plan_lever_at(int i);
 
 #endif

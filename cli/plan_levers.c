@@ -29,7 +29,7 @@ static void search(const struct experiment *experiment, const struct space_limit
     diags_free(&inner.diags);
 }
 
-static void pull(struct plan_levers *levers, const struct space_limits *limits, const struct lever *lever,
+static void pull(struct plan_levers *levers, const struct space_limits *limits, const struct plan_lever *lever,
                  const struct invocation *call)
 {
     struct experiment *changed = memory_new(1, sizeof *changed);
@@ -68,17 +68,17 @@ static bool any_fits(const struct plan_levers *levers)
 
 enum status plan_levers(const struct experiment *experiment, struct invocation *call)
 {
-    struct plan_levers levers = {.experiment = experiment, .items = memory_new(N_LEVERS, sizeof *levers.items)};
+    struct plan_levers levers = {.experiment = experiment, .items = memory_new(N_PLAN_LEVERS, sizeof *levers.items)};
     struct space_limits limits;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
     if (status == STATUS_OK) {
         struct progress progress = progress_begin(call, "levers");
         snprintf(levers.base.change, sizeof levers.base.change, "as it is");
         search(experiment, &limits, call, &levers.base);
-        for (int i = 0; i < N_LEVERS; i++) {
-            struct lever lever = lever_at(i);
+        for (int i = 0; i < N_PLAN_LEVERS; i++) {
+            struct plan_lever lever = plan_lever_at(i);
             pull(&levers, &limits, &lever, call);
-            progress_update(&progress, i + 1, N_LEVERS);
+            progress_update(&progress, i + 1, N_PLAN_LEVERS);
         }
         progress_end(&progress);
         sort(&levers);

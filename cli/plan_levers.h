@@ -15,7 +15,7 @@
 /* The best plan as the job is, or with one change. */
 struct levered_plan {
     char change[64]; /* the lever's; of the job as it is "as it is" */
-    enum lever_kind kind;
+    enum plan_lever_kind kind;
     bool legal, fits; /* some layout is, does; the rest only if it fits */
     struct best_plan best;
     double gain; /* tokens/s more than as it is, as a fraction; 0 where that does not fit */

@@ -14,7 +14,7 @@ static const double WORTH_A_LINE = 0.001; /* of the tokens a second */
 /* The gain is null where there is nothing to gain on. */
 static json_t *levered_json(const struct levered_plan *plan, bool base_fits)
 {
-    json_t *json = json_pack("{s:s, s:s, s:b, s:b}", "change", plan->change, "kind", lever_kind_names[plan->kind], "legal",
+    json_t *json = json_pack("{s:s, s:s, s:b, s:b}", "change", plan->change, "kind", plan_lever_kind_names[plan->kind], "legal",
                              plan->legal, "fits", plan->fits);
     if (!plan->fits)
         return json;
@@ -63,7 +63,7 @@ static void report_csv(const struct plan_levers *levers, const struct invocation
     plan_columns_csv(&table);
     csv_row(&table, &levers->base, "", levers->base.fits);
     for (int i = 0; i < levers->n_items; i++)
-        csv_row(&table, &levers->items[i], lever_kind_names[levers->items[i].kind], levers->base.fits);
+        csv_row(&table, &levers->items[i], plan_lever_kind_names[levers->items[i].kind], levers->base.fits);
     table_write(&table, call);
     table_free(&table);
 }
@@ -112,7 +112,7 @@ static void write_table(const struct plan_levers *levers, const struct invocatio
         text_row(&table, &levers->base, "", true);
     for (int i = 0; i < levers->n_items; i++)
         if (has_line(levers, &levers->items[i]))
-            text_row(&table, &levers->items[i], lever_kind_names[levers->items[i].kind], levers->base.fits);
+            text_row(&table, &levers->items[i], plan_lever_kind_names[levers->items[i].kind], levers->base.fits);
     table_write(&table, call);
     table_free(&table);
 }

@@ -4,7 +4,7 @@
 
 #include "traces/reconcile_parts.h"
 
-bool measurement_assumes(const struct measurement *row, const char *column)
+bool reconcile_assumes(const struct measurement *row, const char *column)
 {
     size_t length = strlen(column);
     for (const char *at = row->assumed; (at = strstr(at, column)) != NULL; at += length) {

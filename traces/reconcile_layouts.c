@@ -45,7 +45,7 @@ static int tuned_micro_batch(const struct measurement *row)
 
 static int likely_micro_batch(const struct measurement *row)
 {
-    if (row->oom || row->layout.dp < 1 || !measurement_assumes(row, "micro_batch"))
+    if (row->oom || row->layout.dp < 1 || !reconcile_assumes(row, "micro_batch"))
         return row->layout.micro_batch;
     return row->layout.pp > 1 ? tuned_micro_batch(row) : fusing_micro_batch(row);
 }
@@ -88,8 +88,7 @@ static enum recompute_what fitting_recompute(const struct measurement *row)
 {
     enum recompute_what light = layout_light_modules(&row->model);
     bool ran = !row->oom && row->layout.dp >= 1;
-    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !measurement_assumes(row, "recompute") ||
-        fits(row, RECOMPUTE_NONE))
+    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !reconcile_assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
         return RECOMPUTE_NONE;
     if (fits(row, light))
         return light;

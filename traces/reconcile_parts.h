@@ -8,7 +8,7 @@
 #include "traces/measurement.h"
 
 /* Whether a row's source does not state a column. */
-bool measurement_assumes(const struct measurement *row, const char *column);
+bool reconcile_assumes(const struct measurement *row, const char *column);
 
 /*
  * A row that says when its source appeared, by arXiv number or by the round of MLPerf Training that it is a result of (rounds are

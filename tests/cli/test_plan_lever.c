@@ -7,10 +7,10 @@
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
 
-static struct lever lever_named(const char *change)
+static struct plan_lever lever_named(const char *change)
 {
-    for (int i = 0; i < N_LEVERS; i++) {
-        struct lever lever = lever_at(i);
+    for (int i = 0; i < N_PLAN_LEVERS; i++) {
+        struct plan_lever lever = plan_lever_at(i);
         if (strcmp(lever.change, change) == 0)
             return lever;
     }
@@ -86,7 +86,7 @@ static void fp8(struct experiment *e)
 
 static const struct {
     const char *change;
-    enum lever_kind kind;
+    enum plan_lever_kind kind;
     void (*expected)(struct experiment *e);
 } one_thing[] = {
     {"global batch x2", LEVER_JOB, batch},
@@ -102,7 +102,7 @@ static const struct {
 
 START_TEST(one_thing_changes)
 {
-    struct lever lever = lever_named(one_thing[_i].change);
+    struct plan_lever lever = lever_named(one_thing[_i].change);
     struct experiment *changed = job(), *expected = job();
     struct space_limits limits = {0}, untouched = {0};
     ck_assert(lever.turn(changed, &limits, lever.argument));
@@ -119,7 +119,7 @@ END_TEST
 
 static bool turns(const char *change, struct experiment *e)
 {
-    struct lever lever = lever_named(change);
+    struct plan_lever lever = lever_named(change);
     struct space_limits limits = {0};
     return lever.turn(e, &limits, lever.argument);
 }
@@ -154,7 +154,7 @@ START_TEST(spaces_are_widened_where_nobody_asked)
     } cases[] = {{"offload=auto", "offload=none", SPACE_OFFLOAD}, {"shard in an NVLink domain", "shard=4", SPACE_SHARD}};
     struct experiment *e = job(), *as_it_was = job();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct lever lever = lever_named(cases[k].change);
+        struct plan_lever lever = lever_named(cases[k].change);
         struct space_limits limits = {0};
         struct diags diags = {0};
         ck_assert_int_eq(lever.kind, LEVER_LAYOUT);
@@ -203,7 +203,7 @@ static const struct {
 
 START_TEST(features_are_added_that_would_be_used)
 {
-    struct lever lever = lever_named(features[_i].change);
+    struct plan_lever lever = lever_named(features[_i].change);
     struct experiment *changed = job(), *expected = job();
     struct space_limits limits = {0};
     expected->job.features = changed->job.features = features[_i].has;
@@ -221,12 +221,12 @@ END_TEST
 START_TEST(levers_are_told_apart)
 {
     int of_model = 0;
-    for (int i = 0; i < N_LEVERS; i++) {
-        struct lever lever = lever_at(i);
+    for (int i = 0; i < N_PLAN_LEVERS; i++) {
+        struct plan_lever lever = plan_lever_at(i);
         ck_assert_str_ne(lever.change, "");
-        ck_assert_ptr_nonnull(lever_kind_names[lever.kind]);
+        ck_assert_ptr_nonnull(plan_lever_kind_names[lever.kind]);
         for (int j = 0; j < i; j++)
-            ck_assert_str_ne(lever.change, lever_at(j).change);
+            ck_assert_str_ne(lever.change, plan_lever_at(j).change);
         of_model += lever.kind == LEVER_MODEL;
     }
     ck_assert_int_eq(of_model, 2);
