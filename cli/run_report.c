@@ -123,7 +123,7 @@ static void write_head(const struct invocation *call, const struct run_report *r
     fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare node%s\n\n", step,
             duration_text(report->options->checkpoint.interval, interval, sizeof interval),
             duration_text(report->options->checkpoint.block, block, sizeof block),
-            duration_text(report->options->recovery.detect, detect, sizeof detect),
+            report->policy ? "by the policy" : duration_text(report->options->recovery.detect, detect, sizeof detect),
             duration_text(report->options->recovery.restart, restart, sizeof restart), report->options->recovery.spares,
             plural(report->options->recovery.spares));
 }
