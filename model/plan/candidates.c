@@ -215,12 +215,14 @@ void candidates_etp(struct int_list *out, const struct space_limit *limit, const
     int_list_sort_unique(out);
 }
 
-void candidates_shard(struct int_list *out, const struct space_limit *limit, int gpus)
+void candidates_shard(struct int_list *out, const struct space_limit *limit, int gpus, int replicas)
 {
     if (limit->n == 0)
         int_list_add(out, 0);
     else
         add_limit_divisors(out, limit, gpus);
+    for (size_t i = 0; i < out->n; i++)
+        out->items[i] = out->items[i] == replicas ? 0 : out->items[i];
     int_list_sort_unique(out);
 }
 

@@ -31,8 +31,9 @@ void candidates_vpp(struct int_list *out, const struct space_limit *limit, const
 void candidates_ep(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int64_t ranks);
 /* 0, what a layout means that does not say, unless the limit names others. */
 void candidates_etp(struct int_list *out, const struct space_limit *limit, const struct transformer *model, int tp);
-/* Of all GPUs, those that divide no dp * cp among them: layout_check knows. 0, all replicas, unless the limit names others. */
-void candidates_shard(struct int_list *out, const struct space_limit *limit, int gpus);
+/* Of all GPUs, those that divide no dp * cp among them: layout_check knows. 0, all replicas, unless the limit names others; the
+ * number of all `replicas` (0: unknown) is 0, too. */
+void candidates_shard(struct int_list *out, const struct space_limit *limit, int gpus, int replicas);
 void candidates_micro_batch(struct int_list *out, const struct space_limit *limit, const struct job *job, int dp);
 
 #endif

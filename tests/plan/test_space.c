@@ -417,7 +417,7 @@ START_TEST(hybrid_sharding_where_it_is_named)
     dense_case(&c, 8, 16, 16);
     struct space *all = space_of(&c.setting, NULL), *some = space_of(&c.setting, "shard=0,2..8"),
                  *named = space_of(&c.setting, "shard=4");
-    uint64_t legal = 0, index;
+    uint64_t legal = 0, of_four = 0, index;
     for (uint64_t i = 0; i < space_size(all); i++) {
         struct layout l;
         space_layout(all, i, &l);
@@ -434,8 +434,11 @@ START_TEST(hybrid_sharding_where_it_is_named)
     for (uint64_t i = 0; i < space_size(named); i++) {
         struct layout l;
         space_layout(named, i, &l);
-        ck_assert_int_eq(l.shard, l.zero ? 4 : 0);
+        ck_assert_int_eq(l.shard, l.zero && l.dp * l.cp != 4 ? 4 : 0); /* four of four are all */
+        of_four += l.zero && l.dp * l.cp == 4 && layout_check(&l, &c.setting, NULL, 0) == LAYOUT_LEGAL;
     }
+    ck_assert_uint_gt(of_four, 0);
+    check_bijection(named);
     space_destroy(all);
     space_destroy(some);
     space_destroy(named);
