@@ -76,6 +76,16 @@ static void assume(struct step_report *report, const char *format, ...)
     va_end(arguments);
 }
 
+/* Do exchanges inside a layer leave NVLink domains? */
+static bool passes_cross(const struct layout *layout, const struct cluster *cluster)
+{
+    static const enum group_kind inside[] = {GROUP_TP, GROUP_CP, GROUP_EP, GROUP_CP_HEADS};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        if (layout_span(layout, cluster, inside[i]).domains > 1)
+            return true;
+    return false;
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -94,6 +104,9 @@ void step_report_complete(struct step_report *report)
     if (report->flow != NULL && report->setup->experiment.cluster.nvlink_domain > 1)
         assume(report,
                "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
+    if (report->flow != NULL && report->detail != DETAIL_KERNEL && passes_cross(layout, &report->setup->experiment.cluster))
+        assume(report, "exchanges within passes, of experts or of context, keep their closed-form time between nodes too: "
+                       "--detail kernel puts them on the links");
     if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)

@@ -60,14 +60,38 @@ struct group_span collective_span(const struct fabric *fabric, const int *gpus, 
     return span;
 }
 
-enum collective_shape collective_shape_of(const struct cluster *cluster, enum collective collective, struct group_span span,
-                                          double bytes)
+struct work_collective op_exchange(const struct program *program, const struct op *op)
+{
+    struct work_collective exchange = {
+        .collective = (enum collective)op->collective, .group = (enum group_kind)op->role, .bytes = op->bytes};
+
+    if (op->work >= 0 && program->works.items[op->work].kind == WORK_COLLECTIVE)
+        exchange.tokens = program->works.items[op->work].collective.tokens;
+    return exchange;
+}
+
+static bool is_dispatch(const struct work_collective *exchange)
+{
+    return exchange->collective == COLLECTIVE_ALL_TO_ALL && exchange->tokens.copies > 1;
+}
+
+enum collective_shape collective_shape_of(const struct cluster *cluster, struct group_span span,
+                                          const struct work_collective *exchange)
 {
     if (span.domains <= 1)
         return SHAPE_NONE;
-    if (collective == COLLECTIVE_ALL_TO_ALL)
-        return SHAPE_ALL_TO_ALL;
-    return collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes) ? SHAPE_TREE : SHAPE_RING;
+    if (exchange->collective == COLLECTIVE_ALL_TO_ALL)
+        return is_dispatch(exchange) ? SHAPE_DISPATCH : SHAPE_ALL_TO_ALL;
+    return exchange->collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, exchange->bytes) ? SHAPE_TREE
+                                                                                                                  : SHAPE_RING;
+}
+
+struct collective_phases exchange_phases(const struct cluster *cluster, struct group_span span,
+                                         const struct work_collective *exchange)
+{
+    if (is_dispatch(exchange))
+        return (struct collective_phases){.network = dispatch_time(cluster, span, exchange->bytes, exchange->tokens)};
+    return collective_phases(cluster, exchange->collective, span, exchange->bytes);
 }
 
 /* ---- members by domain */
@@ -205,6 +229,17 @@ static void all_to_all_plan(const struct fabric *fabric, const int *gpus, int n,
         all_pairs_plan(fabric, gpus, n, plan);
 }
 
+/* Every member to the one at its place in each other domain. */
+static void dispatch_plan(const struct membership *m, struct collective_plan *plan)
+{
+    plan->edges = memory_new((size_t)m->first[m->n_domains] * (size_t)m->n_domains, sizeof *plan->edges);
+    plan->share = 1.0 / (m->n_domains - 1);
+    for (int d = 0; d < m->n_domains; d++)
+        for (int i = 0; i < m->first[d + 1] - m->first[d]; i++)
+            for (int step = 1; step < m->n_domains; step++)
+                edge_add(plan, member(m, d, i), member(m, (d + step) % m->n_domains, i));
+}
+
 void collective_all_to_all_create(const struct fabric *fabric, const int *gpus, int n, int partners, struct collective_plan *plan)
 {
     struct membership m = membership_of(fabric, gpus, n);
@@ -236,6 +271,8 @@ void collective_plan_create(const struct fabric *fabric, enum collective_shape s
         ring_plan(&m, channels, plan);
     else if (shape == SHAPE_TREE)
         tree_plan(&m, channels, plan);
+    else if (shape == SHAPE_DISPATCH)
+        dispatch_plan(&m, plan);
     else
         all_to_all_plan(fabric, gpus, n, &m, partners_of(n, n - m.per_domain), plan);
     free(m.first);

@@ -22,6 +22,10 @@
  * ranks, by 23 % with 64, by 67 % with 16 (tests/sim/fabric/test_all_to_all.c). All pairs of 512 ranks take 20 s of processor
  * time for one exchange, 128 partners 1.3 s.
  *
+ * Dispatch of token copies: a token goes to each domain that holds one of its experts once, to the member at its own place there,
+ * and on over NVLink (dispatch_time; DeepEP sends to the GPU of the same number). So the i-th member in a domain sends to the
+ * i-th in every other one, on its rail. What a rank combines comes back the same way.
+ *
  * Detail. `steady`: edges are separate transfers that run for as long as the whole collective, and it ends with the slowest. That
  * is what a pipelined ring does while rates do not change; where they do, a real ring is slower, as the slowest edge of each
  * moment holds all others back. `per-step`: an edge of a ring sends in d - 1 parts (an all-reduce twice as many), each when the
@@ -34,12 +38,20 @@
 #define MSIM_SIM_COLLECTIVE_FLOWS_H
 
 #include "model/cost/collective.h"
+#include "model/program/program.h"
 #include "sim/fabric/fabric.h"
 
 /* 65,536 edges are all pairs of 256 ranks; 1,024 ranks have 64 partners, 4,096 and more 16. */
 enum { ALL_TO_ALL_PARTNERS = 16, ALL_TO_ALL_EDGES = 1 << 16 };
 
-enum collective_shape { SHAPE_NONE /* nothing leaves a domain */, SHAPE_RING, SHAPE_TREE, SHAPE_ALL_TO_ALL };
+enum collective_shape {
+    SHAPE_NONE /* nothing leaves a domain */,
+    SHAPE_RING,
+    SHAPE_TREE,
+    SHAPE_ALL_TO_ALL,
+    SHAPE_DISPATCH,
+    N_COLLECTIVE_SHAPES
+};
 
 struct collective_edge {
     int from, to; /* GPUs */
@@ -63,8 +75,13 @@ void collective_plan_create(const struct fabric *fabric, enum collective_shape s
 void collective_all_to_all_create(const struct fabric *fabric, const int *gpus, int n, int partners,
                                   struct collective_plan *plan);
 void collective_plan_free(struct collective_plan *plan);
-/* The shape that a collective of `bytes` takes over a group. */
-enum collective_shape collective_shape_of(const struct cluster *cluster, enum collective collective, struct group_span span,
-                                          double bytes);
+/* What a collective of a program exchanges: of a dispatch of token copies as its work says. */
+struct work_collective op_exchange(const struct program *program, const struct op *op);
+/* The shape that an exchange takes over a group. */
+enum collective_shape collective_shape_of(const struct cluster *cluster, struct group_span span,
+                                          const struct work_collective *exchange);
+/* Its closed form: collective_phases, or dispatch_time. */
+struct collective_phases exchange_phases(const struct cluster *cluster, struct group_span span,
+                                         const struct work_collective *exchange);
 
 #endif

@@ -60,7 +60,7 @@ struct fold {
     uint32_t *message_first; /* [whole ranks * N_PEERS] their connection, UINT32_MAX none */
     struct fold_edges {
         uint32_t first, n;
-    } * edges; /* [whole groups * (SHAPE_ALL_TO_ALL + 1)] */
+    } * edges; /* [whole groups * N_COLLECTIVE_SHAPES] */
 
     /* The small network: links [0, n_link_classes) stand for classes of links, n_link_classes + c is the way of connection class
      * c alone, as fast as its slowest link. */

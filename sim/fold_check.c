@@ -70,8 +70,8 @@ static struct colour_lists groups_list(const struct refinement *r)
     for (size_t g = 0; g < r->n[PART_GROUPS]; g++) {
         for (int32_t m = 0; m < whole->groups[g].n_members; m++)
             lists.items[filled++] = r->colour[PART_RANKS][whole->members[whole->groups[g].first_member + m]];
-        for (int shape = 0; shape <= SHAPE_ALL_TO_ALL; shape++) {
-            const struct fold_edges *edges = &r->fold->edges[g * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+        for (int shape = 0; shape < N_COLLECTIVE_SHAPES; shape++) {
+            const struct fold_edges *edges = &r->fold->edges[g * N_COLLECTIVE_SHAPES + (size_t)shape];
             for (uint32_t e = edges->first; e < edges->first + edges->n; e++)
                 lists.items[filled++] = r->n_colours[PART_RANKS] + r->colour[PART_CONNECTIONS][e];
         }

@@ -109,8 +109,10 @@ static unsigned shapes_used(const struct fold *fold, const struct fold_network *
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
         const struct op *op = &whole->ops[s->first_op + i];
-        if (op->kind == OP_COLLECTIVE && op->role == group->kind)
-            shapes |= 1u << collective_shape_of(network->cluster, op->collective, span, op->bytes);
+        if (op->kind != OP_COLLECTIVE || op->role != group->kind)
+            continue;
+        const struct work_collective exchange = op_exchange(whole, op);
+        shapes |= 1u << collective_shape_of(network->cluster, span, &exchange);
     }
     return shapes & ~(1u << SHAPE_NONE);
 }
@@ -126,11 +128,11 @@ static bool group_list(struct fold *fold, const struct fold_network *network, in
         gpus[m] = gpu_of(network, fold->whole->members[group->first_member + m]);
     struct group_span span = network_flow_span(fabric, network->machine, group->kind, gpus, group->n_members);
     unsigned shapes = shapes_used(fold, network, group, span);
-    for (int shape = 0; shape <= SHAPE_ALL_TO_ALL && joined; shape++) {
+    for (int shape = 0; shape < N_COLLECTIVE_SHAPES && joined; shape++) {
         struct collective_plan plan;
         if (!(shapes >> shape & 1u))
             continue;
-        struct fold_edges *edges = &fold->edges[(size_t)g * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+        struct fold_edges *edges = &fold->edges[(size_t)g * N_COLLECTIVE_SHAPES + (size_t)shape];
         edges->first = (uint32_t)fold->n_connections;
         collective_plan_create(fabric, (enum collective_shape)shape, gpus, group->n_members, span.sharing > 1, &plan);
         for (size_t e = 0; e < plan.n_edges && joined; e++)
@@ -146,7 +148,7 @@ static bool group_list(struct fold *fold, const struct fold_network *network, in
 bool fold_connections_list(struct fold *fold, const struct fold_network *network)
 {
     fold->message_first = memory_new((size_t)fold->whole->n_ranks * N_PEERS, sizeof *fold->message_first);
-    fold->edges = memory_new((size_t)fold->whole->n_groups * (SHAPE_ALL_TO_ALL + 1), sizeof *fold->edges);
+    fold->edges = memory_new((size_t)fold->whole->n_groups * N_COLLECTIVE_SHAPES, sizeof *fold->edges);
     bool joined = messages_list(fold, network);
     for (int32_t g = 0; g < fold->whole->n_groups && joined; g++)
         joined = group_list(fold, network, g);

@@ -190,8 +190,8 @@ static void look_groups(struct refinement *r)
         for (int32_t m = 0; m < group->n_members; m++)
             members += fold_mix(r->colour[PART_RANKS][whole->members[group->first_member + m]] + UINT64_C(1));
         seen = fold_then(seen, members);
-        for (int shape = 0; shape <= SHAPE_ALL_TO_ALL; shape++) {
-            const struct fold_edges *edges = &r->fold->edges[g * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+        for (int shape = 0; shape < N_COLLECTIVE_SHAPES; shape++) {
+            const struct fold_edges *edges = &r->fold->edges[g * N_COLLECTIVE_SHAPES + (size_t)shape];
             uint64_t sum = 0;
             for (uint32_t e = edges->first; e < edges->first + edges->n; e++)
                 sum += fold_mix(r->colour[PART_CONNECTIONS][e] + UINT64_C(1));

@@ -31,8 +31,7 @@ struct network {
 
     /* With contention; otherwise NULL. Both ends are ready `now` and the transfer begins; `what` is the executor's word. */
     void (*begin_message)(void *state, nanos now, int from, int to, double bytes, uint64_t what);
-    void (*begin_collective)(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
-                             uint64_t what);
+    void (*begin_collective)(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what);
     /* When the next transfer leaves the links if nothing else begins; INT64_MAX: none is under way. */
     nanos (*next)(void *state);
     /* A transfer that leaves the links `now`: its word, and how much later it has ended (latency). False: no more. */

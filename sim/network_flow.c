@@ -191,7 +191,7 @@ static int *group_gpus(const struct network_flow *n, int group)
 static void classes_open(struct network_flow *n, int group, enum collective_shape shape)
 {
     const struct fold *fold = n->fold;
-    const struct fold_edges *edges = &fold->edges[(size_t)fold->group_of[group] * (SHAPE_ALL_TO_ALL + 1) + (size_t)shape];
+    const struct fold_edges *edges = &fold->edges[(size_t)fold->group_of[group] * N_COLLECTIVE_SHAPES + (size_t)shape];
     bool *met = memory_new((size_t)fold->n_connection_classes, sizeof *met);
 
     for (uint32_t e = edges->first; e < edges->first + edges->n; e++) {
@@ -301,27 +301,25 @@ static void flows_begin(struct network_flow *n, const struct flows_start *start)
 static double edge_rate(const struct network_flow *n, enum collective_shape shape, const struct group_span *span)
 {
     const struct cluster *c = &n->cluster;
-    if (shape == SHAPE_ALL_TO_ALL || span->ranks_per_domain < 1)
+    if (shape == SHAPE_ALL_TO_ALL || shape == SHAPE_DISPATCH || span->ranks_per_domain < 1)
         return n->nic_rate;
     int channels = span->sharing > 1 ? 1 : span->ranks_per_domain; /* those that take turns: one */
     return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / (span->sharing * channels);
 }
 
-static void begin_collective(void *state, nanos now, enum collective collective, enum group_kind kind, int group, double bytes,
-                             uint64_t what)
+static void begin_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what)
 {
     struct network_flow *n = state;
     struct group_flows *flows = &n->groups[group];
 
-    (void)kind;
     flows_advance(n->flows, now);
     if (!flows->known)
         group_know(n, group);
-    struct collective_phases phases = collective_phases(&n->cluster, collective, flows->span, bytes);
-    nanos total = nanos_from_seconds(cost_seconds(collective_time(&n->cluster, collective, flows->span, bytes)));
+    struct collective_phases phases = exchange_phases(&n->cluster, flows->span, exchange);
+    nanos total = nanos_from_seconds(cost_seconds(cost_add(cost_add(phases.before, phases.network), phases.after)));
     nanos delay = nanos_from_seconds(cost_seconds(phases.before));
     double seconds = phases.network.bandwidth_s;
-    enum collective_shape shape = collective_shape_of(&n->cluster, collective, flows->span, bytes);
+    enum collective_shape shape = collective_shape_of(&n->cluster, flows->span, exchange);
     if (shape == SHAPE_NONE) {
         transfer_new(n, what, total, 0);
         return;
@@ -334,7 +332,7 @@ static void begin_collective(void *state, nanos now, enum collective collective,
                                            n->options.queue_pairs};
     if (n->options.per_step && shape == SHAPE_RING) {
         start.length = flows->shapes[shape].ring;
-        start.parts = (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
+        start.parts = (exchange->collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
     }
     start.transfer = transfer_new(n, what, total - delay - nanos_from_seconds(seconds), start.n);
     if (delay > 0)

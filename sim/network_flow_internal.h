@@ -54,7 +54,7 @@ struct group_flows {
         double share;
         uint32_t first, n; /* flows */
         uint32_t ring;     /* of a ring: edges of a channel */
-    } shapes[SHAPE_ALL_TO_ALL + 1];
+    } shapes[N_COLLECTIVE_SHAPES];
 };
 
 struct network_flow {

@@ -139,8 +139,8 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
     if (x->contended) {
         const struct op *source = &x->tables->scripts[x->program->ranks[rank].script].source[i];
         uint64_t word = carriage_new(x, (struct carriage){.from = -1, .to = group, .receive = op->ordinal});
-        x->network->begin_collective(x->network->state, meeting->latest, source->collective, op->role, group, source->bytes,
-                                     word);
+        const struct work_collective exchange = op_exchange(x->program, source);
+        x->network->begin_collective(x->network->state, meeting->latest, &exchange, group, word);
         return;
     }
     nanos end = meeting->latest + collective_lasts(x, rank, op, i);

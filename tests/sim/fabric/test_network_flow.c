@@ -55,7 +55,9 @@ START_TEST(alone_it_is_the_closed_form)
         if (message)
             table.begin_message(table.state, now, rank, rank + 32 < 128 ? rank + 32 : rank - 32, bytes, 7);
         else
-            table.begin_collective(table.state, now, collective, (enum group_kind)kind, group, bytes, 7);
+            table.begin_collective(
+                table.state, now,
+                &(struct work_collective){.collective = collective, .group = (enum group_kind)kind, .bytes = bytes}, group, 7);
         uint64_t word = 0;
         nanos end, latency;
         while (end = table.next(table.state), !table.take(table.state, end, &word, &latency))
@@ -151,6 +153,12 @@ START_TEST(edges_by_hand)
         ck_assert_int_eq(plan.edges[e].to, ring[e].to);
     }
     collective_plan_free(&plan);
+    collective_plan_create(&fabric, SHAPE_DISPATCH, gpus, 6, false, &plan);
+    ck_assert_uint_eq(plan.n_edges, 12); /* each to its counterparts in two other hosts */
+    ck_assert_double_eq(plan.share, 0.5);
+    for (size_t e = 0; e < plan.n_edges; e++)
+        ck_assert(plan.edges[e].from % 4 == plan.edges[e].to % 4 && plan.edges[e].from != plan.edges[e].to);
+    collective_plan_free(&plan);
     collective_plan_create(&fabric, SHAPE_ALL_TO_ALL, gpus, 6, false, &plan);
     ck_assert_uint_eq(plan.n_edges, 6 * 4);
     for (size_t e = 0; e < plan.n_edges; e++)
@@ -224,7 +232,9 @@ static nanos exchange_alone(struct job_case *c, bool per_step, double bytes)
     struct network_flow_options options = {.fabric = &c->fabric, .routing = ROUTING_STATIC, .per_step = per_step};
     ck_assert_int_eq(network_flow_create(&machine, &program, &options, &flow, &diags), STATUS_OK);
     struct network table = network_flow_table(flow);
-    table.begin_collective(table.state, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP, program.ranks[0].groups[GROUP_DP], bytes, 7);
+    table.begin_collective(table.state, 0,
+                           &(struct work_collective){.collective = COLLECTIVE_REDUCE_SCATTER, .group = GROUP_DP, .bytes = bytes},
+                           program.ranks[0].groups[GROUP_DP], 7);
     nanos end = 0, next, latency;
     uint64_t word;
     while ((next = table.next(table.state)) != INT64_MAX)
@@ -401,7 +411,10 @@ static nanos gradients_exchanged(struct job_case *c, enum placement placement, d
     struct network table = network_flow_table(flow);
     for (int g = 0; g < program.n_groups; g++)
         if (program.groups[g].kind == GROUP_DP)
-            table.begin_collective(table.state, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP, g, bytes, (uint64_t)g);
+            table.begin_collective(
+                table.state, 0,
+                &(struct work_collective){.collective = COLLECTIVE_REDUCE_SCATTER, .group = GROUP_DP, .bytes = bytes}, g,
+                (uint64_t)g);
     nanos end = 0, next, latency;
     uint64_t word;
     while ((next = table.next(table.state)) != INT64_MAX)
