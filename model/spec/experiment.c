@@ -263,6 +263,9 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
                    "checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one");
 }
 
+/* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
+#define STEP_TOKENS_MAX 1e9
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -284,6 +287,11 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         job->global_batch = e->gpus;
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
+    double tokens = (double)job->global_batch * (double)job->seq_len;
+    if (tokens > STEP_TOKENS_MAX)
+        diag_warning(diags, entry_place(part, "global_batch"),
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step",
+                     (long long)job->global_batch, (long long)job->seq_len, tokens);
 }
 
 static void read_job(const struct yaml_node *part, bool machine_known, struct experiment *e, struct diags *diags)
