@@ -10,7 +10,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "runtime/comm_parts.h"
+#include "runtime/comm_processes_parts.h"
 #include "runtime/device_cpu.h"
 
 static const struct place NOWHERE;
@@ -24,12 +24,6 @@ struct parcel {
     unsigned char data[];
 };
 
-struct process_communicator {
-    struct communicator base;
-    int tag;
-    int *members;
-};
-
 struct process_world {
     struct world base;
     MPI_Comm comm;
@@ -41,14 +35,6 @@ struct process_world {
     bool broken, one_machine;
     char reason[REASON_SIZE];
     nanos epoch;
-};
-
-/* What a wait needs to know for its sentence. */
-struct waiting {
-    struct process_world *world;
-    const struct process_communicator *communicator;
-    struct device *device; /* NULL: the host waits */
-    const char *exchange, *what;
 };
 
 /* --- MPI, under the lock */
@@ -173,8 +159,7 @@ static void fail(const struct waiting *w, const char *missing, enum wait_result 
 
 /* --- parts of exchanges */
 
-/* False, and the device has failed, where MPI cannot count the bytes of a message. */
-static bool can_send(const struct waiting *w, size_t bytes)
+bool processes_can_send(const struct waiting *w, size_t bytes)
 {
     if (bytes <= INT_MAX)
         return true;
@@ -183,17 +168,33 @@ static bool can_send(const struct waiting *w, size_t bytes)
     return false;
 }
 
-static void send_part(const struct waiting *w, int member, const void *data, size_t bytes)
+void processes_send(const struct waiting *w, int member, const void *data, size_t bytes)
 {
     pthread_mutex_lock(&w->world->lock);
     post(w->world, w->communicator->members[member], w->communicator->tag, data, bytes);
     pthread_mutex_unlock(&w->world->lock);
 }
 
-static void expect_part(const struct waiting *w, int member, void *data, size_t bytes, MPI_Request *request)
+struct receipts {
+    int n;                  /* members */
+    MPI_Request requests[]; /* a member each; MPI_REQUEST_NULL: nothing is expected, or it has come */
+};
+
+struct receipts *receipts_new(const struct waiting *w)
+{
+    const int n = w->communicator->base.n;
+    struct receipts *receipts = memory_new(1, sizeof *receipts + (size_t)n * sizeof *receipts->requests);
+    receipts->n = n;
+    for (int i = 0; i < n; i++)
+        receipts->requests[i] = MPI_REQUEST_NULL;
+    return receipts;
+}
+
+void processes_expect(const struct waiting *w, int member, void *data, size_t bytes, struct receipts *receipts)
 {
     pthread_mutex_lock(&w->world->lock);
-    MPI_Irecv(data, (int)bytes, MPI_BYTE, w->communicator->members[member], w->communicator->tag, w->world->comm, request);
+    MPI_Irecv(data, (int)bytes, MPI_BYTE, w->communicator->members[member], w->communicator->tag, w->world->comm,
+              &receipts->requests[member]);
     pthread_mutex_unlock(&w->world->lock);
 }
 
@@ -211,184 +212,23 @@ static bool end_done(struct process_world *world, MPI_Request *requests, int n)
     return all;
 }
 
-/* Waits for the parts of all members; false after a failure. */
-static bool await_parts(const struct waiting *w, MPI_Request *requests)
+bool processes_await(const struct waiting *w, struct receipts *receipts)
 {
+    MPI_Request *requests = receipts->requests;
     char missing[96];
-    enum wait_result result = wait_all(w->world, requests, w->communicator->base.n);
-    if (result == WAIT_DONE || end_done(w->world, requests, w->communicator->base.n))
-        return true;
-    list_missing(w, requests, missing, sizeof missing);
-    for (int i = 0; i < w->communicator->base.n; i++)
-        cancel(w->world, &requests[i]);
-    fail(w, missing, result);
-    return false;
-}
-
-/* One part from each member, own part included, to out + i * stride; what each member gets is in + to_stride * i. */
-static bool swap_parts(const struct waiting *w, const unsigned char *in, size_t to_stride, unsigned char *out, size_t part)
-{
-    const int n = w->communicator->base.n, me = w->communicator->base.me;
-    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
-    for (int i = 0; i < n; i++) {
-        requests[i] = MPI_REQUEST_NULL;
-        if (i == me)
-            continue;
-        send_part(w, i, in + (size_t)i * to_stride, part);
+    enum wait_result result = wait_all(w->world, requests, receipts->n);
+    bool done = result == WAIT_DONE || end_done(w->world, requests, receipts->n);
+    if (!done) {
+        list_missing(w, requests, missing, sizeof missing);
+        for (int i = 0; i < receipts->n; i++)
+            cancel(w->world, &requests[i]);
+        fail(w, missing, result);
     }
-    for (int i = 0; i < n; i++)
-        if (i != me)
-            expect_part(w, i, out + (size_t)i * part, part, &requests[i]);
-    if (out + (size_t)me * part != in + (size_t)me * to_stride)
-        memmove(out + (size_t)me * part, in + (size_t)me * to_stride, part);
-    bool done = await_parts(w, requests);
-    free(requests);
+    free(receipts);
     return done;
 }
 
-/* --- exchanges */
-
-static void all_gather(const struct waiting *w, const struct exchange_call *call)
-{
-    const int n = w->communicator->base.n;
-    const size_t part = (size_t)call->count * element_bytes(call->element);
-    unsigned char *parts = exchange_blocks(call) > 1 ? memory_new((size_t)n, part) : NULL;
-    if (swap_parts(w, call->in, 0, parts ? parts : call->out, part) && parts)
-        parts_to_whole(call, n, parts, call->out);
-    free(parts);
-}
-
-static void reduce_scatter(const struct waiting *w, const struct exchange_call *call)
-{
-    const int n = w->communicator->base.n;
-    const size_t part = (size_t)call->count * element_bytes(call->element);
-    unsigned char *parts = memory_new((size_t)n, part), *own = exchange_blocks(call) > 1 ? memory_new((size_t)n, part) : NULL;
-    if (own)
-        parts_of_whole(call, n, call->in, own);
-    if (swap_parts(w, own ? own : call->in, part, parts, part))
-        parts_reduce(call, parts, n, call->count, call->out);
-    free(parts);
-    free(own);
-}
-
-/* Slice i of an all-reduce; slice n begins at the end. */
-static int64_t slice_begin(const struct exchange_call *call, int n, int i)
-{
-    return call->count * i / n;
-}
-
-/* Slices have unequal sizes; messages are as large as the largest. */
-static void all_reduce(const struct waiting *w, const struct exchange_call *call)
-{
-    const int n = w->communicator->base.n, me = w->communicator->base.me;
-    const size_t size = element_bytes(call->element);
-    const size_t part = (size_t)(call->count / n + 1) * size;
-    unsigned char *parts = memory_new((size_t)n, part), *slices = memory_new((size_t)n, part);
-    for (int i = 0; i < n; i++) {
-        int64_t begin = slice_begin(call, n, i), count = slice_begin(call, n, i + 1) - begin;
-        memcpy(slices + (size_t)i * part, (const unsigned char *)call->in + (size_t)begin * size, (size_t)count * size);
-    }
-    bool done = swap_parts(w, slices, part, parts, part);
-    if (done) {
-        int64_t own = (int64_t)(part / size);
-        unsigned char *sum = slices + (size_t)me * part;
-        parts_reduce(call, parts, n, own, sum);
-        done = swap_parts(w, sum, 0, parts, part);
-    }
-    for (int i = 0; i < n && done; i++) {
-        int64_t begin = slice_begin(call, n, i), count = slice_begin(call, n, i + 1) - begin;
-        memcpy((unsigned char *)call->out + (size_t)begin * size, parts + (size_t)i * part, (size_t)count * size);
-    }
-    free(parts);
-    free(slices);
-}
-
-static void receive(const struct waiting *w, int from, void *to, size_t bytes)
-{
-    const int n = w->communicator->base.n;
-    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
-    for (int i = 0; i < n; i++)
-        requests[i] = MPI_REQUEST_NULL;
-    expect_part(w, from, to, bytes, &requests[from]);
-    (void)await_parts(w, requests);
-    free(requests);
-}
-
-static void broadcast(const struct waiting *w, const struct exchange_call *call)
-{
-    const size_t bytes = (size_t)call->count * element_bytes(call->element);
-    if (call->peer != w->communicator->base.me) {
-        receive(w, call->peer, call->out, bytes);
-        return;
-    }
-    for (int i = 0; i < w->communicator->base.n; i++)
-        if (i != call->peer)
-            send_part(w, i, call->in, bytes);
-    if (call->out && call->out != call->in)
-        memmove(call->out, call->in, bytes);
-}
-
-/* --- parts of different sizes (comm.h) */
-
-/* Bytes to and from each member, and where those to a member begin. */
-struct shares {
-    size_t *given, *taken, *begin;
-};
-
-static struct shares shares_of(const struct waiting *w, const struct exchange_call *call)
-{
-    const int n = w->communicator->base.n, me = w->communicator->base.me;
-    const size_t row = (size_t)call->count * element_bytes(call->element);
-    const bool gather = call->exchange == EXCHANGE_ALL_GATHER, scatter = call->exchange == EXCHANGE_REDUCE_SCATTER;
-    size_t *numbers = memory_new(3 * (size_t)n, sizeof *numbers), at = 0;
-    struct shares shares = {numbers, numbers + n, numbers + 2 * n};
-    for (int m = 0; m < n; m++) {
-        shares.given[m] = row * (size_t)(gather ? call->parts.received[me] : call->parts.sent[m]);
-        shares.taken[m] = row * (size_t)(scatter ? call->parts.sent[me] : call->parts.received[m]);
-        shares.begin[m] = gather ? 0 : at;
-        at += shares.given[m];
-    }
-    return shares;
-}
-
-/* What the others give stands in `out` one behind the other, in the order of members; false after a failure. */
-static bool swap_shares(const struct waiting *w, const unsigned char *in, const struct shares *shares, unsigned char *out)
-{
-    const int n = w->communicator->base.n, me = w->communicator->base.me;
-    for (int m = 0; m < n; m++)
-        if (m != me && !(can_send(w, shares->given[m]) && can_send(w, shares->taken[m])))
-            return false;
-    MPI_Request *requests = memory_new((size_t)n, sizeof(MPI_Request));
-    for (int m = 0; m < n; m++)
-        if (m != me && shares->given[m])
-            send_part(w, m, in + shares->begin[m], shares->given[m]);
-    for (int m = 0; m < n; m++) {
-        requests[m] = MPI_REQUEST_NULL;
-        if (m == me)
-            memmove(out, in + shares->begin[me], shares->taken[me]);
-        else if (shares->taken[m])
-            expect_part(w, m, out, shares->taken[m], &requests[m]);
-        out += shares->taken[m];
-    }
-    bool done = await_parts(w, requests);
-    free(requests);
-    return done;
-}
-
-static void exchange_ragged(const struct waiting *w, const struct exchange_call *call)
-{
-    const int n = w->communicator->base.n, me = w->communicator->base.me;
-    struct shares shares = shares_of(w, call);
-    if (call->exchange == EXCHANGE_REDUCE_SCATTER) {
-        unsigned char *parts = memory_new((size_t)n, shares.taken[me] + 1);
-        if (swap_shares(w, call->in, &shares, parts))
-            parts_reduce(call, parts, n, (int64_t)call->parts.sent[me] * call->count, call->out);
-        free(parts);
-    } else {
-        (void)swap_shares(w, call->in, &shares, call->out);
-    }
-    free(shares.given);
-}
+/* --- exchanges on streams */
 
 struct exchange_task {
     struct process_communicator *communicator;
@@ -396,27 +236,6 @@ struct exchange_task {
     struct exchange_call call;
 };
 _Static_assert(sizeof(struct exchange_task) <= CPU_TASK_BYTES, "an exchange fits a task");
-
-static void exchange(const struct waiting *w, const struct exchange_call *call)
-{
-    const size_t part = (size_t)call->count * element_bytes(call->element);
-    if (!can_send(w, part))
-        return;
-    if (call->parts.sent || call->parts.received) {
-        exchange_ragged(w, call);
-        return;
-    }
-    switch (call->exchange) {
-    case EXCHANGE_SEND: send_part(w, call->peer, call->in, part); break;
-    case EXCHANGE_RECV: receive(w, call->peer, call->out, part); break;
-    case EXCHANGE_ALL_REDUCE: all_reduce(w, call); break;
-    case EXCHANGE_ALL_GATHER: all_gather(w, call); break;
-    case EXCHANGE_REDUCE_SCATTER: reduce_scatter(w, call); break;
-    case EXCHANGE_ALL_TO_ALL: (void)swap_parts(w, call->in, part, call->out, part); break;
-    case EXCHANGE_BROADCAST: broadcast(w, call); break;
-    case N_EXCHANGES: break;
-    }
-}
 
 static void processes_abandon(struct world *world, const char *why);
 
@@ -431,7 +250,7 @@ static void run_exchange(void *argument)
     char text[REASON_SIZE];
     if (device_cpu_failed(task->device))
         return;
-    exchange(&w, &task->call);
+    processes_exchange(&w, &task->call);
     if (device_cpu_failed(task->device))
         processes_abandon(&w.world->base, device_cpu_failure(task->device, text, sizeof text));
 }
