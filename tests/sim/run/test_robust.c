@@ -269,18 +269,24 @@ START_TEST(rare_heartbeats_are_missed_within_their_timeout)
 }
 END_TEST
 
+/* 64 nodes for so many days, a checkpoint every ten minutes. */
+static struct run_result run_policy(const struct run_robust *robust, int n_days, int spares, const struct fault_trace *trace)
+{
+    struct run_options options = case_options(64, n_days * 86400.0, 600, 0, 0, spares);
+    options.robust = robust;
+    return case_run(&options, trace);
+}
+
 /* The first outage is replaced by the hot spare, the second one, while that is away, waits for scheduling. */
 START_TEST(hot_spares_restart_sooner)
 {
     struct robust_policy policy = plain_policy();
     policy.hot_spares = 1;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(500), .restart_hot = SECONDS(70), .seed = 1};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
     struct fault_trace trace = {0};
     add_fault(&trace, DAYS(1), 3, DAYS(5), "Power supply");
     add_fault(&trace, DAYS(2), 4, DAYS(5), "Power supply");
-    struct run_result result = case_run(&options, &trace);
+    struct run_result result = run_policy(&robust, 10, 4, &trace);
     ck_assert_int_eq(result.use[USE_RESTART], SECONDS(500 + 70));
     run_result_free(&result);
     fault_trace_free(&trace);
@@ -300,11 +306,9 @@ START_TEST(blocklists_never_shorten_a_repair)
         policy.blocklist_failures = 1;
         policy.blocklist_s = 3600;
         struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
-        struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 0);
-        options.robust = &robust;
         struct fault_trace trace = {0};
         add_fault(&trace, DAYS(1), 3, nanos_from_seconds(cases[k].down_s), "Power supply");
-        struct run_result result = case_run(&options, &trace);
+        struct run_result result = run_policy(&robust, 10, 0, &trace);
         ck_assert_int_eq(result.use[USE_WAITING] + result.use[USE_DETECTION], nanos_from_seconds(cases[k].away_s));
         ck_assert_int_eq(result.listed, cases[k].listed);
         run_result_free(&result);
@@ -322,12 +326,10 @@ START_TEST(what_comes_back_waits_for_the_restart)
     policy.attempts = 3;
     policy.relapse_s = 86400;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
-    struct run_options options = case_options(64, 60 * 86400.0, 600, 0, 0, 0);
-    options.robust = &robust;
     struct fault_trace trace = {0};
     add_fault(&trace, DAYS(1), 3, 1, "Faulty GPU");
     add_fault(&trace, DAYS(1) + SECONDS(1000), 5, DAYS(20), "Power supply");
-    struct run_result result = case_run(&options, &trace);
+    struct run_result result = run_policy(&robust, 60, 0, &trace);
     ck_assert_int_ge(result.relapses, 1);
     ck_assert_double_eq_tol(days(result.use[USE_WAITING]), 20, 0.1);
     for (size_t i = 0; i < result.n_incidents; i++) {
@@ -347,13 +349,11 @@ START_TEST(restarts_do_not_put_off_what_comes_back)
     policy.attempts = 3;
     policy.relapse_s = 86400;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
-    struct run_options options = case_options(64, 20 * 86400.0, 600, 0, 0, 4);
-    options.robust = &robust;
     struct fault_trace trace = {0};
     add_fault(&trace, SECONDS(1800), 3, 1, "Faulty GPU");
     for (int hour = 1; hour < 20 * 24; hour++)
         add_fault(&trace, SECONDS(3600) * hour, 9, 0, "Software bug");
-    struct run_result result = case_run(&options, &trace);
+    struct run_result result = run_policy(&robust, 20, 4, &trace);
     ck_assert_int_eq(result.relapses, 2);
     ck_assert_int_eq(result.called, 1);
     run_result_free(&result);
@@ -370,12 +370,10 @@ START_TEST(elastic_waits_where_no_replica_is_whole)
     struct robust_policy policy = plain_policy();
     policy.elastic = true;
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1, .replicas = 2};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 0);
-    options.robust = &robust;
     struct fault_trace trace = {0};
     add_fault(&trace, DAYS(1), 3, DAYS(3), "Power supply"); /* until day 4 */
     add_fault(&trace, DAYS(2), 4, DAYS(5), "Power supply"); /* until day 7 */
-    struct run_result result = case_run(&options, &trace);
+    struct run_result result = run_policy(&robust, 10, 0, &trace);
     ck_assert_double_eq_tol(days(result.use[USE_WAITING]), 2, 0.01);
     ck_assert_double_eq_tol(days(result.use[USE_DEGRADED]), (1 + 3) / 2.0, 0.03);
     run_result_free(&result);
@@ -391,12 +389,10 @@ START_TEST(elastic_grows_at_any_restart)
     policy.elastic = true;
     struct run_robust robust = {
         .policy = &policy, .restart = SECONDS(600), .restart_hot = SECONDS(600), .seed = 1, .replicas = 8};
-    struct run_options options = case_options(64, 10 * 86400.0, 600, 0, 0, 0);
-    options.robust = &robust;
     struct fault_trace trace = {0};
     add_fault(&trace, DAYS(1), 3, DAYS(5), "Power supply");
     add_fault(&trace, DAYS(6) - SECONDS(60), 9, 0, "Software bug");
-    struct run_result result = case_run(&options, &trace);
+    struct run_result result = run_policy(&robust, 10, 0, &trace);
     ck_assert_double_eq_tol(days(result.use[USE_DEGRADED]), 5 / 8.0, 0.03);
     ck_assert_int_eq(result.use[USE_WAITING], 0);
     ck_assert_int_eq(result.interruptions, 2);
