@@ -6,6 +6,7 @@
 #define MSIM_RUNTIME_PROBE_CASES_H
 
 #include "runtime/casts.h"
+#include "runtime/parameters.h"
 #include "runtime/probe.h"
 
 enum { PROBE_BUFFERS = 8 };
@@ -88,6 +89,11 @@ struct probe_experts {
     int64_t copies; /* that the local ones work on */
 };
 void probe_add_experts(struct probe_cases *cases, double times, const struct probe_experts *experts);
+
+/* Mixers with a state, of which this layer has one (probe_mixer.c). */
+void probe_add_mixer(struct probe_cases *cases, double times, const struct layout *layout, const struct setting *setting,
+                     const struct shape *shape, int layer);
+void probe_place_mixer(struct kernel_call *call, void *const buffers[PROBE_BUFFERS]);
 
 void probe_cases_free(struct probe_cases *cases);
 /* Numbers in [-0.5, 0.5) of 4 bytes, or of 2 (bf16); positive ones in the buffer of second moments, zeros in that of tokens. */

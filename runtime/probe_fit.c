@@ -60,6 +60,23 @@ static double flop_rate(const struct probe_result *result, const char *op)
     return rate_of(sum_flops(result, op));
 }
 
+/* FLOP/s of the products that a scan is counted as: in what its kernels take beyond what the model counts for launches and for
+ * what streams; 0: there is none. */
+static double scan_rate(const struct probe_result *result)
+{
+    const double memory_rate = 2 * probe_copy_rate(result) * counted(result);
+    double flops = 0, seconds = 0, beside = 0;
+    for (int i = 0; i < result->n_rows; i++) {
+        const struct probe_row *row = &result->rows[i];
+        if (!is_op(row, "scan"))
+            continue;
+        flops += row->times * row->flops;
+        seconds += row->times * row->seconds;
+        beside += row->times * ((double)row->count * result->launch_s + row->bytes / memory_rate);
+    }
+    return seconds > 0 ? flops / fmax(seconds - beside, 0.1 * seconds) : 0;
+}
+
 /* Those of 8-bit operands, with what a device does to them first; 0: the job has none. */
 static double narrow_rate(const struct probe_result *result)
 {
@@ -229,6 +246,7 @@ static void fit_compute(const struct probe_options *options, const struct probe_
     enum precision precision = narrow > 0 ? options->setting->job->precision : PRECISION_BF16;
     gpu->peak_flops[precision] = narrow > 0 ? narrow : products;
     gpu->gemm[precision] = gpu->gemm[PRECISION_BF16];
+    gpu->scan_flops = scan_rate(result);
     gpu->attention.forward_fraction = flop_rate(result, "attention_forward") / products;
     gpu->attention.backward_fraction = flop_rate(result, "attention_backward") / products;
     gpu->memory.bandwidth_fraction = 1;

@@ -13,7 +13,9 @@ struct job_probe {
     const struct setting *setting;
     struct shape s;
     int ranks;
-    double layers, mixtures; /* of a stage, on average; how many of them are mixtures of experts */
+    double layers; /* of a stage, on average; how many of them */
+    double attend, keep_states, dense, mixtures;
+    int with_state; /* one that has one; -1: none */
 };
 
 /* --- experts */
@@ -51,12 +53,18 @@ static void add_mixtures(const struct job_probe *j)
 static void add_job_products(const struct job_probe *j)
 {
     const struct shape *s = &j->s;
-    double dense = j->layers - j->mixtures, heads = (1 + s->predictions) / (double)j->layout->pp;
-    probe_add_products(j->cases, j->layers, s->qkv_bias, s->tokens, s->hidden, s->qkv_width);
-    probe_add_products(j->cases, j->layers, false, s->tokens, s->context_width, s->hidden);
-    if (dense > 0) {
-        probe_add_products(j->cases, dense, s->linear_bias, s->tokens, s->hidden, s->up_width);
-        probe_add_products(j->cases, dense, false, s->tokens, s->ffn, s->hidden);
+    double heads = (1 + s->predictions) / (double)j->layout->pp;
+    if (j->attend > 0) {
+        probe_add_products(j->cases, j->attend, s->qkv_bias, s->tokens, s->hidden, s->qkv_width);
+        probe_add_products(j->cases, j->attend, false, s->tokens, s->context_width, s->hidden);
+    }
+    if (j->keep_states > 0) {
+        probe_add_products(j->cases, j->keep_states, s->linear_bias, s->tokens, s->hidden, s->mixer.in);
+        probe_add_products(j->cases, j->keep_states, false, s->tokens, s->mixer.values, s->hidden);
+    }
+    if (j->dense > 0) {
+        probe_add_products(j->cases, j->dense, s->linear_bias, s->tokens, s->hidden, s->up_width);
+        probe_add_products(j->cases, j->dense, false, s->tokens, s->ffn, s->hidden);
     }
     add_mixtures(j);
     j->cases->recipe = (struct narrow_recipe){0};
@@ -155,7 +163,7 @@ static void add_embedding(const struct job_probe *j)
 static struct probe_layer layer_of(const struct job_probe *j)
 {
     const struct shape *s = &j->s;
-    bool dense = j->layers > j->mixtures;
+    bool dense = j->mixtures <= 0 || j->dense > 0;
     struct probe_experts experts = dense ? (struct probe_experts){0} : experts_of(s);
     return (struct probe_layer){.t = s->local_tokens,
                                 .h = s->hidden,
@@ -250,10 +258,17 @@ static struct job_probe job_probe_of(const struct probe_options *options, struct
                           .setting = options->setting,
                           .s = shape_of(options->layout, options->setting, options->shape_rank),
                           .ranks = options->ranks};
-    for (int i = 0; i < j.s.layers; i++)
-        j.mixtures += layer_is_mixture(options->setting->model, i);
-    j.mixtures /= options->layout->pp;
     j.layers = (double)j.s.layers / options->layout->pp;
+    j.with_state = -1;
+    for (int i = 0; i < j.s.layers; i++) {
+        struct layer_kind kind = layer_kind_of(options->setting->model, i);
+        double one = 1.0 / options->layout->pp;
+        j.attend += kind.mixers & MIXES_BY_ATTENTION ? one : 0;
+        j.keep_states += kind.mixers & MIXES_BY_STATE ? one : 0;
+        j.dense += kind.feed == FEEDS_DENSE ? one : 0;
+        j.mixtures += kind.feed == FEEDS_EXPERTS ? one : 0;
+        j.with_state = kind.mixers & MIXES_BY_STATE ? i : j.with_state;
+    }
     return j;
 }
 
@@ -275,7 +290,10 @@ void probe_cases_of_job(const struct probe_options *options, struct probe_cases 
     cases->recipe = narrow_recipe_of(options->setting->job->precision);
     probe_add_casts(cases, s->tokens, s->hidden);
     add_job_products(&j);
-    add_job_attention(&j);
+    if (j.attend > 0)
+        add_job_attention(&j);
+    if (j.with_state >= 0)
+        probe_add_mixer(cases, j.keep_states, options->layout, options->setting, s, j.with_state);
     probe_add_norms(cases, &layer, s->parallel_block ? 1 : 0.5);
     probe_add_activation(cases, &layer);
     add_residuals(&j);

@@ -394,6 +394,14 @@ struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PR
     case KERNEL_LAMB_UPDATE:
     case KERNEL_LAMB_APPLY: place_lamb(&call.lamb_part, b, element_bytes); break;
     case KERNEL_ADAM: place_adam(&call.adam, b, element_bytes); break;
+    case KERNEL_CONVOLUTION_FORWARD:
+    case KERNEL_CONVOLUTION_BACKWARD:
+    case KERNEL_GATES_FORWARD:
+    case KERNEL_GATES_BACKWARD:
+    case KERNEL_UNIT_FORWARD:
+    case KERNEL_UNIT_BACKWARD:
+    case KERNEL_SCAN_FORWARD:
+    case KERNEL_SCAN_BACKWARD: probe_place_mixer(&call, b); break;
     case KERNEL_ZERO: call.zero.at = b[7]; break;
     case KERNEL_COPY: call.copy = (struct copy_call){b[2], b[1], call.copy.bytes}; break;
     default: place_routing(&call, &c->routing, b); break;

@@ -91,6 +91,8 @@ static struct cost launched_apart(const struct gpu *gpu, struct work_gemm gemm)
 static double peak_of(const struct gpu *gpu, const struct work_gemm *gemm, enum precision precision)
 {
     enum { ELEMENTS = 8 };
+    if (gemm->scan && gpu->scan_flops > 0)
+        return gpu->scan_flops;
     bool aligned = gemm->n % ELEMENTS == 0 && gemm->k % ELEMENTS == 0;
     if (gemm->sliced && !aligned && gpu->peak_flops[PRECISION_FP32] > 0)
         return gpu->peak_flops[PRECISION_FP32];

@@ -50,6 +50,7 @@ struct work_gemm {
     int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
     bool apart;          /* experts: each has a launch of its own, on a few streams */
     bool serial;         /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
+    bool scan;           /* a part of a scan: see gpu.scan_flops */
     bool sliced;         /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
     double output_bytes; /* per element of C: 2; 8 when a weight gradient is added to an fp32 buffer (read and written) */
     enum precision precision;

@@ -175,6 +175,7 @@ static void add_product(struct layer_builder *b, const struct chunk_product *p)
                              .k = p->k,
                              .count = (int32_t)fmax(1, p->count),
                              .serial = p->serial,
+                             .scan = true,
                              .output_bytes = p->output_bytes,
                              .precision = PRECISION_BF16};
     struct work work = {.kind = WORK_GEMM,

@@ -101,6 +101,7 @@ struct gpu {
     char source[SOURCE_SIZE];
     enum architecture architecture;
     double peak_flops[N_PRECISIONS]; /* FLOP/s, dense; fp32 is the tensor-core-free rate */
+    double scan_flops;               /* of products that a scan is counted as, where that was measured; 0: as of other products */
     double exp_rate;                 /* exponentials per second of all special-function units; 0: never the limit */
     double hbm_bytes;                /* capacity as the driver reports it to a program */
     double hbm_rate;                 /* B/s */
