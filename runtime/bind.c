@@ -313,6 +313,13 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
                    "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
         return STATUS_MISSING;
     }
+    if (m->mixer.heads && precision_is_narrow(precision)) {
+        diag_error(diags, NOWHERE,
+                   "the runtime multiplies operands of 16 bits and more where mixers have a state, whose decays' gradients 8 "
+                   "bits do not "
+                   "keep: set job.precision to bf16");
+        return STATUS_MISSING;
+    }
     if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {
         diag_error(diags, NOWHERE,
                    "the model has learned %lld positions, and the runtime no row for more: sequences of %lld are too long; set "

@@ -204,11 +204,6 @@ static bool is_operand(enum parameter_kind kind)
     case PARAMETER_Q_UP:
     case PARAMETER_KV_DOWN:
     case PARAMETER_KV_UP:
-    case PARAMETER_MIXER_IN:
-    case PARAMETER_MIXER_DOWN:
-    case PARAMETER_MIXER_DECAYS_UP:
-    case PARAMETER_MIXER_GATE_UP:
-    case PARAMETER_MIXER_OUT:
     case PARAMETER_PROJECTION:
     case PARAMETER_UP:
     case PARAMETER_DOWN:

@@ -72,8 +72,6 @@ static void cast_step(const struct layer_context *c, const struct step *step)
     const struct cast copies = {.count = c->experts ? routing_rows(c) : NULL};
     switch (step->of) {
     case STEP_QKV:
-    case STEP_MIXER_IN:
-    case STEP_MIXER_DOWN:
     case STEP_Q_DOWN:
     case STEP_KV_DOWN: layer_cast_input(c, &l->n1, &l->n1_full); break;
     case STEP_Q_UP:
@@ -90,7 +88,7 @@ static void cast_step(const struct layer_context *c, const struct step *step)
     case STEP_EXPERT_DOWN: layer_cast(c, &m->act, s->moe.ffn, copies); break;
     case STEP_SHARED_UP: layer_cast(c, &l->n2_full, s->hidden, (struct cast){0}); break;
     case STEP_SHARED_DOWN: layer_cast(c, &m->shared_act, s->moe.shared, (struct cast){0}); break;
-    default: layer_cast_mixer(c, step->of); break; /* or with its product */
+    default: break; /* with its product */
     }
 }
 
@@ -108,7 +106,6 @@ static void cast_gradient_step(const struct layer_context *c, const struct step 
     bool divided = c->shape->sequence_parallel;
     switch (step->of) {
     case STEP_DOWN_INPUT: cast_branch(c, divided, &l->d_full); break;
-    case STEP_MIXER_OUT_INPUT:
     case STEP_PROJECTION_INPUT: cast_branch(c, divided && !c->parallel, &l->d2_full); break;
     case STEP_UP_INPUT: layer_cast_gradient(c, up_product(c), layer_d_up(c)); break;
     case STEP_QKV_INPUT:

@@ -411,7 +411,6 @@ static void up_input_step(const struct layer_context *c, enum mixer_ranked which
     struct mixer_state *m = &c->state->mixer;
     struct product p = narrow_of(c, which);
     m->d_down_of[which] = layer_tensor(c, c->shape->tokens, p.in);
-    layer_cast_gradient(c, p, &m->d_up[which]);
     product_input(c, p, m->d_up[which], tensor_data(m->d_down_of[which]), false);
 }
 
@@ -426,7 +425,6 @@ static void up_weight_step(const struct layer_context *c, enum mixer_ranked whic
 static void input_gradient(const struct layer_context *c, struct product p, struct tensor **d)
 {
     bool joins = layer_d_input(c);
-    layer_cast_gradient(c, p, d);
     product_input(c, p, *d, tensor_data(c->state->d_n1), joins);
 }
 
@@ -457,18 +455,6 @@ static void in_weight_step(const struct layer_context *c)
         return;
     layer_drop(c, &l->n1_full);
     layer_drop(c, &l->n1);
-}
-
-void layer_cast_mixer(const struct layer_context *c, enum step_kind of)
-{
-    struct mixer_state *m = &c->state->mixer;
-    int64_t rank = sizes(c)->rank;
-    switch (of) {
-    case STEP_MIXER_DECAYS_UP: layer_cast(c, &m->down[RANKED_DECAYS], rank, (struct cast){0}); break;
-    case STEP_MIXER_GATE_UP: layer_cast(c, &m->down[RANKED_GATE], rank, (struct cast){0}); break;
-    case STEP_MIXER_OUT: layer_cast(c, &m->normed, sizes(c)->values, (struct cast){0}); break;
-    default: break;
-    }
 }
 
 static bool forward_step(const struct layer_context *c, const struct step *step)

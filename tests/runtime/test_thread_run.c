@@ -295,6 +295,25 @@ START_TEST(what_it_cannot_execute_is_refused)
 }
 END_TEST
 
+/* Of mixers with a state: exit code and a sentence each. */
+START_TEST(what_hybrids_lack_is_refused)
+{
+    static const char *const why[] = {"cp", "Muon", "16 bits", "output gate"};
+    struct toy toy;
+    struct diags diags = {0};
+    struct thread_run run;
+    struct thread_run_options options = {.steps = 1, .seed = 1};
+    toy_laid_out(&toy, TOY_MAMBA, _i == 0 ? "cp=2" : "dp=2", 0);
+    toy.job.optimizer = _i == 1 ? OPTIMIZER_MUON : OPTIMIZER_ADAM;
+    toy.job.precision = _i == 2 ? PRECISION_FP8 : PRECISION_FP32;
+    toy.cluster.gpu.peak_flops[PRECISION_FP8] = 1e11;
+    toy.model.output_gate = _i == 3;
+    ck_assert(toy_run(&toy, DETAIL_KERNEL, &options, &run, &diags) == STATUS_MISSING);
+    ck_assert(mentions(&diags, why[_i]));
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     const struct toy_test tests[] = {
@@ -311,6 +330,7 @@ int main(void)
         {a_slow_rank_changes_no_number, 1},
         {too_little_memory_is_refused, 1},
         {what_it_cannot_execute_is_refused, 1},
+        {what_hybrids_lack_is_refused, 4},
     };
     return toy_suite("runtime run", tests, COUNT(tests));
 }
