@@ -193,6 +193,38 @@ void failover_resume(struct run *run, nanos time)
     run->whole = false;
 }
 
+/* Nodes that have been slow for `age`, as in cluster_state_evict_slow; out of their units if that leaves one. */
+static size_t mark_slow(struct run *run, nanos time, nanos age, int32_t *nodes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < run->cluster.n_ends; i++) {
+        const struct fault_end *end = &run->cluster.ends[i];
+        if (end->kind != FAULT_STRAGGLER || end->begun > time - age || end->time <= time)
+            continue;
+        nodes[n++] = end->node;
+        mark(run, end->node, 1);
+    }
+    if (run->units_out < run->options->failover->units)
+        return n;
+    while (n > 0)
+        mark(run, nodes[--n], -1);
+    return 0;
+}
+
+void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, bool hot)
+{
+    int32_t *nodes = memory_new(run->cluster.n_ends + 1, sizeof *nodes);
+    size_t n = mark_slow(run, time, age, nodes);
+    if (n > 0)
+        cluster_state_evict_slow(&run->cluster, time, age, away);
+    for (size_t i = 0; i < n; i++) {
+        const struct fault gone = {.time = time, .down = away, .node = nodes[i], .kind = FAULT_NODE};
+        add_absence(run, &gone, time, hot);
+    }
+    set_missing(run);
+    free(nodes);
+}
+
 void failover_node_back(struct run *run, nanos time)
 {
     int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;

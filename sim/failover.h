@@ -22,6 +22,8 @@
  *   back     when a node is there for each that the unit lost (a spare, or a repaired one; who waits longest is served first) and
  *            `rejoin` is over, the unit waits for the others to end a step and regroup; nothing is undone
  *
+ * Slow nodes that monitoring has found leave at the next regrouping, with their units, as they leave at a restart otherwise.
+ *
  * A failure that meets the job regrouping makes it begin anew. Training stops as a whole and goes back to its checkpoint when no
  * unit is left, and after silent corruption, which gradients have carried to all. Checkpoints go on meanwhile.
  */

@@ -98,6 +98,8 @@ void failover_resume(struct run *run, nanos time);
 /* When the next replicas are ready to come back, NEVER: none while nothing trains; and they are. */
 nanos failover_next(const struct run *run);
 void failover_return(struct run *run, nanos time);
+/* While the others regroup, nodes that have been slow for `age` leave, too, for `away`: their units come back with others. */
+void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, bool hot);
 /* A node is back at `time`. */
 void failover_node_back(struct run *run, nanos time);
 

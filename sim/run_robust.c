@@ -44,6 +44,11 @@ static nanos draw_alarm(struct run *run, nanos time)
     return wait < 9e18 - (double)time ? time + (nanos)wait + 1 : NEVER;
 }
 
+static bool is_hot(const struct run *run)
+{
+    return run->cluster.n_down <= run->options->robust->policy->hot_spares;
+}
+
 void robust_restart(struct run *run, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
@@ -56,19 +61,16 @@ void robust_restart(struct run *run, nanos time)
     for (size_t i = 0; i < run->n_latent; i++)
         if (run->latent[i].time == NEVER)
             run->latent[i].time = time + run->latent[i].gap;
-    if (policy->straggler_find_s > 0 && !run->regrouping)
-        cluster_state_evict_slow(&run->cluster, time, nanos_from_seconds(policy->straggler_find_s),
-                                 nanos_from_seconds(policy->recheck_s));
+    nanos age = nanos_from_seconds(policy->straggler_find_s), away = nanos_from_seconds(policy->recheck_s);
+    if (age > 0 && run->regrouping)
+        failover_evict_slow(run, time, age, away, is_hot(run));
+    else if (age > 0)
+        cluster_state_evict_slow(&run->cluster, time, age, away);
     run_set_speed(run);
 }
 
 /* --- a failure -----------------------------------------------------------------------------------------------------------------
  */
-
-static bool is_hot(const struct run *run)
-{
-    return run->cluster.n_down <= run->options->robust->policy->hot_spares;
-}
 
 /* How long replicas are out that fail alone and need not wait for a node, beyond the others' stop. */
 static nanos away(const struct run *run, const struct verdict *verdict)

@@ -105,6 +105,36 @@ START_TEST(test_nobody_is_left)
 }
 END_TEST
 
+/* A node at half speed leaves when the others regroup for another one, and its unit comes back without it. */
+START_TEST(test_slow_nodes_leave)
+{
+    struct robust_policy policy;
+    struct diags diags = {0};
+    ck_assert_int_eq(robust_policy_load("megascale", &policy, &diags), STATUS_OK);
+    policy.drift_per_day = policy.pause_rate = policy.stall_rate = policy.tests.items[0].false_positive = 0;
+    policy.automatic = policy.tests.items[0].finds[COMPONENT_GPU] = 1;
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(RESTART), .restart_hot = SECONDS(RESTART)};
+    struct run_options options = options_of(20000, 1e6, 4);
+    options.robust = &robust;
+    double degraded[2];
+    for (int finds = 0; finds < 2; finds++) {
+        struct fault_trace trace = {0};
+        policy.straggler_find_s = finds ? 100 : 0;
+        trace_slow(&trace, 0, 2, 20000, 0.5);
+        fault_trace_add(&trace, (struct fault){.time = SECONDS(1000), .down = SECONDS(9000), .node = 1, .speed = FULL_SPEED},
+                        "Faulty GPU");
+        struct run_result result = case_run(&options, &trace);
+        ck_assert_int_eq(result.borne, 1);
+        degraded[finds] = seconds_of(&result, USE_DEGRADED);
+        run_result_free(&result);
+        fault_trace_free(&trace);
+    }
+    ck_assert_double_gt(degraded[0], 9800);
+    ck_assert_double_lt(degraded[1], 500 + 200); /* until 1,000; then two of four units are out for some minutes */
+    diags_free(&diags);
+}
+END_TEST
+
 /* --- second by second ---------------------------------------------------------------------------------------------------------
  */
 
@@ -310,6 +340,7 @@ int main(void)
     tcase_add_test(all, test_a_replica_waits_for_a_node);
     tcase_add_test(all, test_a_failure_while_regrouping);
     tcase_add_test(all, test_nobody_is_left);
+    tcase_add_test(all, test_slow_nodes_leave);
     tcase_add_loop_test(all, test_against_seconds, 0, 40);
     tcase_add_loop_test(all, test_series_width_does_not_matter, 0, 10);
     tcase_add_test(all, test_units);
