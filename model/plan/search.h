@@ -24,7 +24,7 @@
  * take longer than what is kept, no more is worked out: most are by what they take at least (closed_form_at_least), which is
  * asked once for layouts that differ in the overlaps of messages and of replicas' exchanges only.
  *
- * Cost: about 0.1 microseconds a layout and thread, with experts up to 0.2; memory in proportion to `keep` and to
+ * Cost: about 0.05 microseconds a layout and thread, with experts up to 0.1; memory in proportion to `keep` and to
  * the cost model's cache.
  */
 #ifndef MSIM_MODEL_PLAN_SEARCH_H
