@@ -383,7 +383,7 @@ static void time_failover(struct invocation *call, struct run_session *s, const 
 static enum status set_failover(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    char why[192] = "which replicas share states is not known; give --layout beside --step-time";
+    char why[192] = "which replicas share states follows from the layout, which --step-time stands in for";
     if (option_choice(call, "failover") != FAILOVER_REPLICA) {
         if (option_given(call, "regroup"))
             diag_warning(&call->diags, nowhere, "--regroup says nothing without --failover replica");
