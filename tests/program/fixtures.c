@@ -87,9 +87,3 @@ double collective_bytes(const struct program *program, int rank, enum collective
             bytes += ops[i].bytes;
     return bytes;
 }
-
-uint32_t random_below(uint64_t *state, uint32_t n)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 33) % n;
-}

@@ -26,7 +26,4 @@ const struct op *rank_ops(const struct program *program, int rank, uint32_t *n_o
 /* Bytes of all collectives of a rank over a kind of group. */
 double collective_bytes(const struct program *program, int rank, enum collective collective, enum group_kind kind);
 
-/* A small generator, the same on every machine. */
-uint32_t random_below(uint64_t *state, uint32_t n);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixtures.h"
+#include "model/base/random.h"
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
 
@@ -108,45 +109,45 @@ START_TEST(stages_without_layers)
 }
 END_TEST
 
-static int pick(uint64_t *state, const int *values, int n)
+static int pick(struct random_stream *random, const int *values, int n)
 {
-    return values[random_below(state, (uint32_t)n)];
+    return values[random_below(random, (uint64_t)n)];
 }
 
-static struct fixture random_fixture(uint64_t *state)
+static struct fixture random_fixture(struct random_stream *random)
 {
     static const int powers[] = {1, 1, 2, 4}, chunks[] = {1, 1, 2, 3}, batches[] = {1, 2, 3, 4, 8};
-    struct fixture f = fixture_of(4 + (int)random_below(state, 30), random_below(state, 2) == 0);
+    struct fixture f = fixture_of(4 + (int)random_below(random, 30), random_below(random, 2) == 0);
     struct layout *l = &f.layout;
-    l->tp = pick(state, powers, 4);
-    l->cp = pick(state, powers, 3);
-    l->pp = pick(state, powers, 4);
-    l->vpp = pick(state, chunks, 4);
-    l->dp = 1 + (int)random_below(state, 4);
-    l->ep = pick(state, powers, 4);
-    l->micro_batch = 1 + (int)random_below(state, 2);
-    l->zero = (int)random_below(state, 4);
-    l->sequence_parallel = random_below(state, 2) == 0;
-    l->recompute.what = (enum recompute_what)random_below(state, N_RECOMPUTES);
-    l->schedule = (enum schedule)random_below(state, N_SCHEDULES);
-    l->features = random_below(state, 1u << N_FEATURES);
-    f.model.tied_embeddings = random_below(state, 2) == 0;
-    f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(state, batches, 5);
+    l->tp = pick(random, powers, 4);
+    l->cp = pick(random, powers, 3);
+    l->pp = pick(random, powers, 4);
+    l->vpp = pick(random, chunks, 4);
+    l->dp = 1 + (int)random_below(random, 4);
+    l->ep = pick(random, powers, 4);
+    l->micro_batch = 1 + (int)random_below(random, 2);
+    l->zero = (int)random_below(random, 4);
+    l->sequence_parallel = random_below(random, 2) == 0;
+    l->recompute.what = (enum recompute_what)random_below(random, N_RECOMPUTES);
+    l->schedule = (enum schedule)random_below(random, N_SCHEDULES);
+    l->features = random_below(random, (uint64_t)1 << N_FEATURES);
+    f.model.tied_embeddings = random_below(random, 2) == 0;
+    f.job.global_batch = (int64_t)l->dp * l->micro_batch * l->pp * pick(random, batches, 5);
     const struct offload some[] = {offloaded("optimizer:40%"), offloaded("activations:30%"), offloaded("activations:2")};
-    int drawn = (int)random_below(state, N_OFFLOAD_WHOLES + 3);
+    int drawn = (int)random_below(random, N_OFFLOAD_WHOLES + 3);
     l->offload = drawn < N_OFFLOAD_WHOLES ? offload_wholes[drawn] : some[drawn - N_OFFLOAD_WHOLES];
-    l->shard = l->zero && l->dp * l->cp > 2 && random_below(state, 2) == 0 ? 2 : 0;
+    l->shard = l->zero && l->dp * l->cp > 2 && random_below(random, 2) == 0 ? 2 : 0;
     static const enum cp_comm comms[] = {CP_RING, CP_ALL_GATHER, CP_A2A, 2 * 2, 2 * 2 + 1}; /* a2a:2 with a ring, or gathering */
-    l->cp_comm = comms[random_below(state, 5)];
+    l->cp_comm = comms[random_below(random, 5)];
     return f;
 }
 
 START_TEST(random_layouts)
 {
-    uint64_t state = 20240801;
+    struct random_stream random = {.key = 20240801};
     int legal = 0, mixtures = 0, hybrids = 0, schedules[N_SCHEDULES] = {0}, zeros[4] = {0};
     while (legal < 500) {
-        struct fixture f = random_fixture(&state);
+        struct fixture f = random_fixture(&random);
         struct setting setting = fixture_setting(&f);
         if (layout_check(&f.layout, &setting, NULL, 0) != LAYOUT_LEGAL)
             continue;
@@ -214,9 +215,9 @@ static void expect_near(double a, double b)
 
 START_TEST(same_work_at_every_detail)
 {
-    uint64_t state = 42;
+    struct random_stream random = {.key = 42};
     for (int round = 0; round < 60;) {
-        struct fixture f = random_fixture(&state);
+        struct fixture f = random_fixture(&random);
         struct setting setting = fixture_setting(&f);
         if (layout_check(&f.layout, &setting, NULL, 0) != LAYOUT_LEGAL)
             continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixtures.h"
+#include "model/base/random.h"
 #include "model/cost/host_memory.h"
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
@@ -311,7 +312,7 @@ END_TEST
 /* Any single corruption is either harmless or refused, and never more than that. */
 START_TEST(random_damage)
 {
-    uint64_t state = 99;
+    struct random_stream random = {.key = 99};
     int refused = 0;
     for (int round = 0; round < 3000; round++) {
         struct program program = healthy();
@@ -325,7 +326,7 @@ START_TEST(random_damage)
             bytes = (uint8_t *)program.groups;
             n = (size_t)program.n_groups * sizeof *program.groups;
         }
-        bytes[random_below(&state, (uint32_t)n)] ^= (uint8_t)(1u << random_below(&state, 8));
+        bytes[random_below(&random, (uint64_t)n)] ^= (uint8_t)(1u << random_below(&random, 8));
         refused += program_verify(&program, &diags) != STATUS_OK;
         ck_assert(refused >= 0 && diags.n_errors <= 100);
         diags_free(&diags);
