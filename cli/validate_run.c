@@ -124,7 +124,8 @@ static double updates_bytes(const struct validation *v, const struct layout *lay
 {
     const struct setting *setting = &v->setup->setting;
     struct stage_load load = {0};
-    double bytes = setting->job->optimizer == OPTIMIZER_LAMB ? master : 0;
+    bool lengths = setting->job->optimizer == OPTIMIZER_LAMB && !layout_offloads(layout, OFFLOAD_OPTIMIZER);
+    double bytes = lengths ? master : 0;
     stage_load_fill(&load, layout, setting, stage);
     if (load.matrices.n)
         bytes = muon_executed_scratch_bytes(&load.matrices, layout, setting);
@@ -170,22 +171,24 @@ static double stage_memory(const struct validation *v, int stage)
     return weights + 2 * f.gradients + optimizer + updates + 2 * f.activations + gathered;
 }
 
-/* What the host has of the fullest rank. In fp32 the master weights are those that come up, otherwise there is a copy of two
- * bytes of every weight that is updated there. */
+/* What the host has of the fullest rank: on a CPU, which computes in fp32, no copy of weights beside the master. LAMB's updates
+ * of a unit stand beside its states until their lengths are known. */
 static double host_memory(const struct validation *v, int stage)
 {
-    struct layout stays = v->setup->layout;
-    const struct offload *offload = &v->setup->layout.offload;
-    const struct job *job = v->setup->setting.job;
-    const double states = offload_share(offload, OFFLOAD_OPTIMIZER), parameters = offload_share(offload, OFFLOAD_PARAMETERS);
+    const struct layout *layout = &v->setup->layout;
+    const struct setting *setting = &v->setup->setting;
+    const struct job *job = setting->job;
+    struct layout stays = *layout;
+    const double states = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
     const bool cuda = v->devices.kind == DEVICE_CUDA;
     struct footprint f, without;
     stays.offload = (struct offload){0};
-    footprint_of_stage(&v->setup->layout, &v->setup->setting, stage, &f);
-    footprint_of_stage(&stays, &v->setup->setting, stage, &without);
-    double updated = without.optimizer / optimizer_state_bytes(job), copy = offloaded_weight_bytes(job);
-    double activations = f.host - updated * (states * host_parameter_bytes(job) + parameters * copy);
-    return updated * states * (host_parameter_bytes(job) + (cuda ? copy : 0)) + (cuda ? 1 : 2) * activations;
+    footprint_of_stage(layout, setting, stage, &f);
+    footprint_of_stage(&stays, setting, stage, &without);
+    double updated = without.optimizer / optimizer_state_bytes(job) * states, each = host_parameter_bytes(job);
+    double activations = f.host - updated * each, here = cuda ? each : each - host_weight_bytes(job);
+    double lengths = states > 0 && job->optimizer == OPTIMIZER_LAMB ? largest_owned_bytes(layout, setting) : 0;
+    return updated * here + lengths + (cuda ? 1 : 2) * activations;
 }
 
 double validate_memory_of_all(const struct validation *v)

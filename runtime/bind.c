@@ -236,21 +236,22 @@ static enum status bind_op(struct binder *b, uint32_t i)
     return status;
 }
 
-/* What measures its steps by whole tensors would exchange lengths between the host's cores. */
+/* LAMB measures its steps by whole tensors: their parts have to be in one place. */
 static enum status supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
-    const struct job *job = setting->job;
-    bool by_element = job->optimizer == OPTIMIZER_ADAM || job->optimizer == OPTIMIZER_SGD;
     if (setting->model->mixer.heads && layout->cp > 1) {
         diag_error(diags, NOWHERE,
                    "the runtime keeps whole sequences on a rank where mixers have a state: set cp to 1, instead of %d",
                    layout->cp);
         return STATUS_MISSING;
     }
-    if (by_element || !layout_offloads(layout, OFFLOAD_OPTIMIZER))
+    if (setting->job->optimizer != OPTIMIZER_LAMB || !layout_offloads(layout, OFFLOAD_OPTIMIZER) ||
+        offload_share(&layout->offload, OFFLOAD_OPTIMIZER) >= 1)
         return STATUS_OK;
-    diag_error(diags, NOWHERE,
-               "the runtime's host updates weights by adam and sgd: set job.optimizer to one of them, or offload none of it");
+    diag_error(
+        diags, NOWHERE,
+        "lamb measures a step against the whole tensor, and the runtime has no sum over what the device and the host have of "
+        "it: offload all of the optimizer or none, or set job.optimizer to adam or sgd");
     return STATUS_MISSING;
 }
 

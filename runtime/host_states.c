@@ -105,10 +105,24 @@ static size_t squares_bytes(const struct rank *rank, const struct host_share *ho
     return rank->setting->job->optimizer == OPTIMIZER_SGD ? 0 : (size_t)host->n * sizeof(float);
 }
 
+/* What updates in bf16 the host's copy of weights (kernels/optimizer_host.c) has no sums over whole tensors. */
+static void check_optimizer(struct rank *rank)
+{
+    if (rank->status != STATUS_OK || is_master(rank) || rank->setting->job->optimizer != OPTIMIZER_LAMB)
+        return;
+    diag_error(
+        &rank->diags, (struct place){0},
+        "the host of a GPU updates weights by adam and sgd, by lamb that of a CPU's rank alone: set job.optimizer to one of "
+        "the former, or offload none of it");
+    rank->status = STATUS_MISSING;
+}
+
 void host_states_new(struct rank *rank, struct unit_state *u, const float *initial)
 {
     struct host_share *host = &u->host;
     size_t bytes = (size_t)host->n * sizeof(float);
+    if (host->n)
+        check_optimizer(rank);
     if (rank_gradients_leave(rank) && rank->status == STATUS_OK)
         rank->status = rank->device->api->event_new(rank->device, &host->left, &rank->diags);
     if (!host->n)

@@ -197,6 +197,8 @@ void stage_units_free(struct stage_units *units);
 /* Bytes of the tensors in which weights and gradients come and go, with elements of so many bytes: under ZeRO-3, and where the
  * memory of the host has gradients or weights; otherwise 0. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
+/* Bytes, in fp32, of the most of a unit of weights that a rank updates. */
+double largest_owned_bytes(const struct layout *layout, const struct setting *setting);
 /* Bytes of the buffer in which ranks of a stage's tensor-parallel group add up the gradients of which each has a part. */
 double partial_gradients_bytes(const struct layout *layout, const struct setting *setting, int stage);
 

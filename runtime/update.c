@@ -204,12 +204,6 @@ struct clipping update_clipping(const struct rank *rank)
     return clipping_by(rank, rank->norm);
 }
 
-/* What the device computes with, where that is not what is updated. */
-static void *compute_of(const struct unit_state *u)
-{
-    return (void *)u->master == u->shard ? NULL : u->shard;
-}
-
 /* What is updated at once: the elements of a unit whose states the device has, or those whose states the host has. */
 struct update_part {
     int64_t n;
@@ -308,7 +302,7 @@ static struct kernel_call update_call(const struct rank *rank, struct update_par
 struct lamb {
     struct rank *rank;
     struct device_stream *stream;
-    bool apply;
+    bool apply, on_host;
     int64_t tensor, element; /* next of each */
 };
 
@@ -316,27 +310,32 @@ struct lamb {
  * the place behind all tensors. */
 static void lamb_stretch(struct lamb *b, const struct unit_state *u, struct stretch s, float *norms)
 {
-    const struct rank *rank = b->rank;
-    void *compute = compute_of(u);
+    struct rank *rank = b->rank;
+    const struct update_part part = b->on_host ? part_of_host(rank, u) : part_of_device(rank, u);
     struct kernel_call call = {
         .kernel = b->apply ? KERNEL_LAMB_APPLY : KERNEL_LAMB_UPDATE,
         .lamb_part = {.n = s.n,
-                      .p = u->master + s.first,
-                      .m = u->m + s.first,
-                      .v = u->v + s.first,
-                      .g = u->owned_gradients + s.first,
+                      .p = part.p + s.first,
+                      .m = part.m + s.first,
+                      .v = part.v + s.first,
+                      .g = part.g + s.first,
                       .update = rank->update + b->element,
                       .norms = norms,
-                      .compute = compute ? (char *)compute + (size_t)s.first * device_element_bytes(rank->device) : NULL,
+                      .compute =
+                          part.compute ? (char *)part.compute + (size_t)s.first * device_element_bytes(rank->device) : NULL,
                       .rate = rank->rate,
                       .beta1 = BETA1,
                       .beta2 = BETA2,
                       .epsilon = EPSILON,
-                      .clip = update_clipping(rank),
+                      .clip = part.clip,
                       .step = rank->step + 1}};
     b->element += s.n;
-    if (s.n)
-        rank_launch(b->rank, b->stream, &call);
+    if (!s.n)
+        return;
+    if (!b->on_host)
+        rank_launch(rank, b->stream, &call);
+    else if (rank->status == STATUS_OK)
+        rank->status = rank->device->api->launch_host(b->stream, &call, &rank->diags);
 }
 
 static void lamb_parameter(struct lamb *b, const struct unit_state *u, const struct parameter *p)
@@ -351,14 +350,18 @@ static void lamb_parameter(struct lamb *b, const struct unit_state *u, const str
         }
 }
 
+static void lamb_unit(struct lamb *b, const struct unit_state *u)
+{
+    for (int k = 0; k < u->unit->n_parameters; k++)
+        lamb_parameter(b, u, &u->unit->parameters[k]);
+}
+
 static void lamb_units(struct lamb *b, bool experts)
 {
     for (int c = 0; c < b->rank->layout->vpp; c++)
-        for (int i = 0; i < b->rank->chunks[c].units.n_items; i++) {
-            const struct unit_state *u = &b->rank->chunks[c].states[i];
-            for (int k = 0; k < u->unit->n_parameters && u->unit->is_experts == experts; k++)
-                lamb_parameter(b, u, &u->unit->parameters[k]);
-        }
+        for (int i = 0; i < b->rank->chunks[c].units.n_items; i++)
+            if (b->rank->chunks[c].units.items[i].is_experts == experts)
+                lamb_unit(b, &b->rank->chunks[c].states[i]);
 }
 
 static void add_norms(struct rank *rank, struct device_stream *stream, enum group_kind group, int64_t first, int64_t n)
@@ -373,49 +376,91 @@ static void add_norms(struct rank *rank, struct device_stream *stream, enum grou
         rank_exchange(rank, rank->side[group], stream, &call);
 }
 
-static int64_t count_tensors(const struct rank *rank, bool experts)
+/* The sums over the ranks among which tensors are divided. */
+static void add_all_norms(struct rank *rank, struct device_stream *stream, bool experts, int64_t first, int64_t n)
+{
+    if (!experts || rank->shape.moe.tp > 1)
+        add_norms(rank, stream, GROUP_TP, first, n);
+    if (rank->layout->zero)
+        add_norms(rank, stream, experts ? GROUP_EXPERT_DP : GROUP_DP, first, n);
+}
+
+static int64_t tensors_of(const struct unit *unit)
+{
+    int64_t n = 0;
+    for (int k = 0; k < unit->n_parameters; k++)
+        n += unit->parameters[k].rows / unit->parameters[k].block;
+    return n;
+}
+
+/* Of one kind, before a unit; NULL: all. */
+static int64_t count_tensors(const struct rank *rank, bool experts, const struct unit *before)
 {
     int64_t n = 0;
     for (int c = 0; c < rank->layout->vpp; c++)
         for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
             const struct unit *unit = &rank->chunks[c].units.items[i];
-            for (int k = 0; k < unit->n_parameters && unit->is_experts == experts; k++)
-                n += unit->parameters[k].rows / unit->parameters[k].block;
+            if (unit == before)
+                return n;
+            n += unit->is_experts == experts ? tensors_of(unit) : 0;
         }
     return n;
 }
 
-static void lamb_memory(struct rank *rank)
+/* Updates of all that the device updates at once, or of one unit at a time by the host. */
+static void lamb_memory(struct rank *rank, bool on_host)
 {
     if (rank->update)
         return;
     for (int c = 0; c < rank->layout->vpp; c++)
-        for (int i = 0; i < rank->chunks[c].units.n_items; i++)
-            rank->n_update += rank->chunks[c].states[i].owned;
-    rank->n_norms = count_tensors(rank, false) + count_tensors(rank, true);
-    rank->update = rank_memory(rank, (size_t)rank->n_update * sizeof(float));
+        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
+            int64_t owned = rank->chunks[c].states[i].owned, least = on_host && rank->n_update > owned ? rank->n_update : owned;
+            rank->n_update = on_host ? least : rank->n_update + owned;
+        }
+    rank->n_norms = count_tensors(rank, false, NULL) + count_tensors(rank, true, NULL);
+    size_t bytes = (size_t)rank->n_update * sizeof(float);
+    rank->update = on_host ? rank_host_memory(rank, bytes) : rank_memory(rank, bytes);
     rank->norms = rank_memory(rank, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));
+}
+
+static void zero_norms(struct rank *rank, struct device_stream *stream, int64_t first, int64_t n)
+{
+    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->norms + 2 * first, 2 * (size_t)n * sizeof(float)}};
+    rank_launch(rank, stream, &zero);
 }
 
 static void update_lamb(struct rank *rank, struct device_stream *stream)
 {
-    lamb_memory(rank);
+    lamb_memory(rank, false);
     if (rank->status != STATUS_OK)
         return;
-    int64_t dense = count_tensors(rank, false), experts = rank->n_norms - dense;
-    struct kernel_call zero = {.kernel = KERNEL_ZERO, .zero = {rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float)}};
-    rank_launch(rank, stream, &zero);
+    int64_t dense = count_tensors(rank, false, NULL);
+    zero_norms(rank, stream, 0, rank->n_norms + 1);
     for (int apply = 0; apply < 2; apply++) {
         struct lamb b = {.rank = rank, .stream = stream, .apply = apply};
         lamb_units(&b, false);
         lamb_units(&b, true);
         if (apply)
             break;
-        add_norms(rank, stream, GROUP_TP, 0, dense + (rank->shape.moe.tp > 1 ? experts : 0));
-        if (rank->layout->zero) {
-            add_norms(rank, stream, GROUP_DP, 0, dense);
-            add_norms(rank, stream, GROUP_EXPERT_DP, dense, experts);
-        }
+        add_all_norms(rank, stream, false, 0, dense);
+        add_all_norms(rank, stream, true, dense, rank->n_norms - dense);
+    }
+}
+
+/* A tensor is in one unit, so what its parts need of one another is known when the unit has been gone through once. */
+static void update_lamb_on_host(struct rank *rank, const struct unit_state *u, struct device_stream *stream)
+{
+    const bool experts = u->unit->is_experts;
+    lamb_memory(rank, true);
+    if (rank->status != STATUS_OK)
+        return;
+    int64_t first = count_tensors(rank, experts, u->unit) + (experts ? count_tensors(rank, false, NULL) : 0);
+    zero_norms(rank, stream, first, tensors_of(u->unit));
+    for (int apply = 0; apply < 2; apply++) {
+        struct lamb b = {.rank = rank, .stream = stream, .apply = apply, .on_host = true, .tensor = first};
+        lamb_unit(&b, u);
+        if (!apply)
+            add_all_norms(rank, stream, experts, first, tensors_of(u->unit));
     }
 }
 
@@ -448,8 +493,12 @@ static void update_weights(struct rank *rank, const struct work *work, struct de
 
 static void update_on_host(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
 {
-    struct kernel_call call = update_call(rank, part_of_host(rank, u));
     (void)op;
+    if (rank->setting->job->optimizer == OPTIMIZER_LAMB) {
+        update_lamb_on_host(rank, u, stream);
+        return;
+    }
+    struct kernel_call call = update_call(rank, part_of_host(rank, u));
     if (rank->status == STATUS_OK && u->host.n)
         rank->status = rank->device->api->launch_host(stream, &call, &rank->diags);
 }
@@ -472,7 +521,9 @@ void update_close(struct rank *rank)
 {
     muon_close(rank);
     const struct device_api *api = rank->device->api;
-    api->memory_free(rank->device, rank->update, (size_t)rank->n_update * sizeof(float));
+    void (*release)(struct device * device, void *memory, size_t bytes) =
+        layout_offloads(rank->layout, OFFLOAD_OPTIMIZER) ? api->host_free : api->memory_free;
+    release(rank->device, rank->update, (size_t)rank->n_update * sizeof(float));
     api->memory_free(rank->device, rank->norms, 2 * (size_t)(rank->n_norms + 1) * sizeof(float));
     api->memory_free(rank->device, rank->partial, (size_t)rank->n_partial * sizeof *rank->partial);
     api->memory_free(rank->device, rank->gathered_gradients, (size_t)rank->n_gathered_gradients * sizeof(float));

@@ -289,6 +289,21 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
     return bytes + (leave ? largest * sizeof(float) : 0); /* and those of one unit for their norm */
 }
 
+double largest_owned_bytes(const struct layout *layout, const struct setting *setting)
+{
+    struct shape shape = shape_of(layout, setting, 0);
+    struct stage_content all = {.range = {0, setting->model->layers}, .embedding = true, .head = true};
+    struct stage_units units;
+    int64_t largest = 0;
+    stage_units_build(&shape, setting->model, all, &units);
+    for (int i = 0; i < units.n_items; i++) {
+        int64_t owned = layout->zero ? units.items[i].slice : units.items[i].elements;
+        largest = owned > largest ? owned : largest;
+    }
+    stage_units_free(&units);
+    return (double)largest * sizeof(float);
+}
+
 void unit_enter(struct rank *rank, struct unit_state *u, bool backward, struct device_stream *stream)
 {
     if (rank->status != STATUS_OK)

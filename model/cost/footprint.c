@@ -264,7 +264,7 @@ static double bytes_left(double kept, double share, double staged)
     return (1 - share) * kept + share * fmin(kept, staged);
 }
 
-/* Of `updated` parameters the host has states and a gradient, and of parameters themselves the 16-bit weights that come up. */
+/* Of `updated` parameters the host has states, a gradient, and the weights that come up: after the update, or for a gather. */
 static void offload_states(const struct layout *layout, const struct setting *setting, double updated, struct footprint *out)
 {
     double states = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
@@ -272,7 +272,7 @@ static void offload_states(const struct layout *layout, const struct setting *se
     struct stage_parameters unit = largest_unit(layout, setting);
     double gradients = (unit.dense + unit.experts) * precision_bytes(setting->job->gradient_precision);
     double fetched = work_own_parameters(layout, unit) * offloaded_weight_bytes(setting->job);
-    out->host += updated * (states * host_parameter_bytes(setting->job) + parameters * offloaded_weight_bytes(setting->job));
+    out->host += updated * states * host_parameter_bytes(setting->job);
     out->optimizer *= 1 - states;
     out->weights = bytes_left(out->weights, parameters, FETCHED_UNITS * fetched);
     if (layout_offloads_gradients(layout))

@@ -56,9 +56,14 @@ double optimizer_state_bytes(const struct job *job)
     return job->optimizer == OPTIMIZER_SGD ? 8 : 12;
 }
 
+double host_weight_bytes(const struct job *job)
+{
+    return job->precision == PRECISION_FP32 ? 0 : 2;
+}
+
 double host_parameter_bytes(const struct job *job)
 {
-    return optimizer_state_bytes(job) + HOST_GRADIENT_BYTES;
+    return optimizer_state_bytes(job) + HOST_GRADIENT_BYTES + host_weight_bytes(job);
 }
 
 double offloaded_weight_bytes(const struct job *job)
