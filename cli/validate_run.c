@@ -133,6 +133,18 @@ static double updates_bytes(const struct validation *v, const struct layout *lay
     return bytes;
 }
 
+/* Of a loss that is made with its product what no fused kernel needs: a piece's logits, and of each row the largest and the
+ * target's; on a GPU the weights' gradient in fp32. */
+static double pieces_bytes(const struct layout *layout, const struct setting *setting, size_t element)
+{
+    const struct transformer *m = setting->model;
+    double words = (double)m->vocab / layout->tp, rows = (double)(layout->micro_batch * setting->job->seq_len / layout->cp);
+    if (layout->features & FEATURE_BIT(CUT_LOSS))
+        return (double)head_chunk_tokens(layout, setting) * words * (double)element + rows * 2 * sizeof(float);
+    bool wide = layout->features & FEATURE_BIT(FUSED_LINEAR_LOSS) && element < sizeof(float);
+    return wide ? words * (double)m->hidden * (1 + m->mtp_layers) * (double)(sizeof(float) - element) : 0;
+}
+
 /* Of all parameters that are updated, in fp32. */
 static double master_bytes(const struct validation *v, const struct layout *layout, int stage)
 {
@@ -164,6 +176,7 @@ static double stage_memory(const struct validation *v, int stage)
     bool cuda = v->devices.kind == DEVICE_CUDA;
     const size_t element = cuda ? 2 : sizeof(float);
     double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
+                      (stage == layout.pp - 1 ? pieces_bytes(&layout, &v->setup->setting, element) : 0) +
                       footprint_executed_context_bytes(&v->setup->layout, &v->setup->setting, (double)element);
     if (cuda)
         return f.weights + f.gradients + f.optimizer + updates + f.activations + gathered;

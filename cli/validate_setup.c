@@ -16,7 +16,7 @@ enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, ATTENTION_M
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
-#define NOT_EXECUTED (FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP) | FEATURES_LINEAR_LOSS)
+#define NOT_EXECUTED (FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))
 
 static bool is_overridden(const struct invocation *call, const char *key)
 {

@@ -1,6 +1,6 @@
 /* ends.c - what stands before the first layer and after the last: embedding, output matrix, loss. */
+#include "runtime/ends.h"
 #include "model/cost/work.h"
-#include "runtime/rank.h"
 
 /* DeepSeek-V3 (arXiv:2412.19437, section 4.2), for the first 10 T tokens. */
 static const double PREDICTION_WEIGHT = 0.3;
@@ -187,13 +187,23 @@ static enum parameter_kind output_kind(const struct step_context *c)
     return c->rank->shape.tied ? PARAMETER_TABLE : PARAMETER_HEAD;
 }
 
-static struct kernel_call output_call(const struct step_context *c, enum kernel kernel)
+float *ends_output_gradient(const struct step_context *c)
+{
+    return unit_gradients(output_unit(c), output_kind(c));
+}
+
+void *ends_row(const struct step_context *c, const struct tensor *tensor, int64_t row, int64_t width)
+{
+    return tensor ? (char *)tensor->data + (size_t)(row * width) * device_element_bytes(c->rank->device) : NULL;
+}
+
+struct kernel_call ends_output_call(const struct step_context *c, int64_t rows, enum kernel kernel)
 {
     const struct shape *s = &c->rank->shape;
     return (struct kernel_call){
         .kernel = kernel,
         .linear = {
-            .t = s->tokens, .in = s->hidden, .out = s->vocab_count, .w = unit_weights(c->rank, output_unit(c), output_kind(c))}};
+            .t = rows, .in = s->hidden, .out = s->vocab_count, .w = unit_weights(c->rank, output_unit(c), output_kind(c))}};
 }
 
 /* The norm before the output matrix: the model's, or a prediction module's. */
@@ -224,7 +234,7 @@ static void logits_step(struct step_context *c, struct head_state *h)
 {
     const struct shape *s = &c->rank->shape;
     h->logits = activation_new(c, s->tokens, gathers_logits(c->rank) ? largest_share(s) : s->vocab_count);
-    struct kernel_call call = output_call(c, KERNEL_LINEAR_FORWARD);
+    struct kernel_call call = ends_output_call(c, s->tokens, KERNEL_LINEAR_FORWARD);
     call.linear.x = h->n_full->data;
     call.linear.y = h->logits->data;
     rank_launch(c->rank, c->stream, &call);
@@ -241,56 +251,76 @@ static double loss_scale(const struct rank *rank, int ahead)
     return ahead ? mean * PREDICTION_WEIGHT / rank->shape.predictions : mean;
 }
 
-static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, int ahead, enum kernel kernel)
+static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, int ahead, struct token_rows rows,
+                                         enum kernel kernel)
 {
-    const struct shape *s = &c->rank->shape;
     struct vocabulary vocabulary = loss_vocabulary(c->rank);
     return (struct kernel_call){.kernel = kernel,
-                                .logits = {.t = s->tokens,
+                                .logits = {.t = rows.n,
                                            .v = vocabulary.count,
                                            .first = vocabulary.first,
-                                           .targets = tokens_at(c, ahead + 1),
-                                           .logits = h->logits->data,
-                                           .max = h->max->data,
-                                           .sums = h->sums->data,
+                                           .targets = tokens_at(c, ahead + 1) + rows.first,
+                                           .logits = tensor_data(h->logits),
+                                           .max = (float *)tensor_data(h->max) + rows.first,
+                                           .sums = (float *)tensor_data(h->sums) + 2 * rows.first,
                                            .scale = (float)loss_scale(c->rank, ahead),
                                            .loss = c->rank->loss}};
 }
 
-static void vocabulary_reduce(struct step_context *c, struct tensor *tensor, enum reduction reduction, int64_t count)
+static void vocabulary_reduce(struct step_context *c, float *data, enum reduction reduction, int64_t count)
 {
     struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
                                  .element = ELEMENT_FP32,
                                  .reduction = reduction,
-                                 .in = tensor->data,
-                                 .out = tensor->data,
+                                 .in = data,
+                                 .out = data,
                                  .count = count,
                                  .what = "cross entropy"};
     if (!gathers_logits(c->rank))
         rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
 }
 
-static void cross_entropy_step(struct step_context *c, struct head_state *h, int ahead)
+void ends_sums_new(struct step_context *c, struct head_state *h)
 {
-    int64_t t = c->rank->shape.tokens;
-    h->max = tensor_new(c->rank, (size_t)t * sizeof(float));
-    h->sums = tensor_new(c->rank, 2 * (size_t)t * sizeof(float));
-    struct kernel_call call = logits_call_of(c, h, ahead, KERNEL_LOGITS_MAX);
+    size_t bytes = (size_t)c->rank->shape.tokens * sizeof(float);
+    h->max = tensor_new(c->rank, bytes);
+    h->sums = tensor_new(c->rank, 2 * bytes);
+}
+
+void ends_loss(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows)
+{
+    struct kernel_call call = logits_call_of(c, h, ahead, rows, KERNEL_LOGITS_MAX);
     rank_launch(c->rank, c->stream, &call);
-    vocabulary_reduce(c, h->max, REDUCTION_MAX, t);
+    vocabulary_reduce(c, call.logits.max, REDUCTION_MAX, rows.n);
     call.kernel = KERNEL_LOGITS_SUM;
     rank_launch(c->rank, c->stream, &call);
-    vocabulary_reduce(c, h->sums, REDUCTION_SUM, 2 * t);
+    vocabulary_reduce(c, call.logits.sums, REDUCTION_SUM, 2 * rows.n);
     call.kernel = KERNEL_LOGITS_LOSS;
     rank_launch(c->rank, c->stream, &call);
+}
+
+void ends_loss_backward(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows)
+{
+    struct kernel_call call = logits_call_of(c, h, ahead, rows, KERNEL_LOGITS_BACKWARD);
+    rank_launch(c->rank, c->stream, &call);
+}
+
+static struct token_rows all_rows(const struct step_context *c)
+{
+    return (struct token_rows){0, c->rank->shape.tokens};
+}
+
+static void cross_entropy_step(struct step_context *c, struct head_state *h, int ahead)
+{
+    ends_sums_new(c, h);
+    ends_loss(c, h, ahead, all_rows(c));
 }
 
 /* --- the way back */
 
 static void cross_entropy_backward_step(struct step_context *c, struct head_state *h, int ahead)
 {
-    struct kernel_call call = logits_call_of(c, h, ahead, KERNEL_LOGITS_BACKWARD);
-    rank_launch(c->rank, c->stream, &call);
+    ends_loss_backward(c, h, ahead, all_rows(c));
     drop(c, &h->max);
     drop(c, &h->sums);
     if (gathers_logits(c->rank))
@@ -301,7 +331,7 @@ static void logits_input_step(struct step_context *c, struct head_state *h)
 {
     const struct shape *s = &c->rank->shape;
     h->d_n = activation_new(c, s->tokens, s->hidden);
-    struct kernel_call call = output_call(c, KERNEL_LINEAR_BACKWARD_INPUT);
+    struct kernel_call call = ends_output_call(c, s->tokens, KERNEL_LINEAR_BACKWARD_INPUT);
     call.linear.dy = h->logits->data;
     call.linear.dx = h->d_n->data;
     rank_launch(c->rank, c->stream, &call);
@@ -309,11 +339,11 @@ static void logits_input_step(struct step_context *c, struct head_state *h)
 
 static void logits_weight_step(struct step_context *c, struct head_state *h)
 {
-    struct linear_call call = output_call(c, KERNEL_LINEAR_BACKWARD_WEIGHT).linear;
+    struct linear_call call = ends_output_call(c, c->rank->shape.tokens, KERNEL_LINEAR_BACKWARD_WEIGHT).linear;
     call.w = NULL;
     call.x = h->n_full->data;
     call.dy = h->logits->data;
-    call.dw = unit_gradients(output_unit(c), output_kind(c));
+    call.dw = ends_output_gradient(c);
     weight_gradient(c, call);
     drop(c, &h->logits);
     drop(c, &h->n_full);
@@ -336,6 +366,8 @@ void ends_step(struct step_context *c, const struct step *step)
 {
     int ahead = step->ahead;
     struct head_state *h = ahead ? &c->pass->predictions[ahead - 1].head : &c->pass->head;
+    if (linear_loss_step(c, h, step))
+        return;
     switch (step->kind) {
     case STEP_EMBED: embed_step(c, ahead); break;
     case STEP_EMBED_REDUCE: tp_reduce(c, embedded(c, ahead), "embedding"); break;

@@ -121,6 +121,7 @@ struct layer_states {
 
 struct head_state {
     struct tensor *x, *mean, *rstd, *n, *n_full, *logits, *max, *sums, *d_n;
+    struct tensor *d_w; /* fp32, where the loss makes it: the output matrix's gradient of this micro-batch */
 };
 
 /* A prediction module around its layer: [0] the embedding of a later token, [1] the state of the depth before. */

@@ -17,17 +17,72 @@ static void embedding_backward_steps(struct builder *b)
     steps_add(b, STEP_EMBED_BACKWARD, "embedding");
 }
 
+static bool has(const struct builder *b, feature_set feature)
+{
+    return (b->layout->features & feature) != 0;
+}
+
+static void chunked_forward_steps(struct builder *b)
+{
+    static const enum step_kind kinds[] = {STEP_CHUNK_LOGITS, STEP_CHUNK_LOSS, STEP_CHUNK_INPUT, STEP_CHUNK_WEIGHT};
+    const struct setting setting = {.model = b->model, .job = b->job};
+    int64_t tokens = b->layout->micro_batch * b->job->seq_len / b->layout->cp, chunk = head_chunk_tokens(b->layout, &setting);
+    int chunks = (int)((tokens + chunk - 1) / chunk);
+    for (int i = 0; i < chunks; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            struct step *step = steps_add(b, kinds[k], kinds[k] == STEP_CHUNK_LOSS ? "cross_entropy" : "logits");
+            step->part = i;
+            step->parts = chunks;
+        }
+}
+
 static void head_forward_steps(struct builder *b)
 {
     steps_add(b, STEP_FINAL_NORM, "final_norm");
     steps_gather(b, STEP_HEAD_GATHER);
+    if (has(b, FEATURE_BIT(CUT_LOSS))) {
+        steps_add(b, STEP_CUT_LOSS, "logits");
+        return;
+    }
+    if (has(b, FEATURE_BIT(FUSED_LINEAR_LOSS))) {
+        chunked_forward_steps(b);
+        return;
+    }
     steps_add(b, STEP_LOGITS, "logits");
     if (b->layout->tp > 1 && head_gathers(b->layout, b->model))
         steps_add_exchange(b, STEP_LOGITS_GATHER, COLLECTIVE_ALL_GATHER);
     steps_add(b, STEP_CROSS_ENTROPY, "cross_entropy");
 }
 
-static void head_backward_steps(struct builder *b, bool input, bool weight)
+static struct step *add_gradients_of_loss(struct builder *b, enum step_kind kind, const char *label, bool input, bool weight)
+{
+    struct step *step = steps_add(b, kind, label);
+    step->input = input;
+    step->weight = weight;
+    return step;
+}
+
+static void cut_backward_steps(struct builder *b, bool input, bool weight)
+{
+    struct step *again = add_gradients_of_loss(b, STEP_CUT_AGAIN, "logits", input, weight);
+    if (weight)
+        steps_leave_sum(b, again);
+    if (input)
+        steps_add(b, STEP_CUT_DONE, "logits");
+    if (weight)
+        steps_add(b, STEP_CUT_DONE, "logits");
+}
+
+/* The sum is there whenever there are other micro-batches. */
+static void chunked_backward_steps(struct builder *b, bool input, bool weight)
+{
+    bool sums = weight && layout_micro_batches(b->layout, b->job) > 1;
+    add_gradients_of_loss(b, STEP_LOSS_SCALE, "loss_scale", input, weight)->sums = sums;
+    if (sums)
+        steps_add(b, STEP_GRADIENT_SUM, "gradient_sum");
+}
+
+static void logits_backward_steps(struct builder *b, bool input, bool weight)
 {
     if (input) {
         steps_add(b, STEP_CROSS_ENTROPY_BACKWARD, "cross_entropy");
@@ -35,9 +90,20 @@ static void head_backward_steps(struct builder *b, bool input, bool weight)
     }
     if (weight)
         steps_leave_sum(b, steps_add(b, STEP_LOGITS_WEIGHT, "logits"));
+}
+
+static void head_backward_steps(struct builder *b, bool input, bool weight)
+{
+    bool cut = has(b, FEATURE_BIT(CUT_LOSS)), chunked = !cut && has(b, FEATURE_BIT(FUSED_LINEAR_LOSS));
+    if (cut)
+        cut_backward_steps(b, input, weight);
+    else if (chunked)
+        chunked_backward_steps(b, input, weight);
+    else
+        logits_backward_steps(b, input, weight);
     if (input)
         steps_reduce(b, STEP_HEAD_REDUCE_BACKWARD);
-    if (weight)
+    if (weight && !chunked)
         steps_add_sum(b);
     if (input)
         steps_add(b, STEP_FINAL_NORM_BACKWARD, "final_norm");

@@ -76,12 +76,20 @@ enum step_kind {
     STEP_LOGITS,
     STEP_LOGITS_GATHER, /* eager stacks: every rank takes the loss of the whole vocabulary */
     STEP_CROSS_ENTROPY,
+    STEP_CHUNK_LOGITS, /* fused_linear_loss: of a piece of tokens logits, loss, and both gradients */
+    STEP_CHUNK_LOSS,
+    STEP_CHUNK_INPUT,
+    STEP_CHUNK_WEIGHT,
+    STEP_CUT_LOSS,         /* cut_loss: of all pieces; no logits stay */
     STEP_PREDICTION_NORMS, /* before the layer of a prediction module */
     STEP_PREDICTION_GATHER,
     STEP_PREDICTION_PROJECTION,
     STEP_PREDICTION_COLUMNS,
     /* backward: _INPUT and _WEIGHT are the gradients of a product's input and weights */
     STEP_CROSS_ENTROPY_BACKWARD,
+    STEP_LOSS_SCALE, /* fused_linear_loss: what the forward pass made is handed on */
+    STEP_CUT_AGAIN,  /* cut_loss: logits once more, and of each piece the gradients that the pass asks for; */
+    STEP_CUT_DONE,   /* which stand for products of their own */
     STEP_LOGITS_INPUT,
     STEP_LOGITS_WEIGHT,
     STEP_HEAD_REDUCE_BACKWARD,
@@ -176,25 +184,26 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
-    enum step_kind of; /* of a cast */
-    int layer;         /* within the chunk, prediction modules behind its layers; -1: embedding or head */
-    int ahead;         /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
-    bool recompute;    /* forward work of the backward pass */
-    bool first, last;  /* of its layer (or of the embedding, the head) in this pass */
-    bool repeated;     /* of a layer that the backward pass repeats */
-    bool continues;    /* from what the layer before it gives then: of its input nothing is kept */
-    bool hands_on;     /* and gives the layer behind it that */
-    bool anew;         /* with weights that were gathered a second time */
-    int part, parts;   /* of matrices that read one input: which one of how many */
-    bool sums;         /* of a product for weights: its gradient is added up by a step of its own */
-    bool alone;        /* of their exchanges: of this one's part, not of what all of them give */
-    bool context;      /* of heads exchanged: what attention gives, not queries, keys and values */
-    bool kept;         /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
-                        * recomputing: is taken from there. No work stands for that, so no operation asks for it */
-    int pieces;        /* of a product and of its exchange: both are cut into so many; 1: whole */
-    bool leads;        /* the first of two steps in pieces, whose pieces the other one waits for one by one */
-    const char *label; /* of the work it belongs to */
-    bool exchange;     /* then the label is not looked at, but what is exchanged */
+    enum step_kind of;  /* of a cast */
+    int layer;          /* within the chunk, prediction modules behind its layers; -1: embedding or head */
+    int ahead;          /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
+    bool recompute;     /* forward work of the backward pass */
+    bool first, last;   /* of its layer (or of the embedding, the head) in this pass */
+    bool repeated;      /* of a layer that the backward pass repeats */
+    bool continues;     /* from what the layer before it gives then: of its input nothing is kept */
+    bool hands_on;      /* and gives the layer behind it that */
+    bool anew;          /* with weights that were gathered a second time */
+    int part, parts;    /* of matrices that read one input, of pieces of tokens: which one of how many */
+    bool input, weight; /* of a loss that makes gradients of its product: which ones */
+    bool sums;          /* of a product for weights: its gradient is added up by a step of its own */
+    bool alone;         /* of their exchanges: of this one's part, not of what all of them give */
+    bool context;       /* of heads exchanged: what attention gives, not queries, keys and values */
+    bool kept;          /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
+                         * recomputing: is taken from there. No work stands for that, so no operation asks for it */
+    int pieces;         /* of a product and of its exchange: both are cut into so many; 1: whole */
+    bool leads;         /* the first of two steps in pieces, whose pieces the other one waits for one by one */
+    const char *label;  /* of the work it belongs to */
+    bool exchange;      /* then the label is not looked at, but what is exchanged */
     uint8_t collective, group;
 };
 

@@ -197,6 +197,9 @@ static const struct rank_case {
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .precision = PRECISION_FP8},
                       {.model = TOY_MIXTURE, .layout = "tp=2,sp=1,mb=1", .optimizer = OPTIMIZER_MUON, .clip = 1},
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .optimizer = OPTIMIZER_MUON},
+                      /* logits in pieces */
+                      {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(FUSED_LINEAR_LOSS)},
+                      {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(CUT_LOSS)},
                       {.model = TOY_MIXTURE, .layout = "dp=2,ep=2,zero=3,mb=1", .precision = PRECISION_FP8, .seq_len = 10}};
 enum { N_CASES_OF_RANKS = sizeof cases_of_ranks / sizeof cases_of_ranks[0] };
 

@@ -45,14 +45,24 @@ static void run_one(const struct toy *toy, const struct thread_run_options *opti
     toy_run(&one, DETAIL_KERNEL, options, result, NULL);
 }
 
-void check_toy(const struct toy *toy, enum detail detail)
+static void check_steps(const struct toy *toy, enum detail detail, const struct thread_run_options *options)
 {
     struct thread_run one, many;
-    run_one(toy, &two_steps, &one);
-    toy_run(toy, detail, &two_steps, &many, NULL);
+    run_one(toy, options, &one);
+    toy_run(toy, detail, options, &many, NULL);
     compare(toy, &one, &many);
     thread_run_free(&many);
     thread_run_free(&one);
+}
+
+void check_toy(const struct toy *toy, enum detail detail)
+{
+    check_steps(toy, detail, &two_steps);
+}
+
+void check_first_step(const struct toy *toy, enum detail detail)
+{
+    check_steps(toy, detail, &one_step);
 }
 
 /* Gradients that leave with every micro-batch are reduced as often, others of ZeRO-2, and between replicas of shards, once: of

@@ -20,6 +20,8 @@ struct variant {
 
 /* Ends the test where a toy differs from one rank with the same model and batch, in either of two steps. */
 void check_toy(const struct toy *toy, enum detail detail);
+/* The same of one step, where rounding differs from the first on: Adam makes more of it. */
+void check_first_step(const struct toy *toy, enum detail detail);
 /* Ends the test where three steps of a toy that keeps something in the memory of the host differ from those of one that does not:
  * in a bit, or, where sums are taken in another order, by more than check_toy allows. */
 void check_offloaded(const struct toy *toy, enum detail detail);
