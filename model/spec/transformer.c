@@ -235,10 +235,13 @@ static double attention_undivided(const struct transformer *m)
     return query + linear(h, l->kv_lora_rank + l->qk_rope_dim, bias) + norm_parameters(m, l->kv_lora_rank) + norms + output_bias;
 }
 
+/* Down-projections of what goes by rank; the delta rules' norm, of one head, which all heads share. */
 static double mixer_undivided(const struct transformer *m)
 {
-    double h = (double)m->hidden;
-    return mixer_columns_of(&m->mixer).ranks * h * m->mixer.head_dim + (m->linear_bias ? h : 0);
+    const struct state_mixer *mixer = &m->mixer;
+    bool delta = mixer->kind == MIXER_GATED_DELTA || mixer->kind == MIXER_KIMI_DELTA;
+    double h = (double)m->hidden, norm = delta && mixer->norm ? mixer->head_dim : 0;
+    return mixer_columns_of(mixer).ranks * h * mixer->head_dim + norm + (m->linear_bias ? h : 0);
 }
 
 static double feed_undivided(const struct transformer *m, enum layer_feed feed, bool experts)

@@ -76,11 +76,12 @@ END_TEST
 START_TEST(no_bit_changes_with_lamb)
 {
     struct toy toy;
-    laid_out(&toy, _i);
+    toy_make(&toy, cases[_i].model);
+    toy.job.clip = _i % 3 == 0 ? 0.5 : 0;
+    toy.job.optimizer = OPTIMIZER_LAMB;
+    toy_lay_out(&toy, cases[_i].layout, cases[_i].features);
     if (offload_share(&toy.layout.offload, OFFLOAD_OPTIMIZER) < 1)
         return;
-    toy.job.optimizer = OPTIMIZER_LAMB;
-    toy_complete(&toy);
     check_offloaded(&toy, (enum detail)(_i % (DETAIL_KERNEL + 1)));
 }
 END_TEST

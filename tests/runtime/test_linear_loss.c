@@ -42,13 +42,8 @@ static const struct {
 
 static void laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)
 {
-    struct diags diags = {0};
     toy_make(toy, model);
-    ck_assert(layout_parse(layout, &toy->layout, &diags) == STATUS_OK);
-    toy->layout.features ^= features;
-    toy->job.features |= toy->layout.features;
-    toy_complete(toy);
-    diags_free(&diags);
+    toy_lay_out(toy, layout, features);
 }
 
 START_TEST(numbers_are_those_of_the_ordinary_loss)
