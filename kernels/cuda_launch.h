@@ -31,6 +31,8 @@ struct cuda_launch {
     bool portable;             /* only kernels that run on every architecture, none made for the device's own */
 };
 
+/* Whether there is a CUDA kernel for it; of others a launch is STATUS_MISSING, with a sentence. */
+bool kernel_cuda_has(enum kernel kernel);
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags) MUST_CHECK;
 
 /* Whether the current device computes this call with sm_90a's own instructions, where the launch does not ask for portable

@@ -70,9 +70,19 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     }
 }
 
+/* Mixers with a state are what comes last, and there are references of them only. */
+bool kernel_cuda_has(enum kernel kernel)
+{
+    return kernel < KERNEL_CONVOLUTION_FORWARD;
+}
+
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags)
 {
     const struct place nowhere = {};
+    if (!kernel_cuda_has(call->kernel)) {
+        diag_error(diags, nowhere, "no CUDA kernel for %s yet", kernel_name(call->kernel));
+        return STATUS_MISSING;
+    }
     if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
         call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return call->linear.x_as.format || call->linear.dy_as.format
