@@ -287,6 +287,7 @@ static void take_kind(struct search_state *to, const struct search_state *from)
     to->checkpoint = from->checkpoint;
     to->restart = from->restart;
     to->restart_hot = from->restart_hot;
+    to->reload = from->reload;
     to->startup = from->startup;
     to->recovery.restart = from->recovery.restart;
     to->restart_s = from->restart_s;

@@ -71,6 +71,7 @@ void search_state_take(const struct run_session *s, struct search_state *state)
                                    .startup = s->startup,
                                    .restart = s->robust.restart,
                                    .restart_hot = s->robust.restart_hot,
+                                   .reload = s->robust.reload,
                                    .restart_s = s->experiment.faults.restart_s};
     snprintf(state->kind, sizeof state->kind, "%s", s->experiment.faults.checkpoint);
 }
@@ -84,6 +85,7 @@ void search_state_apply(const struct search_state *state, struct run_session *s)
     s->startup = state->startup;
     s->robust.restart = state->restart;
     s->robust.restart_hot = state->restart_hot;
+    s->robust.reload = state->reload;
     s->experiment.faults.restart_s = state->restart_s;
     snprintf(s->experiment.faults.checkpoint, sizeof s->experiment.faults.checkpoint, "%s", state->kind);
 }

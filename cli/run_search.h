@@ -40,7 +40,7 @@ struct search_state {
     struct robust_policy policy;
     struct fault_model model;
     struct startup startup;
-    nanos restart, restart_hot;
+    nanos restart, restart_hot, reload;
     char kind[32];
     double restart_s;
 };

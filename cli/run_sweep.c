@@ -85,7 +85,8 @@ static double sweep_value(const struct sweep *sweep, int i)
 
 struct point {
     double value, step_time_s, step_mfu;
-    struct run_options options; /* as far as the closed form looks */
+    struct run_options options;   /* as far as the closed form looks */
+    struct run_failover failover; /* that they point to */
     struct estimate goodput, ettr;
     double full_cost;        /* of a million tokens, were the goodput 100 % */
     double use[N_TIME_USES]; /* shares of the horizon, mean */
@@ -130,6 +131,7 @@ static void set_point(struct run_session *s, enum sweep_key key, double value)
     case SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
     case SWEEP_RESTART:
         s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
+        s->robust.reload = 0; /* as with --restart */
         s->failover.rejoin = s->failover.rejoin_hot = time;
         break;
     case SWEEP_DETECT: s->options.recovery.detect = time; break;
@@ -145,6 +147,8 @@ static enum status run_point(struct invocation *call, const struct run_session *
                              struct replica_outcome *outcomes, struct point *point)
 {
     point->options = s->options;
+    point->failover = s->failover;
+    point->options.failover = s->options.failover ? &point->failover : NULL;
     point->step_time_s = s->report.step_time_s;
     point->step_mfu = s->report.step_mfu;
     point->full_cost = run_token_cost(s, 100);

@@ -110,35 +110,58 @@ static void regroup(struct run *run, nanos time, nanos detect)
     run->regrouping = true;
 }
 
-static void add_absence(struct run *run, const struct fault *fault, nanos found, bool hot)
+/* Nodes that are out without another in their place, and of how many that is so. */
+static int32_t n_waiting(const struct run *run)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < run->n_absent; i++)
+        n += run->absent[i].ready == NEVER;
+    return n;
+}
+
+static int32_t n_lacking(const struct run *run)
+{
+    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
+    return lacking > 0 ? lacking : 0;
+}
+
+static void add_absence(struct run *run, const struct fault *fault, nanos found)
 {
     const struct run_failover *f = run->options->failover;
-    bool there = !fault_takes_node(fault) || run->cluster.n_down <= run->recovery.policy.spares;
-    nanos rejoin = hot ? f->rejoin_hot : f->rejoin;
+    bool stays = !fault_takes_node(fault) || !cluster_state_is_down(&run->cluster, fault->node); /* nobody found it, say */
+    bool there = stays || n_waiting(run) >= n_lacking(run);
+    nanos rejoin = robust_is_hot(run) ? f->rejoin_hot : f->rejoin;
     run->absent = memory_grow(run->absent, &run->absent_capacity, run->n_absent + 1, sizeof *run->absent);
     run->absent[run->n_absent++] =
         (struct absence){.node = fault->node, .found = found, .rejoin = rejoin, .ready = there ? found + rejoin : NEVER};
 }
 
-void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search, bool hot)
+/* A planned outage waits for the end of the step under way. */
+static bool ends_step(const struct run *run, const struct fault *fault)
+{
+    nanos notice = run->options->notice;
+    return fault->kind == FAULT_PLANNED && (notice == 0 || notice >= run->options->failover->step);
+}
+
+void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search)
 {
     int32_t before = run->units_out;
     nanos time = incident->time;
     (void)run_lose_memory(run, incident->fault);
     mark(run, incident->fault->node, 1);
-    add_absence(run, incident->fault, time + detect + search, hot);
+    add_absence(run, incident->fault, time + detect + search);
     if (run->units_out == before)
         return; /* its unit was gone already */
     incident->interrupted = !run->recovery.active;
     incident->resumed = NEVER;
-    if (incident->interrupted && incident->fault->kind != FAULT_PLANNED) /* they end the step first */
+    if (incident->interrupted && !ends_step(run, incident->fault))
         incident->lost = training_lose_step(&run->training, &run->ledger, run->options->failover->step);
     run->interruptions += incident->interrupted;
     run->borne++;
     regroup(run, time, detect);
 }
 
-int32_t failover_stop(struct run *run, const struct fault *gone, nanos found, bool hot)
+int32_t failover_stop(struct run *run, const struct fault *gone, nanos found)
 {
     const struct run_failover *f = run->options->failover;
     run->regrouping = false;
@@ -146,7 +169,7 @@ int32_t failover_stop(struct run *run, const struct fault *gone, nanos found, bo
         return run->cluster.n_down;
     if (gone) {
         mark(run, gone->node, 1);
-        add_absence(run, gone, found, hot);
+        add_absence(run, gone, found);
     }
     run->whole |= run->units_out == f->units;
     for (size_t i = 0; i < run->n_absent && run->whole; i++)
@@ -211,7 +234,7 @@ static size_t mark_slow(struct run *run, nanos time, nanos age, int32_t *nodes)
     return 0;
 }
 
-void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, bool hot)
+void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away)
 {
     int32_t *nodes = memory_new(run->cluster.n_ends + 1, sizeof *nodes);
     size_t n = mark_slow(run, time, age, nodes);
@@ -219,7 +242,10 @@ void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, boo
         cluster_state_evict_slow(&run->cluster, time, age, away);
     for (size_t i = 0; i < n; i++) {
         const struct fault gone = {.time = time, .down = away, .node = nodes[i], .kind = FAULT_NODE};
-        add_absence(run, &gone, time, hot);
+        if (run->regrouping || n_waiting(run) < n_lacking(run))
+            add_absence(run, &gone, time);
+        else /* a spare takes its place in the restart */
+            mark(run, nodes[i], -1);
     }
     set_missing(run);
     free(nodes);
@@ -227,11 +253,8 @@ void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, boo
 
 void failover_node_back(struct run *run, nanos time)
 {
-    int32_t lacking = run->cluster.n_down - run->recovery.policy.spares;
-    int32_t waiting = 0;
-    for (size_t i = 0; i < run->n_absent; i++)
-        waiting += run->absent[i].ready == NEVER;
-    for (size_t i = 0; i < run->n_absent && waiting > (lacking > 0 ? lacking : 0); i++)
+    int32_t waiting = n_waiting(run);
+    for (size_t i = 0; i < run->n_absent && waiting > n_lacking(run); i++)
         if (run->absent[i].ready == NEVER) {
             run->absent[i].ready = nanos_later(time, run->absent[i].found) + run->absent[i].rejoin;
             waiting--;

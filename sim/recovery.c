@@ -21,13 +21,16 @@ void recovery_begin(struct recovery *recovery, nanos now, int n_down, const stru
 {
     bool was_short = recovery->active && recovery->ready == NEVER;
     bool searched = recovery->active && now >= recovery->saved; /* saving is over when something fails */
-    nanos earlier = searched ? recovery->found : now;           /* another fault is still being looked for until then */
+    struct recovery earlier = {.noticed = now, .diagnosed = now, .found = now};
+    if (searched) /* another fault is still being looked for until then */
+        earlier = *recovery;
     recovery->active = true;
     recovery->plan = *plan;
     recovery->saved = after(now, plan->save);
-    recovery->noticed = after(recovery->saved, plan->detect);
-    recovery->diagnosed = after(recovery->noticed, plan->diagnose);
-    recovery->found = nanos_later(earlier, after(recovery->diagnosed, plan->human));
+    nanos noticed = after(recovery->saved, plan->detect), diagnosed = after(noticed, plan->diagnose);
+    recovery->noticed = nanos_later(earlier.noticed, noticed);
+    recovery->diagnosed = nanos_later(earlier.diagnosed, diagnosed);
+    recovery->found = nanos_later(earlier.found, after(diagnosed, plan->human));
     set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
     if (!was_short)
         recovery->short_since = recovery->found;

@@ -158,23 +158,22 @@ static void begin_outage(struct run *run, struct incident *incident)
     struct recovery_plan plan = recovery_plain_plan(&run->recovery.policy);
     run->failures++;
     if (failover_bears(run, incident->fault->node)) {
-        failover_leave(run, incident, plan.detect, 0, false);
+        failover_leave(run, incident, plan.detect, 0);
         return;
     }
     run_stop_training(run, incident, MEMORY_STAYS);
     const struct fault *gone = incident->fault->down > 0 ? incident->fault : NULL;
-    int32_t n_down = failover_stop(run, gone, incident->time + plan.detect, false);
-    recovery_begin(&run->recovery, incident->time, n_down, &plan);
+    recovery_begin(&run->recovery, incident->time, robust_lacking(run, gone, incident->time + plan.detect), &plan);
 }
 
-static void stop_saved(struct run *run, struct incident *incident, nanos save)
+static void stop_saved(struct run *run, struct incident *incident, nanos save, const struct fault *gone)
 {
     struct recovery_plan plan = {.save = save, .restart = robust_restart_time(run)};
     incident->interrupted = true;
     incident->resumed = NEVER;
     run->interruptions++;
     run->saving = true;
-    recovery_begin(&run->recovery, incident->time, robust_lacking(run), &plan);
+    recovery_begin(&run->recovery, incident->time, robust_lacking(run, gone, incident->time + save), &plan);
 }
 
 void run_leave_as_planned(struct run *run, const struct fault *fault)
@@ -182,20 +181,22 @@ void run_leave_as_planned(struct run *run, const struct fault *fault)
     struct incident *incident = run_add_incident(run, fault, fault->time);
     nanos save = checkpoint_save_time(&run->options->checkpoint);
     bool in_time = run->options->notice == 0 || save <= run->options->notice;
+    const struct fault *gone = fault->down > 0 ? fault : NULL;
+    bool stops = !run->recovery.active || run->regrouping; /* those that regroup have what is to be saved */
     run->planned++;
-    if (fault->down > 0 && failover_bears(run, fault->node)) {
-        failover_leave(run, incident, 0, 0, false);
-    } else if (!run->recovery.active && in_time) {
+    if (gone && failover_bears(run, fault->node)) {
+        failover_leave(run, incident, 0, 0);
+    } else if (stops && in_time) {
         (void)run_lose_memory(run, fault);
-        stop_saved(run, incident, save);
-    } else if (!run->recovery.active || run->regrouping) {
+        stop_saved(run, incident, save, gone);
+    } else if (stops) {
         run_stop_training(run, incident, MEMORY_STAYS);
         struct recovery_plan plan = {.restart = robust_restart_time(run)};
-        recovery_begin(&run->recovery, fault->time, robust_lacking(run), &plan);
+        recovery_begin(&run->recovery, fault->time, robust_lacking(run, gone, fault->time), &plan);
     } else {
         (void)run_lose_memory(run, fault);
         incident->resumed = NEVER;
-        recovery_node_leaves(&run->recovery, fault->time, robust_lacking(run));
+        recovery_node_leaves(&run->recovery, fault->time, robust_lacking(run, gone, fault->time));
     }
 }
 

@@ -23,7 +23,7 @@
  *
  *   - what is noticed when, what is found, who is called, and whether the fault comes back, is drawn from the fault's own stream
  *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares
- *   - a failure of a node that is not in the job (down, or listed) does nothing
+ *   - a failure or planned outage of a node that is not in the job (down, or listed) does nothing to the job
  *   - restarts take `restart`, or `restart_hot` while no more nodes are down than hot spares stand ready
  *   - a link that is gone (below 5 % of its speed) for longer than the collective timeout ends training as a hang
  *   - elastic: when nodes are short the job goes on with fewer replicas; a returned node lets them grow after a planned restart
@@ -31,7 +31,7 @@
  *
  * A planned outage of the trace is announced at its time. Training stops, everything is saved (checkpoint time: the block, and
  * until storage has it), then the node leaves and the job restarts: nothing is lost, noticed late or looked for. With a notice
- * shorter than saving takes it is a failure that is noticed at once. One of no length is a restart of the job by plan, with new
+ * shorter than saving takes it is a failure that is noticed at once (replicas that leave alone only end the step under way). One of no length is a restart of the job by plan, with new
  * code.
  *
  * With options->failover (sim/failover.h) a failure takes replicas out, and the others go on, where it otherwise stops the job.
@@ -120,7 +120,7 @@ struct run_result {
     size_t n_incidents;             /* failures + slowdowns + planned + relapses + alarms */
     int64_t relapses;               /* faults that came back because they were not found */
     int64_t alarms;                 /* false ones */
-    int64_t outside;                /* failures of nodes that were not in the job */
+    int64_t outside;                /* failures and planned outages of nodes that were not in the job */
     int64_t planned;                /* announced outages before the horizon */
     int64_t borne;                  /* failures that took replicas out while the others went on */
     int64_t called;                 /* interruptions that needed a person */

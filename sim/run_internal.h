@@ -89,22 +89,23 @@ void failover_close(struct run *run);
 /* Is a failure of this node one that takes replicas out while others go on? */
 bool failover_bears(struct run *run, int32_t node);
 /* Then it does so: noticed after `detect`, found `search` later. */
-void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search, bool hot);
+void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search);
 /* The job stops as a whole, and the node of `gone` (NULL: none) leaves it, found then. Returns how many nodes count as down for
  * its recovery: none where it goes on with the units that are left. */
-int32_t failover_stop(struct run *run, const struct fault *gone, nanos found, bool hot);
+int32_t failover_stop(struct run *run, const struct fault *gone, nanos found);
 /* Training goes on; those who are ready are with it, without another stop. */
 void failover_resume(struct run *run, nanos time);
 /* When the next replicas are ready to come back, NEVER: none while nothing trains; and they are. */
 nanos failover_next(const struct run *run);
 void failover_return(struct run *run, nanos time);
-/* While the others regroup, nodes that have been slow for `age` leave, too, for `away`: their units come back with others. */
-void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away, bool hot);
+/* While the others regroup, nodes that have been slow for `age` leave, too, for `away`: their units come back with others. So do
+ * those for which there is no spare at a restart of the job. */
+void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away);
 /* A node is back at `time`. */
 void failover_node_back(struct run *run, nanos time);
 
 /* --- run_robust.c: only with options->robust, but for robust_drift, robust_next, robust_grow and robust_close, which then do
- * nothing --- */
+ * nothing, and for what a restart takes, then as the plain rules have it --- */
 
 void robust_open(struct run *run);
 void robust_close(struct run *run);
@@ -112,9 +113,12 @@ void robust_close(struct run *run);
 double robust_drift(const struct run *run);
 /* A restart: the clocks of drift, of false alarms and of faults not found begin, slow nodes that were found leave. */
 void robust_restart(struct run *run, nanos time);
-/* How long a restart takes now, and how many nodes count as down for it: without those whose replicas are left out. */
+/* How long a restart takes now, and whether all nodes that are down are replaced by hot spares. */
 nanos robust_restart_time(const struct run *run);
-int32_t robust_lacking(struct run *run);
+bool robust_is_hot(const struct run *run);
+/* How many nodes count as down for a restart, without those whose replicas are left out. The node of `gone` leaves (NULL: none),
+ * found then. */
+int32_t robust_lacking(struct run *run, const struct fault *gone, nanos found);
 /* A fault of the trace. */
 void robust_fault(struct run *run, const struct fault *fault);
 /* Nodes are back: a job that waits for them goes on once some replicas are whole; replicas that were left out come back after a

@@ -44,9 +44,9 @@ static nanos draw_alarm(struct run *run, nanos time)
     return wait < 9e18 - (double)time ? time + (nanos)wait + 1 : NEVER;
 }
 
-static bool is_hot(const struct run *run)
+bool robust_is_hot(const struct run *run)
 {
-    return run->cluster.n_down <= run->options->robust->policy->hot_spares;
+    return run->options->robust && run->cluster.n_down <= run->options->robust->policy->hot_spares;
 }
 
 void robust_restart(struct run *run, nanos time)
@@ -62,8 +62,8 @@ void robust_restart(struct run *run, nanos time)
         if (run->latent[i].time == NEVER)
             run->latent[i].time = time + run->latent[i].gap;
     nanos age = nanos_from_seconds(policy->straggler_find_s), away = nanos_from_seconds(policy->recheck_s);
-    if (age > 0 && run->regrouping)
-        failover_evict_slow(run, time, age, away, is_hot(run));
+    if (age > 0 && run->options->failover)
+        failover_evict_slow(run, time, age, away);
     else if (age > 0)
         cluster_state_evict_slow(&run->cluster, time, age, away);
     run_set_speed(run);
@@ -76,7 +76,7 @@ void robust_restart(struct run *run, nanos time)
 static nanos away(const struct run *run, const struct verdict *verdict)
 {
     const struct run_failover *f = run->options->failover;
-    return verdict->diagnose + verdict->human + (is_hot(run) ? f->rejoin_hot : f->rejoin);
+    return verdict->diagnose + verdict->human + (robust_is_hot(run) ? f->rejoin_hot : f->rejoin);
 }
 
 nanos robust_restart_time(const struct run *run)
@@ -84,13 +84,13 @@ nanos robust_restart_time(const struct run *run)
     const struct run_robust *robust = run->options->robust;
     if (!robust)
         return run->recovery.policy.restart;
-    return (is_hot(run) ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
+    return (robust_is_hot(run) ? robust->restart_hot : robust->restart) + (run->from_storage ? robust->reload : 0);
 }
 
-int32_t robust_lacking(struct run *run)
+int32_t robust_lacking(struct run *run, const struct fault *gone, nanos found)
 {
     if (run->options->failover)
-        return failover_stop(run, NULL, 0, false);
+        return failover_stop(run, gone, found);
     run->missing_replicas = replicas_short(run);
     return run->missing_replicas > 0 ? 0 : run->cluster.n_down;
 }
@@ -100,8 +100,8 @@ static void begin_recovery(struct run *run, nanos time, const struct verdict *ve
 {
     struct recovery_plan plan = {
         .detect = verdict->detect, .diagnose = verdict->diagnose, .human = verdict->human, .restart = robust_restart_time(run)};
-    int32_t n_down = failover_stop(run, gone, time + verdict->detect + verdict->diagnose + verdict->human, is_hot(run));
-    recovery_begin(&run->recovery, time, run->options->failover ? n_down : robust_lacking(run), &plan);
+    int32_t lacking = robust_lacking(run, gone, time + verdict->detect + verdict->diagnose + verdict->human);
+    recovery_begin(&run->recovery, time, lacking, &plan);
 }
 
 /* The node leaves for its repair; one that fails too often for longer. */
@@ -185,7 +185,7 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     run->failures += attempt == 0 && fault->kind == FAULT_NODE;
     run->relapses += attempt > 0;
     if (borne)
-        failover_leave(run, incident, verdict.detect, verdict.diagnose + verdict.human, is_hot(run));
+        failover_leave(run, incident, verdict.detect, verdict.diagnose + verdict.human);
     else
         begin_recovery(run, time, &verdict, c.broken && verdict.found ? fault : NULL);
 }
@@ -200,12 +200,16 @@ static bool breaks_collectives(const struct run *run, const struct fault *fault)
 
 void robust_fault(struct run *run, const struct fault *fault)
 {
-    if (fault->kind == FAULT_NODE && cluster_state_is_down(&run->cluster, fault->node)) {
+    bool leaves = fault->kind == FAULT_NODE || fault_takes_node(fault);
+    bool down = leaves && cluster_state_is_down(&run->cluster, fault->node);
+    if (fault->kind == FAULT_PLANNED) /* one that is being repaired stays away for it, too */
+        cluster_state_begin(&run->cluster, fault);
+    if (down) {
         run->outside++;
-        run->failures++;
+        run->failures += fault->kind == FAULT_NODE;
+        run->planned += fault->kind == FAULT_PLANNED;
         run_add_incident(run, fault, fault->time);
     } else if (fault->kind == FAULT_PLANNED) {
-        cluster_state_begin(&run->cluster, fault);
         run_leave_as_planned(run, fault);
     } else if (fault->kind == FAULT_NODE || breaks_collectives(run, fault)) {
         run->slowdowns += fault->kind != FAULT_NODE;

@@ -135,24 +135,110 @@ START_TEST(test_slow_nodes_leave)
 }
 END_TEST
 
+/* Nothing that is drawn happens, but for what `finds` says of tests. */
+static struct robust_policy calm_policy(double finds)
+{
+    struct robust_policy policy = case_policy("megascale");
+    policy.drift_per_day = policy.pause_rate = policy.stall_rate = 0;
+    policy.relapse_s = 1e9;
+    policy.automatic = 1;
+    for (int i = 0; i < policy.tests.n; i++) {
+        policy.tests.items[i].false_positive = 0;
+        policy.tests.items[i].finds[COMPONENT_GPU] = finds;
+    }
+    return policy;
+}
+
+/* Unit 2 waits for its node to the end; unit 1, whose fault nobody finds, keeps its node and is back soon. */
+START_TEST(test_a_node_that_is_not_found_is_there)
+{
+    struct robust_policy policy = calm_policy(0);
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(RESTART), .restart_hot = SECONDS(RESTART)};
+    struct run_options options = options_of(10000, 1e6, 0);
+    struct fault_trace trace = {0};
+    options.robust = &robust;
+    fault_trace_add(&trace,
+                    (struct fault){.time = SECONDS(1000), .down = DAYS(1), .node = 2, .speed = FULL_SPEED, .kind = FAULT_PLANNED},
+                    NULL);
+    fault_trace_add(&trace, (struct fault){.time = SECONDS(2000), .down = DAYS(1), .node = 1, .speed = FULL_SPEED}, "Faulty GPU");
+    struct run_result result = case_run(&options, &trace);
+    ck_assert_int_eq(result.borne, 2);
+    ck_assert_double_lt(seconds_of(&result, USE_DEGRADED), 0.25 * 9000 + 0.25 * 600); /* the suite takes 330 s */
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+END_TEST
+
+/* A node at half speed leaves when the job restarts, at 1,000; without a spare its unit is out until 3,020 and it is back. */
+START_TEST(test_slow_nodes_leave_at_a_restart)
+{
+    struct robust_policy policy = calm_policy(1);
+    struct run_robust robust = {.policy = &policy, .restart = SECONDS(RESTART), .restart_hot = SECONDS(RESTART)};
+    policy.straggler_find_s = 100;
+    policy.recheck_s = 2000;
+    for (int spares = 0; spares < 2; spares++) {
+        struct run_options options = options_of(10000, 1e6, spares);
+        struct fault_trace trace = {0};
+        options.robust = &robust;
+        trace_slow(&trace, 0, 2, 20000, 0.5);
+        fault_trace_add(&trace, (struct fault){.time = SECONDS(1000), .node = 1, .speed = FULL_SPEED, .kind = FAULT_PLANNED},
+                        NULL);
+        struct run_result result = case_run(&options, &trace);
+        ck_assert_double_eq(seconds_of(&result, USE_DEGRADED), spares ? 500 : 500 + 0.25 * (2000 + REJOIN));
+        run_result_free(&result);
+        fault_trace_free(&trace);
+    }
+}
+END_TEST
+
 /* --- second by second ---------------------------------------------------------------------------------------------------------
  */
+
+struct away {
+    int node;
+    long found, ready; /* -1: no node is there */
+};
 
 struct slow_run {
     long fresh_work, fresh_time;         /* since the checkpoint: quarters of a second, seconds */
     long step_work, step_time;           /* since the step began */
     long training, degraded, lost, idle; /* quarters */
-    long ready[NODES];                   /* of a node that is out */
-    bool out[NODES];
-    long stopped_until; /* 0: training */
-    bool whole;
+    long down_until[NODES], empty, spares;
+    struct away away[128];
+    int n_away;
+    long found, ready, takes; /* of the stop under way; ready -1: nodes are short */
+    bool stopped, regrouping, whole;
 };
 
 static int units_out(const struct slow_run *s)
 {
+    bool out[UNITS] = {0};
     int n = 0;
+    for (int i = 0; i < s->n_away; i++)
+        out[s->away[i].node % UNITS] = true;
     for (int unit = 0; unit < UNITS; unit++)
-        n += s->out[unit] || s->out[unit + UNITS];
+        n += out[unit];
+    return n;
+}
+
+static long later(long a, long b)
+{
+    return a > b ? a : b;
+}
+
+static long lacking(const struct slow_run *s, long now)
+{
+    long n = s->empty - s->spares;
+    for (int node = 0; node < NODES; node++)
+        n += s->down_until[node] > now;
+    return later(n, 0);
+}
+
+static long waiting(const struct slow_run *s)
+{
+    long n = 0;
+    for (int i = 0; i < s->n_away; i++)
+        n += s->away[i].ready < 0;
     return n;
 }
 
@@ -163,35 +249,88 @@ static void commit(struct slow_run *s)
     s->fresh_work = s->fresh_time = s->step_work = s->step_time = 0;
 }
 
-/* Enough spares for all: no unit waits for a node. */
-static void slow_failure(struct slow_run *s, long now, int node)
+static void lose(struct slow_run *s, bool all)
 {
+    long time = all ? s->fresh_time : s->step_time, work = all ? s->fresh_work : s->step_work;
+    s->lost += 4 * time;
+    s->fresh_work -= work;
+    s->fresh_time -= time;
+    s->step_work = s->step_time = 0;
+}
+
+static void add_away(struct slow_run *s, long now, const struct fault *fault, long found)
+{
+    bool there = fault->down == 0 || waiting(s) >= lacking(s, now);
+    s->away[s->n_away++] = (struct away){fault->node, found, there ? found + REJOIN : -1};
+}
+
+static void stop(struct slow_run *s, long now, long detect, bool regrouping)
+{
+    s->found = later(s->stopped ? s->found : now, now + detect);
+    s->ready = s->whole && lacking(s, now) > 0 ? -1 : s->found;
+    s->takes = regrouping ? REGROUP : RESTART;
+    s->regrouping = regrouping;
+    s->stopped = true;
+}
+
+/* The job stops, or goes on standing still. */
+static void stop_all(struct slow_run *s, long now, const struct fault *fault)
+{
+    bool planned = fault->kind == FAULT_PLANNED, training = !s->stopped || s->regrouping;
+    long detect = planned ? 0 : DETECT;
+    if (training && planned)
+        commit(s);
+    else if (training)
+        lose(s, true);
+    if (fault->down > 0)
+        add_away(s, now, fault, now + detect);
+    s->whole |= units_out(s) == UNITS;
+    s->n_away = s->whole ? 0 : s->n_away;
+    if (training || !planned)
+        stop(s, now, detect, false);
+    else if (s->whole && lacking(s, now) > 0)
+        s->ready = -1;
+    else if (s->ready >= 0 && now > s->ready)
+        s->ready = now;
+}
+
+static void slow_fault(struct slow_run *s, long now, const struct fault *fault)
+{
+    bool planned = fault->kind == FAULT_PLANNED;
     int before = units_out(s);
-    s->out[node] = true;
-    s->ready[node] = now + DETECT + REJOIN;
-    if (s->whole || units_out(s) == UNITS) {
-        s->lost += 4 * s->fresh_time;
-        s->fresh_work = s->fresh_time = s->step_work = s->step_time = 0;
-        s->whole = true;
-        s->stopped_until = now + DETECT + RESTART;
-        memset(s->out, 0, sizeof s->out);
-    } else if (units_out(s) > before) {
-        if (now >= s->stopped_until) { /* else no step is under way */
-            s->lost += 4 * s->step_time;
-            s->fresh_work -= s->step_work;
-            s->fresh_time -= s->step_time;
-            s->step_work = s->step_time = 0;
-        }
-        s->stopped_until = now + DETECT + REGROUP;
+    s->empty += fault->down == 0 && s->down_until[fault->node] <= now;
+    s->down_until[fault->node] = later(s->down_until[fault->node], now + (long)(fault->down / NANOS_PER_SECOND));
+    struct slow_run tried = *s;
+    add_away(&tried, now, fault, now + (planned ? 0 : DETECT));
+    if ((planned && fault->down == 0) || (s->stopped && !s->regrouping) || units_out(&tried) == UNITS) {
+        stop_all(s, now, fault);
+        return;
     }
+    *s = tried;
+    if (units_out(s) == before)
+        return;
+    if (!s->stopped && !planned)
+        lose(s, false);
+    stop(s, now, planned ? 0 : DETECT, true);
+}
+
+/* As many nodes as are not lacking are there for those who wait. */
+static void nodes_back(struct slow_run *s, long now)
+{
+    for (int i = 0; i < s->n_away && waiting(s) > lacking(s, now); i++)
+        if (s->away[i].ready < 0)
+            s->away[i].ready = later(now, s->away[i].found) + REJOIN;
+    if (s->stopped && s->ready < 0 && lacking(s, now) == 0)
+        s->ready = later(now, s->found);
 }
 
 static bool slow_join(struct slow_run *s, long now)
 {
-    int before = units_out(s);
-    for (int node = 0; node < NODES; node++)
-        if (s->out[node] && s->ready[node] <= now)
-            s->out[node] = false;
+    int before = units_out(s), kept = 0;
+    for (int i = 0; i < s->n_away; i++)
+        if (s->away[i].ready < 0 || s->away[i].ready > now)
+            s->away[kept++] = s->away[i];
+    s->n_away = kept;
     return units_out(s) < before;
 }
 
@@ -211,20 +350,23 @@ static void slow_second(struct slow_run *s, int interval, int step)
         commit(s);
 }
 
-static struct slow_run run_slowly(const struct fault_trace *trace, long horizon, int interval, int step)
+static struct slow_run run_slowly(const struct fault_trace *trace, long horizon, int spares, int interval, int step)
 {
-    struct slow_run s = {0};
+    struct slow_run s = {.spares = spares};
     size_t next = 0;
     for (long now = 0; now < horizon; now++) {
-        if (s.stopped_until == now && now > 0) {
+        if (s.stopped && s.ready >= 0 && s.ready + s.takes == now) {
             (void)slow_join(&s, now);
-            s.whole = false;
+            s.stopped = s.regrouping = s.whole = false;
         }
+        nodes_back(&s, now);
         for (; next < trace->n_items && trace->items[next].time == SECONDS(now); next++)
-            slow_failure(&s, now, trace->items[next].node);
-        if (now >= s.stopped_until && slow_join(&s, now))
-            s.stopped_until = now + REGROUP;
-        if (now < s.stopped_until)
+            slow_fault(&s, now, &trace->items[next]);
+        s.empty = 0;
+        nodes_back(&s, now);
+        if (!s.stopped && slow_join(&s, now))
+            stop(&s, now, 0, true);
+        if (s.stopped)
             s.idle += 4;
         else
             slow_second(&s, interval, step);
@@ -233,20 +375,51 @@ static struct slow_run run_slowly(const struct fault_trace *trace, long horizon,
     return s;
 }
 
-/* On nodes of so many units. */
-static struct fault_trace drawn(uint64_t seed, double horizon, int units)
+/* On nodes of so many units, of all kinds: one in three announced, one in four of no length. */
+static struct fault_trace drawn(uint64_t seed, double horizon, int units, bool all_kinds)
 {
     struct random_stream random = random_stream_named(7, 1, seed);
     struct fault_trace trace = {0};
     double at = 0;
     for (int i = 0; i < 60; i++) {
-        at += 1 + (double)random_below(&random, seed % 2 ? 40 : 150);
+        at += (double)random_below(&random, seed % 2 ? 40 : 150) + !all_kinds;
+        int node = (int)random_below(&random, 2) * UNITS + (int)random_below(&random, (uint64_t)units);
+        double down = 1 + (double)random_below(&random, 300);
+        struct fault fault = {.time = nanos_from_seconds(at), .node = node, .speed = FULL_SPEED, .kind = FAULT_NODE};
+        if (all_kinds && random_below(&random, 3) == 0)
+            fault.kind = FAULT_PLANNED;
+        fault.down = all_kinds && random_below(&random, 4) == 0 ? 0 : nanos_from_seconds(down);
         if (at < horizon)
-            trace_outage(&trace, at, (int)random_below(&random, 2) * UNITS + (int)random_below(&random, (uint64_t)units),
-                         1 + (double)random_below(&random, 300));
+            fault_trace_add(&trace, fault, NULL);
     }
     return trace;
 }
+
+static void check_exactly(const struct run_result *result, const struct slow_run *slow)
+{
+    ck_assert_int_eq(result->use[USE_TRAINING] * 4, SECONDS(slow->training));
+    ck_assert_int_eq(result->use[USE_DEGRADED] * 4, SECONDS(slow->degraded));
+    ck_assert_int_eq(result->use[USE_LOST] * 4, SECONDS(slow->lost));
+    ck_assert_int_eq((result->use[USE_DETECTION] + result->use[USE_RESTART] + result->use[USE_WAITING]) * 4, SECONDS(slow->idle));
+}
+
+/* Outages that are announced or not, of any length, several at once, with any number of spares. */
+START_TEST(test_all_kinds_against_seconds)
+{
+    struct run_failover failover = four;
+    struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS, true);
+    failover.step = 0;
+    for (int spares = 0; spares <= NODES; spares++) {
+        struct run_options options = options_of(3000, 1e6, spares);
+        options.failover = &failover;
+        struct run_result result = case_run(&options, &trace);
+        struct slow_run slow = run_slowly(&trace, 3000, spares, 0, 0);
+        check_exactly(&result, &slow);
+        run_result_free(&result);
+    }
+    fault_trace_free(&trace);
+}
+END_TEST
 
 /* Without steps and checkpoints everything falls on whole seconds: the two agree to the nanosecond. */
 START_TEST(test_against_seconds)
@@ -255,22 +428,19 @@ START_TEST(test_against_seconds)
     struct run_options options = options_of(3000, 1e6, NODES);
     options.failover = &failover;
     failover.step = 0;
-    struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS);
+    struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS, false);
     struct run_result result = case_run(&options, &trace);
-    struct slow_run slow = run_slowly(&trace, 3000, 0, 0);
-    ck_assert_int_eq(result.use[USE_TRAINING] * 4, SECONDS(slow.training));
-    ck_assert_int_eq(result.use[USE_DEGRADED] * 4, SECONDS(slow.degraded));
-    ck_assert_int_eq(result.use[USE_LOST] * 4, SECONDS(slow.lost));
-    ck_assert_int_eq((result.use[USE_DETECTION] + result.use[USE_RESTART]) * 4, SECONDS(slow.idle));
+    struct slow_run slow = run_slowly(&trace, 3000, NODES, 0, 0);
+    check_exactly(&result, &slow);
     run_result_free(&result);
     fault_trace_free(&trace);
     /* With them a step ends within a second at less than full speed: and one whose
      * replicas came back midway counts as done at the later speed: a second off for each failure. Somebody is left. */
-    trace = drawn((uint64_t)_i, 3000, UNITS - 1);
+    trace = drawn((uint64_t)_i, 3000, UNITS - 1, false);
     options.checkpoint.interval = SECONDS(INTERVAL);
     failover.step = SECONDS(STEP);
     result = case_run(&options, &trace);
-    slow = run_slowly(&trace, 3000, INTERVAL, STEP);
+    slow = run_slowly(&trace, 3000, NODES, INTERVAL, STEP);
     double off = (double)trace.n_items;
     ck_assert_double_eq_tol(seconds_of(&result, USE_TRAINING), (double)slow.training / 4, off);
     ck_assert_double_eq_tol(seconds_of(&result, USE_LOST), (double)slow.lost / 4, off);
@@ -283,7 +453,7 @@ END_TEST
 /* How wide the bins of the series are does not matter. */
 START_TEST(test_series_width_does_not_matter)
 {
-    struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS);
+    struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS, false);
     struct run_options options = options_of(3000, INTERVAL, 1);
     struct run_result one = case_run(&options, &trace);
     options.bin = SECONDS(7);
@@ -341,7 +511,10 @@ int main(void)
     tcase_add_test(all, test_a_failure_while_regrouping);
     tcase_add_test(all, test_nobody_is_left);
     tcase_add_test(all, test_slow_nodes_leave);
+    tcase_add_test(all, test_a_node_that_is_not_found_is_there);
+    tcase_add_test(all, test_slow_nodes_leave_at_a_restart);
     tcase_add_loop_test(all, test_against_seconds, 0, 40);
+    tcase_add_loop_test(all, test_all_kinds_against_seconds, 0, 100);
     tcase_add_loop_test(all, test_series_width_does_not_matter, 0, 10);
     tcase_add_test(all, test_units);
     suite_add_tcase(suite, all);
