@@ -1,49 +1,59 @@
 #include "cli/expectation.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "model/base/append.h"
+/* What no run of the record has: as text ("on b300, of a hybrid model, with Muon") and as a key. */
+struct unheard {
+    bool there;
+    const char *how, *what, *key;
+};
+enum { N_UNHEARD = 6 };
 
-/* What no run of the record has, "on b300, of a hybrid model, with Muon"; "": nothing of what is asked here. Returns buffer. */
-static char *unheard_of(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
+static void find_unheard(const struct layout *layout, const struct setting *setting, struct unheard things[N_UNHEARD])
 {
     const char *gpu = setting->cluster->gpu.name;
-    const struct {
-        bool there;
-        const char *how, *what;
-    } things[] = {
-        {!track_record_has_gpu(track_record_of(run_kind_of(layout, setting->model)), gpu), "on ", gpu},
-        {transformer_is_hybrid(setting->model), "of a hybrid model", ""},
-        {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", ""},
-        {!offload_is_none(&layout->offload), "with offloading", ""},
-        {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", ""},
-        {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", ""},
+    const struct track_record *record = track_record_of(run_kind_of(layout, setting->model));
+    const struct unheard all[N_UNHEARD] = {
+        {!track_record_has_gpu(record, gpu), "on ", gpu, "gpu"},
+        {transformer_is_hybrid(setting->model), "of a hybrid model", "", "hybrid"},
+        {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", "", "muon"},
+        {!offload_is_none(&layout->offload), "with offloading", "", "offload"},
+        {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", "", "cp_comm"},
+        {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", "", "recompute"},
     };
-    buffer[0] = '\0';
-    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
-        if (things[i].there)
-            text_append(buffer, size, "%s%s%s", *buffer ? ", " : "", things[i].how, things[i].what);
-    return buffer;
+    memcpy(things, all, sizeof all);
 }
 
 void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out)
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     const struct track_record *record = track_record_of(kind);
-    char without[256];
+    struct unheard things[N_UNHEARD];
     fprintf(out, "eight in ten of %d real runs of its kind (%s; %d source%s)", record->runs, run_kind_text(kind), record->sources,
             record->sources == 1 ? "" : "s");
-    if (*unheard_of(layout, setting, without, sizeof without))
-        fprintf(out, ", none of them %s", without);
+    find_unheard(layout, setting, things);
+    const char *before = ", none of them ";
+    for (size_t i = 0; i < N_UNHEARD; i++)
+        if (things[i].there) {
+            fprintf(out, "%s%s%s", before, things[i].how, things[i].what);
+            before = ", ";
+        }
 }
 
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s)
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     const struct track_record *record = track_record_of(kind);
-    return json_pack("{s:s, s:f, s:f, s:i, s:i, s:b}", "kind", run_kind_name(kind), "low_s", step_s * record->low, "high_s",
-                     step_s * record->high, "runs", record->runs, "sources", record->sources, "gpu_among_them",
-                     track_record_has_gpu(record, setting->cluster->gpu.name));
+    struct unheard things[N_UNHEARD];
+    json_t *without = json_array();
+    find_unheard(layout, setting, things);
+    for (size_t i = 0; i < N_UNHEARD; i++)
+        if (things[i].there)
+            json_array_append_new(without, json_string(things[i].key));
+    return json_pack("{s:s, s:f, s:f, s:i, s:i, s:b, s:o}", "kind", run_kind_name(kind), "low_s", step_s * record->low, "high_s",
+                     step_s * record->high, "runs", record->runs, "sources", record->sources, "gpu_among_them", !things[0].there,
+                     "none_with", without);
 }
 
 void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out)

@@ -12,7 +12,8 @@
 /* "eight in ten of 858 real runs of its kind (dense, fused kernels; 9 sources), none of them on a100-40g-sxm"; no line's end. */
 void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out);
 
-/* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them"}; of a step of `step_s` seconds. */
+/* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them", "none_with"}; of a step of `step_s` seconds. none_with lists
+ * what the text says none of these runs has: gpu, hybrid, muon, offload, cp_comm, recompute. */
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
 
 /* "646 real runs whose sources tell of failures (43 of its kind: dense, fused kernels)"; no line's end. */

@@ -175,9 +175,27 @@ START_TEST(keys_of_step_times)
         ck_assert_int_eq((int)number(json, "sources"), record->sources);
         ck_assert_int_eq(json_is_true(json_object_get(json, "gpu_among_them")),
                          known_gpu && track_record_has_gpu(record, "h100-sxm"));
+        const json_t *without = json_object_get(json, "none_with");
+        ck_assert_uint_eq(json_array_size(without), !json_is_true(json_object_get(json, "gpu_among_them")));
         json_decref(json);
         unknown_gpu(c);
     }
+    free(c);
+}
+END_TEST
+
+/* What the text tells the object does, too. */
+START_TEST(keys_of_what_no_run_has)
+{
+    struct job_case *c = known_case();
+    c->job.optimizer = OPTIMIZER_MUON;
+    c->layout.cp = 2;
+    c->layout.cp_comm = CP_A2A;
+    json_t *json = expectation_json(&c->layout, &c->setting, 4), *without = json_object_get(json, "none_with");
+    ck_assert_uint_eq(json_array_size(without), 2);
+    ck_assert_str_eq(json_string_value(json_array_get(without, 0)), "muon");
+    ck_assert_str_eq(json_string_value(json_array_get(without, 1)), "cp_comm");
+    json_decref(json);
     free(c);
 }
 END_TEST
@@ -215,6 +233,7 @@ int main(void)
     tcase_add_loop_test(all, each_kind_has_its_record, 0, N_RUN_KINDS);
     tcase_add_loop_test(all, keys_of_step_times, 0, N_RUN_KINDS);
     tcase_add_loop_test(all, keys_of_memory, 0, N_RUN_KINDS);
+    tcase_add_test(all, keys_of_what_no_run_has);
     tcase_add_test(all, the_margin_leaves_the_share_it_says);
     suite_add_tcase(suite, all);
     return suite_run(suite);
