@@ -176,8 +176,11 @@ void csv_write_integer(FILE *out, bool first, int64_t value)
 
 void csv_write_row(FILE *out, const char *const *cells, size_t n)
 {
-    bool blank = n == 1 && !*cells[0]; /* a row with one empty cell would read as a blank line */
-    for (size_t i = 0; i < n && !blank; i++)
+    bool blank = n == 1 && !*cells[0];               /* a row with one empty cell would read as a blank line */
+    bool split = n == 1 && strpbrk(cells[0], ";\t"); /* without a comma it would read as a row between semicolons or tabs */
+    if (split)
+        csv_fwrite(out, cells[0], strlen(cells[0]));
+    for (size_t i = 0; i < n && !blank && !split; i++)
         csv_write_cell(out, i == 0, cells[i]);
     fputs(blank ? "\"\"\n" : "\n", out);
 }

@@ -1,7 +1,6 @@
 #include "traces/measurement.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +69,11 @@ static int64_t read_batch(struct measurement_reading *reading, int64_t seq_len)
 {
     int64_t batch = reading_whole(reading, COLUMN_GLOBAL_BATCH, 1, MAX_BATCH, 0);
     int64_t tokens = reading_whole(reading, COLUMN_BATCH_TOKENS, 1, (int64_t)1 << 40, 0);
+    double said = (double)tokens, counted = (double)batch * (double)seq_len;
+    if (batch && tokens && seq_len && (counted > 1.1 * said || said > 1.1 * counted))
+        reading_tell_once(reading, COLUMN_BATCH_TOKENS, "global_batch",
+                          "batch_tokens %lld contradicts global_batch %lld of %lld tokens; global_batch is taken",
+                          (long long)tokens, (long long)batch, (long long)seq_len);
     if (batch || !tokens || !seq_len)
         return batch;
     batch = (tokens + seq_len / 2) / seq_len;
@@ -185,11 +189,16 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
 static void read_accumulation(struct measurement_reading *reading, const struct layout *layout, struct job *job)
 {
     int64_t times = reading_whole(reading, COLUMN_ACCUMULATION, 1, MAX_BATCH, 0), replica;
+    bool fits = !__builtin_mul_overflow(times * layout->micro_batch, (int64_t)layout->dp, &replica) && replica <= MAX_BATCH;
+    if (job->global_batch && times && !reading->unusable && replica != job->global_batch)
+        reading_tell_once(reading, COLUMN_ACCUMULATION, "global_batch",
+                          "accumulation %lld x micro_batch %d x dp %d contradicts global_batch %lld, which is taken",
+                          (long long)times, layout->micro_batch, layout->dp, (long long)job->global_batch);
     if (job->global_batch || reading->unusable)
         return;
     if (!times)
         reading_skip(reading, COLUMN_GLOBAL_BATCH, "no global batch");
-    else if (__builtin_mul_overflow(times * layout->micro_batch, (int64_t)layout->dp, &replica) || replica > MAX_BATCH)
+    else if (!fits)
         reading_skip(reading, COLUMN_ACCUMULATION, "a global batch of more than %d", MAX_BATCH);
     else
         job->global_batch = replica;
@@ -247,69 +256,6 @@ static void assume_loss(struct measurement *row)
 }
 
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
-
-/* A share in percent; one below 1 is a fraction, which no run's MFU is a hundredth of (assumption, told). */
-static double read_mfu(struct measurement_reading *reading)
-{
-    double percent = reading_number(reading, COLUMN_MFU_PCT, 0, 100);
-    const char *text = reading_text(reading, COLUMN_MFU_PCT);
-    if (percent > 0 && percent < 1 && !strchr(text, '%')) {
-        reading_tell_once(reading, COLUMN_MFU_PCT, measurement_columns[COLUMN_MFU_PCT].name,
-                          "mfu_pct '%.40s' is below 1: a fraction, not percent, is taken to be meant", text);
-        return percent;
-    }
-    return percent / 100;
-}
-
-/* Seconds of a step from what else was measured; 0: nothing was. MFU and TFLOPS are taken to count attention in full and no
- * recomputation, which is told. */
-static double derived_step(struct measurement_reading *reading, const struct measurement *row)
-{
-    double tokens = (double)row->job.global_batch * (double)row->job.seq_len;
-    double rate = reading_number(reading, COLUMN_TOKENS_PER_S, 0, HUGE_VAL);
-    double each = reading_number(reading, COLUMN_TOKENS_PER_S_GPU, 0, HUGE_VAL);
-    double samples = reading_number(reading, COLUMN_SAMPLES_PER_S, 0, HUGE_VAL);
-    double flops = reading_number(reading, COLUMN_TFLOPS_GPU, 0, 1e6) * 1e12;
-    double peak = row->cluster.gpu.peak_flops[row->job.precision];
-    if (reading->unusable)
-        return 0;
-    if (rate > 0 || each > 0 || samples > 0)
-        return rate > 0 ? tokens / rate : each > 0 ? tokens / (each * row->gpus) : (double)row->job.global_batch / samples;
-    enum column by = flops > 0 ? COLUMN_TFLOPS_GPU : COLUMN_MFU_PCT;
-    flops = flops > 0 ? flops : row->mfu * peak;
-    if (!(flops > 0))
-        return 0;
-    struct setting setting = measurement_setting(row);
-    reading_tell_once(reading, by, measurement_columns[by].name,
-                      "step_time_s is unknown; it is taken from %s, attention counted in full and recomputation not at all",
-                      measurement_columns[by].name);
-    return model_flops_per_step(&setting, row->layout.features, FLOPS_FULL) / (flops * row->gpus);
-}
-
-/* "OOM" in the place of what would have been measured. */
-static bool says_oom(const struct measurement_reading *reading)
-{
-    static const enum column measured[] = {COLUMN_STEP_TIME_S,   COLUMN_TOKENS_PER_S, COLUMN_TOKENS_PER_S_GPU,
-                                           COLUMN_SAMPLES_PER_S, COLUMN_TFLOPS_GPU,   COLUMN_MFU_PCT};
-    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
-        if (strcasecmp(reading_text(reading, measured[i]), "oom") == 0)
-            return true;
-    return false;
-}
-
-static void read_outcome(struct measurement_reading *reading, struct measurement *row)
-{
-    static const char *const outcomes[] = {"ok", "oom"};
-    int outcome = reading_way(reading, COLUMN_OUTCOME, outcomes, 2);
-    row->oom = outcome == 1 || (outcome < 0 && says_oom(reading));
-    if (row->oom)
-        return;
-    row->step_s = reading_number(reading, COLUMN_STEP_TIME_S, 0, HUGE_VAL);
-    row->mfu = read_mfu(reading);
-    row->derived = !(row->step_s > 0);
-    if (row->derived)
-        row->step_s = derived_step(reading, row);
-}
 
 /* The cluster of the row's GPU and network, built once for all rows that have the same. */
 static struct known_cluster *known_cluster(struct measurement_reading *reading, const char *gpu, int per_node, double nic_rate)
@@ -386,7 +332,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     assume_features(reading, row);
-    read_outcome(reading, row);
+    reading_outcome(reading, row);
     return !reading->unusable;
 }
 
@@ -446,7 +392,7 @@ static void note_defaults(const struct measurement_reading *reading)
 static void reading_free(struct measurement_reading *reading)
 {
     for (size_t i = 0; i < reading->n_told; i++)
-        free((char *)reading->told[i]);
+        free(reading->told[i].text);
     free(reading->told);
     free(reading->models);
     free(reading->clusters);
@@ -470,6 +416,7 @@ enum status measurement_table_build(struct csv_table *csv, struct measurement_ta
     words_rename_columns(&reading, csv);
     if (find_columns(&reading) == STATUS_OK) {
         csv_table_note_unknown_columns(csv, measurement_columns, N_COLUMNS, diags);
+        cells_find_point(&reading);
         for (reading.row = 0; reading.row < csv->n_rows; reading.row++) {
             built.items = memory_grow(built.items, &capacity, built.n_items + 1, sizeof *built.items);
             if (read_row(&reading, &built.items[built.n_items]))

@@ -14,7 +14,10 @@
  * Tables of other hands: names of columns in any case, with their unit behind them ("Step time (ms)") or as they are often
  * called (GBS, seqlen, num_gpus, TGS), which is told (measurement_words.c); n/a, - and their like for an empty cell; numbers with
  * groups of digits, units and what they are within (1,024; ~10.2 s; 8k; 51 %: measurement_cells.c); words as other frameworks
- * spell them (BFloat16, ZeRO-3, SAC, 1F1B interleaved).
+ * spell them (BFloat16, ZeRO-3, SAC, 1F1B interleaved). A column with a unit that is none of its kind and the second of a kind are
+ * not read, which is told. Whether a comma groups digits or stands before a fraction the cells decide that can be read one way
+ * only (1,5; 0,512; 1,024.5; whole numbers); without any, commas between semicolons are points, and the first number that could
+ * be read otherwise is told of.
  *
  * A row becomes the model, cluster, job and layout that the simulator takes:
  *
@@ -31,7 +34,9 @@
  *   job       Adam. Gradients are reduced in 32 bits when computing in bf16, in 16 bits when computing in fp16 or fp8 and under
  *             ZeRO-3, which is what Megatron-LM, DeepSpeed, NeMo and PyTorch FSDP do by default.
  *   measured  step_time_s, or tokens or samples a second; without them what TFLOPS or MFU make of msim's own count (attention in
- *             full, no recomputation), which is told. OOM in their place is an outcome.
+ *             full, no recomputation), which is told. OOM in their place is an outcome. Columns that contradict one another
+ *             are warned of, and the first of these is taken; so are steps beyond the GPUs' peak or below 1/200 of it,
+ *             which are likely to be in another unit, or of one GPU where all are meant.
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
  *             the column is missing altogether rows have those of current training stacks, as a job that names none.
  *             Fused operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked,

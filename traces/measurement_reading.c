@@ -68,7 +68,7 @@ double reading_number(struct measurement_reading *reading, enum column column, d
     if (*reading_text(reading, column) == '\0')
         return 0;
     if (!cell_number(reading, column, false, &value)) {
-        refuse_cell(reading, column, "a number", "");
+        refuse_cell(reading, column, "a number", column == COLUMN_NIC_GBPS ? "" : ", nor OOM");
         return 0;
     }
     if (value >= low && value <= high)
@@ -124,7 +124,7 @@ void reading_tell_once(struct measurement_reading *reading, enum column column, 
 {
     char what[512];
     for (size_t i = 0; i < reading->n_told; i++)
-        if (strcmp(reading->told[i], text) == 0)
+        if (reading->told[i].column == column && strcmp(reading->told[i].text, text) == 0)
             return;
     va_list args;
     va_start(args, format);
@@ -132,7 +132,7 @@ void reading_tell_once(struct measurement_reading *reading, enum column column, 
     va_end(args);
     diag_warning(reading->diags, reading_place(reading, column), "%s", what);
     reading->told = memory_grow(reading->told, &reading->told_capacity, reading->n_told + 1, sizeof *reading->told);
-    reading->told[reading->n_told++] = memory_copy_text(text);
+    reading->told[reading->n_told++] = (struct told_text){.column = column, .text = memory_copy_text(text)};
 }
 
 void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said)

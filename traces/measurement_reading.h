@@ -79,6 +79,12 @@ struct known_cluster {
 /* The columns in the order of enum column. */
 extern const struct csv_column measurement_columns[N_COLUMNS];
 
+/* What has been said of a column. */
+struct told_text {
+    enum column column;
+    char *text;
+};
+
 struct measurement_reading {
     const struct csv_table *csv;
     int columns[N_COLUMNS];
@@ -90,8 +96,10 @@ struct measurement_reading {
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
-    bool plain_loss;   /* the row at hand says so */
-    const char **told; /* texts of cells of which something has been said */
+    bool plain_loss;        /* the row at hand says so */
+    char point;             /* before fractions, in this table: a point or a comma */
+    bool point_said;        /* by cells that can be read one way only */
+    struct told_text *told; /* texts of which something has been said */
     size_t n_told, told_capacity;
     struct diags *diags;
 };
@@ -110,7 +118,7 @@ int reading_way(struct measurement_reading *reading, enum column column, const c
 const char *reading_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
 /* The current row cannot be used: a warning, unless a cell of it that cannot be read is the cause. */
 void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
-/* A warning of a text, once in a table. */
+/* A warning of a text of a column, once in a table. */
 void reading_tell_once(struct measurement_reading *reading, enum column column, const char *text, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
@@ -124,8 +132,14 @@ bool words_say_nothing(const char *text);
 const char *words_ours(enum column column, const char *text);
 /* Columns that are called otherwise get the names they have here, which is told. */
 void words_rename_columns(struct measurement_reading *reading, struct csv_table *csv);
-/* A cell's number in the unit of its column's name; false where it has none. Of one without fraction what groups its digits may
- * be a point. */
+/* Are points or commas before the fractions of this table? Where no cell says it, commas between semicolons and points else. */
+void cells_find_point(struct measurement_reading *reading);
+/* What one of a unit ("ms", "k tokens"; "" none) is in that of a column's name; 0: no unit of such a column. */
+double cell_unit(enum column column, const char *word);
+/* Is a name among several between blanks? */
+bool words_list(const char *names, const char *name);
+/* A cell's number in the unit of its column's name; false where it has none. Of how it is read what nothing in the table decides
+ * is told. */
 bool cell_number(struct measurement_reading *reading, enum column column, bool whole, double *value);
 
 /* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
@@ -139,6 +153,10 @@ struct measurement_shape {
 struct measurement_shape reading_shape(struct measurement_reading *reading);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
 void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
+/* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
+ * that contradict one another and of steps that its GPUs cannot have made. */
+struct measurement;
+void reading_outcome(struct measurement_reading *reading, struct measurement *row);
 /* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */
 void reading_adapt(struct measurement_reading *reading, struct layout *layout, struct job *job);
 

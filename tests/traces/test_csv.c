@@ -265,6 +265,39 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* One cell a row, with what would separate cells where no comma does. */
+START_TEST(round_trip_of_one_column)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    csv_write_row(out, (const char *const[]){"a;b"}, 1);
+    csv_write_row(out, (const char *const[]){"c\td"}, 1);
+    fclose(out);
+    struct csv_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(csv_table_parse("t.csv", text, n, &table, &diags), STATUS_OK);
+    ck_assert_int_eq(table.n_columns, 1);
+    ck_assert_str_eq(table.header[0], "a;b");
+    ck_assert_str_eq(csv_cell(&table, 0, 0), "c\td");
+    csv_table_free(&table);
+    free(text);
+}
+END_TEST
+
+/* UTF-16 is told by name. */
+START_TEST(wide_text)
+{
+    static const char text[] = "\xFF\xFE"
+                               "a\0,\0b";
+    struct csv_table table;
+    struct diags diags = {0};
+    ck_assert_int_eq(csv_table_parse("t.csv", text, sizeof text, &table, &diags), STATUS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "UTF-16 text; save it as UTF-8"));
+    diags_free(&diags);
+}
+END_TEST
+
 /* Every table of real data at hand is read whole. */
 START_TEST(shared_tables)
 {
@@ -307,6 +340,8 @@ int main(void)
     tcase_add_test(reading, typed_cells);
     tcase_add_test(reading, compressed_file);
     tcase_add_test(reading, round_trip);
+    tcase_add_test(reading, round_trip_of_one_column);
+    tcase_add_test(reading, wide_text);
     tcase_add_test(reading, shared_tables);
     suite_add_tcase(suite, reading);
     return suite_run(suite);
