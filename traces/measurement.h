@@ -14,10 +14,10 @@
  * Tables of other hands: names of columns in any case, with their unit behind them ("Step time (ms)") or as they are often
  * called (GBS, seqlen, num_gpus, TGS), which is told (measurement_words.c); n/a, - and their like for an empty cell; numbers with
  * groups of digits, units and what they are within (1,024; ~10.2 s; 8k; 51 %: measurement_cells.c); words as other frameworks
- * spell them (BFloat16, ZeRO-3, SAC, 1F1B interleaved). A column with a unit that is none of its kind and the second of a kind are
- * not read, which is told. Whether a comma groups digits or stands before a fraction the cells decide that can be read one way
- * only (1,5; 0,512; 1,024.5; whole numbers); without any, commas between semicolons are points, and the first number that could
- * be read otherwise is told of.
+ * spell them (BFloat16, ZeRO-3, SAC, 1F1B interleaved). A column with a unit that is none of its kind and the second of a kind
+ * are not read, which is told. Whether a comma groups digits or stands before a fraction the cells decide that can be read one
+ * way only (1,5; 0,512; 1,024.5; whole numbers); without any, commas between semicolons are points, and the first number that
+ * could be read otherwise is told of.
  *
  * A row becomes the model, cluster, job and layout that the simulator takes:
  *
