@@ -132,8 +132,8 @@ static void add_absence(struct run *run, const struct fault *fault, nanos found)
     bool there = stays || n_waiting(run) >= n_lacking(run);
     nanos rejoin = robust_is_hot(run) ? f->rejoin_hot : f->rejoin;
     run->absent = memory_grow(run->absent, &run->absent_capacity, run->n_absent + 1, sizeof *run->absent);
-    run->absent[run->n_absent++] =
-        (struct absence){.node = fault->node, .found = found, .rejoin = rejoin, .ready = there ? found + rejoin : NEVER};
+    run->absent[run->n_absent++] = (struct absence){
+        .node = fault->node, .found = found, .rejoin = rejoin, .ready = there ? nanos_after(found, rejoin) : NEVER};
 }
 
 /* A planned outage waits for the end of the step under way. */
@@ -149,7 +149,7 @@ void failover_leave(struct run *run, struct incident *incident, nanos detect, na
     nanos time = incident->time;
     (void)run_lose_memory(run, incident->fault);
     mark(run, incident->fault->node, 1);
-    add_absence(run, incident->fault, time + detect + search);
+    add_absence(run, incident->fault, nanos_after(time, detect + search));
     if (run->units_out == before)
         return; /* its unit was gone already */
     incident->interrupted = !run->recovery.active;
@@ -256,7 +256,7 @@ void failover_node_back(struct run *run, nanos time)
     int32_t waiting = n_waiting(run);
     for (size_t i = 0; i < run->n_absent && waiting > n_lacking(run); i++)
         if (run->absent[i].ready == NEVER) {
-            run->absent[i].ready = nanos_later(time, run->absent[i].found) + run->absent[i].rejoin;
+            run->absent[i].ready = nanos_after(nanos_later(time, run->absent[i].found), run->absent[i].rejoin);
             waiting--;
         }
 }

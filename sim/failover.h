@@ -25,7 +25,8 @@
  * Slow nodes that monitoring has found leave at the next regrouping, with their units, as they leave at a restart otherwise.
  *
  * A failure that meets the job regrouping makes it begin anew. Training stops as a whole and goes back to its checkpoint when no
- * unit is left, and after silent corruption, which gradients have carried to all. Checkpoints go on meanwhile.
+ * unit is left, after silent corruption, which gradients have carried to all, and for a false alarm, whose suite runs on all
+ * nodes. Before announced outages leave none, or code is new, all is saved. Checkpoints go on meanwhile.
  */
 #ifndef MSIM_SIM_FAILOVER_H
 #define MSIM_SIM_FAILOVER_H

@@ -1,15 +1,9 @@
 #include "sim/recovery.h"
 
-/* A sum that stays NEVER instead of wrapping. */
-static nanos after(nanos time, nanos duration)
-{
-    return time > NEVER - duration ? NEVER : time + duration;
-}
-
 static void set_ready(struct recovery *recovery, nanos ready)
 {
     recovery->ready = ready;
-    recovery->resumes = after(ready, recovery->plan.restart);
+    recovery->resumes = nanos_after(ready, recovery->plan.restart);
 }
 
 struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
@@ -26,11 +20,11 @@ void recovery_begin(struct recovery *recovery, nanos now, int n_down, const stru
         earlier = *recovery;
     recovery->active = true;
     recovery->plan = *plan;
-    recovery->saved = after(now, plan->save);
-    nanos noticed = after(recovery->saved, plan->detect), diagnosed = after(noticed, plan->diagnose);
+    recovery->saved = nanos_after(now, plan->save);
+    nanos noticed = nanos_after(recovery->saved, plan->detect), diagnosed = nanos_after(noticed, plan->diagnose);
     recovery->noticed = nanos_later(earlier.noticed, noticed);
     recovery->diagnosed = nanos_later(earlier.diagnosed, diagnosed);
-    recovery->found = nanos_later(earlier.found, after(diagnosed, plan->human));
+    recovery->found = nanos_later(earlier.found, nanos_after(diagnosed, plan->human));
     set_ready(recovery, n_down <= recovery->policy.spares ? recovery->found : NEVER);
     if (!was_short)
         recovery->short_since = recovery->found;

@@ -23,6 +23,11 @@ struct recovery_policy {
 };
 
 #define NEVER INT64_MAX
+/* A sum that stays NEVER instead of wrapping; 0 <= duration. */
+static inline nanos nanos_after(nanos time, nanos duration)
+{
+    return time > NEVER - duration ? NEVER : time + duration;
+}
 
 /* The stages of one recovery. */
 struct recovery_plan {

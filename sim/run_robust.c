@@ -60,7 +60,7 @@ void robust_restart(struct run *run, nanos time)
     run->next_alarm = draw_alarm(run, time);
     for (size_t i = 0; i < run->n_latent; i++)
         if (run->latent[i].time == NEVER)
-            run->latent[i].time = time + run->latent[i].gap;
+            run->latent[i].time = nanos_after(time, run->latent[i].gap);
     nanos age = nanos_from_seconds(policy->straggler_find_s), away = nanos_from_seconds(policy->recheck_s);
     if (age > 0 && run->options->failover)
         failover_evict_slow(run, time, age, away);

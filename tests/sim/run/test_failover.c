@@ -89,6 +89,23 @@ START_TEST(test_a_failure_while_regrouping)
 }
 END_TEST
 
+/* Centuries for everything: beyond what the clock can tell, nobody comes back. */
+START_TEST(test_never)
+{
+    enum { CENTURY = 100 * 365 };
+    struct run_options options = options_of(86400.0 * CENTURY, 1e6, 4);
+    struct run_failover failover = four;
+    struct fault_trace trace = {0};
+    failover.rejoin = options.recovery.detect = DAYS(CENTURY);
+    options.failover = &failover;
+    trace_outage(&trace, 86400.0 * (CENTURY - 1), 1, 10);
+    struct run_result result = case_run(&options, &trace);
+    ck_assert_int_eq(result.use[USE_DETECTION], DAYS(1));
+    run_result_free(&result);
+    fault_trace_free(&trace);
+}
+END_TEST
+
 /* The last replica takes the job with it: from the beginning at 172. */
 START_TEST(test_nobody_is_left)
 {
@@ -509,6 +526,7 @@ int main(void)
     tcase_add_test(all, test_the_others_go_on);
     tcase_add_test(all, test_a_replica_waits_for_a_node);
     tcase_add_test(all, test_a_failure_while_regrouping);
+    tcase_add_test(all, test_never);
     tcase_add_test(all, test_nobody_is_left);
     tcase_add_test(all, test_slow_nodes_leave);
     tcase_add_test(all, test_a_node_that_is_not_found_is_there);
