@@ -80,7 +80,8 @@ struct flows_counts network_flow_counts(const struct network_flow *network);
 struct link_usage {
     double carried;  /* bytes */
     nanos contended; /* time in which it held back one of at least two transfers */
-    uint32_t most;   /* transfers at once; of a folded network only on links that could be full, else 0 */
+    uint32_t most;   /* transfers at once, each by every queue pair of it that crosses the link; of a folded network only on
+                      * links that could be full, else 0 */
 };
 void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
@@ -91,7 +92,7 @@ struct hot_link {
     uint32_t alike;                      /* links, itself included */
     nanos contended;                     /* time in which it held back one of at least two transfers */
     double carried;                      /* bytes */
-    uint32_t most;                       /* transfers at once */
+    uint32_t most;                       /* transfers at once, by their queue pairs */
     uint32_t messages;                   /* connections of messages that are routed over it ... */
     uint32_t collectives[N_GROUP_KINDS]; /* ... and edges of groups */
 };

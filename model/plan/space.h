@@ -38,10 +38,12 @@
  *                Full is no more than it must be: where none does not fit and full does, the search (search.h) looks in its place
  *                at the first n layers of each virtual stage, full:n, for the least n that fits
  *   zero         0 1 2 3
- *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them, of which the number of
- * all replicas is 0 again sequence parallelism  off, on features     the job's, with each of tp_overlap (or async_tp), pp_overlap
- * and dp_overlap that the job allows off and on: chunked kernels and shared memory bandwidth can cost more than the exchange they
- * hide; and without or with fused_linear_loss or cut_loss, which save memory and may cost time. Features that change the model
+ *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them; that of all replicas is 0
+ *                again
+ *   sequence parallelism  off, on
+ *   features     the job's, with each of tp_overlap (or async_tp), pp_overlap and dp_overlap that the job allows off and on:
+ *                chunked kernels and shared memory bandwidth can cost more than the exchange they hide; and without or with
+ *                fused_linear_loss or cut_loss, which save memory and may cost time. Features that change the model
  *                (parallel_block, sliding_window) or only speed kernels up are never taken away
  *
  * A restriction replaces the candidates of its dimension: a number stands for itself, legal or not, and a range LOW..HIGH for the

@@ -37,12 +37,11 @@ struct cluster {
     double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
     int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
     enum rails rails;
-    int nic_ports;   /* ports of a NIC, dividing its rate */
-    int queue_pairs; /* of one GPU to another between nodes, each hashed for itself: channels times queue pairs of a channel; 0: 1
-                      */
-    int planes;      /* separate networks that only hosts join; 0: one, or one per NIC where nothing joins rails */
-    double pcie_rate;                 /* B/s each way over the lanes of a GPU and of a NIC; 0: not a limit */
-    int pcie_switches;                /* of a node; 0: what is between GPUs and NICs is not a limit */
+    int nic_ports;     /* ports of a NIC, dividing its rate */
+    int queue_pairs;   /* from a GPU to one of another node, each hashed for itself: channels times those of a channel; 0: 1 */
+    int planes;        /* separate networks that only hosts join; 0: one, or one per NIC where nothing joins rails */
+    double pcie_rate;  /* B/s each way over the lanes of a GPU and of a NIC; 0: not a limit */
+    int pcie_switches; /* of a node; 0: what is between GPUs and NICs is not a limit */
     double pcie_root_rate;            /* B/s each way from a PCIe switch to its CPU */
     int sockets;                      /* CPUs of a node, where the way between them matters; 0: it does not */
     double socket_rate;               /* B/s each way from a CPU to the others */

@@ -118,7 +118,7 @@ void flows_carried(const struct flows *flows, double *bytes);
 double flows_sent(const struct flows *flows, uint32_t flow);
 /* Nanoseconds for which a link held back a transfer of at least two, up to now: time in which more of it would have helped. */
 nanos flows_contended(const struct flows *flows, uint32_t link);
-/* The largest number of transfers that were on the link at once. */
+/* The largest number of transfers that were on the link at once, counted as often as they cross it. */
 uint32_t flows_most(const struct flows *flows, uint32_t link);
 
 /* What has been done so far, for reports. */

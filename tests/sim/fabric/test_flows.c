@@ -79,7 +79,8 @@ START_TEST(chain_of_bottlenecks)
 }
 END_TEST
 
-/* Weights 1 and 3 on one link; and a path that crosses a link twice takes twice its rate there. */
+/* Weights 1 and 3 on one link; and a path that crosses a link twice takes twice its rate there,
+ * and counts twice. */
 START_TEST(weights_and_crossings)
 {
     const double rates[] = {4e9, 9e9};
@@ -91,6 +92,7 @@ START_TEST(weights_and_crossings)
     assert_rate(flows, twice, 3e9);
     assert_rate(flows, once, 3e9);
     ck_assert_double_eq_tol(flows_load(flows, 1), 9e9, 10);
+    ck_assert_uint_eq(flows_most(flows, 1), 3);
     assert_sound(flows);
     flows_destroy(flows);
 }
