@@ -31,8 +31,8 @@
  *
  * A planned outage of the trace is announced at its time. Training stops, everything is saved (checkpoint time: the block, and
  * until storage has it), then the node leaves and the job restarts: nothing is lost, noticed late or looked for. With a notice
- * shorter than saving takes it is a failure that is noticed at once (replicas that leave alone only end the step under way). One of no length is a restart of the job by plan, with new
- * code.
+ * shorter than saving takes it is a failure that is noticed at once (replicas that leave alone only end the step under way). One
+ * of no length is a restart of the job by plan, with new code.
  *
  * With options->failover (sim/failover.h) a failure takes replicas out, and the others go on, where it otherwise stops the job.
  *
