@@ -30,9 +30,17 @@ bool failover_units(const struct layout *layout, const struct cluster *cluster, 
         unit = common_multiple(unit, layout->shard);
     if (experts > layout->tp)
         unit = common_multiple(unit, (experts + layout->tp - 1) / layout->tp);
-    if (span % unit || span / unit < 2) {
-        snprintf(why, size, "the %d replicas cannot be divided: %d ranks hold parts of one state or sequence, of %d", layout->dp,
+    if (span / unit < 2) {
+        snprintf(why, size,
+                 "nobody would go on: ranks that hold parts of one state or sequence are %d of %d; give it more replicas, or a "
+                 "smaller shard, cp or ep",
                  unit, span);
+        return false;
+    }
+    if (span % unit) {
+        snprintf(why, size,
+                 "the %d ranks with the same weights are no multiple of the %d that hold parts of one state or sequence", span,
+                 unit);
         return false;
     }
     failover->units = span / unit;
