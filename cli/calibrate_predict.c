@@ -4,16 +4,10 @@
 #include <string.h>
 
 #include "cli/calibrating.h"
-#include "model/cost/attention.h"
-#include "model/cost/collective.h"
-#include "model/cost/gemm.h"
-#include "model/cost/memory_bound.h"
-#include "model/cost/precision_bytes.h"
 #include "sim/step.h"
 
 #define CAST_BYTES_START 6.0  /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
 #define CAST_FIXED_START 3e-6 /* a launch or two */
-enum { CAST_ALIGNMENT = 16 }; /* rows of A: others are padded before the cast */
 
 /* The struct that the schema's offsets count from. */
 static const void *entry_of(const struct calibrating *c, const struct cluster *cluster)
@@ -71,14 +65,8 @@ static void add_gpu_section(struct calibrating *c, const char *section, const ch
     add_section(c, gpu_path(c, section, path, sizeof path), except, false);
 }
 
-static const char *attention_section(const struct kernel_measurement *kernel)
-{
-    return kernel->attention.precision == PRECISION_FP8 ? "attention.fp8" : "attention";
-}
-
 static void choose_for_row(struct calibrating *c, const struct calibrated_row *row)
 {
-    char section[ENTRY_PATH_SIZE / 2];
     if (row->run) {
         static const char *const keys[] = {"sustained_clock", "host_launch", "memory.bandwidth_fraction", "clock_spread"};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -87,22 +75,11 @@ static void choose_for_row(struct calibrating *c, const struct calibrated_row *r
             add_section(c, "net_fraction", NULL, false);
         return;
     }
-    switch (row->kernel->op) {
-    case KERNEL_GEMM:
-        snprintf(section, sizeof section, "gemm.%s", precision_name(row->kernel->gemm.precision));
-        add_gpu_section(c, section, NULL);
-        break;
-    case KERNEL_ATTENTION: add_gpu_section(c, attention_section(row->kernel), "backward_fraction"); break;
-    case KERNEL_ATTENTION_BACKWARD:
-        snprintf(section, sizeof section, "%s.backward_fraction", attention_section(row->kernel));
-        add_gpu_section(c, section, NULL);
-        break;
-    default:
-        if (row->kernel->collective.nodes > 1)
-            add_section(c, "net_fraction", NULL, false);
-        else
-            add_gpu_section(c, "nccl", NULL);
-    }
+    struct calibrated_section about = calibrated_kernels[row->kernel->op].about(row->kernel);
+    if (about.of_cluster)
+        add_section(c, about.key, about.except, false);
+    else
+        add_gpu_section(c, about.key, about.except);
 }
 
 static void add_cast(struct calibrating *c, enum precision precision, enum cast_part part)
@@ -199,62 +176,6 @@ static struct cluster apply(const struct calibrating *c, const double *values, d
     return cluster;
 }
 
-/* Consecutive ranks on whole hosts. */
-static struct group_span span_of(const struct cluster *cluster, const struct kernel_collective *k)
-{
-    int per_node = k->ranks / k->nodes, hosts = cluster->nvlink_domain / cluster->gpus_per_node;
-    struct group_span span = {
-        .ranks = k->ranks, .ranks_per_domain = k->ranks, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
-    if (k->nodes == 1)
-        return span;
-    hosts = hosts > 1 ? hosts : 1;
-    span.domains = (k->nodes + hosts - 1) / hosts;
-    span.ranks_per_domain = span.domains > 1 ? per_node * hosts : k->ranks;
-    span.leaves = (k->nodes + cluster->leaf_nodes - 1) / cluster->leaf_nodes;
-    span.pods = cluster->pod_nodes ? (k->nodes + cluster->pod_nodes - 1) / cluster->pod_nodes : 1;
-    return span;
-}
-
-static double gemm_seconds(const struct gpu *gpu, const struct work_gemm *gemm, const double cast[N_CAST_PARTS])
-{
-    double elements = gemm->count * (double)gemm->m * (double)gemm->k;
-    struct work_memory streamed = {.bytes = cast[CAST_BYTES] * elements, .count = 0};
-    double fixed = cast[CAST_FIXED] + (gemm->m % CAST_ALIGNMENT ? cast[CAST_PADDING] : 0);
-    return cost_seconds(gemm_cost(gpu, gemm)) + fixed + cost_seconds(memory_bound_cost(gpu, &streamed));
-}
-
-/* Attention as inference libraries time it: K and V are copied into a cache first, in the operands' precision, and in fp8 Q is
- * cast too. */
-static double cache_seconds(const struct gpu *gpu, const struct work_attention *a)
-{
-    bool narrow = a->precision == PRECISION_FP8;
-    double keys = (double)a->batch * a->kv_heads * (double)a->key_tokens * (a->head_dim + a->value_dim);
-    double queries = (double)a->batch * a->heads * (double)a->query_tokens * a->head_dim;
-    double read = precision_bytes(PRECISION_BF16), written = precision_bytes(a->precision);
-    struct work_memory launches = {.count = narrow ? 2 : 1}; /* apart from the bytes, of which nothing was just written */
-    struct work_memory copies = {.bytes = (keys + (narrow ? queries : 0)) * (read + written)};
-    return cost_seconds(memory_bound_cost(gpu, &launches)) + cost_seconds(memory_bound_cost(gpu, &copies));
-}
-
-static double attention_seconds(const struct gpu *gpu, const struct work_attention *a, bool backward, bool cache)
-{
-    return cost_seconds(attention_cost(gpu, a, backward)) + (cache && !backward ? cache_seconds(gpu, a) : 0);
-}
-
-/* Kernels are timed alone, at full clock. */
-static double kernel_seconds(const struct cluster *cluster, const struct gpu *alone, double casts[][N_CAST_PARTS], bool cache,
-                             const struct kernel_measurement *k)
-{
-    switch (k->op) {
-    case KERNEL_GEMM: return gemm_seconds(alone, &k->gemm, casts[k->gemm.precision]);
-    case KERNEL_ATTENTION: return attention_seconds(alone, &k->attention, false, cache);
-    case KERNEL_ATTENTION_BACKWARD: return attention_seconds(alone, &k->attention, true, cache);
-    default:
-        return cost_seconds(
-            collective_time(cluster, k->collective.collective, span_of(cluster, &k->collective), k->collective.bytes));
-    }
-}
-
 /* The row's run on the cluster under fit, as large as the run needs; of a GPU only that is replaced. */
 static double run_seconds(const struct calibrating *c, const struct cluster *cluster, const struct measurement *run)
 {
@@ -278,11 +199,11 @@ void calibrating_predict(void *context, const double *values, const size_t *rows
     const struct calibrating *c = context;
     double casts[N_PRECISIONS][N_CAST_PARTS];
     const struct cluster cluster = apply(c, values, casts);
-    struct gpu alone = cluster.gpu;
-    alone.sustained_clock = 1;
+    struct cluster alone = cluster;
+    alone.gpu.sustained_clock = 1; /* kernels are timed alone, at full clock */
     for (size_t i = 0; i < n_rows; i++) {
         const struct calibrated_row *row = &c->rows[rows[i]];
-        seconds[i] =
-            row->kernel ? kernel_seconds(&cluster, &alone, casts, c->cache, row->kernel) : run_seconds(c, &cluster, row->run);
+        seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(c, &alone, casts, row->kernel)
+                                 : run_seconds(c, &cluster, row->run);
     }
 }

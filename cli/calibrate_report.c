@@ -138,32 +138,14 @@ void calibrating_write_report(const struct calibrating *c, struct invocation *ca
 
 /* --- rows ---------------------------------------------------------------------------------------------------------- */
 
-static void kernel_text(const struct kernel_measurement *k, char *text, size_t size)
-{
-    const struct work_attention *a = &k->attention;
-    switch (k->op) {
-    case KERNEL_GEMM:
-        snprintf(text, size, "m=%lld n=%lld k=%lld count=%d", (long long)k->gemm.m, (long long)k->gemm.n, (long long)k->gemm.k,
-                 k->gemm.count);
-        return;
-    case KERNEL_COLLECTIVE:
-        snprintf(text, size, "%s ranks=%d nodes=%d bytes=%.0f", collective_name(k->collective.collective), k->collective.ranks,
-                 k->collective.nodes, k->collective.bytes);
-        return;
-    default:
-        snprintf(text, size, "batch=%lld seq_len=%lld heads=%d kv_heads=%d head_dim=%d pairs=%.0f", (long long)a->batch,
-                 (long long)a->query_tokens, a->heads, a->kv_heads, a->head_dim, a->pairs);
-    }
-}
-
 void calibrating_write_residuals(const struct calibrating *c, FILE *out)
 {
     fputs("rows,case,part,measured_s,before_s,after_s\n", out);
     for (size_t i = 0; i < c->n_rows; i++) {
         const struct calibrated_row *row = &c->rows[i];
-        char text[160];
+        char text[CALIBRATED_TEXT];
         if (row->kernel)
-            kernel_text(row->kernel, text, sizeof text);
+            calibrated_kernels[row->kernel->op].text(row->kernel, text);
         csv_write_cell(out, true, c->groups[row->group].label);
         csv_write_cell(out, false, row->kernel ? text : row->run->name);
         csv_write_cell(out, false, row->held_out ? "held_out" : "fitted");

@@ -25,22 +25,9 @@ static size_t group_of(struct calibrating *c, const char *label, const char *sec
 
 static size_t kernel_group(struct calibrating *c, const struct kernel_measurement *kernel)
 {
-    char label[64];
-    switch (kernel->op) {
-    case KERNEL_GEMM:
-        snprintf(label, sizeof label, "%sgemm %s", kernel->gemm.apart ? "grouped " : "", precision_name(kernel->gemm.precision));
-        return group_of(c, label, "gemm");
-    case KERNEL_ATTENTION:
-    case KERNEL_ATTENTION_BACKWARD:
-        snprintf(label, sizeof label, "attention %s %s", kernel->op == KERNEL_ATTENTION ? "forward" : "backward",
-                 precision_name(kernel->attention.precision));
-        return group_of(c, label, "attention");
-    default: break;
-    }
-    bool across = kernel->collective.nodes > 1, large = kernel->collective.bytes >= 0x1p20;
-    if (across)
-        return group_of(c, large ? "collectives between nodes from 1 MiB" : "collectives between nodes below 1 MiB", "");
-    return group_of(c, large ? "collectives from 1 MiB" : "collectives below 1 MiB", "nccl");
+    char label[CALIBRATED_TEXT];
+    const char *section = calibrated_kernels[kernel->op].group(kernel, label);
+    return group_of(c, label, section);
 }
 
 /* --- cases --------------------------------------------------------------------------------------------------------- */
@@ -136,27 +123,13 @@ static void hold_out(struct calibrating *c)
     free(rows);
 }
 
-/* Whether the entry says anything about such a kernel. */
-static bool kernel_usable(const struct calibrating *c, const struct kernel_measurement *kernel)
-{
-    const struct gpu *gpu = &c->cluster.gpu;
-    switch (kernel->op) {
-    case KERNEL_GEMM: return gpu->peak_flops[kernel->gemm.precision] > 0;
-    case KERNEL_ATTENTION:
-    case KERNEL_ATTENTION_BACKWARD:
-        return gpu->peak_flops[kernel->attention.precision] > 0 &&
-               (kernel->attention.precision != PRECISION_FP8 || gpu->attention_fp8.forward_fraction > 0);
-    default: return kernel->collective.nodes == 1 || c->kind == CATALOG_CLUSTERS;
-    }
-}
-
 static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
 {
     for (size_t i = 0; i < table->kernels.n_items; i++) {
         const struct kernel_measurement *kernel = &table->kernels.items[i];
         if (strcmp(kernel->gpu, c->gpu) != 0)
             c->n_other_gpus++;
-        else if (!kernel_usable(c, kernel))
+        else if (!calibrated_kernels[kernel->op].usable(c, kernel))
             c->n_unusable++;
         else
             add_row(c,

@@ -73,6 +73,30 @@ struct calibrating {
     bool chosen; /* --parameters was given */
 };
 
+/* Parameters of an entry: those below a key, but for `except` and for deeper groups. */
+struct calibrated_section {
+    char key[ENTRY_PATH_SIZE / 2];
+    const char *except; /* NULL: none */
+    bool of_cluster;    /* the key is the cluster's, not its GPU's */
+};
+
+enum { CALIBRATED_TEXT = 160 };
+
+/* What a kind of kernel is to a calibration: one row of calibrated_kernels per enum kernel_op. */
+struct calibrated_kernel {
+    /* What its rows are reported under; returns the section of struct calibrated_group. */
+    const char *(*group)(const struct kernel_measurement *kernel, char label[CALIBRATED_TEXT]);
+    bool (*usable)(const struct calibrating *calibrating,
+                   const struct kernel_measurement *kernel);                     /* the entry says something of it */
+    struct calibrated_section (*about)(const struct kernel_measurement *kernel); /* what it can tell */
+    /* Seconds alone, at full clock, with the cast that was timed with it. */
+    double (*seconds)(const struct calibrating *calibrating, const struct cluster *cluster, double casts[][N_CAST_PARTS],
+                      const struct kernel_measurement *kernel);
+    void (*text)(const struct kernel_measurement *kernel, char text[CALIBRATED_TEXT]); /* its shape */
+};
+
+extern const struct calibrated_kernel calibrated_kernels[N_KERNEL_OPS];
+
 /* Read all tables, keep the rows of the GPU, group them, choose those held out. */
 MUST_CHECK enum status calibrating_read(struct calibrating *calibrating, struct invocation *call);
 void calibrating_free(struct calibrating *calibrating);
