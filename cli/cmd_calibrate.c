@@ -276,11 +276,13 @@ const struct command command_calibrate = {
     .description =
         "Fits parameters of a GPU or cluster entry to tables of measured kernels (columns gpu, op, dtype, time_us and the shape; "
         "op gemm, attention_forward, attention_backward, all_reduce, ...) and of measured training steps (the columns of 'msim "
-        "compare'). The fit is robust least squares of log(predicted / measured) within the bounds that an entry has.\n\n"
+        "compare'). The fit is robust least squares of log(predicted / measured) within the bounds that an entry has.\n"
+        "\n"
         "It fits only what the rows can tell: parameters that move no time, that cannot be told from another, or that any value "
-        "serves are held and reported with the reason, and a fit with no more different cases than parameters is refused. "
-        "Each parameter is printed with its old and new value and a 95 % interval, and the errors before and after, of the rows "
-        "fitted and of those held out.\n\n"
+        "serves are held and reported with the reason, and a fit with no more different cases than parameters is refused. Each "
+        "parameter is printed with its old and new value and a 95 % interval, and the errors before and after, of the rows "
+        "fitted and of those held out.\n"
+        "\n"
         "-o writes the new entry: the base, what changed, and where it comes from; the report then goes to standard output. "
         "Without -o nothing but the report is written.",
     .operands = "TABLE.csv...",

@@ -300,12 +300,13 @@ const struct command command_catalog = {
     .summary = "list the known models, GPUs and clusters; show one, or a file",
     .description =
         "Without operands, or with 'list', prints the catalog: models with their parameter counts, GPUs with their data-sheet "
-        "numbers, clusters with their networks. 'models', 'gpus' and 'clusters' choose.\n\n"
+        "numbers, clusters with their networks. 'models', 'gpus' and 'clusters' choose.\n"
+        "\n"
         "'show' prints an entry completely, with the meaning of every key and the source of its numbers, and for a model the "
-        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face "
-        "configurations. Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the "
-        "column "
-        "'also') means it too.\n\n"
+        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face configurations. "
+        "Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the column 'also') means "
+        "it too.\n"
+        "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
         "MSIM_DATA names another place.",
     .operands = "[list] [models|gpus|clusters]... | show NAME|FILE...",

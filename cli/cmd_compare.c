@@ -313,17 +313,15 @@ const struct command command_compare = {
     .summary = "predicted against measured, for every row of a table of real runs",
     .description =
         "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run "
-        "ended "
-        "out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
+        "ended out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
         "and by kind of run: mean, median and 90th percentile of the absolute error, bias (positive: predicted too slow), "
         "out-of-memory runs found, missed and falsely alarmed, and the ratios of measured over predicted time between which "
         "eight in ten runs lie, each table weighing the same. Of the tables that tell of failures, how much memory runs needed "
-        "for what was predicted, as far "
-        "as outcomes say.\n\n"
+        "for what was predicted, as far as outcomes say.\n"
+        "\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
         "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one "
-        "line a "
-        "row.",
+        "line a row.",
     .operands = "TABLE.csv...",
     .min_operands = 1,
     .max_operands = -1,

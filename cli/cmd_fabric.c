@@ -300,8 +300,9 @@ const struct command command_fabric = {
     .summary = "the network of a cluster: its counts, the way between two GPUs, the rates that a load achieves",
     .description =
         "The fabric is that of a cluster entry, that of as many usual nodes of a GPU as --gpus needs, or one given in a line: "
-        "'clos' followed by words such as hosts:1536 gpus:8 "
-        "nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G.\n\n"
+        "'clos' followed by words such as hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G "
+        "core:64x400G.\n"
+        "\n"
         "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
         "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "
         "rates they get.",

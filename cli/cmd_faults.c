@@ -306,8 +306,8 @@ const struct command command_faults = {
     .description =
         "generate writes a fault trace like those of a published fleet; the same seed gives the same bytes. summary tells what a "
         "trace is like: how often, how bursty, how uneven, how long, and why. fit makes a model of it. convert reads the records "
-        "of other "
-        "systems.\n\n"
+        "of other systems.\n"
+        "\n"
         "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail; msim run replays it.",
     .operands = "generate | summary TRACE | fit TRACE | convert FILE",
     .min_operands = 1,

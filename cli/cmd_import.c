@@ -341,15 +341,16 @@ const struct command command_import = {
     .summary = "scripts and logs of real jobs as experiments and measurement tables",
     .description =
         "Reads what a job says about itself and writes it as an experiment, with a comment beside each value that says where it "
-        "is from. Several logs, or --format csv, become a measurement table with the measured step times.\n\n"
+        "is from. Several logs, or --format csv, become a measurement table with the measured step times.\n"
+        "\n"
         "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests "
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
-        "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, "
-        "Axolotl, LLaMA-Factory, llm-foundry, OLMo, accelerate and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's "
-        "TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A "
-        "script that sets keys of one, --parallelism.tensor_parallel_degree 4 or trainer.strategy.tensor_model_parallel_size=4, "
-        "belongs to it; so may --with.\n\n"
+        "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, "
+        "LLaMA-Factory, llm-foundry, OLMo, accelerate and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's "
+        "TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A script that sets keys of one, "
+        "--parallelism.tensor_parallel_degree 4 or trainer.strategy.tensor_model_parallel_size=4, belongs to it; so may --with.\n"
+        "\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
         "are counted, and listed with -v. What must be known and is not said is named in one line.",
     .operands = "FILE...",

@@ -71,8 +71,7 @@ static const struct option_row options[] = {
     {.name = "levers",
      .type = OPTION_FLAG,
      .help = "what would make it faster: the best layout with one thing changed at a time: each feature that the job does not "
-             "name, "
-             "precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
+             "name, precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
      .group = "Search"},
     THREADS_ROW("Search"),
     EXPORT_ROW("instead of the table a script that launches the best layout"),
@@ -81,8 +80,7 @@ static const struct option_row options[] = {
      .type = OPTION_REPEAT,
      .help = "the best plan at each value of a key of the experiment: gpus=256..4096 (doubling), precision=bf16,fp8, "
              "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in "
-             "braces, "
-             "layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
+             "braces, layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
      .group = "Scaling",
      .check = check_axis},
     {.name = "within",
@@ -228,47 +226,43 @@ const struct command command_plan = {
     .name = "plan",
     .summary = "search parallel layouts for a model on a cluster; rank them",
     .description =
-        "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data "
-        "parallelism, model chunks, "
-        "micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps "
-        "that the job allows "
-        "are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
-        "simulated and ranked "
-        "again.\n\n"
+        "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data parallelism, model "
+        "chunks, micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps that "
+        "the job allows are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
+        "simulated and ranked again.\n"
+        "\n"
         "With --network flow the best of these are simulated once more, on the fabric and in several placements of their ranks, "
-        "and ranked by what that takes.\n\n"
-        "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep "
-        "and micro-batch. A "
-        "layout given in the experiment or with --layout fixes the dimensions it names. Experts are whole on their ranks; "
-        "etp=8 in a layout or in --space looks at experts that are split over tp=8. Between none and full recomputation stand "
-        "the modules that are cheapest to repeat (norm+mla+act in the table: layernorm, mla_up_proj, mlp_act and moe_act, what a "
-        "model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn. Where keeping everything "
-        "does "
-        "not fit and full does, the fewest layers of each virtual stage that must be repeated (full:3 the first three) stand for "
-        "full if that is faster; --space recompute=none,full looks at all or nothing. How cp exchanges is "
-        "searched "
-        "for sequences of 32,768 tokens and more (ring, all_gather, a2a, both as a2a:4+ring), and a ring below unless asked: "
-        "--space cp_comm=ring,a2a. ZeRO shards over all "
-        "replicas unless asked: --space shard=0,8,64 looks at hybrid sharding, too. Nothing is kept in the memory of the host "
-        "unless asked: --space "
-        "offload=auto looks at optimizer states, activations and parameters there (msim step --help), "
-        "offload=auto:25% at shares of them in such steps too, of which the smallest that fits is taken unless a larger one is "
-        "faster; offload=optimizer:25%,optimizer:50% at those.\n\n"
+        "and ranked by what that takes.\n"
+        "\n"
+        "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep and "
+        "micro-batch. A layout given in the experiment or with --layout fixes the dimensions it names. Experts are whole on "
+        "their ranks; etp=8 in a layout or in --space looks at experts that are split over tp=8. Between none and full "
+        "recomputation stand the modules that are cheapest to repeat (norm+mla+act in the table: layernorm, mla_up_proj, mlp_act "
+        "and moe_act, what a model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn. Where "
+        "keeping everything does not fit and full does, the fewest layers of each virtual stage that must be repeated (full:3 "
+        "the first three) stand for full if that is faster; --space recompute=none,full looks at all or nothing. How cp "
+        "exchanges is searched for sequences of 32,768 tokens and more (ring, all_gather, a2a, both as a2a:4+ring), and a ring "
+        "below unless asked: --space cp_comm=ring,a2a. ZeRO shards over all replicas unless asked: --space shard=0,8,64 looks at "
+        "hybrid sharding, too. Nothing is kept in the memory of the host unless asked: --space offload=auto looks at optimizer "
+        "states, activations and parameters there (msim step --help), offload=auto:25% at shares of them in such steps too, of "
+        "which the smallest that fits is taken unless a larger one is faster; offload=optimizer:25%,optimizer:50% at those.\n"
+        "\n"
         "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
-        "and "
-        "--memory-margin keeps room.\n\n"
+        "and --memory-margin keeps room.\n"
+        "\n"
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
-        "for "
-        "each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days and GPU-hours. A cluster with "
-        "fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 where "
-        "no "
-        "point has a plan, as it is without --sweep.\n\n"
+        "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days and GPU-hours. A cluster "
+        "with fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 "
+        "where no point has a plan, as it is without --sweep.\n"
+        "\n"
         "With --levers it is asked once for each thing that could be different: a feature of the software that the job does not "
         "name, a narrower precision, twice the batch, twice the network. What is listed are the best layouts with each change, "
-        "so a lever is worth what it brings when the layout follows.\n\n"
-        "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n\n"
-        "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the "
-        "answer is the same with any number of either.",
+        "so a lever is worth what it brings when the layout follows.\n"
+        "\n"
+        "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n"
+        "\n"
+        "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the answer is the "
+        "same with any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

@@ -157,12 +157,12 @@ const struct command command_plot = {
     .summary = "draw a figure from a result file",
     .description =
         "Draws results that other commands wrote with --format json, and timelines and link maps as CSV, with gnuplot: in the "
-        "terminal, or as "
-        "PNG, SVG or PDF when -o names such a file.\n\n"
-        "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over "
-        "time. scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of "
-        "many runs. faults: what a trace is made of. links: what every link of a fabric carried. scaling: tokens a second and "
-        "MFU of the best plans of msim plan --sweep.",
+        "terminal, or as PNG, SVG or PDF when -o names such a file.\n"
+        "\n"
+        "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over time. "
+        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs. faults: "
+        "what a trace is made of. links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
+        "of msim plan --sweep.",
     .operands = "RESULT...",
     .min_operands = 1,
     .max_operands = -1,

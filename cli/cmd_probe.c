@@ -166,14 +166,12 @@ const struct command command_probe = {
     .summary = "measure this machine's kernels and links; write a measurement table",
     .description =
         "Times matrix products, attention, memory-bound kernels and exchanges over a ladder of sizes, on as many ranks at the "
-        "same "
-        "time as asked for: they share the machine as they would in training. Times are medians of five batches; the spread is "
-        "from the fastest to the slowest.\n\n"
+        "same time as asked for: they share the machine as they would in training. Times are medians of five batches; the spread "
+        "is from the fastest to the slowest.\n"
+        "\n"
         "On a GPU: bf16, operands from memory and not from the second-level cache, exchanges through NCCL among the processes "
-        "that "
-        "mpirun or srun started. On a CPU: single precision, ranks as threads or processes. JSON has the rates fitted to the "
-        "rows "
-        "beside them; CSV is a kernel table as `msim calibrate` reads it.",
+        "that mpirun or srun started. On a CPU: single precision, ranks as threads or processes. JSON has the rates fitted to "
+        "the rows beside them; CSV is a kernel table as `msim calibrate` reads it.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -168,8 +168,7 @@ static const struct option_row options[] = {
     {.name = "notice",
      TIME_OPTION,
      .help = "at which planned outages are announced (maintenance and preemptions of a trace or model); one shorter than saving "
-             "takes "
-             "makes them failures; early enough when left out",
+             "takes makes them failures; early enough when left out",
      .group = "Recovery"},
     {.name = "regroup",
      TIME_OPTION,
@@ -274,8 +273,7 @@ static const struct example examples[] = {
      "15min --spares 2 --format json -o run.json",
      "a trace of one's own, for programs"},
     {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --fault-model megascale --policy "
-     "megascale "
-     "--checkpoint two-stage --replicas 1000",
+     "megascale --checkpoint two-stage --replicas 1000",
      "a month with MegaScale's robust training, a thousand times: what is delivered, and how certain that is"},
     {"msim run experiment.yaml --layout tp=8,pp=16,zero=1,shard=16 --fault-model llama3 --failover replica --detect 30s",
      "replicas of 16 that fail alone, as in hybrid sharding"},
@@ -291,15 +289,17 @@ const struct command command_run = {
         "Replays a fault trace over a training job. Training alternates an interval of work with a checkpoint that may block it. "
         "A node failure undoes the work since the last checkpoint; training goes on once it is noticed, no more nodes are down "
         "than there are spares, and the job has restarted. Stragglers and slow links slow training down to the slowest. Before "
-        "an outage of kind planned everything is saved.\n\n"
+        "an outage of kind planned everything is saved.\n"
+        "\n"
         "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
-        "to one use.\n\n"
+        "to one use.\n"
+        "\n"
         "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
         "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "
         "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
-        "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI "
-        "ranks (mpirun -n N msim run ...), with the same bytes out for any number of either.",
+        "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
+        "(mpirun -n N msim run ...), with the same bytes out for any number of either.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,

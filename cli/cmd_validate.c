@@ -44,8 +44,7 @@ static enum status check_injection(const char *text, char *why, size_t size)
     if (injection_parse(text, &injection))
         return STATUS_OK;
     snprintf(why, size,
-             "'%.40s' is not TROUBLE:RANK; write kill:1, hang:1@2 (from the third step on) or slow:1:3 (three times "
-             "as slow)",
+             "'%.40s' is not TROUBLE:RANK; write kill:1, hang:1@2 (from the third step on) or slow:1:3 (three times as slow)",
              text);
     return STATUS_BAD_INPUT;
 }
@@ -247,26 +246,22 @@ const struct command command_validate = {
     .summary = "run the program on real devices and compare with the prediction, operation by operation",
     .description =
         "Builds the program of a training step as `msim step` does, predicts it, and executes that very program: real tensors, "
-        "real "
-        "kernels, real exchanges, several steps with Adam. Where there are GPUs each process executes one rank on one of them, "
-        "in "
-        "bf16 and exchanging through NCCL: start as many as the layout has ranks with mpirun or srun. On a CPU, in single "
-        "precision, "
-        "ranks are threads, or the processes that mpirun started. With job.precision fp8 or mxfp8 operands of products are "
-        "rounded to "
-        "8 "
-        "bits; a CPU multiplies what they mean in single precision, which says what they do to numbers, not to time.\n\n"
+        "real kernels, real exchanges, several steps with Adam. Where there are GPUs each process executes one rank on one of "
+        "them, in bf16 and exchanging through NCCL: start as many as the layout has ranks with mpirun or srun. On a CPU, in "
+        "single precision, ranks are threads, or the processes that mpirun started. With job.precision fp8 or mxfp8 operands of "
+        "products are rounded to 8 bits; a CPU multiplies what they mean in single precision, which says what they do to "
+        "numbers, not to time.\n"
+        "\n"
         "Three things are compared. Numbers: loss and every gradient against one rank that does everything alone. Times: by "
-        "class "
-        "of operation, by rank and in total, of the step with the median duration; on CPUs, whose cores ranks share, as long as "
-        "operations had a core, with what they waited for one beside the table. "
-        "Memory: of the fullest rank.\n\n"
+        "class of operation, by rank and in total, of the step with the median duration; on CPUs, whose cores ranks share, as "
+        "long as operations had a core, with what they waited for one beside the table. Memory: of the fullest rank.\n"
+        "\n"
         "The machine is measured first with the kernels of this job (as `msim probe` does), all ranks at the same time, unless "
         "--cluster or --gpu gives an entry. Without a model it is tiny-gpt, without a layout four ranks with tp=2 and pp=2; with "
-        "--gpus alone msim chooses the layout.\n\n"
+        "--gpus alone msim chooses the layout.\n"
+        "\n"
         "--alone executes one rank of any layout on one device: a stage of a 175B model at its real shape. Its exchanges become "
-        "copies "
-        "on the device, in the prediction too, so only computing is compared, and no numbers.",
+        "copies on the device, in the prediction too, so only computing is compared, and no numbers.",
     .operands = "[EXPERIMENT.yaml]",
     .max_operands = 1,
     .experiment = true,
