@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/base/file.h"
@@ -73,10 +74,11 @@ static const char *base_of(const char *path)
 }
 
 /* Is what a file says known without it: given besides, or one that its framework ships? */
-static bool is_known(const struct launch_sources *sources, const struct launch_words *words, const struct launch_word *word)
+static bool is_known(const struct launch_sources *sources, size_t job, const struct launch_word *word)
 {
+    const struct launch_words *words = &sources->items[job].words;
     for (size_t i = 0; i < sources->n; i++)
-        if (strcmp(base_of(sources->items[i].path), base_of(word->value)) == 0)
+        if (i != job && strcmp(base_of(sources->items[i].path), base_of(word->value)) == 0)
             return true;
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *other = &words->items[i];
@@ -86,17 +88,26 @@ static bool is_known(const struct launch_sources *sources, const struct launch_w
     return false;
 }
 
+/* Is a file there, and another one than that which names it? */
+static bool is_another(const char *path, const char *namer)
+{
+    struct stat found, naming;
+    bool itself =
+        stat(path, &found) == 0 && stat(namer, &naming) == 0 && found.st_dev == naming.st_dev && found.st_ino == naming.st_ino;
+    return !itself && access(path, R_OK) == 0;
+}
+
 /* A file as its namer calls it, or from where the namer stands; NULL: neither is there. */
 static const char *find_companion(struct launch_source *namer, const char *path)
 {
     char text[4096];
     const char *tries[] = {path, base_of(path)};
-    if (access(path, R_OK) == 0)
+    if (is_another(path, namer->path))
         return launch_text(&namer->words, path, strlen(path));
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         int folder = (int)(base_of(namer->path) - namer->path);
         int n = snprintf(text, sizeof text, "%.*s%s", folder, namer->path, tries[i]);
-        if (n > 0 && (size_t)n < sizeof text && access(text, R_OK) == 0)
+        if (n > 0 && (size_t)n < sizeof text && is_another(text, namer->path))
             return launch_text(&namer->words, text, (size_t)n);
     }
     return NULL;
@@ -109,7 +120,7 @@ static enum status read_companion(struct launch_sources *sources, size_t *capaci
     struct launch_source *s = &sources->items[job];
     for (size_t i = 0; i < s->words.n; i++) {
         const struct launch_word *word = &s->words.items[i];
-        if (!names_companion(word) || is_known(sources, &s->words, word))
+        if (!names_companion(word) || is_known(sources, job, word))
             continue;
         const char *path = find_companion(s, word->value);
         if (!path) {
