@@ -6,12 +6,11 @@
  * Bytes: GeLU 4 t f forward, 6 t f backward; SwiGLU 6 t f and 10 t f. FLOPs: 10 to 25 per element, one exponential.
  * Limiter: memory bandwidth.
  */
-#include "kernels/vector.cuh"
+#include "kernels/sigmoid.cuh"
 
 #define SQRT_2_OVER_PI 0.7978845608f
 #define GELU_CUBIC     0.044715f /* Hendrycks and Gimpel, 2016 */
 #define GELU_SIGMOID   1.702f    /* there too: x sigmoid(1.702 x) is about GeLU */
-#define LOG2_E         1.4426950409f
 
 /* Whether element i of rows `f` wide is one of those that there are. */
 struct row_count {
@@ -22,11 +21,6 @@ struct row_count {
         return !count || i < *count * f;
     }
 };
-
-__device__ static inline float sigmoid(float x)
-{
-    return reciprocal_fast(1 + exp2_fast(-LOG2_E * x));
-}
 
 /* tanh(y) = 2 sigmoid(2 y) - 1, so GeLU's 0.5 (1 + tanh(y)) is sigmoid(2 y). */
 __device__ static inline float gelu_gate(float x)

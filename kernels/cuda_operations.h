@@ -57,6 +57,14 @@ int sgd_cuda(const struct cuda_launch *launch, const struct sgd_call *call);
 int muon_update_cuda(const struct cuda_launch *launch, const struct muon_call *call);
 int muon_combine_cuda(const struct cuda_launch *launch, const struct muon_call *call);
 int muon_apply_cuda(const struct cuda_launch *launch, const struct muon_call *call);
+int convolution_forward_cuda(const struct cuda_launch *launch, const struct convolution_call *call);
+int convolution_backward_cuda(const struct cuda_launch *launch, const struct convolution_call *call);
+int gates_forward_cuda(const struct cuda_launch *launch, const struct gates_call *call);
+int gates_backward_cuda(const struct cuda_launch *launch, const struct gates_call *call);
+int unit_forward_cuda(const struct cuda_launch *launch, const struct unit_call *call);
+int unit_backward_cuda(const struct cuda_launch *launch, const struct unit_call *call);
+int gated_norm_forward_cuda(const struct cuda_launch *launch, const struct gated_norm_call *call);
+int gated_norm_backward_cuda(const struct cuda_launch *launch, const struct gated_norm_call *call);
 
 /* sum[i] += the sum of i of n columns over `parts` rows, `stride` apart, in an order of their own: the second half of every sum
  * over rows. */

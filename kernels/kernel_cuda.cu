@@ -66,14 +66,21 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_MUON_UPDATE: return muon_update_cuda(launch, &call->muon);
     case KERNEL_MUON_COMBINE: return muon_combine_cuda(launch, &call->muon);
     case KERNEL_MUON_APPLY: return muon_apply_cuda(launch, &call->muon);
+    case KERNEL_CONVOLUTION_FORWARD: return convolution_forward_cuda(launch, &call->convolution);
+    case KERNEL_CONVOLUTION_BACKWARD: return convolution_backward_cuda(launch, &call->convolution);
+    case KERNEL_GATES_FORWARD: return gates_forward_cuda(launch, &call->gates);
+    case KERNEL_GATES_BACKWARD: return gates_backward_cuda(launch, &call->gates);
+    case KERNEL_UNIT_FORWARD: return unit_forward_cuda(launch, &call->unit);
+    case KERNEL_UNIT_BACKWARD: return unit_backward_cuda(launch, &call->unit);
+    case KERNEL_GATED_NORM_FORWARD: return gated_norm_forward_cuda(launch, &call->gated_norm);
+    case KERNEL_GATED_NORM_BACKWARD: return gated_norm_backward_cuda(launch, &call->gated_norm);
     default: return cudaErrorInvalidValue;
     }
 }
 
-/* Mixers with a state are what comes last, and there are references of them only. */
 bool kernel_cuda_has(enum kernel kernel)
 {
-    return kernel < KERNEL_CONVOLUTION_FORWARD;
+    return kernel != KERNEL_SCAN_FORWARD && kernel != KERNEL_SCAN_BACKWARD;
 }
 
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags)
