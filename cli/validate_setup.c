@@ -128,8 +128,7 @@ static enum status check_device(struct invocation *call, const struct validation
     int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
     int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
     if (v->devices.kind != DEVICE_CPU && model->mixer.heads) {
-        diag_error(&call->diags, NOWHERE, "no CUDA kernel for the scan of mixers with a state yet, which %s has",
-                   model->name);
+        diag_error(&call->diags, NOWHERE, "no CUDA kernel for the scan of mixers with a state yet, which %s has", model->name);
         return STATUS_MISSING;
     }
     if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)
