@@ -13,6 +13,7 @@ static const struct place NOWHERE;
 
 enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
 enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, ATTENTION_MOST_DIM in kernels/attention_tile.cuh */
+enum { GPU_STATE_MAX = 256 };             /* of the scan's, LANES MOST_ROWS in kernels/scan.cu */
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
@@ -127,8 +128,9 @@ static enum status check_device(struct invocation *call, const struct validation
     bool is_latent = model->attention == ATTENTION_LATENT;
     int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
     int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
-    if (v->devices.kind != DEVICE_CPU && model->mixer.heads) {
-        diag_error(&call->diags, NOWHERE, "no CUDA kernel for the scan of mixers with a state yet, which %s has", model->name);
+    if (v->devices.kind != DEVICE_CPU && model->mixer.state > GPU_STATE_MAX) {
+        diag_error(&call->diags, NOWHERE, "on GPUs the runtime has mixers with states of up to %d rows; those of %s have %d",
+                   GPU_STATE_MAX, model->name, model->mixer.state);
         return STATUS_MISSING;
     }
     if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)

@@ -31,8 +31,6 @@ struct cuda_launch {
     bool portable;             /* only kernels that run on every architecture, none made for the device's own */
 };
 
-/* Whether there is a CUDA kernel for it; of others a launch is STATUS_MISSING, with a sentence. */
-bool kernel_cuda_has(enum kernel kernel);
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags) MUST_CHECK;
 
 /* Whether the current device computes this call with sm_90a's own instructions, where the launch does not ask for portable
@@ -50,6 +48,8 @@ int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool wi
 /* Bytes of the workspace of attention_call and stretch_call on a CUDA device, for so many rows (queries of all sequences and
  * heads): one float each, backward only. */
 size_t attention_cuda_workspace(int64_t rows, bool backward);
+/* The same of scan_call. */
+size_t scan_cuda_workspace(const struct scan_call *call, bool backward);
 /* Whether attention has heads of this size, keys' or values'. */
 bool attention_cuda_fits(int head_dim);
 

@@ -61,6 +61,8 @@ int convolution_forward_cuda(const struct cuda_launch *launch, const struct conv
 int convolution_backward_cuda(const struct cuda_launch *launch, const struct convolution_call *call);
 int gates_forward_cuda(const struct cuda_launch *launch, const struct gates_call *call);
 int gates_backward_cuda(const struct cuda_launch *launch, const struct gates_call *call);
+int scan_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
+int scan_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
 int unit_forward_cuda(const struct cuda_launch *launch, const struct unit_call *call);
 int unit_backward_cuda(const struct cuda_launch *launch, const struct unit_call *call);
 int gated_norm_forward_cuda(const struct cuda_launch *launch, const struct gated_norm_call *call);

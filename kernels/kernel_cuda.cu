@@ -74,22 +74,15 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
     case KERNEL_UNIT_BACKWARD: return unit_backward_cuda(launch, &call->unit);
     case KERNEL_GATED_NORM_FORWARD: return gated_norm_forward_cuda(launch, &call->gated_norm);
     case KERNEL_GATED_NORM_BACKWARD: return gated_norm_backward_cuda(launch, &call->gated_norm);
+    case KERNEL_SCAN_FORWARD: return scan_forward_cuda(launch, &call->scan);
+    case KERNEL_SCAN_BACKWARD: return scan_backward_cuda(launch, &call->scan);
     default: return cudaErrorInvalidValue;
     }
-}
-
-bool kernel_cuda_has(enum kernel kernel)
-{
-    return kernel != KERNEL_SCAN_FORWARD && kernel != KERNEL_SCAN_BACKWARD;
 }
 
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags)
 {
     const struct place nowhere = {};
-    if (!kernel_cuda_has(call->kernel)) {
-        diag_error(diags, nowhere, "no CUDA kernel for %s yet", kernel_name(call->kernel));
-        return STATUS_MISSING;
-    }
     if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
         call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return call->linear.x_as.format || call->linear.dy_as.format

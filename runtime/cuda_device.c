@@ -358,11 +358,10 @@ static size_t cuda_workspace(struct device *device, int64_t rows, bool backward)
     return attention_cuda_workspace(rows, backward);
 }
 
-/* There are no such kernels. */
 static size_t cuda_scan_workspace(struct device *device, const struct scan_call *call, bool backward)
 {
-    (void)device, (void)call, (void)backward;
-    return 0;
+    (void)device;
+    return scan_cuda_workspace(call, backward);
 }
 
 static bool cuda_attention_fits(struct device *device, int head_dim)

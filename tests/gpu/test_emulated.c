@@ -79,7 +79,8 @@ START_TEST(one_rank_equals_the_cpu)
     struct world *world;
     struct thread_run_options options = {.steps = 3, .seed = 5, .rate = 1e-3f, .gradients = true};
     struct cuda_comm_options alone = {.n_ranks = 1};
-    static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_MIXTURE, TOY_NORMS, TOY_LATENT_GPT, TOY_PREDICTION};
+    static const enum toy_model models[] = {TOY_GPT,        TOY_LLAMA, TOY_MIXTURE,   TOY_NORMS, TOY_LATENT_GPT,
+                                            TOY_PREDICTION, TOY_MAMBA, TOY_LIGHTNING, TOY_DELTA, TOY_KIMI};
     toy_of(&toy, models[_i], "mb=1", 0);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
@@ -197,6 +198,9 @@ static const struct rank_case {
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .precision = PRECISION_FP8},
                       {.model = TOY_MIXTURE, .layout = "tp=2,sp=1,mb=1", .optimizer = OPTIMIZER_MUON, .clip = 1},
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .optimizer = OPTIMIZER_MUON},
+                      /* mixers with a state */
+                      {.model = TOY_MAMBA, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_DELTA, .layout = "tp=2,sp=1,mb=1,recompute=full"},
                       /* logits in pieces */
                       {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(FUSED_LINEAR_LOSS)},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(CUT_LOSS)},
@@ -398,7 +402,7 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 6},
+        {one_rank_equals_the_cpu, 10},
         {ranks_equal_the_cpu, N_CASES_OF_RANKS},
         {states_on_the_host_change_no_bit, (int)(sizeof cases_of_states / sizeof cases_of_states[0])},
         {a_rank_leaves, 3},

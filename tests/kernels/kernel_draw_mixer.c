@@ -117,6 +117,17 @@ static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
     draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.q), t * call->k_row, -1, 1);
 }
 
+/* Bytes that are enough for the reference and for a device that keeps states of all heads at once, rows and columns in groups of
+ * up to 32 and 16. */
+static int64_t workspace_of_any(const struct scan_call *call, bool backward)
+{
+    const int64_t reference = (int64_t)scan_reference_workspace(call, backward), heads = call->batch * call->heads;
+    const int64_t rows = (call->state + 31) / 32 * 32, columns = (call->head_dim + 15) / 16 * 16;
+    const int64_t states = call->seq_len / call->chunk + 1 + call->chunk + 1, sums = call->chunk * (3 * rows + 1) + 1;
+    const int64_t all = heads * (states * rows * columns + columns / 16 * sums) * (int64_t)sizeof(float);
+    return reference > all ? reference : all;
+}
+
 void draw_scan(struct draw *d, enum kernel kernel)
 {
     struct scan_call *call = &d->c->call.scan;
@@ -145,8 +156,7 @@ void draw_scan(struct draw *d, enum kernel kernel)
         if (skips)
             FLOATS("dskip", ROLE_IN_OUT, scan.dskip, call->heads);
     }
-    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(scan.workspace),
-                 (int64_t)scan_reference_workspace(call, backward));
+    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(scan.workspace), workspace_of_any(call, backward));
 }
 
 void draw_gated_norm(struct draw *d, enum kernel kernel)

@@ -137,9 +137,7 @@ static void add_all_cases(void)
     add_cases(UNSEEN, KERNEL_STRETCH_FORWARD, 1, 130);
     add_cases(UNSEEN, KERNEL_STRETCH_BACKWARD, 1, 130);
     for (int k = 0; k < N_KERNELS; k++)
-        if (!kernel_cuda_has((enum kernel)k))
-            continue;
-        else if (k == KERNEL_LINEAR_FORWARD || k == KERNEL_LINEAR_BACKWARD_INPUT || k == KERNEL_LINEAR_BACKWARD_WEIGHT)
+        if (k == KERNEL_LINEAR_FORWARD || k == KERNEL_LINEAR_BACKWARD_INPUT || k == KERNEL_LINEAR_BACKWARD_WEIGHT)
             add_cases(BYTES, (enum kernel)k, 2, 0);
         else
             add_cases(PLAIN, (enum kernel)k, 3, 90);
