@@ -1,8 +1,9 @@
 /* layer_mixer.c - mixers with a state (kernels/mixers.h): what the table of mixer_form.h says of each, as kernels.
  *
- *     in [T, stripes] --- convolution (or its activation alone) --> mixed [T, values, keys, queries] --- unit --> unit [T, keys,
- *     queries];  numbers of heads, or narrow products --- gates --> decay, strength;  scan --> y [T, values]
- *     --- gated norm --> normed --- product --> branch
+ *     in [T, stripes] --- convolution (or its activation alone) --> mixed [T, values, keys, queries]
+ *         mixed --- unit --> unit [T, keys, queries]
+ *         numbers of heads, or narrow products --- gates --> decay, strength
+ *     scan --> y [T, values] --- gated norm --> normed --- product --> branch
  *
  * What makes it come again is what leaves nothing of a layer: no module of recomputation is a part of it. */
 #include <math.h>

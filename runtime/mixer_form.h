@@ -6,9 +6,10 @@
  * of two narrow products instead. A tensor-parallel rank has the rows of its groups of heads.
  *
  *     mamba2       mamba_ssm, Mamba2 and its RMSNormGated (norm_before_gate false, a group of heads at a time)
- *     lightning    MiniMax-01's attention (arXiv:2501.08313): decays exp(-2^(-8 h / H)) of head h from 1, the same in every
- * layer; its norm is over the heads of a group here, of which it has one for each head gated_delta  Qwen3-Next,
- * Qwen3NextGatedDeltaNet kimi_delta   flash-linear-attention, KimiDeltaAttention
+ *     lightning    MiniMax-01's attention (arXiv:2501.08313): decays exp(-2^(-8 h / H)) of head h from 1,
+ *                  the same in every layer; its norm is over the heads of a group here, of which it has one for each head
+ *     gated_delta  Qwen3-Next, Qwen3NextGatedDeltaNet
+ *     kimi_delta   flash-linear-attention, KimiDeltaAttention
  */
 #ifndef MSIM_RUNTIME_MIXER_FORM_H
 #define MSIM_RUNTIME_MIXER_FORM_H
