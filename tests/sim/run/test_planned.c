@@ -120,6 +120,7 @@ START_TEST(test_replicas_leave)
     trace = (struct fault_trace){0};
     trace_planned(&trace, 103, 1, 1000);
     check_uses(&options, &trace, 100 + 55 * 0.75 + 132, 0, 3, 0, 10);
+    fault_trace_free(&trace);
     /* a whole rack: the last of the units saves all before it leaves, until 113; four nodes are back at 203 */
     options.notice = 0;
     options.recovery.spares = 0;
