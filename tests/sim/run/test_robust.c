@@ -317,14 +317,21 @@ START_TEST(blocklists_never_shorten_a_repair)
 }
 END_TEST
 
-/* A GPU is not found and fails the job again, about a day later; by then the job waits for a node that has no spare. The fault
- * does not happen to a job that stands still: it comes after the restart. */
-START_TEST(what_comes_back_waits_for_the_restart)
+/* Faulty GPUs are not found, and fail the job again about a day later. */
+static struct robust_policy blind_policy(void)
 {
     struct robust_policy policy = plain_policy();
     policy.tests.items[0].finds[component_of_text("Faulty GPU")] = 0;
     policy.attempts = 3;
     policy.relapse_s = 86400;
+    return policy;
+}
+
+/* A GPU is not found and fails the job again, about a day later; by then the job waits for a node that has no spare. The fault
+ * does not happen to a job that stands still: it comes after the restart. */
+START_TEST(what_comes_back_waits_for_the_restart)
+{
+    struct robust_policy policy = blind_policy();
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
     struct fault_trace trace = {0};
     add_fault(&trace, DAYS(1), 3, 1, "Faulty GPU");
@@ -344,10 +351,7 @@ END_TEST
 /* Restarts for other reasons, every hour, do not put it off. */
 START_TEST(restarts_do_not_put_off_what_comes_back)
 {
-    struct robust_policy policy = plain_policy();
-    policy.tests.items[0].finds[component_of_text("Faulty GPU")] = 0;
-    policy.attempts = 3;
-    policy.relapse_s = 86400;
+    struct robust_policy policy = blind_policy();
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
     struct fault_trace trace = {0};
     add_fault(&trace, SECONDS(1800), 3, 1, "Faulty GPU");
