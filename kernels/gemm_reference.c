@@ -15,13 +15,29 @@ void gemm_reference_threads(int n_threads)
 #endif
 }
 
-void gemm_reference(const struct gemm_call *call)
+#ifdef MSIM_OPENBLAS
+/* By its Fortran name: cblas_sgemm is GSL's (CMakeLists.txt says why). Rows are Fortran's columns: C' = B' A'. */
+extern void sgemm_(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k, const float *alpha,
+                   const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+
+static void product(const struct gemm_call *call, int m, int n, int k)
 {
-    if (call->m <= 0 || call->n <= 0)
-        return;
-    int m = (int)call->m, n = (int)call->n, k = (int)call->k;
+    int lda = call->transpose_a ? m : k, ldb = call->transpose_b ? k : n;
+    sgemm_(call->transpose_b ? "T" : "N", call->transpose_a ? "T" : "N", &n, &m, &k, &(float){1}, call->b, &ldb, call->a, &lda,
+           &call->beta, call->c, &n);
+}
+#else
+static void product(const struct gemm_call *call, int m, int n, int k)
+{
     cblas_sgemm(CblasRowMajor, call->transpose_a ? CblasTrans : CblasNoTrans, call->transpose_b ? CblasTrans : CblasNoTrans, m, n,
                 k, 1, call->a, call->transpose_a ? m : k, call->b, call->transpose_b ? k : n, call->beta, call->c, n);
+}
+#endif
+
+void gemm_reference(const struct gemm_call *call)
+{
+    if (call->m > 0 && call->n > 0)
+        product(call, (int)call->m, (int)call->n, (int)call->k);
 }
 
 static void add_bias(float *y, const float *bias, int64_t t, int64_t out)

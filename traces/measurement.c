@@ -371,9 +371,13 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_MICRO_BATCH, "1"},
         {COLUMN_RECOMPUTE, "none"},
         {COLUMN_PRECISION, "bf16"},
+        {COLUMN_FEATURES, "none (eager code)"},
     };
     char text[512] = "";
+    bool usual_features = reading->columns[COLUMN_FEATURES] < 0; /* no column is not a column of empty cells */
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        if (defaults[i].column == COLUMN_FEATURES && usual_features)
+            continue;
         size_t n_empty = 0;
         for (size_t row = 0; row < reading->csv->n_rows; row++)
             n_empty += is_empty(reading, row, defaults[i].column) &&
@@ -385,7 +389,7 @@ static void note_defaults(const struct measurement_reading *reading)
     struct place table = {.file = reading->csv->name};
     if (*text)
         diag_note(reading->diags, table, "assumed where cells are empty: %s", text);
-    if (reading->columns[COLUMN_FEATURES] < 0)
+    if (usual_features)
         diag_note(reading->diags, table, "there is no column 'features': those of current training stacks are assumed");
 }
 

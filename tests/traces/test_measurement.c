@@ -186,7 +186,8 @@ START_TEST(unusable_rows)
     expect_diag(&diags, 4, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown, 1f1b is taken; did you mean 'zb-v'?");
     expect_diag(&diags, 5, SEVERITY_WARNING, 9, 80, "recompute 'ful' is unknown; did you mean 'full'?");
     expect_diag(&diags, 6, SEVERITY_WARNING, 10, 85, "precision 'fp17' is unknown");
-    ck_assert_uint_eq(diags.n_items, 7); /* the feature is warned of once */
+    ck_assert_uint_eq(diags.n_items, 8); /* the feature is warned of once */
+    ck_assert_ptr_nonnull(strstr(diags.items[7].text, "assumed where cells are empty: features none (eager code)"));
     measurement_table_free(&table);
     diags_free(&diags);
 }
