@@ -24,67 +24,76 @@
 #include "kernels/mixers.h"
 #include "kernels/narrow.h"
 
+/* Every operation, one row each: its KERNEL_ name, the stem of the functions that do it (norm_forward_reference,
+ * norm_forward_cuda), which is also what it is called, and its member of kernel_call, whose struct is named like it
+ * (linear_call). A PRODUCT is a matrix product: one definition, but several ways to do it on a GPU, by the operands' types. */
+#define KERNELS(X, PRODUCT)                                                                                                      \
+    X(NORM_FORWARD, norm_forward, norm_forward)                                                                                  \
+    X(NORM_BACKWARD, norm_backward, norm_backward)                                                                               \
+    PRODUCT(LINEAR_FORWARD, linear_forward, linear)                                                                              \
+    PRODUCT(LINEAR_BACKWARD_INPUT, linear_backward_input, linear)                                                                \
+    PRODUCT(LINEAR_BACKWARD_WEIGHT, linear_backward_weight, linear)                                                              \
+    X(ROTARY, rotary, rotary)                                                                                                    \
+    X(ATTENTION_FORWARD, attention_forward, attention)                                                                           \
+    X(ATTENTION_BACKWARD, attention_backward, attention)                                                                         \
+    X(ACTIVATION_FORWARD, activation_forward, activation)                                                                        \
+    X(ACTIVATION_BACKWARD, activation_backward, activation)                                                                      \
+    X(ADD, add, add)                                                                                                             \
+    X(DROPOUT_FORWARD, dropout_forward, dropout)                                                                                 \
+    X(DROPOUT_BACKWARD, dropout_backward, dropout)                                                                               \
+    X(COLUMN_SUM, column_sum, column_sum)                                                                                        \
+    X(LARGEST, largest, largest)                                                                                                 \
+    X(QUANTISE, quantise, quantise)                                                                                              \
+    X(QUANTISE_BLOCKS, quantise_blocks, quantise_blocks)                                                                         \
+    X(EMBEDDING_FORWARD, embedding_forward, embedding)                                                                           \
+    X(EMBEDDING_BACKWARD, embedding_backward, embedding)                                                                         \
+    X(LOGITS_MAX, logits_max, logits)                                                                                            \
+    X(LOGITS_SUM, logits_sum, logits)                                                                                            \
+    X(LOGITS_LOSS, logits_loss, logits)                                                                                          \
+    X(LOGITS_BACKWARD, logits_backward, logits)                                                                                  \
+    X(SQUARE_SUM, square_sum, square_sum)                                                                                        \
+    X(ADAM, adam, adam)                                                                                                          \
+    X(LAMB, lamb, lamb)                                                                                                          \
+    X(ZERO, zero, zero)                                                                                                          \
+    X(COPY, copy, copy)                                                                                                          \
+    X(CAST, cast, cast)                                                                                                          \
+    X(ROWS, rows, rows)                                                                                                          \
+    X(ROUTE_FORWARD, route_forward, route)                                                                                       \
+    X(ROUTE_BACKWARD, route_backward, route)                                                                                     \
+    X(EXPERT_SORT, expert_sort, expert_sort)                                                                                     \
+    X(EXPERT_ARRIVALS, expert_arrivals, expert_arrivals)                                                                         \
+    X(COMBINE_FORWARD, combine_forward, combine)                                                                                 \
+    X(COMBINE_BACKWARD, combine_backward, combine)                                                                               \
+    PRODUCT(GROUPED_FORWARD, grouped_forward, grouped)                                                                           \
+    PRODUCT(GROUPED_BACKWARD_INPUT, grouped_backward_input, grouped)                                                             \
+    PRODUCT(GROUPED_BACKWARD_WEIGHT, grouped_backward_weight, grouped)                                                           \
+    X(STRETCH_FORWARD, stretch_forward, stretch)                                                                                 \
+    X(STRETCH_BACKWARD, stretch_backward, stretch)                                                                               \
+    X(HEAD_NORM_FORWARD, head_norm_forward, head_norm)                                                                           \
+    X(HEAD_NORM_BACKWARD, head_norm_backward, head_norm)                                                                         \
+    X(LAMB_UPDATE, lamb_update, lamb_part)                                                                                       \
+    X(LAMB_APPLY, lamb_apply, lamb_part)                                                                                         \
+    X(SGD, sgd, sgd)                                                                                                             \
+    X(MUON_UPDATE, muon_update, muon)                                                                                            \
+    X(MUON_COMBINE, muon_combine, muon)                                                                                          \
+    X(MUON_APPLY, muon_apply, muon)                                                                                              \
+    X(CONVOLUTION_FORWARD, convolution_forward, convolution)                                                                     \
+    X(CONVOLUTION_BACKWARD, convolution_backward, convolution)                                                                   \
+    X(GATES_FORWARD, gates_forward, gates)                                                                                       \
+    X(GATES_BACKWARD, gates_backward, gates)                                                                                     \
+    X(UNIT_FORWARD, unit_forward, unit)                                                                                          \
+    X(UNIT_BACKWARD, unit_backward, unit)                                                                                        \
+    X(SCAN_FORWARD, scan_forward, scan)                                                                                          \
+    X(SCAN_BACKWARD, scan_backward, scan)                                                                                        \
+    X(GATED_NORM_FORWARD, gated_norm_forward, gated_norm)                                                                        \
+    X(GATED_NORM_BACKWARD, gated_norm_backward, gated_norm)
+#define KERNEL_SKIPPED(ID, stem, of) /* in the place of X or PRODUCT: without these rows */
+
 enum kernel {
-    KERNEL_NORM_FORWARD,
-    KERNEL_NORM_BACKWARD,
-    KERNEL_LINEAR_FORWARD,
-    KERNEL_LINEAR_BACKWARD_INPUT,
-    KERNEL_LINEAR_BACKWARD_WEIGHT,
-    KERNEL_ROTARY,
-    KERNEL_ATTENTION_FORWARD,
-    KERNEL_ATTENTION_BACKWARD,
-    KERNEL_ACTIVATION_FORWARD,
-    KERNEL_ACTIVATION_BACKWARD,
-    KERNEL_ADD,
-    KERNEL_DROPOUT_FORWARD,
-    KERNEL_DROPOUT_BACKWARD,
-    KERNEL_COLUMN_SUM,
-    KERNEL_LARGEST,
-    KERNEL_QUANTISE,
-    KERNEL_QUANTISE_BLOCKS,
-    KERNEL_EMBEDDING_FORWARD,
-    KERNEL_EMBEDDING_BACKWARD,
-    KERNEL_LOGITS_MAX,
-    KERNEL_LOGITS_SUM,
-    KERNEL_LOGITS_LOSS,
-    KERNEL_LOGITS_BACKWARD,
-    KERNEL_SQUARE_SUM,
-    KERNEL_ADAM,
-    KERNEL_LAMB,
-    KERNEL_ZERO,
-    KERNEL_COPY,
-    KERNEL_CAST,
-    KERNEL_ROWS,
-    KERNEL_ROUTE_FORWARD,
-    KERNEL_ROUTE_BACKWARD,
-    KERNEL_EXPERT_SORT,
-    KERNEL_EXPERT_ARRIVALS,
-    KERNEL_COMBINE_FORWARD,
-    KERNEL_COMBINE_BACKWARD,
-    KERNEL_GROUPED_FORWARD,
-    KERNEL_GROUPED_BACKWARD_INPUT,
-    KERNEL_GROUPED_BACKWARD_WEIGHT,
-    KERNEL_STRETCH_FORWARD,
-    KERNEL_STRETCH_BACKWARD,
-    KERNEL_HEAD_NORM_FORWARD,
-    KERNEL_HEAD_NORM_BACKWARD,
-    KERNEL_LAMB_UPDATE,
-    KERNEL_LAMB_APPLY,
-    KERNEL_SGD,
-    KERNEL_MUON_UPDATE,
-    KERNEL_MUON_COMBINE,
-    KERNEL_MUON_APPLY,
-    KERNEL_CONVOLUTION_FORWARD,
-    KERNEL_CONVOLUTION_BACKWARD,
-    KERNEL_GATES_FORWARD,
-    KERNEL_GATES_BACKWARD,
-    KERNEL_UNIT_FORWARD,
-    KERNEL_UNIT_BACKWARD,
-    KERNEL_SCAN_FORWARD,
-    KERNEL_SCAN_BACKWARD,
-    KERNEL_GATED_NORM_FORWARD,
-    KERNEL_GATED_NORM_BACKWARD,
-    N_KERNELS
+#define X(ID, stem, of) KERNEL_##ID,
+    KERNELS(X, X)
+#undef X
+        N_KERNELS
 };
 const char *kernel_name(enum kernel kernel); /* "norm_forward", ...; static text */
 

@@ -164,69 +164,9 @@ int64_t model_map_index(const struct model_map *map, const struct parameter *p, 
 const char *parameter_kind_name(enum parameter_kind kind)
 {
     static const char *const names[N_PARAMETER_KINDS] = {
-        "token table",
-        "position table",
-        "norm 1 gain",
-        "norm 1 bias",
-        "qkv",
-        "qkv bias",
-        "projection",
-        "projection bias",
-        "norm 2 gain",
-        "norm 2 bias",
-        "mlp up",
-        "mlp up bias",
-        "mlp down",
-        "mlp down bias",
-        "query norm gain",
-        "query norm bias",
-        "key norm gain",
-        "key norm bias",
-        "query down",
-        "query down bias",
-        "query latent gain",
-        "query latent bias",
-        "query up",
-        "query up bias",
-        "key-value down",
-        "key-value down bias",
-        "key-value latent gain",
-        "key-value latent bias",
-        "key-value up",
-        "key-value up bias",
-        "mixer in",
-        "mixer in bias",
-        "mixer down",
-        "mixer decays up",
-        "mixer gate up",
-        "mixer convolution",
-        "mixer convolution bias",
-        "mixer rates",
-        "mixer step bias",
-        "mixer skip",
-        "mixer gain",
-        "mixer out",
-        "mixer out bias",
-        "router",
-        "router bias",
-        "shared up",
-        "shared up bias",
-        "shared down",
-        "shared down bias",
-        "expert up",
-        "expert up bias",
-        "expert down",
-        "expert down bias",
-        "prediction embedding gain",
-        "prediction embedding bias",
-        "prediction state gain",
-        "prediction state bias",
-        "prediction projection",
-        "prediction final gain",
-        "prediction final bias",
-        "final norm gain",
-        "final norm bias",
-        "output matrix",
+#define X(ID, name, begins) name,
+        PARAMETER_KINDS(X)
+#undef X
     };
     return names[kind];
 }
@@ -250,38 +190,7 @@ char *model_map_name(const struct model_map *map, int64_t index, char *buffer, s
     return buffer;
 }
 
-static bool is_bias(enum parameter_kind kind)
-{
-    switch (kind) {
-    case PARAMETER_NORM1_BIAS:
-    case PARAMETER_NORM2_BIAS:
-    case PARAMETER_FINAL_BIAS:
-    case PARAMETER_QKV_BIAS:
-    case PARAMETER_PROJECTION_BIAS:
-    case PARAMETER_UP_BIAS:
-    case PARAMETER_DOWN_BIAS:
-    case PARAMETER_Q_BIAS:
-    case PARAMETER_K_BIAS:
-    case PARAMETER_Q_DOWN_BIAS:
-    case PARAMETER_Q_LATENT_BIAS:
-    case PARAMETER_Q_UP_BIAS:
-    case PARAMETER_KV_DOWN_BIAS:
-    case PARAMETER_KV_LATENT_BIAS:
-    case PARAMETER_KV_UP_BIAS:
-    case PARAMETER_MIXER_IN_BIAS:
-    case PARAMETER_MIXER_CONV_BIAS:
-    case PARAMETER_MIXER_OUT_BIAS:
-    case PARAMETER_ROUTER_BIAS:
-    case PARAMETER_SHARED_UP_BIAS:
-    case PARAMETER_SHARED_DOWN_BIAS:
-    case PARAMETER_EXPERT_UP_BIAS:
-    case PARAMETER_EXPERT_DOWN_BIAS:
-    case PARAMETER_PREDICTION_EMBEDDING_BIAS:
-    case PARAMETER_PREDICTION_STATE_BIAS:
-    case PARAMETER_PREDICTION_FINAL_BIAS: return true;
-    default: return false;
-    }
-}
+enum beginning { WEIGHT, BRANCH, FILTER, STEP, RATE, ONE, ZERO };
 
 /* What softplus makes a step from 0.001 to 0.1 of, all powers alike (mamba_ssm, Mamba2; flash-linear-attention). */
 static float initial_step(double uniform)
@@ -290,35 +199,28 @@ static float initial_step(double uniform)
     return (float)(step + log(-expm1(-step)));
 }
 
+/* Uniform around 0 with this deviation. */
+static float initial_weight(double uniform, double deviation)
+{
+    return (float)((2 * uniform - 1) * deviation * sqrt(3.0));
+}
+
 float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed)
 {
-    switch (kind) {
-    case PARAMETER_NORM1_GAIN:
-    case PARAMETER_NORM2_GAIN:
-    case PARAMETER_Q_GAIN:
-    case PARAMETER_K_GAIN:
-    case PARAMETER_Q_LATENT_GAIN:
-    case PARAMETER_KV_LATENT_GAIN:
-    case PARAMETER_PREDICTION_EMBEDDING_GAIN:
-    case PARAMETER_PREDICTION_STATE_GAIN:
-    case PARAMETER_PREDICTION_FINAL_GAIN:
-    case PARAMETER_MIXER_GAIN:
-    case PARAMETER_MIXER_SKIP:
-    case PARAMETER_FINAL_GAIN: return 1.0f;
-    default: break;
-    }
-    if (is_bias(kind))
-        return 0.0f;
+    static const enum beginning beginnings[N_PARAMETER_KINDS] = {
+#define X(ID, name, begins) begins,
+        PARAMETER_KINDS(X)
+#undef X
+    };
+    if (beginnings[kind] == ONE || beginnings[kind] == ZERO)
+        return beginnings[kind] == ONE;
     struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
-    if (kind == PARAMETER_MIXER_RATES)
-        return (float)log(1 + 15 * random_uniform(&stream));
-    if (kind == PARAMETER_MIXER_STEP_BIAS)
-        return initial_step(random_uniform(&stream));
-    double deviation = 0.02;
-    if (kind == PARAMETER_MIXER_CONV)
-        deviation = 1 / sqrt(3.0 * (double)map->cols[kind]);
-    if (kind == PARAMETER_PROJECTION || kind == PARAMETER_DOWN || kind == PARAMETER_SHARED_DOWN ||
-        kind == PARAMETER_EXPERT_DOWN || kind == PARAMETER_MIXER_OUT)
-        deviation /= sqrt(2.0 * map->depth);
-    return (float)((2 * random_uniform(&stream) - 1) * deviation * sqrt(3.0));
+    double uniform = random_uniform(&stream);
+    switch (beginnings[kind]) {
+    case BRANCH: return initial_weight(uniform, 0.02 / sqrt(2.0 * map->depth));
+    case FILTER: return initial_weight(uniform, 1 / sqrt(3.0 * (double)map->cols[kind]));
+    case STEP: return initial_step(uniform);
+    case RATE: return (float)log(1 + 15 * uniform);
+    default: return initial_weight(uniform, 0.02);
+    }
 }

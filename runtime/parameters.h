@@ -19,71 +19,78 @@
 #include "runtime/device.h"
 #include "runtime/mixer_form.h"
 
+/* Every kind of parameter, in the order of the whole model: its PARAMETER_ name, what it is called, and how it begins
+ * (parameter_initial() below; a BRANCH is a matrix that ends one). */
+#define PARAMETER_KINDS(X)                                                                                                       \
+    X(TABLE, "token table", WEIGHT)                                                                                              \
+    X(POSITIONS, "position table", WEIGHT)                                                                                       \
+    X(NORM1_GAIN, "norm 1 gain", ONE)                                                                                            \
+    X(NORM1_BIAS, "norm 1 bias", ZERO)                                                                                           \
+    X(QKV, "qkv", WEIGHT)                                                                                                        \
+    X(QKV_BIAS, "qkv bias", ZERO)                                                                                                \
+    X(PROJECTION, "projection", BRANCH)                                                                                          \
+    X(PROJECTION_BIAS, "projection bias", ZERO)                                                                                  \
+    X(NORM2_GAIN, "norm 2 gain", ONE)                                                                                            \
+    X(NORM2_BIAS, "norm 2 bias", ZERO)                                                                                           \
+    X(UP, "mlp up", WEIGHT)                                                                                                      \
+    X(UP_BIAS, "mlp up bias", ZERO)                                                                                              \
+    X(DOWN, "mlp down", BRANCH)                                                                                                  \
+    X(DOWN_BIAS, "mlp down bias", ZERO)                                                                                          \
+    X(Q_GAIN, "query norm gain", ONE) /* norms of query and key heads */                                                         \
+    X(Q_BIAS, "query norm bias", ZERO)                                                                                           \
+    X(K_GAIN, "key norm gain", ONE)                                                                                              \
+    X(K_BIAS, "key norm bias", ZERO)                                                                                             \
+    X(Q_DOWN, "query down", WEIGHT) /* latent attention; a product's bias stands behind its weights, a norm's behind its gain */ \
+    X(Q_DOWN_BIAS, "query down bias", ZERO)                                                                                      \
+    X(Q_LATENT_GAIN, "query latent gain", ONE)                                                                                   \
+    X(Q_LATENT_BIAS, "query latent bias", ZERO)                                                                                  \
+    X(Q_UP, "query up", WEIGHT)                                                                                                  \
+    X(Q_UP_BIAS, "query up bias", ZERO)                                                                                          \
+    X(KV_DOWN, "key-value down", WEIGHT)                                                                                         \
+    X(KV_DOWN_BIAS, "key-value down bias", ZERO)                                                                                 \
+    X(KV_LATENT_GAIN, "key-value latent gain", ONE)                                                                              \
+    X(KV_LATENT_BIAS, "key-value latent bias", ZERO)                                                                             \
+    X(KV_UP, "key-value up", WEIGHT)                                                                                             \
+    X(KV_UP_BIAS, "key-value up bias", ZERO)                                                                                     \
+    X(MIXER_IN, "mixer in", WEIGHT) /* a mixer with a state */                                                                   \
+    X(MIXER_IN_BIAS, "mixer in bias", ZERO)                                                                                      \
+    X(MIXER_DOWN, "mixer down", WEIGHT)                                                                                          \
+    X(MIXER_DECAYS_UP, "mixer decays up", WEIGHT)                                                                                \
+    X(MIXER_GATE_UP, "mixer gate up", WEIGHT)                                                                                    \
+    X(MIXER_CONV, "mixer convolution", FILTER)                                                                                   \
+    X(MIXER_CONV_BIAS, "mixer convolution bias", ZERO)                                                                           \
+    X(MIXER_RATES, "mixer rates", RATE) /* A's logarithm */                                                                      \
+    X(MIXER_STEP_BIAS, "mixer step bias", STEP)                                                                                  \
+    X(MIXER_SKIP, "mixer skip", ONE) /* D */                                                                                     \
+    X(MIXER_GAIN, "mixer gain", ONE)                                                                                             \
+    X(MIXER_OUT, "mixer out", BRANCH)                                                                                            \
+    X(MIXER_OUT_BIAS, "mixer out bias", ZERO)                                                                                    \
+    X(ROUTER, "router", WEIGHT)                                                                                                  \
+    X(ROUTER_BIAS, "router bias", ZERO)                                                                                          \
+    X(SHARED_UP, "shared up", WEIGHT)                                                                                            \
+    X(SHARED_UP_BIAS, "shared up bias", ZERO)                                                                                    \
+    X(SHARED_DOWN, "shared down", BRANCH)                                                                                        \
+    X(SHARED_DOWN_BIAS, "shared down bias", ZERO)                                                                                \
+    X(EXPERT_UP, "expert up", WEIGHT)                                                                                            \
+    X(EXPERT_UP_BIAS, "expert up bias", ZERO)                                                                                    \
+    X(EXPERT_DOWN, "expert down", BRANCH)                                                                                        \
+    X(EXPERT_DOWN_BIAS, "expert down bias", ZERO)                                                                                \
+    X(PREDICTION_EMBEDDING_GAIN, "prediction embedding gain", ONE) /* a module of multi-token prediction, beside its layer's */  \
+    X(PREDICTION_EMBEDDING_BIAS, "prediction embedding bias", ZERO)                                                              \
+    X(PREDICTION_STATE_GAIN, "prediction state gain", ONE)                                                                       \
+    X(PREDICTION_STATE_BIAS, "prediction state bias", ZERO)                                                                      \
+    X(PREDICTION_PROJECTION, "prediction projection", WEIGHT)                                                                    \
+    X(PREDICTION_FINAL_GAIN, "prediction final gain", ONE)                                                                       \
+    X(PREDICTION_FINAL_BIAS, "prediction final bias", ZERO)                                                                      \
+    X(FINAL_GAIN, "final norm gain", ONE)                                                                                        \
+    X(FINAL_BIAS, "final norm bias", ZERO)                                                                                       \
+    X(HEAD, "output matrix", WEIGHT)
+
 enum parameter_kind {
-    PARAMETER_TABLE,
-    PARAMETER_POSITIONS,
-    PARAMETER_NORM1_GAIN,
-    PARAMETER_NORM1_BIAS,
-    PARAMETER_QKV,
-    PARAMETER_QKV_BIAS,
-    PARAMETER_PROJECTION,
-    PARAMETER_PROJECTION_BIAS,
-    PARAMETER_NORM2_GAIN,
-    PARAMETER_NORM2_BIAS,
-    PARAMETER_UP,
-    PARAMETER_UP_BIAS,
-    PARAMETER_DOWN,
-    PARAMETER_DOWN_BIAS,
-    PARAMETER_Q_GAIN, /* norms of query and key heads */
-    PARAMETER_Q_BIAS,
-    PARAMETER_K_GAIN,
-    PARAMETER_K_BIAS,
-    PARAMETER_Q_DOWN, /* latent attention; a product's bias stands behind its weights, a norm's behind its gain */
-    PARAMETER_Q_DOWN_BIAS,
-    PARAMETER_Q_LATENT_GAIN,
-    PARAMETER_Q_LATENT_BIAS,
-    PARAMETER_Q_UP,
-    PARAMETER_Q_UP_BIAS,
-    PARAMETER_KV_DOWN,
-    PARAMETER_KV_DOWN_BIAS,
-    PARAMETER_KV_LATENT_GAIN,
-    PARAMETER_KV_LATENT_BIAS,
-    PARAMETER_KV_UP,
-    PARAMETER_KV_UP_BIAS,
-    PARAMETER_MIXER_IN, /* a mixer with a state */
-    PARAMETER_MIXER_IN_BIAS,
-    PARAMETER_MIXER_DOWN,
-    PARAMETER_MIXER_DECAYS_UP,
-    PARAMETER_MIXER_GATE_UP,
-    PARAMETER_MIXER_CONV,
-    PARAMETER_MIXER_CONV_BIAS,
-    PARAMETER_MIXER_RATES, /* A's logarithm */
-    PARAMETER_MIXER_STEP_BIAS,
-    PARAMETER_MIXER_SKIP, /* D */
-    PARAMETER_MIXER_GAIN,
-    PARAMETER_MIXER_OUT,
-    PARAMETER_MIXER_OUT_BIAS,
-    PARAMETER_ROUTER,
-    PARAMETER_ROUTER_BIAS,
-    PARAMETER_SHARED_UP,
-    PARAMETER_SHARED_UP_BIAS,
-    PARAMETER_SHARED_DOWN,
-    PARAMETER_SHARED_DOWN_BIAS,
-    PARAMETER_EXPERT_UP,
-    PARAMETER_EXPERT_UP_BIAS,
-    PARAMETER_EXPERT_DOWN,
-    PARAMETER_EXPERT_DOWN_BIAS,
-    PARAMETER_PREDICTION_EMBEDDING_GAIN, /* a module of multi-token prediction, beside its layer's */
-    PARAMETER_PREDICTION_EMBEDDING_BIAS,
-    PARAMETER_PREDICTION_STATE_GAIN,
-    PARAMETER_PREDICTION_STATE_BIAS,
-    PARAMETER_PREDICTION_PROJECTION,
-    PARAMETER_PREDICTION_FINAL_GAIN,
-    PARAMETER_PREDICTION_FINAL_BIAS,
-    PARAMETER_FINAL_GAIN,
-    PARAMETER_FINAL_BIAS,
-    PARAMETER_HEAD,
-    N_PARAMETER_KINDS
+#define X(ID, name, begins) PARAMETER_##ID,
+    PARAMETER_KINDS(X)
+#undef X
+        N_PARAMETER_KINDS
 };
 
 /* Ranks that hold copies of the same weights, and this one's number among them. */

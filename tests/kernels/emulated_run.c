@@ -80,7 +80,7 @@ void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_bloc
 void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch)
 {
     struct random_stream random = random_stream_named(seed, 18, 0);
-    struct draw draw = {.c = c, .random = &random, .size = stretch.keys};
+    struct draw draw = {.kernel = kernel, .c = c, .random = &random, .size = stretch.keys};
     const int64_t d = stretch.head_dim, v = stretch.value_dim;
     stretch.batch = stretch.heads = stretch.kv_heads = 1;
     stretch.q_at = (struct strided){d, stretch.queries * d};
@@ -90,7 +90,7 @@ void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t s
     *c = (struct kernel_case){.call = {.kernel = kernel, .stretch = stretch}};
     draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)stretch.first, (long long)stretch.window, (long long)d,
               (long long)v);
-    draw_stretch_operands(&draw, kernel);
+    draw_stretch_operands(&draw);
 }
 
 void emulated_draw_attention(struct kernel_case *c, enum kernel kernel, int seed)

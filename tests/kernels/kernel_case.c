@@ -40,77 +40,22 @@ void *operand_data(const struct operand *operand)
 
 /* --- drawing */
 
-static void draw_operands(struct draw *d, enum kernel kernel)
+static void draw_operands(struct draw *d)
 {
-    switch (kernel) {
-    case KERNEL_NORM_FORWARD: draw_norm_forward(d); break;
-    case KERNEL_NORM_BACKWARD: draw_norm_backward(d); break;
-    case KERNEL_LINEAR_FORWARD:
-    case KERNEL_LINEAR_BACKWARD_INPUT:
-    case KERNEL_LINEAR_BACKWARD_WEIGHT: draw_linear(d, kernel); break;
-    case KERNEL_ROTARY: draw_rotary(d); break;
-    case KERNEL_ATTENTION_FORWARD:
-    case KERNEL_ATTENTION_BACKWARD: draw_attention(d, kernel); break;
-    case KERNEL_ACTIVATION_FORWARD:
-    case KERNEL_ACTIVATION_BACKWARD: draw_activation(d, kernel); break;
-    case KERNEL_ADD: draw_add(d); break;
-    case KERNEL_DROPOUT_FORWARD:
-    case KERNEL_DROPOUT_BACKWARD: draw_dropout(d, kernel); break;
-    case KERNEL_COLUMN_SUM: draw_column_sum(d); break;
-    case KERNEL_LARGEST: draw_largest(d); break;
-    case KERNEL_QUANTISE: draw_quantise(d); break;
-    case KERNEL_QUANTISE_BLOCKS: draw_quantise_blocks(d); break;
-    case KERNEL_EMBEDDING_FORWARD:
-    case KERNEL_EMBEDDING_BACKWARD: draw_embedding(d, kernel); break;
-    case KERNEL_LOGITS_MAX:
-    case KERNEL_LOGITS_SUM:
-    case KERNEL_LOGITS_LOSS:
-    case KERNEL_LOGITS_BACKWARD: draw_logits(d, kernel); break;
-    case KERNEL_SQUARE_SUM: draw_square_sum(d); break;
-    case KERNEL_ADAM: draw_adam(d); break;
-    case KERNEL_LAMB: draw_lamb(d); break;
-    case KERNEL_ZERO: draw_zero(d); break;
-    case KERNEL_COPY: draw_copy(d); break;
-    case KERNEL_CAST: draw_cast(d); break;
-    case KERNEL_ROWS: draw_rows(d); break;
-    case KERNEL_ROUTE_FORWARD:
-    case KERNEL_ROUTE_BACKWARD: draw_route(d, kernel); break;
-    case KERNEL_EXPERT_SORT: draw_expert_sort(d); break;
-    case KERNEL_EXPERT_ARRIVALS: draw_expert_arrivals(d); break;
-    case KERNEL_COMBINE_FORWARD:
-    case KERNEL_COMBINE_BACKWARD: draw_combine(d, kernel); break;
-    case KERNEL_GROUPED_FORWARD:
-    case KERNEL_GROUPED_BACKWARD_INPUT:
-    case KERNEL_GROUPED_BACKWARD_WEIGHT: draw_grouped(d, kernel); break;
-    case KERNEL_STRETCH_FORWARD:
-    case KERNEL_STRETCH_BACKWARD: draw_stretch(d, kernel); break;
-    case KERNEL_HEAD_NORM_FORWARD:
-    case KERNEL_HEAD_NORM_BACKWARD: draw_head_norm(d, kernel); break;
-    case KERNEL_LAMB_UPDATE:
-    case KERNEL_LAMB_APPLY: draw_lamb_part(d, kernel); break;
-    case KERNEL_SGD: draw_sgd(d); break;
-    case KERNEL_MUON_UPDATE:
-    case KERNEL_MUON_COMBINE:
-    case KERNEL_MUON_APPLY: draw_muon(d, kernel); break;
-    case KERNEL_CONVOLUTION_FORWARD:
-    case KERNEL_CONVOLUTION_BACKWARD: draw_convolution(d, kernel); break;
-    case KERNEL_GATES_FORWARD:
-    case KERNEL_GATES_BACKWARD: draw_gates(d, kernel); break;
-    case KERNEL_UNIT_FORWARD:
-    case KERNEL_UNIT_BACKWARD: draw_unit(d, kernel); break;
-    case KERNEL_SCAN_FORWARD:
-    case KERNEL_SCAN_BACKWARD: draw_scan(d, kernel); break;
-    case KERNEL_GATED_NORM_FORWARD:
-    case KERNEL_GATED_NORM_BACKWARD: draw_gated_norm(d, kernel); break;
+    switch (d->kernel) {
+#define X(ID, stem, of)                                                                                                          \
+    case KERNEL_##ID: draw_##of(d); break;
+        KERNELS(X, X)
+#undef X
     case N_KERNELS: break;
     }
 }
 
 void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size)
 {
-    struct draw d = {.c = c, .random = random, .size = size};
+    struct draw d = {.kernel = kernel, .c = c, .random = random, .size = size};
     memset(c, 0, sizeof *c);
-    draw_operands(&d, kernel);
+    draw_operands(&d);
     c->call.kernel = kernel;
     kernel_case_poison(c);
 }

@@ -8,6 +8,7 @@
 #include "tests/kernels/kernel_case.h"
 
 struct draw {
+    enum kernel kernel;
     struct kernel_case *c;
     struct random_stream *random;
     int64_t size;
@@ -45,43 +46,11 @@ void draw_rounded(float *values, int64_t n);
 #define FLOATS(name, role, slot, n)   draw_numbers(d, name, OPERAND_FLOAT, role, SLOT(slot), n, -1, 1)
 #define POSITIVE(name, role, slot, n) draw_numbers(d, name, OPERAND_FLOAT, role, SLOT(slot), n, 0.01, 1)
 
-/* --- kernel_draw_dense.c, kernel_draw_mixture.c, kernel_draw_mixer.c */
-void draw_norm_forward(struct draw *d);
-void draw_norm_backward(struct draw *d);
-void draw_linear(struct draw *d, enum kernel kernel);
-void draw_rotary(struct draw *d);
-void draw_attention(struct draw *d, enum kernel kernel);
-void draw_activation(struct draw *d, enum kernel kernel);
-void draw_add(struct draw *d);
-void draw_dropout(struct draw *d, enum kernel kernel);
-void draw_column_sum(struct draw *d);
-void draw_largest(struct draw *d);
-void draw_quantise(struct draw *d);
-void draw_quantise_blocks(struct draw *d);
-void draw_embedding(struct draw *d, enum kernel kernel);
-void draw_logits(struct draw *d, enum kernel kernel);
-void draw_square_sum(struct draw *d);
-void draw_adam(struct draw *d);
-void draw_lamb(struct draw *d);
-void draw_zero(struct draw *d);
-void draw_copy(struct draw *d);
-void draw_cast(struct draw *d);
-void draw_rows(struct draw *d);
-void draw_route(struct draw *d, enum kernel kernel);
-void draw_expert_sort(struct draw *d);
-void draw_expert_arrivals(struct draw *d);
-void draw_combine(struct draw *d, enum kernel kernel);
-void draw_grouped(struct draw *d, enum kernel kernel);
-void draw_stretch(struct draw *d, enum kernel kernel);
-void draw_stretch_operands(struct draw *d, enum kernel kernel); /* of a call whose sizes are there */
-void draw_head_norm(struct draw *d, enum kernel kernel);
-void draw_lamb_part(struct draw *d, enum kernel kernel);
-void draw_sgd(struct draw *d);
-void draw_muon(struct draw *d, enum kernel kernel);
-void draw_convolution(struct draw *d, enum kernel kernel);
-void draw_gates(struct draw *d, enum kernel kernel);
-void draw_unit(struct draw *d, enum kernel kernel);
-void draw_scan(struct draw *d, enum kernel kernel);
-void draw_gated_norm(struct draw *d, enum kernel kernel);
+/* One function per struct of a call, named like its member of kernel_call: draw_norm_forward, draw_linear, ... They stand in
+ * kernel_draw_dense.c, kernel_draw_mixture.c and kernel_draw_mixer.c. */
+#define X(ID, stem, of) void draw_##of(struct draw *d);
+KERNELS(X, X)
+#undef X
+void draw_stretch_operands(struct draw *d); /* of a call whose sizes are there */
 
 #endif

@@ -45,7 +45,7 @@ void draw_norm_backward(struct draw *d)
         FLOATS("dbias", ROLE_IN_OUT, norm_backward.dbias, call->h);
 }
 
-void draw_linear(struct draw *d, enum kernel kernel)
+void draw_linear(struct draw *d)
 {
     struct linear_call *call = &d->c->call.linear;
     *call = (struct linear_call){.t = (draw_between(d, 1, d->size) + 7) / 8 * 8,
@@ -55,17 +55,17 @@ void draw_linear(struct draw *d, enum kernel kernel)
     draw_text(d, "t %lld in %lld out %lld%s", (long long)call->t, (long long)call->in, (long long)call->out,
               call->accumulate ? " accumulate" : "");
     enum operand_role role = call->accumulate ? ROLE_IN_OUT : ROLE_OUT;
-    if (kernel != KERNEL_LINEAR_FORWARD)
+    if (d->kernel != KERNEL_LINEAR_FORWARD)
         IN("dy", linear.dy, call->t * call->out);
-    if (kernel != KERNEL_LINEAR_BACKWARD_INPUT)
+    if (d->kernel != KERNEL_LINEAR_BACKWARD_INPUT)
         IN("x", linear.x, call->t * call->in);
-    if (kernel != KERNEL_LINEAR_BACKWARD_WEIGHT)
+    if (d->kernel != KERNEL_LINEAR_BACKWARD_WEIGHT)
         IN("w", linear.w, call->out * call->in);
-    if (kernel == KERNEL_LINEAR_FORWARD) {
+    if (d->kernel == KERNEL_LINEAR_FORWARD) {
         if (draw_coin(d))
             IN("bias", linear.bias, call->out);
         draw_numbers(d, "y", OPERAND_ACTIVATION, role, SLOT(linear.y), call->t * call->out, -1, 1);
-    } else if (kernel == KERNEL_LINEAR_BACKWARD_INPUT) {
+    } else if (d->kernel == KERNEL_LINEAR_BACKWARD_INPUT) {
         draw_numbers(d, "dx", OPERAND_ACTIVATION, role, SLOT(linear.dx), call->t * call->in, -1, 1);
     } else {
         call->overwrite = draw_coin(d);
@@ -101,7 +101,7 @@ static int draw_head_dim(struct draw *d)
     return form < 4 ? (form % 2 ? 64 : 128) : form < 7 ? 8 * (int)draw_between(d, 1, 32) : (int)draw_between(d, 1, 140);
 }
 
-void draw_attention(struct draw *d, enum kernel kernel)
+void draw_attention(struct draw *d)
 {
     struct attention_call *call = &d->c->call.attention;
     int kv = (int)draw_between(d, 1, 2);
@@ -115,11 +115,11 @@ void draw_attention(struct draw *d, enum kernel kernel)
               (long long)call->window, call->heads, call->kv_heads, call->head_dim);
     int64_t row = (int64_t)(call->heads + 2 * call->kv_heads) * call->head_dim, t = call->batch * call->seq_len;
     int64_t out_row = (int64_t)call->heads * call->head_dim;
-    enum operand_role role = kernel == KERNEL_ATTENTION_FORWARD ? ROLE_OUT : ROLE_IN;
+    enum operand_role role = d->kernel == KERNEL_ATTENTION_FORWARD ? ROLE_OUT : ROLE_IN;
     draw_numbers(d, "qkv", OPERAND_ACTIVATION, ROLE_IN, SLOT(attention.qkv), t * row, -2, 2);
     draw_numbers(d, "out", OPERAND_ACTIVATION, role, SLOT(attention.out), t * out_row, -1, 1);
     FLOATS("log_sum_exp", role, attention.log_sum_exp, t * call->heads);
-    if (kernel == KERNEL_ATTENTION_FORWARD)
+    if (d->kernel == KERNEL_ATTENTION_FORWARD)
         return;
     kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_ATTENTION_FORWARD, .attention = *call});
     draw_rounded(call->out, t * out_row);
@@ -128,7 +128,7 @@ void draw_attention(struct draw *d, enum kernel kernel)
     draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(attention.workspace), t * call->heads * 4 + 16);
 }
 
-void draw_activation(struct draw *d, enum kernel kernel)
+void draw_activation(struct draw *d)
 {
     struct activation_call *call = &d->c->call.activation;
     *call = (struct activation_call){.t = draw_between(d, 1, d->size), .f = draw_width(d), .gated = draw_coin(d)};
@@ -142,7 +142,7 @@ void draw_activation(struct draw *d, enum kernel kernel)
     draw_numbers(d, "u", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.u), wide, -4, 4);
     if (apart)
         draw_numbers(d, "gate", OPERAND_ACTIVATION, ROLE_IN, SLOT(activation.gate), n, -4, 4);
-    if (kernel == KERNEL_ACTIVATION_FORWARD) {
+    if (d->kernel == KERNEL_ACTIVATION_FORWARD) {
         OUT("a", activation.a, n);
     } else {
         IN("da", activation.da, n);
@@ -171,7 +171,7 @@ void draw_add(struct draw *d)
         draw_numbers(d, "y", type, ROLE_OUT, SLOT(add.y), call->n, -1, 1);
 }
 
-void draw_dropout(struct draw *d, enum kernel kernel)
+void draw_dropout(struct draw *d)
 {
     struct dropout_call *call = &d->c->call.dropout;
     *call = (struct dropout_call){.h = draw_width(d),
@@ -180,7 +180,7 @@ void draw_dropout(struct draw *d, enum kernel kernel)
                                   .first = draw_between(d, 0, 1000)};
     call->n = call->h * draw_between(d, 1, d->size);
     draw_text(d, "n %lld h %lld p %g", (long long)call->n, (long long)call->h, (double)call->p);
-    if (kernel == KERNEL_DROPOUT_BACKWARD) {
+    if (d->kernel == KERNEL_DROPOUT_BACKWARD) {
         IN("dy", dropout.dy, call->n);
         OUT("dx", dropout.dx, call->n);
         return;
@@ -252,7 +252,7 @@ void draw_quantise_blocks(struct draw *d)
                  narrow_blocks(call->rows, call->cols, call->down));
 }
 
-void draw_embedding(struct draw *d, enum kernel kernel)
+void draw_embedding(struct draw *d)
 {
     struct embedding_call *call = &d->c->call.embedding;
     int64_t vocab = draw_between(d, 1, d->size);
@@ -263,7 +263,7 @@ void draw_embedding(struct draw *d, enum kernel kernel)
     draw_text(d, "t %lld h %lld seq %lld vocabulary [%lld, +%lld) of %lld", (long long)call->t, (long long)call->h,
               (long long)call->seq_len, (long long)call->first, (long long)call->count, (long long)vocab);
     draw_indices(d, "tokens", SLOT(embedding.tokens), call->t, vocab);
-    if (kernel == KERNEL_EMBEDDING_FORWARD) {
+    if (d->kernel == KERNEL_EMBEDDING_FORWARD) {
         IN("table", embedding.table, call->count * call->h);
         call->at = (struct positions){draw_between(d, 0, 5), draw_between(d, 0, 5)};
         if (draw_coin(d))
@@ -278,22 +278,22 @@ void draw_embedding(struct draw *d, enum kernel kernel)
     call->at = (struct positions){draw_between(d, 0, 5), draw_between(d, 0, 5)};
 }
 
-void draw_logits(struct draw *d, enum kernel kernel)
+void draw_logits(struct draw *d)
 {
     struct logits_call *call = &d->c->call.logits;
     *call = (struct logits_call){
         .t = draw_between(d, 1, d->size), .v = draw_width(d), .first = draw_between(d, 0, 20), .scale = 0.125f};
     draw_text(d, "t %lld v %lld first %lld", (long long)call->t, (long long)call->v, (long long)call->first);
     draw_indices(d, "targets", SLOT(logits.targets), call->t, call->v + 40);
-    draw_numbers(d, "logits", OPERAND_ACTIVATION, kernel == KERNEL_LOGITS_BACKWARD ? ROLE_IN_OUT : ROLE_IN, SLOT(logits.logits),
-                 call->t * call->v, -4, 4);
-    FLOATS("max", kernel == KERNEL_LOGITS_MAX ? ROLE_OUT : ROLE_IN, logits.max, call->t);
-    FLOATS("sums", kernel == KERNEL_LOGITS_SUM ? ROLE_OUT : ROLE_IN, logits.sums, 2 * call->t);
+    draw_numbers(d, "logits", OPERAND_ACTIVATION, d->kernel == KERNEL_LOGITS_BACKWARD ? ROLE_IN_OUT : ROLE_IN,
+                 SLOT(logits.logits), call->t * call->v, -4, 4);
+    FLOATS("max", d->kernel == KERNEL_LOGITS_MAX ? ROLE_OUT : ROLE_IN, logits.max, call->t);
+    FLOATS("sums", d->kernel == KERNEL_LOGITS_SUM ? ROLE_OUT : ROLE_IN, logits.sums, 2 * call->t);
     double *loss = operand_data(draw_operand(d, "loss", OPERAND_DOUBLE, ROLE_IN_OUT, SLOT(logits.loss), 1));
     *loss = 0.5;
-    if (kernel != KERNEL_LOGITS_MAX)
+    if (d->kernel != KERNEL_LOGITS_MAX)
         kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_LOGITS_MAX, .logits = *call});
-    if (kernel == KERNEL_LOGITS_LOSS || kernel == KERNEL_LOGITS_BACKWARD)
+    if (d->kernel == KERNEL_LOGITS_LOSS || d->kernel == KERNEL_LOGITS_BACKWARD)
         kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_LOGITS_SUM, .logits = *call});
 }
 

@@ -12,7 +12,7 @@ static void draw_strided(struct draw *d, const char *name, bool written, size_t 
     draw_numbers(d, name, OPERAND_ACTIVATION, written ? ROLE_IN_OUT : ROLE_IN, slot, t * row, -1, 1);
 }
 
-void draw_convolution(struct draw *d, enum kernel kernel)
+void draw_convolution(struct draw *d)
 {
     struct convolution_call *call = &d->c->call.convolution;
     *call = (struct convolution_call){.batch = draw_between(d, 1, 3),
@@ -21,7 +21,7 @@ void draw_convolution(struct draw *d, enum kernel kernel)
                                       .taps = (int)draw_between(d, 0, 5)};
     int64_t t = call->batch * call->seq_len;
     call->x_row = draw_row(d, call->channels);
-    bool backward = kernel == KERNEL_CONVOLUTION_BACKWARD, biased = call->taps > 0 && draw_coin(d);
+    bool backward = d->kernel == KERNEL_CONVOLUTION_BACKWARD, biased = call->taps > 0 && draw_coin(d);
     draw_text(d, "batch %lld seq_len %lld channels %lld taps %d x_row %lld", (long long)call->batch, (long long)call->seq_len,
               (long long)call->channels, call->taps, (long long)call->x_row);
     draw_strided(d, "x", false, SLOT(convolution.x), t, call->x_row);
@@ -41,7 +41,7 @@ void draw_convolution(struct draw *d, enum kernel kernel)
         FLOATS("dbias", ROLE_IN_OUT, convolution.dbias, call->channels);
 }
 
-void draw_gates(struct draw *d, enum kernel kernel)
+void draw_gates(struct draw *d)
 {
     struct gates_call *call = &d->c->call.gates;
     *call = (struct gates_call){.t = draw_between(d, 1, d->size),
@@ -51,7 +51,7 @@ void draw_gates(struct draw *d, enum kernel kernel)
     int64_t numbers = (int64_t)call->heads * call->rows;
     call->steps_row = draw_row(d, numbers);
     call->strengths_row = draw_row(d, call->heads);
-    bool backward = kernel == KERNEL_GATES_BACKWARD;
+    bool backward = d->kernel == KERNEL_GATES_BACKWARD;
     draw_text(d, "t %lld heads %d rows %d%s", (long long)call->t, call->heads, call->rows, call->by_step ? " by step" : "");
     draw_strided(d, "steps", false, SLOT(gates.steps), call->t, call->steps_row);
     if (!call->by_step)
@@ -72,7 +72,7 @@ void draw_gates(struct draw *d, enum kernel kernel)
     FLOATS("dbias", ROLE_IN_OUT, gates.dbias, numbers);
 }
 
-void draw_unit(struct draw *d, enum kernel kernel)
+void draw_unit(struct draw *d)
 {
     struct unit_call *call = &d->c->call.unit;
     *call = (struct unit_call){
@@ -81,7 +81,7 @@ void draw_unit(struct draw *d, enum kernel kernel)
     call->x_row = draw_row(d, width);
     draw_text(d, "t %lld n %lld width %lld", (long long)call->t, (long long)call->n, (long long)call->width);
     draw_strided(d, "x", false, SLOT(unit.x), call->t, call->x_row);
-    if (kernel == KERNEL_UNIT_FORWARD) {
+    if (d->kernel == KERNEL_UNIT_FORWARD) {
         OUT("y", unit.y, call->t * width);
         return;
     }
@@ -128,11 +128,11 @@ static int64_t workspace_of_any(const struct scan_call *call, bool backward)
     return reference > all ? reference : all;
 }
 
-void draw_scan(struct draw *d, enum kernel kernel)
+void draw_scan(struct draw *d)
 {
     struct scan_call *call = &d->c->call.scan;
     draw_scan_sizes(d, call);
-    bool backward = kernel == KERNEL_SCAN_BACKWARD, strong = draw_coin(d), skips = draw_coin(d);
+    bool backward = d->kernel == KERNEL_SCAN_BACKWARD, strong = draw_coin(d), skips = draw_coin(d);
     int64_t t = call->batch * call->seq_len, numbers = (int64_t)call->heads * call->rows;
     int64_t values = (int64_t)call->heads * call->head_dim;
     draw_strided(d, "v", false, SLOT(scan.v), t, call->v_row);
@@ -159,7 +159,7 @@ void draw_scan(struct draw *d, enum kernel kernel)
     draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(scan.workspace), workspace_of_any(call, backward));
 }
 
-void draw_gated_norm(struct draw *d, enum kernel kernel)
+void draw_gated_norm(struct draw *d)
 {
     struct gated_norm_call *call = &d->c->call.gated_norm;
     *call = (struct gated_norm_call){.t = draw_between(d, 1, d->size),
@@ -170,7 +170,7 @@ void draw_gated_norm(struct draw *d, enum kernel kernel)
                                      .shared = draw_coin(d),
                                      .epsilon = 1e-5f};
     int64_t width = call->n * call->width, gains = call->shared ? call->width : width;
-    bool backward = kernel == KERNEL_GATED_NORM_BACKWARD, gain = draw_between(d, 0, 3) > 0;
+    bool backward = d->kernel == KERNEL_GATED_NORM_BACKWARD, gain = draw_between(d, 0, 3) > 0;
     call->gate_row = draw_row(d, width);
     draw_text(d, "t %lld n %lld width %lld%s%s%s", (long long)call->t, (long long)call->n, (long long)call->width,
               call->gate_first ? " gate first" : "", call->sigmoid ? " sigmoid" : "", call->shared ? " shared" : "");

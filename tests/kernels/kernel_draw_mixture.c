@@ -31,7 +31,7 @@ void draw_rows(struct draw *d)
     draw_numbers(d, "to", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(rows.to), to * call->to_row, -1, 1);
 }
 
-void draw_route(struct draw *d, enum kernel kernel)
+void draw_route(struct draw *d)
 {
     struct route_call *call = &d->c->call.route;
     *call = (struct route_call){.t = draw_between(d, 1, d->size), .experts = (int)draw_between(d, 1, 40)};
@@ -42,7 +42,7 @@ void draw_route(struct draw *d, enum kernel kernel)
         call->top_groups = 2;
         call->top_k = (int)draw_between(d, 1, call->experts / 4 < 8 ? call->experts / 4 : 8);
     }
-    bool forward = kernel == KERNEL_ROUTE_FORWARD;
+    bool forward = d->kernel == KERNEL_ROUTE_FORWARD;
     int64_t n = call->t * call->top_k;
     draw_text(d, "t %lld experts %d top %d", (long long)call->t, call->experts, call->top_k);
     draw_numbers(d, "logits", OPERAND_ACTIVATION, ROLE_IN, SLOT(route.logits), call->t * call->experts, -4, 4);
@@ -84,12 +84,12 @@ void draw_expert_arrivals(struct draw *d)
     draw_operand(d, "order", OPERAND_INT32, ROLE_OUT, SLOT(expert_arrivals.order), rows);
 }
 
-void draw_combine(struct draw *d, enum kernel kernel)
+void draw_combine(struct draw *d)
 {
     struct combine_call *call = &d->c->call.combine;
     *call = (struct combine_call){.t = draw_between(d, 1, d->size), .h = draw_width(d), .top_k = (int)draw_between(d, 1, 4)};
     int64_t copies = call->t * call->top_k;
-    bool forward = kernel == KERNEL_COMBINE_FORWARD;
+    bool forward = d->kernel == KERNEL_COMBINE_FORWARD;
     draw_text(d, "t %lld h %lld top %d", (long long)call->t, (long long)call->h, call->top_k);
     IN("rows", combine.rows, copies * call->h);
     draw_places(d, "place", SLOT(combine.place), copies, copies);
@@ -115,31 +115,31 @@ static int32_t *group_offsets(struct draw *d, size_t slot, int groups)
 }
 
 /* In the device's precision or, one time in two, in bytes. */
-static void draw_grouped_operands(struct draw *d, enum kernel kernel, const struct grouped_call *call)
+static void draw_grouped_operands(struct draw *d, const struct grouped_call *call)
 {
     static const float scaled;
-    bool weight = kernel == KERNEL_GROUPED_BACKWARD_WEIGHT, narrow = draw_coin(d);
+    bool weight = d->kernel == KERNEL_GROUPED_BACKWARD_WEIGHT, narrow = draw_coin(d);
     struct narrow_operand how = {.format = NARROW_E4M3, .scale = draw_coin(d) ? &scaled : NULL, .down = weight}, down = how;
-    down.down = kernel != KERNEL_GROUPED_FORWARD;
-    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT && narrow)
+    down.down = d->kernel != KERNEL_GROUPED_FORWARD;
+    if (d->kernel != KERNEL_GROUPED_BACKWARD_WEIGHT && narrow)
         draw_narrow(d, "w", SLOT(grouped.w), SLOT(grouped.w_as), call->groups * call->out, call->in, down);
-    else if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+    else if (d->kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
         IN("w", grouped.w, call->groups * call->out * call->in);
-    if (kernel != KERNEL_GROUPED_BACKWARD_INPUT && narrow)
+    if (d->kernel != KERNEL_GROUPED_BACKWARD_INPUT && narrow)
         draw_narrow(d, "x", SLOT(grouped.x), SLOT(grouped.x_as), call->most, call->in, how);
-    else if (kernel != KERNEL_GROUPED_BACKWARD_INPUT)
+    else if (d->kernel != KERNEL_GROUPED_BACKWARD_INPUT)
         IN("x", grouped.x, call->most * call->in);
     how.format = NARROW_E5M2;
-    if (kernel != KERNEL_GROUPED_FORWARD && narrow)
+    if (d->kernel != KERNEL_GROUPED_FORWARD && narrow)
         draw_narrow(d, "dy", SLOT(grouped.dy), SLOT(grouped.dy_as), call->most, call->out, how);
-    else if (kernel != KERNEL_GROUPED_FORWARD)
+    else if (d->kernel != KERNEL_GROUPED_FORWARD)
         IN("dy", grouped.dy, call->most * call->out);
-    struct kernel_call whole = {.kernel = kernel, .grouped = *call};
+    struct kernel_call whole = {.kernel = d->kernel, .grouped = *call};
     if (narrow)
         draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(grouped.scratch), (int64_t)linear_reference_scratch(&whole));
 }
 
-void draw_grouped(struct draw *d, enum kernel kernel)
+void draw_grouped(struct draw *d)
 {
     struct grouped_call *call = &d->c->call.grouped;
     *call = (struct grouped_call){.groups = (int)draw_between(d, 1, 5), .in = draw_width(d), .out = draw_width(d)};
@@ -148,14 +148,14 @@ void draw_grouped(struct draw *d, enum kernel kernel)
     int64_t weights = call->groups * call->out * call->in;
     draw_text(d, "groups %d rows %lld in %lld out %lld%s", call->groups, (long long)call->most, (long long)call->in,
               (long long)call->out, biased ? " bias" : "");
-    draw_grouped_operands(d, kernel, call);
-    if (kernel == KERNEL_GROUPED_FORWARD && biased)
+    draw_grouped_operands(d, call);
+    if (d->kernel == KERNEL_GROUPED_FORWARD && biased)
         IN("bias", grouped.bias, call->groups * call->out);
-    if (kernel == KERNEL_GROUPED_FORWARD)
+    if (d->kernel == KERNEL_GROUPED_FORWARD)
         OUT("y", grouped.y, call->most * call->out);
-    if (kernel == KERNEL_GROUPED_BACKWARD_INPUT)
+    if (d->kernel == KERNEL_GROUPED_BACKWARD_INPUT)
         OUT("dx", grouped.dx, call->most * call->in);
-    if (kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
+    if (d->kernel != KERNEL_GROUPED_BACKWARD_WEIGHT)
         return;
     call->overwrite = draw_coin(d);
     FLOATS("dw", call->overwrite ? ROLE_OUT : ROLE_IN_OUT, grouped.dw, weights);
@@ -241,10 +241,10 @@ static struct stretch_call stretch_shape(struct draw *d, bool forward)
     return call;
 }
 
-void draw_stretch_operands(struct draw *d, enum kernel kernel)
+void draw_stretch_operands(struct draw *d)
 {
     struct stretch_call *call = &d->c->call.stretch;
-    bool forward = kernel == KERNEL_STRETCH_FORWARD;
+    bool forward = d->kernel == KERNEL_STRETCH_FORWARD;
     int64_t queries = call->batch * call->queries, q = call->batch * call->q_at.batch, k = call->batch * call->k_at.batch;
     int64_t v = call->batch * call->v_at.batch, out = call->batch * call->out_at.batch;
     bool accumulate = call->accumulate;
@@ -271,13 +271,13 @@ void draw_stretch_operands(struct draw *d, enum kernel kernel)
     draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(stretch.workspace), queries * call->heads * 4 + 16);
 }
 
-void draw_stretch(struct draw *d, enum kernel kernel)
+void draw_stretch(struct draw *d)
 {
-    d->c->call.stretch = stretch_shape(d, kernel == KERNEL_STRETCH_FORWARD);
-    draw_stretch_operands(d, kernel);
+    d->c->call.stretch = stretch_shape(d, d->kernel == KERNEL_STRETCH_FORWARD);
+    draw_stretch_operands(d);
 }
 
-void draw_head_norm(struct draw *d, enum kernel kernel)
+void draw_head_norm(struct draw *d)
 {
     struct head_norm_call *call = &d->c->call.head_norm;
     *call =
@@ -292,7 +292,7 @@ void draw_head_norm(struct draw *d, enum kernel kernel)
     draw_text(d, "t %lld heads %d dim %d %s", (long long)call->t, call->heads, call->head_dim, call->rms ? "rms" : "layer");
     IN("x", head_norm.x, call->t * call->x_row);
     IN("gain", head_norm.gain, call->head_dim);
-    if (kernel == KERNEL_HEAD_NORM_FORWARD) {
+    if (d->kernel == KERNEL_HEAD_NORM_FORWARD) {
         if (draw_coin(d))
             IN("bias", head_norm.bias, call->head_dim);
         OUT("y", head_norm.y, call->t * call->y_row);
@@ -308,10 +308,10 @@ void draw_head_norm(struct draw *d, enum kernel kernel)
         FLOATS("dbias", ROLE_IN_OUT, head_norm.dbias, call->head_dim);
 }
 
-void draw_lamb_part(struct draw *d, enum kernel kernel)
+void draw_lamb_part(struct draw *d)
 {
     struct lamb_part_call *call = &d->c->call.lamb_part;
-    bool apply = kernel == KERNEL_LAMB_APPLY;
+    bool apply = d->kernel == KERNEL_LAMB_APPLY;
     *call = (struct lamb_part_call){.n = draw_between(d, 1, d->size * d->size),
                                     .rate = 0.01f,
                                     .beta1 = 0.9f,
@@ -347,13 +347,13 @@ void draw_sgd(struct draw *d)
     draw_clipping(d, SLOT(sgd.clip.square), &call->clip.most);
 }
 
-void draw_muon(struct draw *d, enum kernel kernel)
+void draw_muon(struct draw *d)
 {
     struct muon_call *call = &d->c->call.muon;
     *call = (struct muon_call){.n = draw_between(d, 1, d->size * d->size), .momentum = 0.95f, .rate = 0.1f, .decay = 0.1f};
     call->alpha = 3.4445f, call->beta = -4.775f;
     draw_text(d, "n %lld", (long long)call->n);
-    if (kernel == KERNEL_MUON_COMBINE) {
+    if (d->kernel == KERNEL_MUON_COMBINE) {
         IN("x", muon.x, call->n);
         if (draw_coin(d))
             IN("z", muon.z, call->n);
@@ -362,7 +362,7 @@ void draw_muon(struct draw *d, enum kernel kernel)
         OUT("y", muon.y, call->n);
         return;
     }
-    if (kernel == KERNEL_MUON_APPLY) {
+    if (d->kernel == KERNEL_MUON_APPLY) {
         FLOATS("p", ROLE_IN_OUT, muon.p, call->n);
         IN("update", muon.update, call->n);
         if (draw_coin(d))

@@ -226,7 +226,7 @@ static const char *name_of(const char *path)
 static const char *text_of(site at)
 {
     static char line[300], path[4096];
-    snprintf(path, sizeof path, KERNELS "/%s", name_of(at.file));
+    snprintf(path, sizeof path, KERNELS_FOLDER "/%s", name_of(at.file));
     FILE *file = fopen(path, "r");
     ck_assert(file != NULL);
     for (int i = 0; i < at.line; i++)
@@ -301,7 +301,7 @@ static void add_missing(const char *path, char *missing, size_t size)
 static void find_missing(char *missing, size_t size)
 {
     glob_t paths;
-    ck_assert_int_eq(glob(KERNELS "/*.cu*", 0, NULL, &paths), 0);
+    ck_assert_int_eq(glob(KERNELS_FOLDER "/*.cu*", 0, NULL, &paths), 0);
     for (size_t i = 0; i < paths.gl_pathc; i++)
         if (!strstr(paths.gl_pathv[i], "/primitives.cuh") && !strstr(paths.gl_pathv[i], "/hopper.cuh"))
             add_missing(paths.gl_pathv[i], missing, size);
