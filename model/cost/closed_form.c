@@ -21,11 +21,7 @@ struct closed_form {
     struct setting setting;
     struct pass_cache passes;
     struct replica_memo replicas;
-    struct footprint_memo footprints;
-    struct layout
-        weighed; /* the layout asked for last, and its memory: a search asks first whether it fits, then how long it takes */
-    double weighed_bytes; /* 0: none yet */
-    double host_bytes;    /* of it, in the memory of the host */
+    struct footprint_memo footprints; /* a search asks first whether a layout fits, then how long it takes */
 };
 
 struct closed_form *closed_form_create(const struct setting *setting)
@@ -141,30 +137,12 @@ void closed_form_estimate(struct closed_form *form, const struct layout *layout,
     (void)closed_form_within(form, layout, INFINITY, out);
 }
 
-/* Do two layouts have one footprint? Dimensions that change most often first. */
-static bool weighs_the_same(const struct layout *a, const struct layout *b)
-{
-    return ((a->features ^ b->features) & ~FOOTPRINT_IGNORES) == 0 && a->sequence_parallel == b->sequence_parallel &&
-           a->zero == b->zero && a->shard == b->shard && offload_equal(&a->offload, &b->offload) &&
-           recompute_equal(a->recompute, b->recompute) && a->schedule == b->schedule && a->micro_batch == b->micro_batch &&
-           a->vpp == b->vpp && a->ep == b->ep && a->pp == b->pp && a->cp == b->cp && a->cp_comm == b->cp_comm && a->tp == b->tp &&
-           a->dp == b->dp && layout_expert_tp(a) == layout_expert_tp(b);
-}
-
 double closed_form_memory(struct closed_form *form, const struct layout *layout)
 {
-    if (form->weighed_bytes > 0 && weighs_the_same(layout, &form->weighed))
-        return form->weighed_bytes;
-    struct footprint f;
-    footprint_peak_of(&form->footprints, layout, &form->setting, &f, NULL);
-    form->weighed = *layout;
-    form->weighed_bytes = f.total;
-    form->host_bytes = f.host;
-    return f.total;
+    return footprint_peak_of(&form->footprints, layout, &form->setting)->total;
 }
 
 double closed_form_host_memory(struct closed_form *form, const struct layout *layout)
 {
-    (void)closed_form_memory(form, layout);
-    return form->host_bytes;
+    return footprint_peak_of(&form->footprints, layout, &form->setting)->host;
 }

@@ -394,30 +394,39 @@ static void activations_renew(struct footprint_memo *memo, const struct layout *
     memo->activations = *layout;
 }
 
-void footprint_peak_of(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting,
-                       struct footprint *out, int *stage)
+static void peak_renew(struct footprint_memo *memo, int zero)
 {
-    struct footprint best = {0};
     double host = 0;
-    int at = 0;
-    if (full_stages_of(&memo->full, layout, setting))
-        stages_renew(memo);
-    if (!states_hold(&memo->states[layout->zero], layout))
-        states_renew(memo, layout, setting);
-    if (!activations_hold(&memo->activations, layout))
-        activations_renew(memo, layout, setting);
+    memo->peak = (struct footprint){0};
+    memo->peak_stage = 0;
     for (int i = 0; i < memo->full.n; i++) {
-        struct footprint f = joined(&memo->stages[i].states[layout->zero], &memo->stages[i].kept, memo->buffers);
+        struct footprint f = joined(&memo->stages[i].states[zero], &memo->stages[i].kept, memo->buffers);
         host = fmax(host, f.host);
-        if (f.total > best.total) {
-            best = f;
-            at = memo->full.stages[i].stage;
+        if (f.total > memo->peak.total) {
+            memo->peak = f;
+            memo->peak_stage = memo->full.stages[i].stage;
         }
     }
-    *out = best;
-    out->host = host;
-    if (stage)
-        *stage = at;
+    memo->peak.host = host;
+    memo->peak_zero = zero;
+}
+
+const struct footprint *footprint_peak_of(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting)
+{
+    bool held = layout->zero == memo->peak_zero;
+    if (full_stages_of(&memo->full, layout, setting))
+        stages_renew(memo);
+    if (!states_hold(&memo->states[layout->zero], layout)) {
+        states_renew(memo, layout, setting);
+        held = false;
+    }
+    if (!activations_hold(&memo->activations, layout)) {
+        activations_renew(memo, layout, setting);
+        held = false;
+    }
+    if (!held)
+        peak_renew(memo, layout->zero);
+    return &memo->peak;
 }
 
 void footprint_memo_free(struct footprint_memo *memo)
@@ -430,7 +439,9 @@ void footprint_memo_free(struct footprint_memo *memo)
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage)
 {
     struct footprint_memo memo = {0};
-    footprint_peak_of(&memo, layout, setting, out, stage);
+    *out = *footprint_peak_of(&memo, layout, setting);
+    if (stage)
+        *stage = memo.peak_stage;
     footprint_memo_free(&memo);
 }
 

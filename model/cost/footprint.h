@@ -58,11 +58,13 @@ struct footprint_memo {
     size_t capacity;
     double buffers;
     struct layout states[FOOTPRINT_ZEROS], activations; /* whose they are; tp 0: nobody's */
+    struct footprint peak;                              /* of the layout asked for last */
+    int peak_zero, peak_stage;
 };
 void footprint_memo_free(struct footprint_memo *memo);
-/* footprint_peak, of many layouts. */
-void footprint_peak_of(struct footprint_memo *memo, const struct layout *layout, const struct setting *setting,
-                       struct footprint *out, int *stage);
+/* footprint_peak, of many layouts of one setting; good until the next one is asked for. */
+const struct footprint *footprint_peak_of(struct footprint_memo *memo, const struct layout *layout,
+                                          const struct setting *setting);
 /* What fits: the GPU's memory less what the driver and fragmentation take. */
 double footprint_capacity(const struct cluster *cluster);
 
