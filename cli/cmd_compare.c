@@ -33,7 +33,7 @@ static void predict_by_formula(const struct setting *setting, struct compared *r
 {
     const struct measurement *run = row->run;
     struct closed_form *form = closed_form_create(setting);
-    struct estimate estimate;
+    struct step_estimate estimate;
     closed_form_estimate(form, &run->layout, &estimate);
     closed_form_destroy(form);
     double peak = run->cluster.gpu.peak_flops[run->job.precision];

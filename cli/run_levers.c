@@ -265,7 +265,7 @@ static const char *refuse_never(const struct run_session *s)
     return NULL;
 }
 
-const struct lever levers[N_LEVERS] = {
+const struct run_lever run_levers[N_RUN_LEVERS] = {
     {"checkpoint", "checkpoint", refuse_kind, improve_kind, VALUE_KIND, 0},
     {"spares", "spares", refuse_never, improve_spares, VALUE_COUNT, FIELD(recovery.spares)},
     {"checkpoint-interval", "checkpoint interval", refuse_interval, improve_interval, VALUE_NANOS, FIELD(checkpoint.interval)},
@@ -293,7 +293,7 @@ static void take_kind(struct search_state *to, const struct search_state *from)
     to->restart_s = from->restart_s;
 }
 
-void lever_take(const struct lever *lever, struct search_state *to, const struct search_state *from)
+void run_lever_take(const struct run_lever *lever, struct search_state *to, const struct search_state *from)
 {
     static const size_t sizes[] = {[VALUE_NANOS] = sizeof(nanos),
                                    [VALUE_SECONDS] = sizeof(double),
@@ -312,7 +312,7 @@ static void format_suite(const struct diagnostic_suite *suite, char *text, size_
         text_append(text, size, "%s%s", i ? " > " : "", suite->items[i].name);
 }
 
-void lever_format(const struct lever *lever, const struct search_state *state, char *text, size_t size)
+void run_lever_format(const struct run_lever *lever, const struct search_state *state, char *text, size_t size)
 {
     const void *field = (const char *)state + lever->field;
     char interval[32];

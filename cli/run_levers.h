@@ -11,7 +11,7 @@
 
 #include "cli/run_search.h"
 
-enum lever_value {
+enum run_lever_value {
     VALUE_KIND,    /* of checkpoint, with all that follows from it */
     VALUE_NANOS,   /* nanos */
     VALUE_SECONDS, /* double */
@@ -19,22 +19,22 @@ enum lever_value {
     VALUE_SUITE,   /* struct diagnostic_suite */
 };
 
-struct lever {
+struct run_lever {
     const char *name, *title;
     const char *(*refuse)(const struct run_session *s); /* why it cannot be searched; NULL: it can */
     void (*improve)(struct search *search);             /* leaves the session at its best */
-    enum lever_value value;
+    enum run_lever_value value;
     size_t field; /* where it stands in struct search_state; not of a kind */
 };
 
 /* The kind first: the others' best places depend on it. */
-enum { N_LEVERS = 8 };
-extern const struct lever levers[N_LEVERS];
+enum { N_RUN_LEVERS = 8 };
+extern const struct run_lever run_levers[N_RUN_LEVERS];
 
 /* Only this lever of `from`, all else as it is. */
-void lever_take(const struct lever *lever, struct search_state *to, const struct search_state *from);
+void run_lever_take(const struct run_lever *lever, struct search_state *to, const struct search_state *from);
 /* Its place, for people: "30.0 min", "4", "two-stage, 30.0 min", the names of the tests. */
-void lever_format(const struct lever *lever, const struct search_state *state, char *text, size_t size);
+void run_lever_format(const struct run_lever *lever, const struct search_state *state, char *text, size_t size);
 
 /* Interruptions of all replicas of the candidate that was run last. */
 double search_interruptions(const struct search *search);

@@ -20,7 +20,7 @@ static const struct place nowhere = {0};
  */
 
 struct optimum {
-    bool used[N_LEVERS];
+    bool used[N_RUN_LEVERS];
     int n_used;
     double young_s, daly_s, mttf_s; /* at the best */
     struct search_state before, best;
@@ -29,7 +29,7 @@ struct optimum {
     struct {
         struct estimate gain; /* of goodput, alone */
         double price;
-    } alone[N_LEVERS];
+    } alone[N_RUN_LEVERS];
 };
 
 /* Mean time between interruptions as drawn, and what the closed forms make of it. */
@@ -48,13 +48,13 @@ static enum status check_levers(struct invocation *call, const struct run_sessio
     int n = 0;
     const char *const *what = option_list(call, "optimise", &n);
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < N_LEVERS; j++) {
+        for (int j = 0; j < N_RUN_LEVERS; j++) {
             bool all = strcmp(what[i], "all") == 0;
-            if (!all && strcmp(what[i], levers[j].name) != 0)
+            if (!all && strcmp(what[i], run_levers[j].name) != 0)
                 continue;
-            const char *why = levers[j].refuse(s);
+            const char *why = run_levers[j].refuse(s);
             if (why && !all)
-                diag_error(&call->diags, nowhere, "--optimise %s: %s", levers[j].name, why);
+                diag_error(&call->diags, nowhere, "--optimise %s: %s", run_levers[j].name, why);
             o->n_used += !why && !o->used[j];
             o->used[j] |= !why;
         }
@@ -66,11 +66,11 @@ static enum status check_levers(struct invocation *call, const struct run_sessio
 /* What each lever brings when nothing else moves. */
 static void try_alone(struct search *search, struct optimum *o)
 {
-    for (int i = 0; i < N_LEVERS; i++) {
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
         if (!o->used[i])
             continue;
         struct search_state state = o->before;
-        lever_take(&levers[i], &state, &o->best);
+        run_lever_take(&run_levers[i], &state, &o->best);
         search_state_apply(&state, search->s);
         o->alone[i].price = search_price(search);
         o->alone[i].gain = search_gain(search);
@@ -84,9 +84,9 @@ static void optimise(struct search *search, struct optimum *o)
     o->start = search_goodput(search);
     search_set_base(search);
     for (int round = 0; round < (o->n_used > 1 ? 2 : 1); round++)
-        for (int i = 0; i < N_LEVERS && search->status == STATUS_OK; i++)
+        for (int i = 0; i < N_RUN_LEVERS && search->status == STATUS_OK; i++)
             if (o->used[i])
-                levers[i].improve(search);
+                run_levers[i].improve(search);
     o->price_end = search_price(search);
     if (o->price_end > o->price_start) { /* nothing is better than what there was */
         search_state_apply(&o->before, search->s);
@@ -159,16 +159,16 @@ static void format_places(const struct diagnostic_suite *suite, const struct dia
 static void lever_rows(struct table *table, const struct optimum *o)
 {
     char before[512], best[512];
-    for (int i = 0; i < N_LEVERS; i++) {
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
         if (!o->used[i])
             continue;
-        lever_format(&levers[i], &o->before, before, sizeof before);
-        lever_format(&levers[i], &o->best, best, sizeof best);
-        if (levers[i].value == VALUE_SUITE) {
+        run_lever_format(&run_levers[i], &o->before, before, sizeof before);
+        run_lever_format(&run_levers[i], &o->best, best, sizeof best);
+        if (run_levers[i].value == VALUE_SUITE) {
             format_places(&o->before.policy.tests, &o->before.policy.tests, before, sizeof before);
             format_places(&o->best.policy.tests, &o->before.policy.tests, best, sizeof best);
         }
-        optimum_row(table, levers[i].title, before, best);
+        optimum_row(table, run_levers[i].title, before, best);
         gain_cells(table, o->alone[i].gain, cheaper_pct(o, o->alone[i].price));
     }
 }
@@ -177,7 +177,7 @@ static void lever_rows(struct table *table, const struct optimum *o)
 static int most_helpful(const struct optimum *o)
 {
     int most = -1;
-    for (int i = 0; i < N_LEVERS && o->n_used > 1; i++)
+    for (int i = 0; i < N_RUN_LEVERS && o->n_used > 1; i++)
         if (o->used[i] && o->alone[i].price < (most < 0 ? o->price_start : o->alone[most].price))
             most = i;
     return most;
@@ -202,11 +202,11 @@ static void write_legend(FILE *out, const struct search *search, const struct op
 {
     int most = most_helpful(o);
     fputs("(a lever's gain is what it brings alone; goodput's is of all together; +- and ci95: half of a 95 % interval)\n", out);
-    for (int i = 0; i < N_LEVERS; i++)
-        for (int j = 0; o->used[i] && levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
+    for (int i = 0; i < N_RUN_LEVERS; i++)
+        for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
     if (most >= 0)
-        fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", levers[most].title,
+        fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
     fprintf(out, "\n%" PRId64 " replicas of the same luck for each of %d candidates\n", search->n, search->evaluations);
 }
@@ -239,13 +239,13 @@ static json_t *levers_json(const struct optimum *o)
 {
     char before[512], best[512];
     json_t *list = json_array();
-    for (int i = 0; i < N_LEVERS; i++) {
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
         if (!o->used[i])
             continue;
-        lever_format(&levers[i], &o->before, before, sizeof before);
-        lever_format(&levers[i], &o->best, best, sizeof best);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f}", "name", levers[i].name, "before", before, "best",
-                                              best, "goodput_gain", o->alone[i].gain.mean / 100, "goodput_gain_ci95",
+        run_lever_format(&run_levers[i], &o->before, before, sizeof before);
+        run_lever_format(&run_levers[i], &o->best, best, sizeof best);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f}", "name", run_levers[i].name, "before", before,
+                                              "best", best, "goodput_gain", o->alone[i].gain.mean / 100, "goodput_gain_ci95",
                                               o->alone[i].gain.half_width / 100, "token_cheaper_pct",
                                               cheaper_pct(o, o->alone[i].price)));
     }

@@ -30,7 +30,7 @@ static int tuned_micro_batch(const struct measurement *row)
     double best = HUGE_VAL, capacity = footprint_capacity(&row->cluster);
     int taken = l.micro_batch;
     for (l.micro_batch = 1; l.micro_batch <= LARGEST; l.micro_batch *= 2) {
-        struct estimate estimate;
+        struct step_estimate estimate;
         if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL || closed_form_memory(form, &l) > capacity)
             continue;
         closed_form_estimate(form, &l, &estimate);

@@ -103,7 +103,7 @@ static bool may_be_within(struct pass_costs *c, const struct setting *setting, c
     return at_least(c, setting, l, m) <= limit_s;
 }
 
-bool closed_form_within(struct closed_form *form, const struct layout *l, double limit_s, struct estimate *out)
+bool closed_form_within(struct closed_form *form, const struct layout *l, double limit_s, struct step_estimate *out)
 {
     const struct setting *setting = &form->setting;
     struct pass_costs *c = pass_costs_of(&form->passes, setting, l);
@@ -117,7 +117,7 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m);
     if ((time.total_s + replicas.exposed_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;
-    struct estimate e = {0};
+    struct step_estimate e = {0};
     add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
     e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
@@ -132,7 +132,7 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     return true;
 }
 
-void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct estimate *out)
+void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct step_estimate *out)
 {
     (void)closed_form_within(form, layout, INFINITY, out);
 }

@@ -17,16 +17,16 @@ struct closed_form; /* one setting, its cache; not shared between threads */
 struct closed_form *closed_form_create(const struct setting *setting);
 void closed_form_destroy(struct closed_form *form);
 
-struct estimate {
+struct step_estimate {
     double step_s;
     struct cost_by_class by_class; /* mean over ranks, as a simulated step's; sums to step_s */
     double memory_bytes;           /* peak over stages, as footprint_peak's total */
 };
 /* The layout must be legal. */
-void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct estimate *out);
+void closed_form_estimate(struct closed_form *form, const struct layout *layout, struct step_estimate *out);
 /* The same of a layout that does not take longer than `limit_s`: of one that does, false as soon as that is seen, and *out is not
  * written. A limit of INFINITY is none. */
-bool closed_form_within(struct closed_form *form, const struct layout *layout, double limit_s, struct estimate *out);
+bool closed_form_within(struct closed_form *form, const struct layout *layout, double limit_s, struct step_estimate *out);
 /* What the step takes at least, in a fraction of the time: the slowest stage's work and what fills the pipeline before it. It is
  * the same for layouts that differ in CLOSED_FORM_BOUND_IGNORES only. */
 #define CLOSED_FORM_BOUND_IGNORES (FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP))

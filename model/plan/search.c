@@ -159,7 +159,7 @@ static bool estimate_fewest(struct worker *worker, const struct plan *full, doub
 {
     const struct hunt *hunt = worker->hunt;
     struct layout layout;
-    struct estimate least;
+    struct step_estimate least;
     memcpy(&layout, &full->layout, sizeof layout);
     layout.recompute = (struct recompute){.what = RECOMPUTE_NONE};
     if (!closed_form_within(worker->form, &layout, limit_s * (1 + 2 * ROUNDING), &least))

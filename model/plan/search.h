@@ -36,7 +36,7 @@
 struct plan {
     struct layout layout;
     uint64_t index; /* in the space; of one that recomputes the first layers only, that of the one which recomputes all */
-    struct estimate estimate;
+    struct step_estimate estimate;
 };
 
 /* How far the layouts that do not fit are from fitting: need / limit. */

@@ -2,10 +2,10 @@
 #include "model/cost/closed_form.h"
 #include "shapes.h"
 
-static struct estimate estimate_fresh(const struct shape *s)
+static struct step_estimate estimate_fresh(const struct shape *s)
 {
     struct closed_form *form = closed_form_create(&s->setting);
-    struct estimate e;
+    struct step_estimate e;
     closed_form_estimate(form, &s->layout, &e);
     closed_form_destroy(form);
     return e;
@@ -23,7 +23,7 @@ START_TEST(parts_sum_and_the_cache_is_exact)
         s.layout.zero = i / 6 % 4;
         s.layout.dp = (int)s.job.global_batch / s.layout.micro_batch / (1 + i / 24 % 2);
         s.layout.features = ((feature_set)(i / 48) * 37) & ((1u << N_FEATURES) - 1);
-        struct estimate cached, fresh = estimate_fresh(&s);
+        struct step_estimate cached, fresh = estimate_fresh(&s);
         closed_form_estimate(form, &s.layout, &cached);
         ck_assert_double_eq(cached.step_s, fresh.step_s);
         ck_assert_double_eq(cached.memory_bytes, fresh.memory_bytes);
@@ -44,7 +44,7 @@ START_TEST(split_experts_are_not_cached_as_whole_ones)
     double bytes[2];
     for (int i = 0; i < 4; i++) {
         s.layout.etp = i % 2 ? s.layout.tp : 1;
-        struct estimate cached, fresh = estimate_fresh(&s);
+        struct step_estimate cached, fresh = estimate_fresh(&s);
         closed_form_estimate(form, &s.layout, &cached);
         ck_assert_double_eq(cached.step_s, fresh.step_s);
         ck_assert_double_eq(cached.memory_bytes, fresh.memory_bytes);
@@ -59,7 +59,7 @@ END_TEST
  * head's is the slowest. */
 static double heads_waited_for(struct shape *s)
 {
-    struct estimate e[2];
+    struct step_estimate e[2];
     for (int i = 0; i < 2; i++, s->model.vocab += 6400) {
         e[i] = estimate_fresh(s);
         e[i].step_s -= e[i].by_class.s[CLASS_DP_COMM] + e[i].by_class.s[CLASS_OPTIMIZER];
@@ -98,7 +98,7 @@ START_TEST(a_prediction_layer_is_recomputed)
         for (int full = 0; full < 2; full++) {
             s.model.mtp_layers = mtp;
             s.layout.recompute.what = full ? RECOMPUTE_FULL : RECOMPUTE_NONE;
-            struct estimate e = estimate_fresh(&s);
+            struct step_estimate e = estimate_fresh(&s);
             step[mtp][full] = e.step_s;
             head = mtp ? head : e.by_class.s[CLASS_HEAD];
         }
@@ -199,7 +199,7 @@ START_TEST(what_is_kept_and_what_is_given_up_change_nothing)
             s.layout.zero = !s.layout.zero; /* the same division */
         else
             s.layout.features ^= FEATURE_BIT(DP_OVERLAP);
-        struct estimate fresh = estimate_fresh(&s), kept = {0};
+        struct step_estimate fresh = estimate_fresh(&s), kept = {0};
         bool near = !closed_form_within(form, &s.layout, fresh.step_s * (1 - 1e-6), &kept);
         ck_assert_msg(near && kept.step_s == 0, "layout %d is within less than it takes", i);
         ck_assert(closed_form_within(form, &s.layout, fresh.step_s, &kept));
@@ -222,7 +222,7 @@ START_TEST(parts_known_through_some_layers_are_known_of_all)
     struct closed_form *form = closed_form_create(&s.setting);
     for (int i = 0; i < 4; i++) {
         s.layout.recompute = asked[i], s.layout.schedule = schedules[i];
-        struct estimate fresh = estimate_fresh(&s), kept;
+        struct step_estimate fresh = estimate_fresh(&s), kept;
         closed_form_estimate(form, &s.layout, &kept);
         ck_assert_mem_eq(&kept, &fresh, sizeof kept);
     }

@@ -230,10 +230,10 @@ static void divide(struct layout *l, unsigned *state)
                   (number(state, 2) ? FEATURE_BIT(DP_OVERLAP) : 0) | (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
 }
 
-static struct estimate estimate_of(struct shape *s, const char *offload)
+static struct step_estimate estimate_of(struct shape *s, const char *offload)
 {
     struct closed_form *form = closed_form_create(&s->setting);
-    struct estimate e;
+    struct step_estimate e;
     s->layout.offload = offloaded(offload);
     closed_form_estimate(form, &s->layout, &e);
     closed_form_destroy(form);
@@ -249,9 +249,9 @@ START_TEST(whatever_the_layout)
     for (int i = 0; i < 400; i++) {
         divide(&s.layout, &state);
         s.cluster.gpu.host_rate = 0;
-        struct estimate none = estimate_of(&s, "none"), states = estimate_of(&s, "optimizer");
-        struct estimate kept = estimate_of(&s, "activations");
-        struct estimate some = estimate_of(&s, "activations:50%");
+        struct step_estimate none = estimate_of(&s, "none"), states = estimate_of(&s, "optimizer");
+        struct step_estimate kept = estimate_of(&s, "activations");
+        struct step_estimate some = estimate_of(&s, "activations:50%");
         ck_assert_double_ge(some.memory_bytes, kept.memory_bytes);
         ck_assert_double_le(some.memory_bytes, none.memory_bytes);
         ck_assert_double_ge(some.step_s, none.step_s * (1 - 1e-12));

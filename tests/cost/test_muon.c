@@ -291,7 +291,7 @@ START_TEST(more_owners_take_less)
         s.job.global_batch = 64 * dp;
         s.setting.gpus = 8 * dp;
         struct closed_form *form = closed_form_create(&s.setting);
-        struct estimate e;
+        struct step_estimate e;
         closed_form_estimate(form, &s.layout, &e);
         closed_form_destroy(form);
         ck_assert_double_lt(e.by_class.s[CLASS_OPTIMIZER], before);

@@ -91,7 +91,7 @@ int population_draw(const struct setting *setting, enum schedule schedule, uint6
 bool population_time(const struct setting *setting, const struct layout *layout, struct population_times *out)
 {
     struct closed_form *form = closed_form_create(setting);
-    struct estimate estimate;
+    struct step_estimate estimate;
     closed_form_estimate(form, layout, &estimate);
     closed_form_destroy(form);
     struct step_options options = {.detail = DETAIL_CHUNK};

@@ -60,7 +60,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
 static void ask_for_bound(const struct asked *of, const struct layout *layout)
 {
     char text[LAYOUT_TEXT];
-    struct estimate all, within;
+    struct step_estimate all, within;
     double apart = closed_form_at_least(of->apart, layout), before = closed_form_at_least(of->form, layout);
     closed_form_estimate(of->form, layout, &all);
     double after = closed_form_at_least(of->form, layout);

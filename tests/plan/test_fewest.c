@@ -34,7 +34,7 @@ static double memory_of(struct closed_form *form, const struct layout *layout, i
 static double seconds_of(struct closed_form *form, const struct layout *layout, int n)
 {
     struct layout l = repeating(layout, n);
-    struct estimate estimate;
+    struct step_estimate estimate;
     closed_form_estimate(form, &l, &estimate);
     return estimate.step_s;
 }

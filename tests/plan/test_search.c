@@ -35,7 +35,7 @@ static int by_plan_order(const void *a, const void *b)
 
 /* Is it legal, and does it fit? */
 static bool estimate_fitting(struct closed_form *form, const struct setting *setting, const struct layout *layout,
-                             struct estimate *estimate)
+                             struct step_estimate *estimate)
 {
     if (layout_check(layout, setting, NULL, 0) != LAYOUT_LEGAL)
         return false;
@@ -211,7 +211,7 @@ START_TEST(what_fits_stays)
         offloaded += !offload_is_none(&result.plans[i].layout.offload);
         footprint_peak(&plain, &c.setting, &memory, NULL);
         struct closed_form *form = closed_form_create(&c.setting);
-        struct estimate estimate;
+        struct step_estimate estimate;
         closed_form_estimate(form, &plain, &estimate);
         closed_form_destroy(form);
         ck_assert(offload_is_none(&result.plans[i].layout.offload) || memory.total > result.limit_bytes ||
@@ -241,7 +241,7 @@ START_TEST(the_smallest_share_that_fits)
         shares += !offload_is_none(set) && !offload_equal(set, &offload_wholes[1]) && !offload_equal(set, &offload_wholes[2]);
         for (int s = 0; s < n && offload_number(&sets[s]) < offload_number(set); s++) {
             struct layout less = plan->layout;
-            struct estimate estimate;
+            struct step_estimate estimate;
             less.offload = sets[s];
             closed_form_estimate(form, &less, &estimate);
             ck_assert(layout_check(&less, &c.setting, NULL, 0) != LAYOUT_LEGAL || estimate.memory_bytes > result.limit_bytes ||

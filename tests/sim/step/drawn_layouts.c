@@ -99,7 +99,7 @@ void check_folding(struct job_case *c, const struct layout *layout, uint64_t dra
 static double closed_form_error(const struct job_case *c, const struct layout *layout)
 {
     struct closed_form *form = closed_form_create(&c->setting);
-    struct estimate estimate;
+    struct step_estimate estimate;
     struct footprint peak;
     closed_form_estimate(form, layout, &estimate);
     closed_form_destroy(form);

@@ -229,7 +229,7 @@ START_TEST(closed_form_of_pairs)
                                     .features = c.job.features};
             struct step_options options = {.verify = true, .detail = (enum detail)detail};
             struct step_result paired, alone;
-            struct estimate estimate;
+            struct step_estimate estimate;
             struct diags diags = {0};
             ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &paired, NULL, NULL, &diags), STATUS_OK);
             ck_assert_double_eq_tol(cost_by_class_total(&paired.breakdown), paired.step_time_s, 1e-12);
@@ -275,7 +275,7 @@ START_TEST(closed_form_of_any_number)
                                     .features = c.job.features};
             struct step_options options = {.verify = true};
             struct step_result result;
-            struct estimate estimate;
+            struct step_estimate estimate;
             struct diags diags = {0};
             ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
             struct closed_form *form = closed_form_create(&c.setting);
@@ -319,7 +319,7 @@ START_TEST(closed_form_of_unequal_stages)
                                 .features = FEATURE_BIT(FLASH_ATTENTION2)};
         struct step_options options = {.verify = true};
         struct step_result result;
-        struct estimate estimate;
+        struct step_estimate estimate;
         struct diags diags = {0};
         c.job.features = layout.features;
         ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
