@@ -13,16 +13,14 @@
 #include "sim/fabric/route.h"
 
 static const struct option_row options[] = {{.name = "cluster",
-                                             .argument = "NAME|FILE",
-                                             .type = OPTION_TEXT,
-                                             .group = FABRIC_GROUP,
-                                             .help = "the cluster whose fabric it is; or --gpu, or --fabric"},
+                                             TEXT_FIELDS("NAME|FILE"),
+                                             .help = "the cluster whose fabric it is; or --gpu, or --fabric",
+                                             .group = FABRIC_GROUP},
                                             {.name = "gpu",
-                                             .argument = "NAME|FILE",
-                                             .type = OPTION_TEXT,
-                                             .group = FABRIC_GROUP,
+                                             TEXT_FIELDS("NAME|FILE"),
                                              .help = "where no cluster is named, as many usual nodes of this GPU as --gpus "
-                                                     "needs; otherwise in the place of the cluster's"},
+                                                     "needs; otherwise in the place of the cluster's",
+                                             .group = FABRIC_GROUP},
                                             FABRIC_OPTION_ROWS,
                                             FABRIC_LOAD_OPTION_ROWS,
                                             {0}};

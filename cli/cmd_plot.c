@@ -125,20 +125,11 @@ static const char *const kinds[] = {"timeline", "breakdown", "run",   "scatter",
                                     "replicas", "faults",    "links", "scaling", NULL};
 
 static const struct option_row options[] = {
-    {.name = "kind",
-     .letter = 'k',
-     .argument = "KIND",
-     .type = OPTION_CHOICE,
-     .choices = kinds,
-     .help = "the figure; without it the one that suits the file"},
-    {.name = "size",
-     .argument = "WxH",
-     .type = OPTION_TEXT,
-     .check = check_size,
-     .help = "of the figure, in pixels or (text) characters"},
+    {.name = "kind", .letter = 'k', CHOICE_FIELDS("KIND", kinds), .help = "the figure; without it the one that suits the file"},
+    {.name = "size", TEXT_FIELDS("WxH"), .check = check_size, .help = "of the figure, in pixels or (text) characters"},
     {.name = "from", TIME_FIELDS, .initial = "0s", .help = "start of the part of a timeline that is shown"},
     {.name = "to", TIME_FIELDS, .help = "end of the part of a timeline that is shown; its own end otherwise"},
-    {.name = "title", .argument = "TEXT", .type = OPTION_TEXT, .help = "instead of the one made from the result"},
+    {.name = "title", TEXT_FIELDS("TEXT"), .help = "instead of the one made from the result"},
     {.name = "script", .type = OPTION_FLAG, .help = "write what would be sent to gnuplot, data included, instead of the figure"},
     {0},
 };

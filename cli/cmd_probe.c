@@ -11,8 +11,7 @@
 
 static const struct option_row options[] = {
     {.name = "ranks",
-     .argument = "N",
-     .type = OPTION_COUNT,
+     COUNT_FIELDS,
      .low = 1,
      .high = 64,
      .initial = "2",

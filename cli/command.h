@@ -6,8 +6,9 @@
  * default is a text that goes through the same parser as the user's.
  *
  *     static const struct option_row options[] = {
- *         {.name = "top", .argument = "N", .type = OPTION_COUNT, .low = 1, .high = 1000, .initial = "10", .help = "plans to
- * show"}, {0}}; static enum status run(struct invocation *call)
+ *         {.name = "top", COUNT_FIELDS, .low = 1, .high = 1000, .initial = "10", .help = "plans to show"},
+ *         {0}};
+ *     static enum status run(struct invocation *call)
  *     {
  *         int top = (int)option_count(call, "top");
  *         ...
@@ -57,6 +58,13 @@ struct option_row {
     enum status (*check)(const char *text, char *why, size_t size);
 };
 
+/* The fields that say what a value is, by its kind: {.name = "top", COUNT_FIELDS, .low = 1, ...}. */
+#define TEXT_FIELDS(ARGUMENT)                .argument = ARGUMENT, .type = OPTION_TEXT
+#define COUNT_FIELDS                         .argument = "N", .type = OPTION_COUNT
+#define QUANTITY_FIELDS(ARGUMENT, DIMENSION) .argument = ARGUMENT, .type = OPTION_QUANTITY, .dimension = DIMENSION
+#define TIME_FIELDS                          QUANTITY_FIELDS("TIME", DIM_TIME)
+#define CHOICE_FIELDS(ARGUMENT, CHOICES)     .argument = ARGUMENT, .type = OPTION_CHOICE, .choices = CHOICES
+
 struct example {
     const char *line; /* a full command line */
     const char *what; /* what it shows; one phrase */
@@ -70,7 +78,7 @@ struct command {
     const char *description;        /* paragraphs between blank lines; wrapped when printed */
     const char *operands;           /* "TABLE.csv..." in the usage line; NULL none */
     int min_operands, max_operands; /* max -1: any number */
-    bool experiment;                /* takes the experiment options (experiment_options.h) and, as operand, an experiment file */
+    bool experiment; /* takes the experiment options (experiment_options.h) and, as its one operand, an experiment file */
     const struct option_row *options; /* own rows, may be NULL */
     const struct example *examples;   /* ends with a NULL line */
     enum status (*run)(struct invocation *call);

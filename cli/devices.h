@@ -41,22 +41,19 @@ struct devices {
 #define DEVICE_GROUP "Devices"
 #define DEVICE_OPTION_ROWS                                                                                                       \
     {.name = "device",                                                                                                           \
-     .argument = "KIND",                                                                                                         \
-     .type = OPTION_CHOICE,                                                                                                      \
-     .choices = device_choices,                                                                                                  \
+     CHOICE_FIELDS("KIND", device_choices),                                                                                      \
      .group = DEVICE_GROUP,                                                                                                      \
      .initial = "auto",                                                                                                          \
      .help = "what executes; auto: GPUs where there are any"},                                                                   \
         {.name = "ranks-per-gpu",                                                                                                \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
+         COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
-         .group = DEVICE_GROUP,                                                                                                  \
          .high = 64,                                                                                                             \
+         .group = DEVICE_GROUP,                                                                                                  \
          .initial = "1",                                                                                                         \
          .help = "let so many processes share a GPU: right, and slow"},                                                          \
     {                                                                                                                            \
-        .name = "meet", .argument = "FOLDER", .type = OPTION_TEXT, .group = DEVICE_GROUP,                                        \
+        .name = "meet", TEXT_FIELDS("FOLDER"), .group = DEVICE_GROUP,                                                            \
         .help = "an empty folder that all processes see, where those with GPUs meet without MPI"                                 \
     }
 extern const char *const device_choices[];

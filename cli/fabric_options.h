@@ -12,23 +12,19 @@ extern const char *const routing_choices[];
 #define FABRIC_GROUP "Fabric"
 #define FABRIC_OPTION_ROWS                                                                                                       \
     {.name = "fabric",                                                                                                           \
-     .argument = "TEXT",                                                                                                         \
-     .type = OPTION_TEXT,                                                                                                        \
+     TEXT_FIELDS("TEXT"),                                                                                                        \
      .group = FABRIC_GROUP,                                                                                                      \
      .help = "the fabric in one line, 'clos hosts:... tor:...'; otherwise what the cluster entry says"},                         \
         {.name = "routing",                                                                                                      \
-         .argument = "HOW",                                                                                                      \
-         .type = OPTION_CHOICE,                                                                                                  \
-         .choices = routing_choices,                                                                                             \
+         CHOICE_FIELDS("HOW", routing_choices),                                                                                  \
          .group = FABRIC_GROUP,                                                                                                  \
          .initial = "ecmp",                                                                                                      \
          .help = "by a hash of the connection, by destination, or least loaded"},                                                \
         {.name = "queue-pairs",                                                                                                  \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
+         COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
-         .group = FABRIC_GROUP,                                                                                                  \
          .high = 64,                                                                                                             \
+         .group = FABRIC_GROUP,                                                                                                  \
          .help = "queue pairs of a connection, each with its own hash; the cluster's (NCCL: 2) when left out"},                  \
         {.name = "polarised", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "every switch hashes alike"},                  \
         {.name = "rail-aware",                                                                                                   \

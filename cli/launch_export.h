@@ -11,8 +11,7 @@ extern const char *const export_choices[];
 
 #define EXPORT_ROW(HELP)                                                                                                         \
     {                                                                                                                            \
-        .name = "export", .argument = "FRAMEWORK", .type = OPTION_CHOICE, .choices = export_choices, .group = "Files",           \
-        .help = HELP                                                                                                             \
+        .name = "export", CHOICE_FIELDS("FRAMEWORK", export_choices), .group = "Files", .help = HELP                             \
     }
 
 /* Writes the script that launches a layout to call->out; step_s is what a step is predicted to take, 0 not known. STATUS_USAGE

@@ -13,7 +13,7 @@
 /* How many threads; thread_option() below. */
 #define THREADS_ROW(GROUP)                                                                                                       \
     {                                                                                                                            \
-        .name = "threads", .argument = "N", .type = OPTION_COUNT, .low = 1, .high = 256, .group = GROUP,                         \
+        .name = "threads", COUNT_FIELDS, .low = 1, .high = 256, .group = GROUP,                                                  \
         .help = "threads; one per processor when left out. The result is the same with any number"                               \
     }
 
@@ -22,25 +22,23 @@ enum { NETWORK_ANALYTIC, NETWORK_FLOW };
 extern const char *const network_choices[];
 #define NETWORK_ROW(NAME, GROUP, HELP)                                                                                           \
     {                                                                                                                            \
-        .name = NAME, .argument = "MODEL", .type = OPTION_CHOICE, .choices = network_choices, .initial = "analytic",             \
-        .group = GROUP, .help = HELP                                                                                             \
+        .name = NAME, CHOICE_FIELDS("MODEL", network_choices), .initial = "analytic", .group = GROUP, .help = HELP               \
     }
 
-/* The fields of a row whose value is a time; how long a horizon may be: 5,220 weeks. */
-#define TIME_FIELDS   .argument = "TIME", .type = OPTION_QUANTITY, .dimension = DIM_TIME
+/* How long a horizon may be: 5,220 weeks. */
 #define LONGEST_RUN_S (5220 * 7 * 86400.0)
 
 /* Another file to write; output_option of result.h opens it. */
 #define FILE_ROW(NAME, GROUP, HELP)                                                                                              \
     {                                                                                                                            \
-        .name = NAME, .argument = "FILE", .type = OPTION_TEXT, .group = GROUP, .help = HELP                                      \
+        .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP                                                          \
     }
 
 /* What a GPU costs; price_option() below. */
 enum status check_price(const char *text, char *why, size_t size);
 #define PRICE_ROW(GROUP, HELP)                                                                                                   \
     {                                                                                                                            \
-        .name = "gpu-price", .argument = "X", .type = OPTION_TEXT, .check = check_price, .group = GROUP, .help = HELP            \
+        .name = "gpu-price", TEXT_FIELDS("X"), .check = check_price, .group = GROUP, .help = HELP                                \
     }
 
 /* Money per GPU and hour; 0: not said. */
