@@ -274,14 +274,16 @@ static void add_latent_attention(struct unit *u, const struct shape *s)
     add_latent_up(u, s, PARAMETER_KV_UP, s->heads * (l->nope + l->value), l->kv_rank);
 }
 
-static void add_feed_forward(struct unit *u, const struct shape *s)
+/* Two products, `width` between them on this rank. `up` is the first of four kinds: up, its bias, down, its bias. */
+static void add_mlp(struct unit *u, const struct shape *s, enum parameter_kind up, int64_t width, int64_t whole)
 {
-    add_up(u, s, PARAMETER_UP, s->hidden, s->ffn, s->model_ffn);
+    const enum parameter_kind down = up + 2;
+    add_up(u, s, up, s->hidden, width, whole);
     if (s->linear_bias)
-        add_up(u, s, PARAMETER_UP_BIAS, 1, s->ffn, s->model_ffn);
-    add_columns(u, PARAMETER_DOWN, s->hidden, s->tp_rank * s->ffn, s->ffn);
+        add_up(u, s, up + 1, 1, width, whole);
+    add_columns(u, down, s->hidden, s->tp_rank * width, width);
     if (s->linear_bias)
-        add_replicated(u, s, PARAMETER_DOWN_BIAS);
+        add_replicated(u, s, down + 1);
 }
 
 /* The router sees this rank's tokens only, so its gradient is partial. */
@@ -291,14 +293,8 @@ static void add_mixture(struct unit *u, const struct shape *s)
     add_shared(u, s, PARAMETER_ROUTER, moe->experts, s->hidden);
     if (s->linear_bias)
         add_shared(u, s, PARAMETER_ROUTER_BIAS, 1, moe->experts);
-    if (!moe->shared)
-        return;
-    add_up(u, s, PARAMETER_SHARED_UP, s->hidden, moe->shared, moe->model_shared);
-    if (s->linear_bias)
-        add_up(u, s, PARAMETER_SHARED_UP_BIAS, 1, moe->shared, moe->model_shared);
-    add_columns(u, PARAMETER_SHARED_DOWN, s->hidden, s->tp_rank * moe->shared, moe->shared);
-    if (s->linear_bias)
-        add_replicated(u, s, PARAMETER_SHARED_DOWN_BIAS);
+    if (moe->shared)
+        add_mlp(u, s, PARAMETER_SHARED_UP, moe->shared, moe->model_shared);
 }
 
 /* Rows of stripes, each divided among the tensor-parallel ranks. */
@@ -394,7 +390,7 @@ static struct unit layer_unit(const struct shape *s, int layer, struct layer_kin
     if (kind.feed == FEEDS_EXPERTS)
         add_mixture(&u, s);
     else if (kind.feed == FEEDS_DENSE)
-        add_feed_forward(&u, s);
+        add_mlp(&u, s, PARAMETER_UP, s->ffn, s->model_ffn);
     return u;
 }
 

@@ -218,17 +218,10 @@ enum status fault_model_parse(const char *name, const char *bytes, size_t n, str
 
 enum status fault_model_load(const char *name, struct fault_model *model, struct diags *diags)
 {
-    char hint[512], *path = shipped_path(&fault_models, name, NULL);
-    if (!path) {
-        diag_error(diags, (struct place){0}, "unknown fault model '%s'; %s", name,
-                   shipped_hint(&fault_models, name, hint, sizeof hint));
-        return STATUS_BAD_INPUT;
-    }
     struct arena arena = {0};
-    struct yaml_node *root = yaml_read(path, &arena, diags);
+    struct yaml_node *root = shipped_yaml(&fault_models, "fault model", name, &arena, diags);
     enum status status = root ? read_tree(root, model, diags) : STATUS_BAD_INPUT;
     arena_free(&arena);
-    free(path);
     return status;
 }
 

@@ -139,16 +139,10 @@ enum status robust_policy_parse(const char *name, const char *bytes, size_t n, s
 enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags)
 {
     static const struct shipped policies = {.folder = "sim/policies", .endings = {".yaml"}, .also = "replay and files"};
-    char hint[512], *path = shipped_path(&policies, name, NULL);
-    if (!path) {
-        diag_error(diags, (struct place){0}, "unknown policy '%s'; %s", name, shipped_hint(&policies, name, hint, sizeof hint));
-        return STATUS_BAD_INPUT;
-    }
     struct arena arena = {0};
-    struct yaml_node *root = yaml_read(path, &arena, diags);
+    struct yaml_node *root = shipped_yaml(&policies, "policy", name, &arena, diags);
     enum status status = root ? read_tree(root, policy, diags) : STATUS_BAD_INPUT;
     arena_free(&arena);
-    free(path);
     return status;
 }
 

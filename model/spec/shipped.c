@@ -113,3 +113,16 @@ const char *shipped_hint(const struct shipped *kind, const char *name, char *buf
     names_free(names);
     return buffer;
 }
+
+struct yaml_node *shipped_yaml(const struct shipped *kind, const char *what, const char *name, struct arena *arena,
+                               struct diags *diags)
+{
+    char hint[512], *path = shipped_path(kind, name, NULL);
+    if (!path) {
+        diag_error(diags, (struct place){0}, "unknown %s '%s'; %s", what, name, shipped_hint(kind, name, hint, sizeof hint));
+        return NULL;
+    }
+    struct yaml_node *root = yaml_read(path, arena, diags);
+    free(path);
+    return root;
+}

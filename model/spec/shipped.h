@@ -4,8 +4,7 @@
 #ifndef MSIM_MODEL_SPEC_SHIPPED_H
 #define MSIM_MODEL_SPEC_SHIPPED_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "model/spec/yaml.h"
 
 /* Where the files of a kind are and how their names end; the caller's constant. */
 struct shipped {
@@ -24,6 +23,11 @@ char **shipped_names(const struct shipped *kind, size_t *n_names);
 
 /* What is near an unknown name, or all that is known: "did you mean 'lanl'?". Returns buffer. */
 const char *shipped_hint(const struct shipped *kind, const char *name, char *buffer, size_t size);
+
+/* The tree of the YAML file that `name` means, in the arena; NULL with a diagnostic where there is none: "unknown WHAT 'NAME'".
+ */
+struct yaml_node *shipped_yaml(const struct shipped *kind, const char *what, const char *name, struct arena *arena,
+                               struct diags *diags);
 
 /* Names of the files of a folder, without their endings; NULL-terminated as soon as there is one. */
 struct names {
