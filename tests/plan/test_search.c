@@ -139,54 +139,85 @@ static void check_against_loop(const struct setting *setting, const char *restri
     space_destroy(space);
 }
 
+static void dense(struct job_case *c)
+{
+    dense_case(c, 6, 24, 24);
+}
+
+static void gpt_175b(struct job_case *c)
+{
+    gpt_175b_case(c, 256, 256);
+}
+
+static void with_margin(struct job_case *c)
+{
+    gpt_175b_case(c, 256, 256);
+    c->job.memory_margin = 0.25;
+}
+
+/* The host's memory is unknown. */
+static void with_host(struct job_case *c)
+{
+    gpt_175b_case(c, 64, 64);
+    c->cluster.host_memory = 0;
+}
+
+/* A loss that is allowed is a choice: it may cost time, and may be what makes a layout fit. */
+static void with_losses(struct job_case *c)
+{
+    dense_case(c, 6, 8, 16);
+    c->job.features |= FEATURE_BIT(FUSED_OPS) | FEATURES_LOSS;
+    c->model.vocab = 256000;
+    c->cluster.gpu.hbm_bytes = footprint_capacity(&c->cluster);
+}
+
+static void with_experts(struct job_case *c)
+{
+    mixture_case(c, 4, 8, 16, 16);
+}
+
+/* Most with so little memory that some layouts fit and some do not. */
+static const struct {
+    void (*job)(struct job_case *c);
+    double memory; /* of what the job's GPUs have */
+    const char *restrictions;
+    bool variants;
+    int keep;
+} searches[] = {
+    {dense, 1, "tp=1..24", false, 20},
+    {dense, 1, "tp=1..24", true, 50},
+    {dense, 1, "tp=2", true, 100000},
+    {gpt_175b, 1, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10},
+    {gpt_175b, 1, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 10},
+    {gpt_175b, 0.6, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 100}, /* layers have to be repeated */
+    {gpt_175b, 0.6, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 1000},
+    {gpt_175b, 0.6, "tp=8,pp=4,8,cp=2,mb=1,offload=optimizer,activations", true, 1000},
+    {with_margin, 1, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10},
+    {with_host, 1, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", true, 10},
+    {with_host, 1, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", false, 10},
+    {with_losses, 0.25, NULL, false, 20},
+    {with_losses, 0.25, "tp=1,2", true, 100000},
+    {with_losses, 0.125, NULL, false, 20},
+    {with_losses, 0.125, "tp=1,2", true, 100000},
+    {with_losses, 0.0625, NULL, false, 20},
+    {with_losses, 0.0625, "tp=1,2", true, 100000},
+    {with_experts, 1, NULL, false, 20},
+};
+enum { N_SEARCHES = sizeof searches / sizeof searches[0] };
+
 START_TEST(a_search_finds_what_a_loop_finds)
 {
     struct job_case c;
-    dense_case(&c, 6, 24, 24);
-    check_against_loop(&c.setting, "tp=1..24", false, 20);
-    check_against_loop(&c.setting, "tp=1..24", true, 50);
-    check_against_loop(&c.setting, "tp=2", true, 100000);
+    searches[_i].job(&c);
+    c.cluster.gpu.hbm_bytes *= searches[_i].memory;
+    check_against_loop(&c.setting, searches[_i].restrictions, searches[_i].variants, searches[_i].keep);
 }
 END_TEST
 
-/* Little memory, so that some layouts fit and some do not. */
-START_TEST(a_search_finds_what_a_loop_finds_when_memory_is_short)
+START_TEST(three_losses_are_three_times_the_space)
 {
     struct job_case c;
-    gpt_175b_case(&c, 256, 256);
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 10);
-    c.cluster.gpu.hbm_bytes *= 0.6; /* where layers have to be repeated */
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 100);
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", true, 1000);
-    check_against_loop(&c.setting, "tp=8,pp=4,8,cp=2,mb=1,offload=optimizer,activations", true, 1000);
-}
-END_TEST
-
-/* With what the host keeps searched too, and where the host's memory is unknown. */
-START_TEST(a_search_finds_what_a_loop_finds_with_offloading)
-{
-    struct job_case c;
-    gpt_175b_case(&c, 64, 64);
-    c.cluster.host_memory = 0;
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", true, 10);
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,mb=1,2,offload=auto", false, 10);
-}
-END_TEST
-
-/* A loss that is allowed is a choice: it may cost time, and may be what makes a layout fit. */
-START_TEST(a_search_finds_what_a_loop_finds_with_losses)
-{
-    struct job_case c;
-    dense_case(&c, 6, 8, 16);
-    c.job.features |= FEATURE_BIT(FUSED_OPS) | FEATURES_LOSS;
-    c.model.vocab = 256000;
-    double fits = footprint_capacity(&c.cluster);
-    for (int part = 1; part <= 4; part *= 2) {
-        c.cluster.gpu.hbm_bytes = fits / 4 / part;
-        check_against_loop(&c.setting, NULL, false, 20);
-        check_against_loop(&c.setting, "tp=1,2", true, 100000);
-    }
+    with_losses(&c);
     struct space *chosen = space_of(&c.setting, NULL);
     c.job.features &= ~FEATURES_LINEAR_LOSS;
     struct space *plain = space_of(&c.setting, NULL);
@@ -283,7 +314,6 @@ START_TEST(a_margin_of_memory_stays_free)
     struct space *space = space_of(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2");
     struct search_result all = search(space, (struct search_options){.keep = 10, .threads = 1});
     c.job.memory_margin = 0.25;
-    check_against_loop(&c.setting, "tp=4,8,pp=4,8,cp=1,2,mb=1,2", false, 10);
     struct search_result fewer = search(space, (struct search_options){.keep = 10, .threads = 1});
     ck_assert_uint_gt(fewer.counts.fit, 0);
     ck_assert_uint_lt(fewer.counts.fit, all.counts.fit);
@@ -291,14 +321,6 @@ START_TEST(a_margin_of_memory_stays_free)
     search_result_free(&all);
     search_result_free(&fewer);
     space_destroy(space);
-}
-END_TEST
-
-START_TEST(a_search_finds_what_a_loop_finds_with_experts)
-{
-    struct job_case c;
-    mixture_case(&c, 4, 8, 16, 16);
-    check_against_loop(&c.setting, NULL, false, 20);
 }
 END_TEST
 
@@ -536,15 +558,12 @@ int main(void)
     Suite *suite = suite_create("plan search");
     TCase *cases = tcase_create("search");
     tcase_set_timeout(cases, 120);
-    tcase_add_test(cases, a_search_finds_what_a_loop_finds);
-    tcase_add_test(cases, a_search_finds_what_a_loop_finds_when_memory_is_short);
-    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_offloading);
-    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_losses);
+    tcase_add_loop_test(cases, a_search_finds_what_a_loop_finds, 0, N_SEARCHES);
+    tcase_add_test(cases, three_losses_are_three_times_the_space);
     tcase_add_test(cases, what_fits_stays);
     tcase_add_test(cases, the_smallest_share_that_fits);
     tcase_add_test(cases, the_memory_of_the_host_is_a_limit);
     tcase_add_test(cases, a_margin_of_memory_stays_free);
-    tcase_add_test(cases, a_search_finds_what_a_loop_finds_with_experts);
     tcase_add_test(cases, results_do_not_depend_on_threads);
     tcase_add_test(cases, parts_put_together_are_the_whole);
     tcase_add_test(cases, shares_put_together_are_the_whole);
