@@ -91,131 +91,166 @@ struct expected {
     int interruptions;
 };
 
-static void check_case(struct run_options options, struct fault_trace *trace, struct expected expected)
+static void check_use(const char *what, const struct run_result *result, enum time_use use, double expected_s)
+{
+    ck_assert_msg(seconds_of(result, use) == expected_s, "%s: %s %.9f s, not %.9f s", what, time_use_name(use),
+                  seconds_of(result, use), expected_s);
+}
+
+static void check_case(const char *what, struct run_options options, const struct fault_trace *trace, struct expected expected)
 {
     struct run_result result = case_run(&options, trace);
-    ck_assert_double_eq(seconds_of(&result, USE_TRAINING), expected.training);
-    ck_assert_double_eq(seconds_of(&result, USE_CHECKPOINT), expected.checkpoint);
-    ck_assert_double_eq(seconds_of(&result, USE_LOST), expected.lost);
-    ck_assert_double_eq(seconds_of(&result, USE_WAITING), expected.waiting);
-    ck_assert_double_eq(seconds_of(&result, USE_RESTART), expected.restart);
-    ck_assert_int_eq(result.interruptions, expected.interruptions);
+    check_use(what, &result, USE_TRAINING, expected.training);
+    check_use(what, &result, USE_CHECKPOINT, expected.checkpoint);
+    check_use(what, &result, USE_LOST, expected.lost);
+    check_use(what, &result, USE_WAITING, expected.waiting);
+    check_use(what, &result, USE_RESTART, expected.restart);
+    ck_assert_msg(result.interruptions == expected.interruptions, "%s: %lld interruptions, not %d", what,
+                  (long long)result.interruptions, expected.interruptions);
     run_result_free(&result);
-    fault_trace_free(trace);
 }
 
-START_TEST(test_no_faults)
+/* As case_options and trace_outage take them. */
+struct by_hand {
+    const char *what;
+    struct {
+        int nodes;
+        double horizon, interval, block, restart;
+        int spares;
+    } job;
+    struct expected expected;
+    int n_outages;
+    struct {
+        double time_s;
+        int node;
+        double down_s;
+    } outages[2];
+};
+
+static const struct by_hand by_hand[] = {
+    {"nothing but intervals: 1000 = 9 * (100 + 10) + 10",
+     {2, 1000, 100, 10, 60, 0},
+     {.training = 910, .checkpoint = 90},
+     0,
+     {{0}}},
+    {"the horizon inside a checkpoint: 105 = 100 + half of one",
+     {2, 105, 100, 10, 60, 0},
+     {.training = 100, .checkpoint = 5},
+     0,
+     {{0}}},
+    {"an interval beyond the horizon never ends", {2, 1000, 5000, 10, 60, 0}, {.training = 1000}, 0, {{0}}},
+    /* a failure at the edges of a checkpoint */
+    {"at the end of the interval, before its checkpoint: all of it is lost",
+     {2, 110, 100, 10, 10, 1},
+     {.lost = 100, .restart = 10, .interruptions = 1},
+     1,
+     {{100, 0, 1}}},
+    {"inside the checkpoint: the half-written one is lost too, its time is checkpoint time",
+     {2, 117, 100, 10, 10, 1},
+     {.checkpoint = 7, .lost = 100, .restart = 10, .interruptions = 1},
+     1,
+     {{107, 0, 1}}},
+    {"exactly at its end the state is safe",
+     {2, 120, 100, 10, 10, 1},
+     {.training = 100, .checkpoint = 10, .restart = 10, .interruptions = 1},
+     1,
+     {{110, 0, 1}}},
+    {"and so it is at the end of an interval when checkpoints take no time",
+     {2, 350, 100, 0, 10, 1},
+     {.training = 340, .restart = 10, .interruptions = 1},
+     1,
+     {{300, 0, 1}}},
+    /* whole intervals start anew after a restart */
+    {"stops at 150 (50 lost), resumes at 160; the next checkpoint is due at 260, the failure at 259 undoes 99",
+     {2, 300, 100, 0, 10, 1},
+     {.training = 131, .lost = 149, .restart = 20, .interruptions = 2},
+     2,
+     {{150, 0, 1}, {259, 0, 1}}},
+    /* waiting for nodes */
+    {"one spare, two nodes down: the repair at 130 brings the number down to one",
+     {4, 300, 50, 0, 20, 1},
+     {.training = 250, .waiting = 20, .restart = 30, .interruptions = 1},
+     2,
+     {{100, 0, 30}, {110, 1, 90}}},
+    {"no spare: both must be back, at 200",
+     {4, 300, 50, 0, 20, 0},
+     {.training = 180, .waiting = 100, .restart = 20, .interruptions = 1},
+     2,
+     {{100, 0, 30}, {110, 1, 90}}},
+    {"overlapping outages of one node count as one node, and end together at 180",
+     {4, 300, 50, 0, 20, 0},
+     {.training = 200, .waiting = 80, .restart = 20, .interruptions = 1},
+     2,
+     {{100, 0, 80}, {110, 0, 20}}},
+    {"as many spares as nodes: nobody waits",
+     {2, 300, 50, 0, 20, 2},
+     {.training = 275, .restart = 25, .interruptions = 1},
+     2,
+     {{100, 0, 1000}, {105, 1, 1000}}},
+    /* ties */
+    {"due to resume at 120 and hit at 120: resumes first, is interrupted at once",
+     {4, 200, 50, 0, 20, 1},
+     {.training = 160, .restart = 40, .interruptions = 2},
+     2,
+     {{100, 0, 5}, {120, 1, 5}}},
+    {"one nanosecond earlier it is still recovering, and the clock starts anew",
+     {4, 200, 50, 0, 20, 1},
+     {.training = 160.000000001, .restart = 39.999999999, .interruptions = 1},
+     2,
+     {{100, 0, 5}, {119.999999999, 1, 5}}},
+    {"repairs before failures: node 0 is back at 120, training resumes then, and node 1 interrupts it at once",
+     {4, 200, 50, 0, 0, 0},
+     {.training = 150, .waiting = 50, .interruptions = 2},
+     2,
+     {{100, 0, 20}, {120, 1, 30}}},
+    {"an outage of no length ends after the failures of its instant: two nodes are down, one spare, then none is",
+     {4, 200, 50, 0, 20, 1},
+     {.training = 180, .restart = 20, .interruptions = 1},
+     2,
+     {{100, 0, 0}, {100, 1, 0}}},
+    {"without spares and restart time an empty outage costs the interval only, once for each failure that finds it training",
+     {4, 200, 50, 0, 0, 0},
+     {.training = 180, .lost = 20, .interruptions = 1},
+     2,
+     {{120, 0, 0}, {120, 1, 0}}},
+    {"with a spare for each they find it training twice",
+     {4, 200, 50, 0, 0, 2},
+     {.training = 180, .lost = 20, .interruptions = 2},
+     2,
+     {{120, 0, 0}, {120, 1, 0}}},
+    /* beginning and horizon */
+    {"a failure at 0 interrupts a run that has just begun",
+     {2, 100, 50, 0, 20, 1},
+     {.training = 80, .restart = 20, .interruptions = 1},
+     1,
+     {{0, 0, 5}}},
+    {"one at the horizon is none; work in progress there counts", {2, 100, 70, 0, 20, 1}, {.training = 100}, 1, {{100, 0, 5}}},
+};
+
+START_TEST(test_by_hand)
+{
+    const struct by_hand *c = &by_hand[_i];
+    struct fault_trace trace = {0};
+    for (int i = 0; i < c->n_outages; i++)
+        trace_outage(&trace, c->outages[i].time_s, c->outages[i].node, c->outages[i].down_s);
+    check_case(c->what, case_options(c->job.nodes, c->job.horizon, c->job.interval, c->job.block, c->job.restart, c->job.spares),
+               &trace, c->expected);
+    fault_trace_free(&trace);
+}
+END_TEST
+
+START_TEST(test_the_longest_interval_there_is)
 {
     struct fault_trace none = {0};
-    /* nothing but intervals: 1000 = 9 * (100 + 10) + 10 */
-    check_case(case_options(2, 1000, 100, 10, 60, 0), &none, (struct expected){.training = 910, .checkpoint = 90});
-    /* the horizon inside a checkpoint: 105 = 100 + half of one */
-    check_case(case_options(2, 105, 100, 10, 60, 0), &none, (struct expected){.training = 100, .checkpoint = 5});
-    /* an interval beyond the horizon never ends; neither does the longest one there is */
-    check_case(case_options(2, 1000, 5000, 10, 60, 0), &none, (struct expected){.training = 1000});
     struct run_options longest = case_options(2, 1000, 1, 0, 60, 0);
     longest.checkpoint = (struct checkpoint_policy){.interval = INT64_MAX, .block = INT64_MAX};
-    check_case(longest, &none, (struct expected){.training = 1000});
+    check_case("the longest interval", longest, &none, (struct expected){.training = 1000});
 }
 END_TEST
 
-START_TEST(test_failure_at_the_edges_of_a_checkpoint)
+START_TEST(test_never_repaired)
 {
     struct fault_trace trace = {0};
-    /* at the end of the interval, before its checkpoint: all of it is lost */
-    trace_outage(&trace, 100, 0, 1);
-    check_case(case_options(2, 110, 100, 10, 10, 1), &trace, (struct expected){.lost = 100, .restart = 10, .interruptions = 1});
-    /* inside the checkpoint: the half-written one is lost too, its time is checkpoint time */
-    trace_outage(&trace, 107, 0, 1);
-    check_case(case_options(2, 117, 100, 10, 10, 1), &trace,
-               (struct expected){.checkpoint = 7, .lost = 100, .restart = 10, .interruptions = 1});
-    /* exactly at its end the state is safe */
-    trace_outage(&trace, 110, 0, 1);
-    check_case(case_options(2, 120, 100, 10, 10, 1), &trace,
-               (struct expected){.training = 100, .checkpoint = 10, .restart = 10, .interruptions = 1});
-    /* and so it is at the end of an interval when checkpoints take no time */
-    trace_outage(&trace, 300, 0, 1);
-    check_case(case_options(2, 350, 100, 0, 10, 1), &trace,
-               (struct expected){.training = 340, .restart = 10, .interruptions = 1});
-}
-END_TEST
-
-START_TEST(test_whole_intervals_start_anew_after_a_restart)
-{
-    struct fault_trace trace = {0};
-    /* stops at 150 (50 lost), resumes at 160; the next checkpoint is due at 260, the failure at 259 undoes 99 */
-    trace_outage(&trace, 150, 0, 1);
-    trace_outage(&trace, 259, 0, 1);
-    check_case(case_options(2, 300, 100, 0, 10, 1), &trace,
-               (struct expected){.training = 131, .lost = 149, .restart = 20, .interruptions = 2});
-}
-END_TEST
-
-START_TEST(test_waiting_for_nodes)
-{
-    struct fault_trace trace = {0};
-    /* one spare, two nodes down: the repair at 130 brings the number down to one */
-    trace_outage(&trace, 100, 0, 30);
-    trace_outage(&trace, 110, 1, 90);
-    check_case(case_options(4, 300, 50, 0, 20, 1), &trace,
-               (struct expected){.training = 250, .waiting = 20, .restart = 30, .interruptions = 1});
-    /* no spare: both must be back, at 200 */
-    trace_outage(&trace, 100, 0, 30);
-    trace_outage(&trace, 110, 1, 90);
-    check_case(case_options(4, 300, 50, 0, 20, 0), &trace,
-               (struct expected){.training = 180, .waiting = 100, .restart = 20, .interruptions = 1});
-    /* overlapping outages of one node count as one node, and end together at 180 */
-    trace_outage(&trace, 100, 0, 80);
-    trace_outage(&trace, 110, 0, 20);
-    check_case(case_options(4, 300, 50, 0, 20, 0), &trace,
-               (struct expected){.training = 200, .waiting = 80, .restart = 20, .interruptions = 1});
-    /* as many spares as nodes: nobody waits */
-    trace_outage(&trace, 100, 0, 1000);
-    trace_outage(&trace, 105, 1, 1000);
-    check_case(case_options(2, 300, 50, 0, 20, 2), &trace, (struct expected){.training = 275, .restart = 25, .interruptions = 1});
-}
-END_TEST
-
-START_TEST(test_ties)
-{
-    struct fault_trace trace = {0};
-    /* due to resume at 120 and hit at 120: resumes first, is interrupted at once */
-    trace_outage(&trace, 100, 0, 5);
-    trace_outage(&trace, 120, 1, 5);
-    check_case(case_options(4, 200, 50, 0, 20, 1), &trace, (struct expected){.training = 160, .restart = 40, .interruptions = 2});
-    /* one nanosecond earlier it is still recovering, and the clock starts anew */
-    trace_outage(&trace, 100, 0, 5);
-    trace_outage(&trace, 119.999999999, 1, 5);
-    check_case(case_options(4, 200, 50, 0, 20, 1), &trace,
-               (struct expected){.training = 160.000000001, .restart = 39.999999999, .interruptions = 1});
-    /* repairs before failures: node 0 is back at 120, training resumes then, and node 1 interrupts it at once */
-    trace_outage(&trace, 100, 0, 20);
-    trace_outage(&trace, 120, 1, 30);
-    check_case(case_options(4, 200, 50, 0, 0, 0), &trace, (struct expected){.training = 150, .waiting = 50, .interruptions = 2});
-    /* an outage of no length ends after the failures of its instant: two nodes are down, one spare, then none is */
-    trace_outage(&trace, 100, 0, 0);
-    trace_outage(&trace, 100, 1, 0);
-    check_case(case_options(4, 200, 50, 0, 20, 1), &trace, (struct expected){.training = 180, .restart = 20, .interruptions = 1});
-    /* without spares and restart time an empty outage costs the interval only, once for each failure that finds it training */
-    trace_outage(&trace, 120, 0, 0);
-    trace_outage(&trace, 120, 1, 0);
-    check_case(case_options(4, 200, 50, 0, 0, 0), &trace, (struct expected){.training = 180, .lost = 20, .interruptions = 1});
-    trace_outage(&trace, 120, 0, 0);
-    trace_outage(&trace, 120, 1, 0);
-    check_case(case_options(4, 200, 50, 0, 0, 2), &trace, (struct expected){.training = 180, .lost = 20, .interruptions = 2});
-}
-END_TEST
-
-START_TEST(test_beginning_and_horizon)
-{
-    struct fault_trace trace = {0};
-    /* a failure at 0 interrupts a run that has just begun */
-    trace_outage(&trace, 0, 0, 5);
-    check_case(case_options(2, 100, 50, 0, 20, 1), &trace, (struct expected){.training = 80, .restart = 20, .interruptions = 1});
-    /* one at the horizon is none; work in progress there counts */
-    trace_outage(&trace, 100, 0, 5);
-    check_case(case_options(2, 100, 70, 0, 20, 1), &trace, (struct expected){.training = 100});
-    /* never repaired within the horizon */
     trace_outage(&trace, 60, 0, 1e9);
     struct run_options options = case_options(2, 100, 50, 0, 20, 0);
     struct run_result result = case_run(&options, &trace);
@@ -330,12 +365,9 @@ int main(void)
 {
     Suite *suite = suite_create("replay");
     TCase *hand = tcase_create("by hand");
-    tcase_add_test(hand, test_no_faults);
-    tcase_add_test(hand, test_failure_at_the_edges_of_a_checkpoint);
-    tcase_add_test(hand, test_whole_intervals_start_anew_after_a_restart);
-    tcase_add_test(hand, test_waiting_for_nodes);
-    tcase_add_test(hand, test_ties);
-    tcase_add_test(hand, test_beginning_and_horizon);
+    tcase_add_loop_test(hand, test_by_hand, 0, sizeof by_hand / sizeof by_hand[0]);
+    tcase_add_test(hand, test_the_longest_interval_there_is);
+    tcase_add_test(hand, test_never_repaired);
     tcase_add_test(hand, test_detection);
     tcase_add_test(hand, test_stragglers);
     tcase_add_test(hand, test_series_width_does_not_matter);
