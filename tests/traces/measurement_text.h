@@ -20,6 +20,36 @@ static inline enum status build(const char *text, struct measurement_table *tabl
     return measurement_table_build(&csv, table, diags);
 }
 
+/* A table that has been read, and its first row. */
+struct reading {
+    struct measurement_table table;
+    struct diags diags;
+    const struct measurement *row;
+};
+
+/* Of a text that is a table; `row` is NULL where no row can be used. */
+static inline struct reading read_table(const char *text)
+{
+    struct reading r = {0};
+    ck_assert_int_eq(build(text, &r.table, &r.diags), STATUS_OK);
+    r.row = r.table.n_items > 0 ? &r.table.items[0] : NULL;
+    return r;
+}
+
+static inline void reading_free(struct reading *r)
+{
+    measurement_table_free(&r->table);
+    diags_free(&r->diags);
+}
+
+static inline size_t reading_warnings(const struct reading *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->diags.n_items; i++)
+        n += r->diags.items[i].severity == SEVERITY_WARNING;
+    return n;
+}
+
 static inline void expect_diag(const struct diags *diags, size_t index, enum severity severity, int line, int column,
                                const char *part)
 {

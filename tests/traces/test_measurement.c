@@ -15,12 +15,10 @@
 
 START_TEST(gpt_row)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build(HEADER GPT, &table, &diags), STATUS_OK);
-    ck_assert_uint_eq(diags.n_items, 0);
-    ck_assert_uint_eq(table.n_items, 1);
-    const struct measurement *m = &table.items[0];
+    struct reading r = read_table(HEADER GPT);
+    ck_assert_uint_eq(r.diags.n_items, 0);
+    ck_assert_uint_eq(r.table.n_items, 1);
+    const struct measurement *m = r.row;
     ck_assert_str_eq(m->name, "g");
     ck_assert_str_eq(m->source, "a, b");
     ck_assert_str_eq(m->assumed, "vpp");
@@ -48,18 +46,16 @@ START_TEST(gpt_row)
     ck_assert(!m->oom);
     ck_assert_double_eq(m->step_s, 3.5);
     ck_assert_double_eq(m->mfu, 0.44);
-    measurement_table_free(&table);
+    reading_free(&r);
 }
 END_TEST
 
 /* Empty cells take what the header promises; a name the catalog does not know leaves the shape to stand alone. */
 START_TEST(llama_row)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build(HEADER LLAMA, &table, &diags), STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 1);
-    const struct measurement *m = &table.items[0];
+    struct reading r = read_table(HEADER LLAMA);
+    ck_assert_uint_eq(r.table.n_items, 1);
+    const struct measurement *m = r.row;
     ck_assert_str_eq(m->model.name, "no-such-model");
     ck_assert_int_eq(m->model.ffn_hidden, 13824); /* 8/3 * 5120 = 13653.3 -> 54 * 256 */
     ck_assert_int_eq(m->model.kv_heads, 8);
@@ -77,50 +73,41 @@ START_TEST(llama_row)
     ck_assert_int_eq(m->cluster.gpus_per_node, 8);
     ck_assert(m->oom);
     ck_assert_double_eq(m->step_s, 0);
-    ck_assert_uint_eq(diags.n_errors, 0);
-    expect_diag(&diags, 0, SEVERITY_NOTE, 0, 0,
+    ck_assert_uint_eq(r.diags.n_errors, 0);
+    expect_diag(&r.diags, 0, SEVERITY_NOTE, 0, 0,
                 "assumed where cells are empty: vocab 51,200 (32,000 when LLaMA-like), gpus_per_node 8, ");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    reading_free(&r);
 }
 END_TEST
 
 /* A catalog model keeps what columns cannot say; columns win where they speak. */
 START_TEST(catalog_row)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
     struct setting setting;
-    ck_assert_int_eq(
-        build("case,model,layers,hidden,heads,seq_len,vocab,gpu,gpus,tp,pp,vpp,dp,micro_batch,global_batch,recompute,"
-              "precision,step_time_s\n"
-              "c,gpt-175b-megascale,48,,,2048,,a100-80g-sxm,256,8,8,6,4,1,256,none,bf16,14.8\n",
-              &table, &diags),
-        STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 1);
-    setting = measurement_setting(&table.items[0]);
+    struct reading r =
+        read_table("case,model,layers,hidden,heads,seq_len,vocab,gpu,gpus,tp,pp,vpp,dp,micro_batch,global_batch,recompute,"
+                   "precision,step_time_s\n"
+                   "c,gpt-175b-megascale,48,,,2048,,a100-80g-sxm,256,8,8,6,4,1,256,none,bf16,14.8\n");
+    ck_assert_uint_eq(r.table.n_items, 1);
+    setting = measurement_setting(r.row);
     ck_assert_int_eq(setting.model->layers, 48);
     ck_assert_int_eq(setting.model->hidden, 12288);
     ck_assert_int_eq(setting.model->heads, 128);
     ck_assert_int_eq(setting.model->vocab, 64000);
     ck_assert_int_eq(setting.gpus, 256);
-    ck_assert_int_eq(table.items[0].layout.schedule, SCHEDULE_INTERLEAVED);
-    measurement_table_free(&table);
-    diags_free(&diags);
+    ck_assert_int_eq(r.row->layout.schedule, SCHEDULE_INTERLEAVED);
+    reading_free(&r);
 }
 END_TEST
 
 /* Of cells that cannot be read all are told in one go, each at its own place, and their rows are skipped. */
 START_TEST(bad_cells)
 {
-    struct measurement_table table = {0};
-    struct diags diags = {0};
-    ck_assert_int_eq(build(HEADER "g,,24,abc,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,"
-                                  "ok,3.5,44,,\n"
-                                  "h,,24,2304,9216,2,24,24,2048,51200,a100-80g-sxm,32,8,200,-2,2,1,1,8,1,4,0,1,512,full,fp17,"
-                                  "1f1b,,gone,-1,144,,\n",
-                           &table, &diags),
-                     STATUS_OK);
+    struct reading r =
+        read_table(HEADER "g,,24,abc,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,"
+                          "ok,3.5,44,,\n"
+                          "h,,24,2304,9216,2,24,24,2048,51200,a100-80g-sxm,32,8,200,-2,2,1,1,8,1,4,0,1,512,full,fp17,"
+                          "1f1b,,gone,-1,144,,\n");
     static const struct {
         int line, column;
         const char *part;
@@ -134,152 +121,126 @@ START_TEST(bad_cells)
     };
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         bool found = false;
-        for (size_t j = 0; j < diags.n_items; j++)
-            found |= diags.items[j].severity == SEVERITY_WARNING && diags.items[j].line == told[i].line &&
-                     diags.items[j].column == told[i].column && strstr(diags.items[j].text, told[i].part);
+        for (size_t j = 0; j < r.diags.n_items; j++)
+            found |= r.diags.items[j].severity == SEVERITY_WARNING && r.diags.items[j].line == told[i].line &&
+                     r.diags.items[j].column == told[i].column && strstr(r.diags.items[j].text, told[i].part);
         ck_assert_msg(found, "%d:%d: %s", told[i].line, told[i].column, told[i].part);
     }
-    ck_assert_uint_eq(diags.n_errors, 0);
-    ck_assert_uint_eq(table.n_items, 0);
-    ck_assert_uint_eq(table.n_skipped, 2);
-    size_t n_warnings = 0;
-    for (size_t j = 0; j < diags.n_items; j++)
-        n_warnings += diags.items[j].severity == SEVERITY_WARNING;
-    ck_assert_uint_eq(n_warnings, sizeof told / sizeof *told); /* each once, and nothing that follows from them */
-    measurement_table_free(&table);
-    diags_free(&diags);
+    ck_assert_uint_eq(r.diags.n_errors, 0);
+    ck_assert_uint_eq(r.table.n_items, 0);
+    ck_assert_uint_eq(r.table.n_skipped, 2);
+    ck_assert_uint_eq(reading_warnings(&r), sizeof told / sizeof *told); /* each once, and nothing that follows from them */
+    reading_free(&r);
 }
 END_TEST
 
 /* Rows that can be read but not be used are skipped, and the others stay. */
 START_TEST(unusable_rows)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(
-        build(HEADER GPT
-              "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-smx,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
-              "b,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,33,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
-              "c,secret,,,,,,,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
-              "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,FP16,1F1B,,ok,,,,\n"
-              "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,none;warp;warp,ok,4,"
-              ",,\n"
-              "f,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,zb-w,,ok,4,,,\n"
-              "g,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,ok,4,,,\n"
-              "h,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp17,1f1b,,ok,4,,,\n",
-              &table, &diags),
-        STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 4);
-    ck_assert_uint_eq(table.n_skipped, 5);
-    ck_assert_str_eq(table.items[1].name, "d"); /* nothing to compare with, but predicted; words in any case */
-    ck_assert_int_eq(table.items[1].layout.schedule, SCHEDULE_1F1B);
-    ck_assert_int_eq(table.items[1].job.precision, PRECISION_FP16);
-    ck_assert_double_eq(table.items[1].step_s, 0);
-    ck_assert_str_eq(table.items[2].name, "e");
-    ck_assert_int_eq(table.items[2].at.line, 7);
-    ck_assert_uint_eq(diags.n_errors, 0);
-    expect_diag(&diags, 0, SEVERITY_WARNING, 3, 36, "row skipped: ");
-    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "a100-80g-smx"));
-    expect_diag(&diags, 1, SEVERITY_WARNING, 4, 49, "33 gpus, but tp 2 x pp 2 x cp 1 x dp 8 is 32");
-    expect_diag(&diags, 2, SEVERITY_WARNING, 5, 3, "no model 'secret'");
-    expect_diag(&diags, 3, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
-    expect_diag(&diags, 4, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown, 1f1b is taken; did you mean 'zb-v'?");
-    expect_diag(&diags, 5, SEVERITY_WARNING, 9, 80, "recompute 'ful' is unknown; did you mean 'full'?");
-    expect_diag(&diags, 6, SEVERITY_WARNING, 10, 85, "precision 'fp17' is unknown");
-    ck_assert_uint_eq(diags.n_items, 8); /* the feature is warned of once */
-    ck_assert_ptr_nonnull(strstr(diags.items[7].text, "assumed where cells are empty: features none (eager code)"));
-    measurement_table_free(&table);
-    diags_free(&diags);
+    struct reading r = read_table(
+        HEADER GPT
+        "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-smx,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+        "b,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,33,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+        "c,secret,,,,,,,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,,ok,3.5,44,,\n"
+        "d,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,FP16,1F1B,,ok,,,,\n"
+        "e,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,1f1b,none;warp;warp,ok,4,"
+        ",,\n"
+        "f,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp16,zb-w,,ok,4,,,\n"
+        "g,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,ful,fp16,1f1b,,ok,4,,,\n"
+        "h,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,2,1,1,8,1,0,0,1,512,full,fp17,1f1b,,ok,4,,,\n");
+    ck_assert_uint_eq(r.table.n_items, 4);
+    ck_assert_uint_eq(r.table.n_skipped, 5);
+    ck_assert_str_eq(r.table.items[1].name, "d"); /* nothing to compare with, but predicted; words in any case */
+    ck_assert_int_eq(r.table.items[1].layout.schedule, SCHEDULE_1F1B);
+    ck_assert_int_eq(r.table.items[1].job.precision, PRECISION_FP16);
+    ck_assert_double_eq(r.table.items[1].step_s, 0);
+    ck_assert_str_eq(r.table.items[2].name, "e");
+    ck_assert_int_eq(r.table.items[2].at.line, 7);
+    ck_assert_uint_eq(r.diags.n_errors, 0);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 3, 36, "row skipped: ");
+    ck_assert_ptr_nonnull(strstr(r.diags.items[0].text, "a100-80g-smx"));
+    expect_diag(&r.diags, 1, SEVERITY_WARNING, 4, 49, "33 gpus, but tp 2 x pp 2 x cp 1 x dp 8 is 32");
+    expect_diag(&r.diags, 2, SEVERITY_WARNING, 5, 3, "no model 'secret'");
+    expect_diag(&r.diags, 3, SEVERITY_WARNING, 7, 95, "unknown feature 'warp'");
+    expect_diag(&r.diags, 4, SEVERITY_WARNING, 8, 90, "schedule 'zb-w' is unknown, 1f1b is taken; did you mean 'zb-v'?");
+    expect_diag(&r.diags, 5, SEVERITY_WARNING, 9, 80, "recompute 'ful' is unknown; did you mean 'full'?");
+    expect_diag(&r.diags, 6, SEVERITY_WARNING, 10, 85, "precision 'fp17' is unknown");
+    ck_assert_uint_eq(r.diags.n_items, 8); /* the feature is warned of once */
+    ck_assert_ptr_nonnull(strstr(r.diags.items[7].text, "assumed where cells are empty: features none (eager code)"));
+    reading_free(&r);
 }
 END_TEST
 
 /* The same run in other words. */
+static const struct {
+    const char *cells; /* pp to schedule */
+    int dp, vpp, zero, batch;
+    enum schedule schedule;
+    size_t warnings;
+} adapted[] = {
+    {"1,1,1,16,1,0,0,1,512,full,fp16,1f1b", 16, 1, 0, 512, SCHEDULE_NONE, 0},
+    {"2,1,1,8,1,0,0,1,512,full,fp16,interleaved", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
+    {"2,3,1,8,1,0,0,1,512,full,fp16,1f1b", 8, 3, 0, 512, SCHEDULE_INTERLEAVED, 1},
+    {"2,,1,8,1,0,0,1,512,full,fp16,none", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
+    {"2,1,1,8,1,0,0,1,512,full,fp16,zb-v", 8, 2, 0, 512, SCHEDULE_ZBV, 0},
+    {"2,4,1,8,1,0,0,1,512,full,fp16,zb-2p", 8, 1, 0, 512, SCHEDULE_ZB2P, 1},
+    {"2,1,1,8,1,3,0,1,512,full,fp16,1f1b", 8, 1, 2, 512, SCHEDULE_1F1B, 1},
+    {"2,1,1,8,1,0,0,3,500,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 1},
+    {"2,1,1,8,1,0,0,3,504,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 0},
+};
+
 START_TEST(adapted_rows)
 {
-    static const struct {
-        const char *cells; /* pp to schedule */
-        int dp, vpp, zero, batch;
-        enum schedule schedule;
-        int warnings;
-    } rows[] = {
-        {"1,1,1,16,1,0,0,1,512,full,fp16,1f1b", 16, 1, 0, 512, SCHEDULE_NONE, 0},
-        {"2,1,1,8,1,0,0,1,512,full,fp16,interleaved", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
-        {"2,3,1,8,1,0,0,1,512,full,fp16,1f1b", 8, 3, 0, 512, SCHEDULE_INTERLEAVED, 1},
-        {"2,,1,8,1,0,0,1,512,full,fp16,none", 8, 1, 0, 512, SCHEDULE_1F1B, 1},
-        {"2,1,1,8,1,0,0,1,512,full,fp16,zb-v", 8, 2, 0, 512, SCHEDULE_ZBV, 0},
-        {"2,4,1,8,1,0,0,1,512,full,fp16,zb-2p", 8, 1, 0, 512, SCHEDULE_ZB2P, 1},
-        {"2,1,1,8,1,3,0,1,512,full,fp16,1f1b", 8, 1, 2, 512, SCHEDULE_1F1B, 1},
-        {"2,1,1,8,1,0,0,3,500,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 1},
-        {"2,1,1,8,1,0,0,3,504,full,fp16,1f1b", 8, 1, 0, 504, SCHEDULE_1F1B, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct measurement_table table;
-        struct diags diags = {0};
-        char text[1024];
-        snprintf(text, sizeof text, HEADER "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,%s,,ok,3.5,44,,\n",
-                 rows[i].cells);
-        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
-        ck_assert_uint_eq(table.n_items, 1);
-        const struct measurement *row = &table.items[0];
-        int warnings = 0;
-        for (size_t j = 0; j < diags.n_items; j++)
-            warnings += diags.items[j].severity == SEVERITY_WARNING;
-        ck_assert_int_eq(row->layout.dp, rows[i].dp);
-        ck_assert_int_eq(row->layout.vpp, rows[i].vpp);
-        ck_assert_int_eq(row->layout.zero, rows[i].zero);
-        ck_assert_int_eq(row->layout.schedule, rows[i].schedule);
-        ck_assert_int_eq(row->job.global_batch, rows[i].batch);
-        ck_assert_int_eq(warnings, rows[i].warnings);
-        measurement_table_free(&table);
-        diags_free(&diags);
-    }
+    char text[1024];
+    snprintf(text, sizeof text, HEADER "a,,24,2304,9216,0,24,24,2048,51200,a100-80g-sxm,32,8,200,2,%s,,ok,3.5,44,,\n",
+             adapted[_i].cells);
+    struct reading r = read_table(text);
+    ck_assert_uint_eq(r.table.n_items, 1);
+    const struct measurement *row = r.row;
+    ck_assert_int_eq(row->layout.dp, adapted[_i].dp);
+    ck_assert_int_eq(row->layout.vpp, adapted[_i].vpp);
+    ck_assert_int_eq(row->layout.zero, adapted[_i].zero);
+    ck_assert_int_eq(row->layout.schedule, adapted[_i].schedule);
+    ck_assert_int_eq(row->job.global_batch, adapted[_i].batch);
+    ck_assert_uint_eq(reading_warnings(&r), adapted[_i].warnings);
+    reading_free(&r);
 }
 END_TEST
 
 /* A shard over all replicas is the same as none. */
 START_TEST(hybrid_sharding)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,dp,zero,shard,micro_batch,global_batch,recompute,precision,"
-                           "step_time_s\n"
-                           "a,llama3-8b,h100-sxm,64,8192,1,1,64,3,8,1,64,full,bf16,1\n"
-                           "b,llama3-8b,h100-sxm,64,8192,1,1,64,3,64,1,64,full,bf16,1\n"
-                           "c,llama3-8b,h100-sxm,64,8192,1,1,64,3,,1,64,full,bf16,1\n",
-                           &table, &diags),
-                     STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 3);
-    ck_assert_int_eq(table.items[0].layout.shard, 8);
-    ck_assert_int_eq(table.items[1].layout.shard, 0);
-    ck_assert_int_eq(table.items[2].layout.shard, 0);
-    measurement_table_free(&table);
-    diags_free(&diags);
+    struct reading r = read_table("case,model,gpu,gpus,seq_len,tp,pp,dp,zero,shard,micro_batch,global_batch,recompute,precision,"
+                                  "step_time_s\n"
+                                  "a,llama3-8b,h100-sxm,64,8192,1,1,64,3,8,1,64,full,bf16,1\n"
+                                  "b,llama3-8b,h100-sxm,64,8192,1,1,64,3,64,1,64,full,bf16,1\n"
+                                  "c,llama3-8b,h100-sxm,64,8192,1,1,64,3,,1,64,full,bf16,1\n");
+    ck_assert_uint_eq(r.table.n_items, 3);
+    ck_assert_int_eq(r.row->layout.shard, 8);
+    ck_assert_int_eq(r.table.items[1].layout.shard, 0);
+    ck_assert_int_eq(r.table.items[2].layout.shard, 0);
+    reading_free(&r);
 }
 END_TEST
 
 /* How cp exchanges; a ring where nothing is said, and without cp nothing. */
 START_TEST(context_exchanges)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,tp,pp,cp,cp_comm,dp,micro_batch,global_batch,recompute,precision,"
-                           "step_time_s\n"
-                           "a,llama3-8b,h100-sxm,64,8192,1,1,8,A2A:4+ring,8,1,64,full,bf16,1\n"
-                           "b,llama3-8b,h100-sxm,64,8192,1,1,8,all_gather,8,1,64,full,bf16,1\n"
-                           "c,llama3-8b,h100-sxm,64,8192,1,1,8,,8,1,64,full,bf16,1\n"
-                           "d,llama3-8b,h100-sxm,64,8192,1,1,8,a2a:8,8,1,64,full,bf16,1\n"
-                           "e,llama3-8b,h100-sxm,64,8192,1,1,1,a2a,64,1,64,full,bf16,1\n"
-                           "f,llama3-8b,h100-sxm,64,8192,1,1,8,rings,8,1,64,full,bf16,1\n",
-                           &table, &diags),
-                     STATUS_OK);
+    struct reading r = read_table("case,model,gpu,gpus,seq_len,tp,pp,cp,cp_comm,dp,micro_batch,global_batch,recompute,precision,"
+                                  "step_time_s\n"
+                                  "a,llama3-8b,h100-sxm,64,8192,1,1,8,A2A:4+ring,8,1,64,full,bf16,1\n"
+                                  "b,llama3-8b,h100-sxm,64,8192,1,1,8,all_gather,8,1,64,full,bf16,1\n"
+                                  "c,llama3-8b,h100-sxm,64,8192,1,1,8,,8,1,64,full,bf16,1\n"
+                                  "d,llama3-8b,h100-sxm,64,8192,1,1,8,a2a:8,8,1,64,full,bf16,1\n"
+                                  "e,llama3-8b,h100-sxm,64,8192,1,1,1,a2a,64,1,64,full,bf16,1\n"
+                                  "f,llama3-8b,h100-sxm,64,8192,1,1,8,rings,8,1,64,full,bf16,1\n");
     const enum cp_comm expected[] = {cp_comm_of(4, false), CP_ALL_GATHER, CP_RING, CP_A2A, CP_RING};
-    ck_assert_uint_eq(table.n_items, 5);
-    ck_assert_uint_eq(table.n_skipped, 1);
-    for (size_t i = 0; i < table.n_items; i++)
-        ck_assert_int_eq(table.items[i].layout.cp_comm, expected[i]);
-    expect_diag(&diags, 0, SEVERITY_WARNING, 7, 36, "cp_comm 'rings' is not known; did you mean 'ring'?");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    ck_assert_uint_eq(r.table.n_items, 5);
+    ck_assert_uint_eq(r.table.n_skipped, 1);
+    for (size_t i = 0; i < r.table.n_items; i++)
+        ck_assert_int_eq(r.table.items[i].layout.cp_comm, expected[i]);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 7, 36, "cp_comm 'rings' is not known; did you mean 'ring'?");
+    reading_free(&r);
 }
 END_TEST
 
@@ -323,21 +284,18 @@ END_TEST
 /* Columns, words and numbers as other hands write them; what is not msim's own is told. */
 START_TEST(other_hands)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("# from a paper\n"
-                           "Run,Model,GPU,# GPUs,Seq Len,TP,PP,VPP,MBS,GBS,ZeRO,SP,AC,dtype,Schedule,features,Time/step (ms)\n"
-                           "\"a, b\",llama3-8b,H100 SXM5 80GB,64,8k,2,1,n/a,1,\"1,024\",FSDP,yes,SAC,BFloat16,-,"
-                           "FA3 + torch.compile,\"2,512.5\"\n"
-                           "c,llama3-8b,h100-sxm,64 GPUs,8192,2,4,2,1,1024,ZeRO-1,no,No,fp8 (e4m3),1F1B Interleaved,,~2.5 s\n"
-                           "d,llama3-8b,h100-sxm,64,8192,2,4,1,1,1024,stage 1,0,yes,bf16,ZB-H1,flash attention 2,2.5 ± 0.1 min\n"
-                           "e,llama3-8b,h100-sxm,sixty,8192,2,1,1,1,1024,1,0,yes,bf16,,,2500\n"
-                           "f,llama3-8b,h100-sxm,64,8192,2,1,1,1,1024,1,0,yes,bf16,,,OOM\n",
-                           &table, &diags),
-                     STATUS_OK);
-    ck_assert_uint_eq(diags.n_errors, 0);
-    ck_assert_uint_eq(table.n_items, 4);
-    const struct measurement *a = &table.items[0], *c = &table.items[1], *d = &table.items[2];
+    struct reading r =
+        read_table("# from a paper\n"
+                   "Run,Model,GPU,# GPUs,Seq Len,TP,PP,VPP,MBS,GBS,ZeRO,SP,AC,dtype,Schedule,features,Time/step (ms)\n"
+                   "\"a, b\",llama3-8b,H100 SXM5 80GB,64,8k,2,1,n/a,1,\"1,024\",FSDP,yes,SAC,BFloat16,-,"
+                   "FA3 + torch.compile,\"2,512.5\"\n"
+                   "c,llama3-8b,h100-sxm,64 GPUs,8192,2,4,2,1,1024,ZeRO-1,no,No,fp8 (e4m3),1F1B Interleaved,,~2.5 s\n"
+                   "d,llama3-8b,h100-sxm,64,8192,2,4,1,1,1024,stage 1,0,yes,bf16,ZB-H1,flash attention 2,2.5 ± 0.1 min\n"
+                   "e,llama3-8b,h100-sxm,sixty,8192,2,1,1,1,1024,1,0,yes,bf16,,,2500\n"
+                   "f,llama3-8b,h100-sxm,64,8192,2,1,1,1,1024,1,0,yes,bf16,,,OOM\n");
+    ck_assert_uint_eq(r.diags.n_errors, 0);
+    ck_assert_uint_eq(r.table.n_items, 4);
+    const struct measurement *a = r.row, *c = &r.table.items[1], *d = &r.table.items[2];
     ck_assert_str_eq(a->name, "a, b");
     ck_assert_int_eq(a->gpus, 64);
     ck_assert_int_eq(a->job.seq_len, 8192);
@@ -356,65 +314,55 @@ START_TEST(other_hands)
     ck_assert_int_eq(d->layout.schedule, SCHEDULE_ZB1P);
     ck_assert_uint_eq(d->layout.features & FEATURES_FLASH, FEATURE_BIT(FLASH_ATTENTION2));
     ck_assert_double_eq_tol(d->step_s, 150, 1e-9);
-    ck_assert(table.items[3].oom);
-    expect_diag(&diags, 0, SEVERITY_NOTE, 0, 0, "'MBS' as micro_batch, 'GBS' as global_batch");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    ck_assert(r.table.items[3].oom);
+    expect_diag(&r.diags, 0, SEVERITY_NOTE, 0, 0, "'MBS' as micro_batch, 'GBS' as global_batch");
+    reading_free(&r);
 }
 END_TEST
 
 /* Between semicolons a comma is a decimal point, and a point groups digits. */
 START_TEST(semicolons)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("\xEF\xBB\xBF"
-                           "model;gpu;gpus;seq_len;tp;global_batch;step_time_s\n"
-                           "llama3-8b;h100-sxm;1.024;8192;8;1.024;4,5\n",
-                           &table, &diags),
-                     STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 1);
-    ck_assert_int_eq(table.items[0].gpus, 1024);
-    ck_assert_int_eq(table.items[0].layout.dp, 128);
-    ck_assert_double_eq_tol(table.items[0].step_s, 4.5, 1e-12);
-    ck_assert_str_eq(table.items[0].name, "llama3-8b");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    struct reading r = read_table("\xEF\xBB\xBF"
+                                  "model;gpu;gpus;seq_len;tp;global_batch;step_time_s\n"
+                                  "llama3-8b;h100-sxm;1.024;8192;8;1.024;4,5\n");
+    ck_assert_uint_eq(r.table.n_items, 1);
+    ck_assert_int_eq(r.row->gpus, 1024);
+    ck_assert_int_eq(r.row->layout.dp, 128);
+    ck_assert_double_eq_tol(r.row->step_s, 4.5, 1e-12);
+    ck_assert_str_eq(r.row->name, "llama3-8b");
+    reading_free(&r);
 }
 END_TEST
 
 /* Rates and shares stand for a step's time, accumulation and tokens for its batch: 64 x 8192 tokens on 8 GPUs. */
 START_TEST(rates)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("case,model,gpu,gpus,seq_len,micro_batch,accumulation,batch_tokens,tokens_per_s,tokens_per_s_gpu,"
-                           "samples_per_s,tflops_gpu,mfu_pct\n"
-                           "a,llama3-8b,h100-sxm,8,8192,1,8,,65536,,,,\n"
-                           "b,llama3-8b,h100-sxm,8,8192,1,,524288,,8192,,,\n"
-                           "c,llama3-8b,h100-sxm,8,8192,1,8,,,,8,,\n"
-                           "d,llama3-8b,h100-sxm,8,8192,1,8,,,,,400,\n"
-                           "e,llama3-8b,h100-sxm,8,8192,1,8,,,,,,0.4\n"
-                           "f,llama3-8b,h100-sxm,8,8192,1,8,,,,,,40\n"
-                           "g,llama3-8b,h100-sxm,8,8192,1,,,,,,,40\n",
-                           &table, &diags),
-                     STATUS_OK);
-    ck_assert_uint_eq(table.n_items, 6);
-    ck_assert_uint_eq(table.n_skipped, 1);
-    for (size_t i = 0; i < table.n_items; i++) {
-        ck_assert_int_eq(table.items[i].job.global_batch, 64);
-        ck_assert(table.items[i].derived);
+    struct reading r =
+        read_table("case,model,gpu,gpus,seq_len,micro_batch,accumulation,batch_tokens,tokens_per_s,tokens_per_s_gpu,"
+                   "samples_per_s,tflops_gpu,mfu_pct\n"
+                   "a,llama3-8b,h100-sxm,8,8192,1,8,,65536,,,,\n"
+                   "b,llama3-8b,h100-sxm,8,8192,1,,524288,,8192,,,\n"
+                   "c,llama3-8b,h100-sxm,8,8192,1,8,,,,8,,\n"
+                   "d,llama3-8b,h100-sxm,8,8192,1,8,,,,,400,\n"
+                   "e,llama3-8b,h100-sxm,8,8192,1,8,,,,,,0.4\n"
+                   "f,llama3-8b,h100-sxm,8,8192,1,8,,,,,,40\n"
+                   "g,llama3-8b,h100-sxm,8,8192,1,,,,,,,40\n");
+    ck_assert_uint_eq(r.table.n_items, 6);
+    ck_assert_uint_eq(r.table.n_skipped, 1);
+    for (size_t i = 0; i < r.table.n_items; i++) {
+        ck_assert_int_eq(r.table.items[i].job.global_batch, 64);
+        ck_assert(r.table.items[i].derived);
     }
     for (size_t i = 0; i < 3; i++)
-        ck_assert_double_eq_tol(table.items[i].step_s, 8, 1e-9);
-    struct setting setting = measurement_setting(&table.items[3]);
-    double flops = model_flops_per_step(&setting, table.items[3].layout.features, FLOPS_FULL);
-    double peak = table.items[3].cluster.gpu.peak_flops[PRECISION_BF16];
-    ck_assert_double_eq_tol(table.items[3].step_s, flops / (8 * 400e12), 1e-9);
-    ck_assert_double_eq_tol(table.items[4].step_s, flops / (8 * 0.4 * peak), 1e-9);
-    ck_assert_double_eq_tol(table.items[5].step_s, table.items[4].step_s, 1e-12);
-    measurement_table_free(&table);
-    diags_free(&diags);
+        ck_assert_double_eq_tol(r.table.items[i].step_s, 8, 1e-9);
+    struct setting setting = measurement_setting(&r.table.items[3]);
+    double flops = model_flops_per_step(&setting, r.table.items[3].layout.features, FLOPS_FULL);
+    double peak = r.table.items[3].cluster.gpu.peak_flops[PRECISION_BF16];
+    ck_assert_double_eq_tol(r.table.items[3].step_s, flops / (8 * 400e12), 1e-9);
+    ck_assert_double_eq_tol(r.table.items[4].step_s, flops / (8 * 0.4 * peak), 1e-9);
+    ck_assert_double_eq_tol(r.table.items[5].step_s, r.table.items[4].step_s, 1e-12);
+    reading_free(&r);
 }
 END_TEST
 
@@ -467,7 +415,7 @@ int main(void)
     tcase_add_test(rows, catalog_row);
     tcase_add_test(rows, bad_cells);
     tcase_add_test(rows, unusable_rows);
-    tcase_add_test(rows, adapted_rows);
+    tcase_add_loop_test(rows, adapted_rows, 0, sizeof adapted / sizeof *adapted);
     tcase_add_test(rows, hybrid_sharding);
     tcase_add_test(rows, context_exchanges);
     tcase_add_test(rows, missing_columns);

@@ -9,132 +9,115 @@
 #include "tests/traces/measurement_text.h"
 
 /* How a table's commas are read: by the cells that leave no choice, or by what separates cells, which is told. 512 sequences. */
+static const struct {
+    char separator;
+    const char *batch, *step, *mfu;
+    double step_s;
+    bool told;
+} comma_cases[] = {{';', "512", "8,345", "41,5", 8.345, false},
+                   {';', "512,0", "8,345", "", 8.345, false},
+                   {';', "512", "8,345", "", 8.345, true},
+                   {';', "512", "8.345", "41.5", 8.345, false},
+                   {';', "512", "1.008,345", "", 1008.345, false},
+                   {'\t', "512", "8,345", "41,5", 8.345, false},
+                   {'\t', "512", "0,834", "", 0.834, false},
+                   {',', "512", "\"1,008\"", "41.5", 1008, false},
+                   {',', "512", "\"1,008\"", "", 1008, true},
+                   {',', "512", "\"1,008.5\"", "", 1008.5, false},
+                   {',', "512", "\"1008,345\"", "", 1008.345, false},
+                   {',', "512", "8.345", "", 8.345, false},
+                   {',', "512.0", "8.345", "41", 8.345, false}};
+
 START_TEST(commas)
 {
-    static const struct {
-        char separator;
-        const char *batch, *step, *mfu;
-        double step_s;
-        bool told;
-    } cases[] = {{';', "512", "8,345", "41,5", 8.345, false},
-                 {';', "512,0", "8,345", "", 8.345, false},
-                 {';', "512", "8,345", "", 8.345, true},
-                 {';', "512", "8.345", "41.5", 8.345, false},
-                 {';', "512", "1.008,345", "", 1008.345, false},
-                 {'\t', "512", "8,345", "41,5", 8.345, false},
-                 {'\t', "512", "0,834", "", 0.834, false},
-                 {',', "512", "\"1,008\"", "41.5", 1008, false},
-                 {',', "512", "\"1,008\"", "", 1008, true},
-                 {',', "512", "\"1,008.5\"", "", 1008.5, false},
-                 {',', "512", "\"1008,345\"", "", 1008.345, false},
-                 {',', "512", "8.345", "", 8.345, false},
-                 {',', "512.0", "8.345", "41", 8.345, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[512], s = cases[i].separator;
-        struct measurement_table table;
-        struct diags diags = {0};
-        bool told = false;
-        snprintf(text, sizeof text,
-                 "model%cgpu%cgpus%cseq_len%cglobal_batch%cstep_time_s%cmfu_pct\nllama3-8b%ch100-sxm%c64%c8192%c%s%c%s%c%s\n", s,
-                 s, s, s, s, s, s, s, s, s, cases[i].batch, s, cases[i].step, s, cases[i].mfu);
-        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
-        ck_assert_msg(table.n_items == 1, "case %zu: %s", i, diags.n_items ? diags.items[0].text : "");
-        ck_assert_double_eq_tol(table.items[0].step_s, cases[i].step_s, 1e-9);
-        ck_assert_int_eq(table.items[0].job.global_batch, 512);
-        for (size_t k = 0; k < diags.n_items; k++)
-            told |= strstr(diags.items[k].text, "groups digits") != NULL;
-        ck_assert_msg(told == cases[i].told, "case %zu", i);
-        measurement_table_free(&table);
-        diags_free(&diags);
-    }
+    char text[512], s = comma_cases[_i].separator;
+    bool told = false;
+    snprintf(text, sizeof text,
+             "model%cgpu%cgpus%cseq_len%cglobal_batch%cstep_time_s%cmfu_pct\nllama3-8b%ch100-sxm%c64%c8192%c%s%c%s%c%s\n", s, s,
+             s, s, s, s, s, s, s, s, comma_cases[_i].batch, s, comma_cases[_i].step, s, comma_cases[_i].mfu);
+    struct reading r = read_table(text);
+    ck_assert_msg(r.table.n_items == 1, "%s: %s", comma_cases[_i].step, r.diags.n_items ? r.diags.items[0].text : "");
+    ck_assert_double_eq_tol(r.row->step_s, comma_cases[_i].step_s, 1e-9);
+    ck_assert_int_eq(r.row->job.global_batch, 512);
+    for (size_t k = 0; k < r.diags.n_items; k++)
+        told |= strstr(r.diags.items[k].text, "groups digits") != NULL;
+    ck_assert_msg(told == comma_cases[_i].told, "%s", comma_cases[_i].step);
+    reading_free(&r);
 }
 END_TEST
 
 /* A column's name with what stands behind it, one cell of it, and the step that 512 sequences of 8,192 tokens on 64 GPUs took;
  * what is told of a column or a cell that cannot be meant so. */
+static const struct {
+    const char *name, *cell;
+    double step_s;
+    const char *told;
+} column_cases[] = {{"Step time (min)", "0.25", 15, NULL},
+                    {"Step time (h)", "0.01", 36, NULL},
+                    {"Step time (\302\265s)", "8e6", 8, NULL},
+                    {"Step time (mean)", "8", 8, NULL},
+                    {"Step time (fortnights)", "8", 0, "no unit of step_time_s"},
+                    {"step_time_s (ms)", "8", 0, "no unit of step_time_s"},
+                    {"iter_time_ms (s)", "8", 0, "no unit of step_time_s"},
+                    {"iter_time", "8000", 8000, "is its unit another one"},
+                    {"iter_time", "0.1", 0.1, "times what the peak of 64 GPUs allows"},
+                    {"Tokens/s (per GPU)", "8192", 8, NULL},
+                    {"Tokens/s (k)", "524.288", 8, NULL},
+                    {"Tokens/s", "4096", 1024, "of all GPUs or of one"},
+                    {"tflops", "25600", 0, "times what the peak"},
+                    {"TFLOPS (total)", "25600", 0, "no unit of tflops_gpu"},
+                    {"mfu", "45 tflops", 0, "row skipped: mfu_pct '45 tflops' is not a number"},
+                    {"tokens/s", "Out of memory", 0, NULL},
+                    {"tokens/s", "Speicher voll", 0, "is not a number, nor OOM"}};
+
 START_TEST(meanings_of_columns)
 {
-    static const struct {
-        const char *name, *cell;
-        double step_s;
-        const char *told;
-    } cases[] = {{"Step time (min)", "0.25", 15, NULL},
-                 {"Step time (h)", "0.01", 36, NULL},
-                 {"Step time (\302\265s)", "8e6", 8, NULL},
-                 {"Step time (mean)", "8", 8, NULL},
-                 {"Step time (fortnights)", "8", 0, "no unit of step_time_s"},
-                 {"step_time_s (ms)", "8", 0, "no unit of step_time_s"},
-                 {"iter_time_ms (s)", "8", 0, "no unit of step_time_s"},
-                 {"iter_time", "8000", 8000, "is its unit another one"},
-                 {"iter_time", "0.1", 0.1, "times what the peak of 64 GPUs allows"},
-                 {"Tokens/s (per GPU)", "8192", 8, NULL},
-                 {"Tokens/s (k)", "524.288", 8, NULL},
-                 {"Tokens/s", "4096", 1024, "of all GPUs or of one"},
-                 {"tflops", "25600", 0, "times what the peak"},
-                 {"TFLOPS (total)", "25600", 0, "no unit of tflops_gpu"},
-                 {"mfu", "45 tflops", 0, "row skipped: mfu_pct '45 tflops' is not a number"},
-                 {"tokens/s", "Out of memory", 0, NULL},
-                 {"tokens/s", "Speicher voll", 0, "is not a number, nor OOM"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[512], all[4096] = "";
-        struct measurement_table table;
-        struct diags diags = {0};
-        snprintf(text, sizeof text, "model,gpu,gpus,seq_len,global_batch,%s\nllama3-8b,h100-sxm,64,8192,512,%s\n", cases[i].name,
-                 cases[i].cell);
-        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
-        for (size_t k = 0; k < diags.n_items; k++)
-            if (diags.items[k].severity == SEVERITY_WARNING) {
-                ck_assert_int_gt(diags.items[k].column, 0);
-                text_append(all, sizeof all, "%s\n", diags.items[k].text);
-            }
-        ck_assert_msg(cases[i].told ? strstr(all, cases[i].told) != NULL : !*all, "%s: %s", cases[i].name, all);
-        if (cases[i].step_s > 0)
-            ck_assert_double_eq_tol(table.items[0].step_s, cases[i].step_s, 1e-9);
-        measurement_table_free(&table);
-        diags_free(&diags);
-    }
+    char text[512], all[4096] = "";
+    snprintf(text, sizeof text, "model,gpu,gpus,seq_len,global_batch,%s\nllama3-8b,h100-sxm,64,8192,512,%s\n",
+             column_cases[_i].name, column_cases[_i].cell);
+    struct reading r = read_table(text);
+    for (size_t k = 0; k < r.diags.n_items; k++)
+        if (r.diags.items[k].severity == SEVERITY_WARNING) {
+            ck_assert_int_gt(r.diags.items[k].column, 0);
+            text_append(all, sizeof all, "%s\n", r.diags.items[k].text);
+        }
+    ck_assert_msg(column_cases[_i].told ? strstr(all, column_cases[_i].told) != NULL : !*all, "%s: %s", column_cases[_i].name,
+                  all);
+    if (column_cases[_i].step_s > 0)
+        ck_assert_double_eq_tol(r.row->step_s, column_cases[_i].step_s, 1e-9);
+    reading_free(&r);
 }
 END_TEST
 
 /* The sure one of two columns is read, whichever comes first; tokens are no sequences. */
 START_TEST(columns_of_one_kind)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(build("model,gpu,gpus,seq_len,Global batch (tokens),TFLOPS,TFLOPS/GPU\n"
-                           "llama3-8b,h100-sxm,64,8192,4194304,25600,400\n",
-                           &table, &diags),
-                     STATUS_OK);
-    ck_assert_int_eq(table.items[0].job.global_batch, 512);
-    struct setting setting = measurement_setting(&table.items[0]);
-    double flops = model_flops_per_step(&setting, table.items[0].layout.features, FLOPS_FULL);
-    ck_assert_double_eq_tol(table.items[0].step_s, flops / (64 * 400e12), 1e-9);
-    expect_diag(&diags, 0, SEVERITY_WARNING, 1, 46, "column 'TFLOPS' is not read: another one here is tflops_gpu");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    struct reading r = read_table("model,gpu,gpus,seq_len,Global batch (tokens),TFLOPS,TFLOPS/GPU\n"
+                                  "llama3-8b,h100-sxm,64,8192,4194304,25600,400\n");
+    ck_assert_int_eq(r.row->job.global_batch, 512);
+    struct setting setting = measurement_setting(r.row);
+    double flops = model_flops_per_step(&setting, r.row->layout.features, FLOPS_FULL);
+    ck_assert_double_eq_tol(r.row->step_s, flops / (64 * 400e12), 1e-9);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 1, 46, "column 'TFLOPS' is not read: another one here is tflops_gpu");
+    reading_free(&r);
 }
 END_TEST
 
 /* A time and rates that are not its own: the time is taken, and each is told of. */
 START_TEST(contradictions)
 {
-    struct measurement_table table;
-    struct diags diags = {0};
-    ck_assert_int_eq(
-        build("model,gpu,gpus,seq_len,global_batch,step_time_s,tokens_per_s,tokens_per_s_gpu,tflops_gpu,accumulation,"
-              "batch_tokens\n"
-              "llama3-8b,h100-sxm,64,8192,512,8,524288,8000,400,8,4194304\n"
-              "llama3-8b,h100-sxm,64,8192,512,8,824288,8000,1,4,1000000\n",
-              &table, &diags),
-        STATUS_OK);
-    ck_assert_double_eq_tol(table.items[1].step_s, 8, 1e-12);
-    ck_assert_int_eq(table.items[1].job.global_batch, 512);
-    expect_diag(&diags, 0, SEVERITY_WARNING, 3, 50, "batch_tokens 1000000 contradicts global_batch 512");
-    expect_diag(&diags, 1, SEVERITY_WARNING, 3, 48, "accumulation 4 x micro_batch 1 x dp 64 contradicts");
-    expect_diag(&diags, 2, SEVERITY_WARNING, 3, 34, "tokens_per_s '824288' is a step of 5.088 s, but step_time_s says 8 s");
-    expect_diag(&diags, 3, SEVERITY_WARNING, 3, 46, "tflops_gpu '1' is a step of");
-    measurement_table_free(&table);
-    diags_free(&diags);
+    struct reading r =
+        read_table("model,gpu,gpus,seq_len,global_batch,step_time_s,tokens_per_s,tokens_per_s_gpu,tflops_gpu,accumulation,"
+                   "batch_tokens\n"
+                   "llama3-8b,h100-sxm,64,8192,512,8,524288,8000,400,8,4194304\n"
+                   "llama3-8b,h100-sxm,64,8192,512,8,824288,8000,1,4,1000000\n");
+    ck_assert_double_eq_tol(r.table.items[1].step_s, 8, 1e-12);
+    ck_assert_int_eq(r.table.items[1].job.global_batch, 512);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 3, 50, "batch_tokens 1000000 contradicts global_batch 512");
+    expect_diag(&r.diags, 1, SEVERITY_WARNING, 3, 48, "accumulation 4 x micro_batch 1 x dp 64 contradicts");
+    expect_diag(&r.diags, 2, SEVERITY_WARNING, 3, 34, "tokens_per_s '824288' is a step of 5.088 s, but step_time_s says 8 s");
+    expect_diag(&r.diags, 3, SEVERITY_WARNING, 3, 46, "tflops_gpu '1' is a step of");
+    reading_free(&r);
 }
 END_TEST
 
@@ -142,8 +125,8 @@ int main(void)
 {
     Suite *suite = suite_create("measurement_meaning");
     TCase *rows = tcase_create("rows");
-    tcase_add_test(rows, commas);
-    tcase_add_test(rows, meanings_of_columns);
+    tcase_add_loop_test(rows, commas, 0, sizeof comma_cases / sizeof *comma_cases);
+    tcase_add_loop_test(rows, meanings_of_columns, 0, sizeof column_cases / sizeof *column_cases);
     tcase_add_test(rows, columns_of_one_kind);
     tcase_add_test(rows, contradictions);
     suite_add_tcase(suite, rows);

@@ -5,21 +5,6 @@
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
-/* A table that has been read, and its first row. */
-struct reading {
-    struct measurement_table table;
-    struct diags diags;
-    const struct measurement *row;
-};
-
-static struct reading read_table(const char *text)
-{
-    struct reading r = {0};
-    ck_assert_int_eq(build(text, &r.table, &r.diags), STATUS_OK);
-    r.row = &r.table.items[0];
-    return r;
-}
-
 /* Of one row, printed. */
 __attribute__((format(printf, 1, 2))) static struct reading read_row(const char *format, ...)
 {
@@ -31,12 +16,6 @@ __attribute__((format(printf, 1, 2))) static struct reading read_row(const char 
     va_end(values);
     ck_assert_int_lt(n, (int)(sizeof text - used));
     return read_table(text);
-}
-
-static void reading_free(struct reading *r)
-{
-    measurement_table_free(&r->table);
-    diags_free(&r->diags);
 }
 
 /* --- vocabularies and times */
@@ -152,26 +131,25 @@ END_TEST
 
 /* A time ten times as long as its MFU gives, or a tenth of it, is told, and stays; one within what conventions differ by is not.
  */
+static const struct {
+    const char *time;
+    double seconds;
+    bool told;
+} timed[] = {{",1.000,", 1, false}, {",10.00,", 10, true}, {",0.100,", 0.1, true}, {",1.400,", 1.4, false}};
+
 START_TEST(time_against_mfu)
 {
-    static const struct {
-        const char *time;
-        double seconds;
-        bool told;
-    } cases[] = {{",1.000,", 1, false}, {",10.00,", 10, true}, {",0.100,", 0.1, true}, {",1.400,", 1.4, false}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        char text[4096] = HEADER;
-        counting_row(text, sizeof text, 32000, USUAL, 1.0);
-        char *at = strstr(text, ",1.000,");
-        ck_assert_ptr_nonnull(at);
-        memcpy(at, cases[c].time, strlen(cases[c].time));
-        struct reading r = read_table(text);
-        ck_assert_double_eq_tol(r.row->step_s, cases[c].seconds, 1e-9);
-        ck_assert_uint_eq(r.diags.n_items, cases[c].told);
-        if (cases[c].told)
-            expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 0, "step_time_s and mfu_pct contradict each other in 1 row");
-        reading_free(&r);
-    }
+    char text[4096] = HEADER;
+    counting_row(text, sizeof text, 32000, USUAL, 1.0);
+    char *at = strstr(text, ",1.000,");
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, timed[_i].time, strlen(timed[_i].time));
+    struct reading r = read_table(text);
+    ck_assert_double_eq_tol(r.row->step_s, timed[_i].seconds, 1e-9);
+    ck_assert_uint_eq(r.diags.n_items, timed[_i].told);
+    if (timed[_i].told)
+        expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 0, "step_time_s and mfu_pct contradict each other in 1 row");
+    reading_free(&r);
 }
 END_TEST
 
@@ -229,80 +207,77 @@ END_TEST
 
 /* A stack of fused layers that overlaps its tensor parallel exchanges fuses its loss, unless the row says what it does, or says
  * that it overlaps before anybody did. */
+static const struct {
+    const char *features, *source;
+    feature_set loss;
+} losses[] = {
+    {"fused_ops;tp_overlap", "us", FEATURE_BIT(FUSED_LOSS)},
+    {"fused_ops;async_tp", "us", FEATURE_BIT(FUSED_LOSS)},
+    {"fused_ops", "us", 0},
+    {"tp_overlap", "us", 0},
+    {"fused_ops;fused_loss", "us", FEATURE_BIT(FUSED_LOSS)},
+    {"fused_ops;tp_overlap;plain_loss", "us", 0},
+    {"fused_ops;tp_overlap;cut_loss", "us", FEATURE_BIT(CUT_LOSS)},
+    {"fused_ops;tp_overlap", "arXiv:2201.11990", 0},
+    {"fused_ops;tp_overlap;fused_loss", "arXiv:2201.11990", FEATURE_BIT(FUSED_LOSS)},
+};
+
 START_TEST(losses_that_rows_do_not_tell)
 {
-    static const struct {
-        const char *features, *source;
-        feature_set loss;
-    } cases[] = {
-        {"fused_ops;tp_overlap", "us", FEATURE_BIT(FUSED_LOSS)},
-        {"fused_ops;async_tp", "us", FEATURE_BIT(FUSED_LOSS)},
-        {"fused_ops", "us", 0},
-        {"tp_overlap", "us", 0},
-        {"fused_ops;fused_loss", "us", FEATURE_BIT(FUSED_LOSS)},
-        {"fused_ops;tp_overlap;plain_loss", "us", 0},
-        {"fused_ops;tp_overlap;cut_loss", "us", FEATURE_BIT(CUT_LOSS)},
-        {"fused_ops;tp_overlap", "arXiv:2201.11990", 0},
-        {"fused_ops;tp_overlap;fused_loss", "arXiv:2201.11990", FEATURE_BIT(FUSED_LOSS)},
-    };
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct reading r = read_row("f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
-                                    "%s,ok,1.0,,,\"%s\"\n",
-                                    cases[c].features, cases[c].source);
-        ck_assert_uint_eq(r.row->layout.features & FEATURES_LOSS, cases[c].loss);
-        ck_assert_uint_eq(r.row->job.features & FEATURES_LOSS, cases[c].loss);
-        reading_free(&r);
-    }
+    struct reading r = read_row("f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
+                                "%s,ok,1.0,,,\"%s\"\n",
+                                losses[_i].features, losses[_i].source);
+    ck_assert_uint_eq(r.row->layout.features & FEATURES_LOSS, losses[_i].loss);
+    ck_assert_uint_eq(r.row->job.features & FEATURES_LOSS, losses[_i].loss);
+    reading_free(&r);
 }
 END_TEST
 
 /* 12 heads over 2: six score matrices a sequence, which Megatron's fused softmax takes four at a time: an assumed micro-batch of
  * 1 becomes 2, a stated one stays, as do those of stacks that hold no scores, of batches that do not divide, and beside assumed
  * columns of similar names. */
+static const struct {
+    const char *features, *assumed;
+    int batch, micro_batch;
+} fusing[] = {{"fused_ops", "micro_batch", 8, 2},
+              {"fused_softmax", "vpp;micro_batch", 8, 2},
+              {"fused_ops", "vpp", 8, 1},
+              {"fused_ops;flash_attention", "micro_batch", 8, 1},
+              {"dp_overlap", "micro_batch", 8, 1},
+              {"fused_ops", "micro_batch", 7, 1},
+              {"fused_ops", "largest_micro_batch", 8, 1},
+              {"fused_ops", "micro_batches;vpp", 8, 1}};
+
 START_TEST(micro_batches_that_fuse)
 {
-    static const struct {
-        const char *features, *assumed;
-        int batch, micro_batch;
-    } cases[] = {{"fused_ops", "micro_batch", 8, 2},
-                 {"fused_softmax", "vpp;micro_batch", 8, 2},
-                 {"fused_ops", "vpp", 8, 1},
-                 {"fused_ops;flash_attention", "micro_batch", 8, 1},
-                 {"dp_overlap", "micro_batch", 8, 1},
-                 {"fused_ops", "micro_batch", 7, 1},
-                 {"fused_ops", "largest_micro_batch", 8, 1},
-                 {"fused_ops", "micro_batches;vpp", 8, 1}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct reading r = read_row(
-            "m,,8,1536,6144,0,12,12,2048,32000,a100-80g-sxm,2,8,200,2,1,1,1,1,1,0,0,1,%d,none,fp16,none,%s,ok,1.0,,%s,own\n",
-            cases[c].batch, cases[c].features, cases[c].assumed);
-        ck_assert_int_eq(r.row->layout.micro_batch, cases[c].micro_batch);
-        ck_assert_uint_eq(r.diags.n_items, cases[c].micro_batch > 1);
-        reading_free(&r);
-    }
+    struct reading r =
+        read_row("m,,8,1536,6144,0,12,12,2048,32000,a100-80g-sxm,2,8,200,2,1,1,1,1,1,0,0,1,%d,none,fp16,none,%s,ok,1.0,,%s,own\n",
+                 fusing[_i].batch, fusing[_i].features, fusing[_i].assumed);
+    ck_assert_int_eq(r.row->layout.micro_batch, fusing[_i].micro_batch);
+    ck_assert_uint_eq(r.diags.n_items, fusing[_i].micro_batch > 1);
+    reading_free(&r);
 }
 END_TEST
 
 /* Four stages of a small model: over 512 sequences a larger micro-batch than 1 pays, over 4 its bubble would not. Neither a
  * stated one is touched nor the row of a run that did not fit. */
-START_TEST(micro_batches_of_pipelines)
-{
-    static const struct {
-        int batch;
-        const char *outcome, *assumed;
-        bool larger;
-    } cases[] = {{512, "ok,9.0,,", "micro_batch", true},
+static const struct {
+    int batch;
+    const char *outcome, *assumed;
+    bool larger;
+} pipelined[] = {{512, "ok,9.0,,", "micro_batch", true},
                  {4, "ok,1.0,,", "micro_batch", false},
                  {512, "ok,9.0,,", "recompute", false},
                  {512, "oom,,,", "micro_batch", false}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct reading r = read_row("p,,32,2048,8192,0,16,16,2048,32000,a100-80g-sxm,8,8,200,2,4,1,1,1,1,1,1,1,%d,none,bf16,1f1b,"
-                                    "flash_attention2;fused_ops,%s%s,own\n",
-                                    cases[c].batch, cases[c].outcome, cases[c].assumed);
-        ck_assert_int_eq(r.row->layout.micro_batch > 1, cases[c].larger);
-        ck_assert_uint_eq(r.diags.n_items, cases[c].larger);
-        reading_free(&r);
-    }
+
+START_TEST(micro_batches_of_pipelines)
+{
+    struct reading r = read_row("p,,32,2048,8192,0,16,16,2048,32000,a100-80g-sxm,8,8,200,2,4,1,1,1,1,1,1,1,%d,none,bf16,1f1b,"
+                                "flash_attention2;fused_ops,%s%s,own\n",
+                                pipelined[_i].batch, pipelined[_i].outcome, pipelined[_i].assumed);
+    ck_assert_int_eq(r.row->layout.micro_batch > 1, pipelined[_i].larger);
+    ck_assert_uint_eq(r.diags.n_items, pipelined[_i].larger);
+    reading_free(&r);
 }
 END_TEST
 
@@ -335,29 +310,28 @@ END_TEST
 /* 32 layers of 4,096 on eight GPUs. Sequences of 2,048 tokens fit, those of 131,072 where norms and activations are repeated (62
  * GiB, not 84), those of 262,144 with whole layers repeated unless the memory of the host is near, those of 4,194,304 in no way.
  * A stated level stays, as does that of a row that did not fit. What was measured does not matter. */
+static const struct {
+    int seq_len;
+    const char *gpu, *outcome, *assumed;
+    enum recompute_what taken;
+} repeated[] = {{2048, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
+                {131072, "a100-80g-sxm", "ok,200.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "ok,200.0,,", "zero", RECOMPUTE_NONE},
+                {131072, "a100-80g-sxm", "oom,,,", "recompute", RECOMPUTE_NONE},
+                {262144, "a100-80g-sxm", "ok,500.0,,", "recompute", RECOMPUTE_FULL},
+                {262144, "a100-80g-sxm", "ok,500.0,,", "zero", RECOMPUTE_NONE},
+                {262144, "gh200", "ok,500.0,,", "recompute", RECOMPUTE_NONE},
+                {4194304, "a100-80g-sxm", "ok,99999.0,,", "recompute", RECOMPUTE_NONE}};
+
 START_TEST(recomputation_that_fits)
 {
-    static const struct {
-        int seq_len;
-        const char *gpu, *outcome, *assumed;
-        enum recompute_what taken;
-    } cases[] = {{2048, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
-                 {131072, "a100-80g-sxm", "ok,200.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
-                 {131072, "a100-80g-sxm", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
-                 {131072, "a100-80g-sxm", "ok,200.0,,", "zero", RECOMPUTE_NONE},
-                 {131072, "a100-80g-sxm", "oom,,,", "recompute", RECOMPUTE_NONE},
-                 {262144, "a100-80g-sxm", "ok,500.0,,", "recompute", RECOMPUTE_FULL},
-                 {262144, "a100-80g-sxm", "ok,500.0,,", "zero", RECOMPUTE_NONE},
-                 {262144, "gh200", "ok,500.0,,", "recompute", RECOMPUTE_NONE},
-                 {4194304, "a100-80g-sxm", "ok,99999.0,,", "recompute", RECOMPUTE_NONE}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct reading r = read_row("r,,32,4096,16384,0,32,32,%d,32000,%s,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
-                                    "flash_attention2;fused_ops,%s%s,own\n",
-                                    cases[c].seq_len, cases[c].gpu, cases[c].outcome, cases[c].assumed);
-        ck_assert_int_eq(r.row->layout.recompute.what, cases[c].taken);
-        ck_assert_uint_eq(r.diags.n_items, cases[c].taken != RECOMPUTE_NONE);
-        reading_free(&r);
-    }
+    struct reading r = read_row("r,,32,4096,16384,0,32,32,%d,32000,%s,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
+                                "flash_attention2;fused_ops,%s%s,own\n",
+                                repeated[_i].seq_len, repeated[_i].gpu, repeated[_i].outcome, repeated[_i].assumed);
+    ck_assert_int_eq(r.row->layout.recompute.what, repeated[_i].taken);
+    ck_assert_uint_eq(r.diags.n_items, repeated[_i].taken != RECOMPUTE_NONE);
+    reading_free(&r);
 }
 END_TEST
 
@@ -369,13 +343,13 @@ int main(void)
     tcase_add_loop_test(rows, vocabulary_stays, 0, sizeof kept / sizeof *kept);
     tcase_add_test(rows, stated_vocabulary_stays);
     tcase_add_loop_test(rows, mixtures_are_not_judged, 0, 2);
-    tcase_add_test(rows, time_against_mfu);
+    tcase_add_loop_test(rows, time_against_mfu, 0, sizeof timed / sizeof *timed);
     tcase_add_loop_test(rows, before_their_time, 0, sizeof dated / sizeof *dated);
-    tcase_add_test(rows, losses_that_rows_do_not_tell);
-    tcase_add_test(rows, micro_batches_that_fuse);
-    tcase_add_test(rows, micro_batches_of_pipelines);
+    tcase_add_loop_test(rows, losses_that_rows_do_not_tell, 0, sizeof losses / sizeof *losses);
+    tcase_add_loop_test(rows, micro_batches_that_fuse, 0, sizeof fusing / sizeof *fusing);
+    tcase_add_loop_test(rows, micro_batches_of_pipelines, 0, sizeof pipelined / sizeof *pipelined);
     tcase_add_test(rows, micro_batches_that_fit);
-    tcase_add_test(rows, recomputation_that_fits);
+    tcase_add_loop_test(rows, recomputation_that_fits, 0, sizeof repeated / sizeof *repeated);
     suite_add_tcase(suite, rows);
     return suite_run(suite);
 }
