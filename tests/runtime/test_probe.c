@@ -61,23 +61,29 @@ START_TEST(a_job_with_experts_has_their_kernels)
 }
 END_TEST
 
+/* A cluster of so many ranks by rows of four bytes an element, of a toy's job; layout NULL: of no job. */
+static struct cluster fit_rows(const struct toy *toy, const struct layout *layout, int ranks, struct probe_row *rows, int n_rows)
+{
+    const struct probe_options options = {.ranks = ranks, .layout = layout, .setting = &toy->setting};
+    const struct probe_result result = {.rows = rows, .n_rows = n_rows, .element_bytes = 4};
+    const struct probe_device device = {.memory_bytes = 1e9};
+    struct cluster cluster;
+    probe_fit(&options, &result, &device, ranks, &cluster);
+    return cluster;
+}
+
 /* 3 times 2 GFLOP in 1 s and once 4 GFLOP in 7 s are 10 GFLOP in 10 s. */
 START_TEST(rates_are_of_what_a_job_executes)
 {
     struct toy toy;
-    struct cluster cluster;
     struct probe_row rows[] = {{.op = "nothing", .times = 1},
                                {.op = "gemm", .times = 3, .flops = 2e9, .seconds = 1},
                                {.op = "grouped_gemm", .times = 1, .flops = 4e9, .seconds = 7}};
-    struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
-    struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_MIXTURE);
     toy_complete(&toy);
-    struct probe_options options = {.ranks = 1, .layout = &toy.layout, .setting = &toy.setting};
-    probe_fit(&options, &result, &device, 2, &cluster);
+    struct cluster cluster = fit_rows(&toy, &toy.layout, 2, rows, COUNT(rows));
     ck_assert_double_eq_tol(cluster.gpu.peak_flops[PRECISION_FP32], 1e9, 1);
-    options.layout = NULL; /* of no job: products alone */
-    probe_fit(&options, &result, &device, 2, &cluster);
+    cluster = fit_rows(&toy, NULL, 2, rows, COUNT(rows)); /* of no job: products alone */
     ck_assert_double_eq_tol(cluster.gpu.peak_flops[PRECISION_FP32], 2e9, 1);
 }
 END_TEST
@@ -96,7 +102,6 @@ START_TEST(an_operation_takes_what_its_kernels_take)
         double seconds;
     } expected[] = {{MEMORY_ACTIVATION, 0.5}, {MEMORY_RESIDUAL_BACKWARD, 0.2}, {MEMORY_LOSS, 0.75}, {MEMORY_OPTIMIZER, 3}};
     struct toy toy;
-    struct cluster cluster;
     struct work_table table = {0};
     struct probe_row rows[] = {{.op = "nothing"},
                                {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
@@ -108,12 +113,9 @@ START_TEST(an_operation_takes_what_its_kernels_take)
                                part_row(MEMORY_LOSS, 1, 0.5),
                                part_row(MEMORY_OPTIMIZER, 1, 1),
                                part_row(MEMORY_OPTIMIZER, 1, 2)};
-    struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
-    struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_GPT);
     toy_complete(&toy);
-    struct probe_options options = {.ranks = 1, .layout = &toy.layout, .setting = &toy.setting};
-    probe_fit(&options, &result, &device, 1, &cluster);
+    struct cluster cluster = fit_rows(&toy, &toy.layout, 1, rows, COUNT(rows));
     ck_assert_double_eq_tol(cluster.gpu.hbm_rate, 4e9, 1); /* counted with two bytes an element */
     ck_assert(cluster.gpu.memory.rate[MEMORY_NORM] == 0);  /* not probed */
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
@@ -134,19 +136,15 @@ END_TEST
 START_TEST(exchanges_have_a_base_and_a_rate)
 {
     struct toy toy;
-    struct cluster cluster;
     struct probe_row rows[] = {{.op = "nothing"},
                                {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
                                {.op = "all_gather", .times = 1, .ranks = 2, .bytes = 2e3, .worked = 1e-3 + 1e-6},
                                {.op = "all_reduce", .times = 1, .ranks = 2, .bytes = 2e3, .worked = 1e-3 + 2e-6},
                                {.op = "all_gather", .times = 6, .ranks = 2, .bytes = 2e6, .worked = 2e-3},
                                {.op = "all_reduce", .times = 4, .ranks = 2, .bytes = 4e6, .worked = 5e-3}};
-    struct probe_result result = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
-    struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_GPT);
     toy_complete(&toy);
-    struct probe_options options = {.ranks = 2, .layout = &toy.layout, .setting = &toy.setting};
-    probe_fit(&options, &result, &device, 2, &cluster);
+    struct cluster cluster = fit_rows(&toy, &toy.layout, 2, rows, COUNT(rows));
     ck_assert_double_eq_tol(cluster.gpu.nccl_base_s, 1e-3, 1e-9);
     ck_assert_double_eq_tol(cluster.gpu.nccl_rate, 0.5e9, 1);
 }
@@ -157,14 +155,11 @@ END_TEST
 START_TEST(updates_by_the_host_take_what_they_took)
 {
     struct toy toy;
-    struct cluster cluster;
     struct probe_result result;
     struct diags diags = {0};
     struct probe_row rows[] = {{.op = "nothing"},
                                {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
                                {.op = "host_update", .times = 1, .bytes = 3e9, .seconds = 1}};
-    struct probe_result made = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
-    struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_GPT);
     toy.layout.dp = 2;
     toy_complete(&toy);
@@ -179,7 +174,7 @@ START_TEST(updates_by_the_host_take_what_they_took)
             ck_assert(strcmp(result.rows[r].op, "host_update") != 0 || result.rows[r].seconds > 0);
         probe_result_free(&result);
     }
-    probe_fit(&options, &made, &device, 2, &cluster);
+    struct cluster cluster = fit_rows(&toy, &toy.layout, 2, rows, COUNT(rows));
     ck_assert_double_eq_tol(host_update_rate(&cluster, &toy.layout), 3e9, 1);
     diags_free(&diags);
 }
@@ -197,7 +192,6 @@ START_TEST(copies_to_the_host_take_what_they_took)
                                {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1},
                                {.op = "host_copy", .times = 1, .bytes = 2e3, .seconds = 1},
                                {.op = "host_copy", .times = 1, .bytes = 8e9, .seconds = 1}};
-    struct probe_result made = {.rows = rows, .n_rows = COUNT(rows), .element_bytes = 4};
     struct probe_device device = {.memory_bytes = 1e9};
     toy_make(&toy, TOY_GPT);
     toy_complete(&toy);
@@ -210,7 +204,7 @@ START_TEST(copies_to_the_host_take_what_they_took)
         ck_assert((cluster.gpu.host_rate > 0) == (offloads == 1));
         probe_result_free(&result);
     }
-    probe_fit(&options, &made, &device, 2, &cluster);
+    cluster = fit_rows(&toy, &toy.layout, 2, rows, COUNT(rows));
     ck_assert_double_eq_tol(host_link_rate(&cluster, &toy.layout), 4e9, 1);
     diags_free(&diags);
 }
