@@ -41,9 +41,8 @@ struct calibrated_row {
     double measured, before, after; /* seconds */
 };
 
-/* A dynamic cast of A timed with a GEMM in a narrow precision: bytes moved per element of A, launches, and what
- * padding rows that are not aligned adds. Fitted beside, no part
- * of the entry. */
+/* A dynamic cast of A timed with a GEMM in a narrow precision: bytes moved per element of A, launches, and what padding rows
+ * that are not aligned adds. Fitted beside, no part of the entry. */
 enum cast_part { CAST_BYTES, CAST_FIXED, CAST_PADDING, N_CAST_PARTS };
 
 struct calibrated_parameter {

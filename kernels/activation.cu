@@ -1,8 +1,7 @@
 /*
  * activation.cu - GeLU (tanh form), SwiGLU and its clamped form, forward and backward.
  *
- * Variants: gate and up side by side or apart; 16-byte accesses where the width is a multiple of 8, otherwise single
- * elements.
+ * Variants: gate and up side by side or apart; 16-byte accesses where the width is a multiple of 8, otherwise single elements.
  * Bytes: GeLU 4 t f forward, 6 t f backward; SwiGLU 6 t f and 10 t f. FLOPs: 10 to 25 per element, one exponential.
  * Limiter: memory bandwidth.
  */

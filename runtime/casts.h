@@ -5,8 +5,7 @@
  * The output matrix, the embedding, the router and the core of attention stay in the device's precision.
  *
  * fp8: activations and weights e4m3, gradients e5m2, one power of two as the scale of each tensor, from the present largest
- * number
- * ("current scaling"). mxfp8: e4m3 everywhere, a power of two for each block of 32.
+ * number ("current scaling"). mxfp8: e4m3 everywhere, a power of two for each block of 32.
  *
  * Where a tensor is divided among ranks each rank's part has its own scale, without an exchange: powers of two, so that only
  * numbers far below the largest are rounded otherwise (kernels/narrow.h). One case is different: what sequence parallelism

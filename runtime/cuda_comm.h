@@ -1,11 +1,10 @@
 /*
  * cuda_comm.h - ranks as processes, one GPU each, that exchange through NCCL (comm.h).
  *
- * Meeting. Ranks find each other in a folder that all of them can write (a shared file system on a cluster): rank 0 leaves NCCL's
- * unique id there with the versions it runs, the others wait for it; every rank leaves its host and process. Nothing else is
- * needed of the launcher than a number for each process and how many there are (cuda_place_read: Open MPI, MPICH, Slurm, or
- * MSIM_RANK).
- * Where there is MPI it carries the id, and a folder on each machine will do.
+ * Meeting. Ranks find each other in a folder that all of them can write (a shared file system on a cluster): rank 0 leaves
+ * NCCL's unique id there with the versions it runs, the others wait for it; every rank leaves its host and process. Nothing else
+ * is needed of the launcher than a number for each process and how many there are (cuda_place_read: Open MPI, MPICH, Slurm, or
+ * MSIM_RANK). Where there is MPI it carries the id, and a folder on each machine will do.
  *
  * Communicators are split off one of all ranks. NCCL connects members when a communicator is made and not at first use, so that
  * enqueueing never waits for another rank.

@@ -1,5 +1,6 @@
 /* layer.c - what the steps of a layer share. */
 #include "runtime/layer.h"
+
 #include "model/cost/work.h"
 
 struct tensor *layer_tensor(const struct layer_context *c, int64_t rows, int64_t cols)

@@ -116,7 +116,7 @@ static void kv_down_step(const struct layer_context *c)
     layer_input_read(c, MIXES_BY_ATTENTION);
 }
 
-/* Parts of heads between tensors: `n` rows per token. */
+/* Parts of heads between tensors, a row for each head of each token. */
 static void copy_part(const struct layer_context *c, int64_t width, const void *from, int64_t from_row, void *to, int64_t to_row)
 {
     layer_rows(c, (struct rows_call){.n = c->shape->tokens * c->shape->heads,

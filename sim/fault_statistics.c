@@ -24,16 +24,6 @@ static double mean_of(const double *x, size_t n)
     return n ? sum / (double)n : 0;
 }
 
-/* Linear interpolation between order statistics. */
-static double quantile_of_sorted(const double *x, size_t n, double q)
-{
-    if (n == 0)
-        return 0;
-    double at = q * (double)(n - 1);
-    size_t low = (size_t)at;
-    return low + 1 < n ? x[low] + (at - (double)low) * (x[low + 1] - x[low]) : x[low];
-}
-
 /* --- Weibull by maximum likelihood --------------------------------------------------------------------------------------------
  */
 
@@ -162,9 +152,9 @@ static struct repair_fit fit_repair(const struct fault_trace *trace)
     }
     sort_doubles(hours, fit.n);
     fit.mean_s = 3600 * mean_of(hours, fit.n);
-    fit.median_s = 3600 * quantile_of_sorted(hours, fit.n, 0.5);
-    fit.p90_s = 3600 * quantile_of_sorted(hours, fit.n, 0.9);
-    fit.max_s = 3600 * quantile_of_sorted(hours, fit.n, 1);
+    fit.median_s = 3600 * double_quantile(hours, fit.n, 0.5);
+    fit.p90_s = 3600 * double_quantile(hours, fit.n, 0.9);
+    fit.max_s = 3600 * double_quantile(hours, fit.n, 1);
     fit_logarithms(hours, fit.n, &fit);
     free(hours);
     return fit;

@@ -121,13 +121,6 @@ enum status replicas_run(const struct replicas_request *request, struct replica_
 
 /* --- statistics --- */
 
-static double quantile(const double *x, size_t n, double q)
-{
-    double at = q * (double)(n - 1);
-    size_t low = (size_t)at;
-    return low + 1 < n ? x[low] + (at - (double)low) * (x[low + 1] - x[low]) : x[low];
-}
-
 struct estimate estimate_of(double *x, size_t n)
 {
     struct estimate e = {0};
@@ -144,9 +137,9 @@ struct estimate estimate_of(double *x, size_t n)
         e.half_width = gsl_cdf_tdist_Pinv(0.975, (double)(n - 1)) * e.deviation / sqrt((double)n);
     e.low = x[0];
     e.high = x[n - 1];
-    e.p05 = quantile(x, n, 0.05);
-    e.median = quantile(x, n, 0.5);
-    e.p95 = quantile(x, n, 0.95);
+    e.p05 = double_quantile(x, n, 0.05);
+    e.median = double_quantile(x, n, 0.5);
+    e.p95 = double_quantile(x, n, 0.95);
     return e;
 }
 

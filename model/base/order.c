@@ -35,3 +35,12 @@ int text_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
+
+double double_quantile(const double *sorted, size_t n, double q)
+{
+    if (n == 0)
+        return 0;
+    double at = q * (double)(n - 1);
+    size_t low = (size_t)at;
+    return low + 1 < n ? sorted[low] + (at - (double)low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+}

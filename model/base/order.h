@@ -1,8 +1,10 @@
 /*
- * order.h - the lesser of two whole numbers, what divides both, and orders for qsort.
+ * order.h - the lesser of two whole numbers, what divides both, orders for qsort, and what lies where in an order.
  */
 #ifndef MSIM_MODEL_BASE_ORDER_H
 #define MSIM_MODEL_BASE_ORDER_H
+
+#include <stddef.h>
 
 static inline int int_min(int a, int b)
 {
@@ -17,5 +19,9 @@ int int_compare(const void *a, const void *b);
 int uint32_compare(const void *a, const void *b);
 int double_compare(const void *a, const void *b);
 int text_compare(const void *a, const void *b);
+
+/* The number below which a share q (0 to 1) of n ascending ones lies: linear between order statistics, rank q (n - 1) from 0. 0
+ * of none. */
+double double_quantile(const double *sorted, size_t n, double q);
 
 #endif

@@ -17,7 +17,6 @@
 #define START_ABOVE 1e-3 /* of the range, above the lower bound: where a parameter starts whose start is that bound */
 #define START_BELOW 1e-2 /* below the upper one */
 #define INVOLVED    0.5  /* in a combination: a part at least this much of the largest */
-enum { ACTIVE_MAX = 64 };
 
 const char *calibrate_outcome_name(enum calibrate_outcome outcome)
 {
@@ -196,7 +195,8 @@ static void invert_scaled(gsl_matrix *h)
 static void standard_errors(const struct calibrate_fit *fit, const double *jacobian, double *errors)
 {
     size_t n = fit->n_rows, p = fit->n_active;
-    double norms[ACTIVE_MAX], limit = CALIBRATE_HUBER * fit->scale, correction = n > p ? (double)n / (double)(n - p) : INFINITY;
+    double norms[CALIBRATE_ACTIVE_MAX], limit = CALIBRATE_HUBER * fit->scale,
+                                        correction = n > p ? (double)n / (double)(n - p) : INFINITY;
     gsl_matrix *h = gsl_matrix_calloc(p, p), *m = gsl_matrix_calloc(p, p);
     for (size_t j = 0; j < p; j++)
         norms[j] = fmax(column_norm(jacobian, n, p, j), 1e-300);
@@ -292,7 +292,7 @@ static bool settle_vague(struct calibrate_fit *fit, size_t j, struct calibrate_e
 /* Settle the vaguest of those that can be. */
 static bool settle_one(struct calibrate_fit *fit, const double *errors, struct calibrate_estimate *estimates)
 {
-    bool tried[ACTIVE_MAX] = {false};
+    bool tried[CALIBRATE_ACTIVE_MAX] = {false};
     for (size_t round = 0; round < fit->n_active; round++) {
         size_t worst = fit->n_active;
         for (size_t j = 0; j < fit->n_active; j++)
@@ -312,7 +312,7 @@ static bool settle_one(struct calibrate_fit *fit, const double *errors, struct c
 static bool hold_one(struct calibrate_fit *fit, struct calibrate_estimate *estimates)
 {
     size_t p = fit->n_active;
-    double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), alone[ACTIVE_MAX], together[ACTIVE_MAX];
+    double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), alone[CALIBRATE_ACTIVE_MAX], together[CALIBRATE_ACTIVE_MAX];
     calibrate_jacobian(fit, jacobian);
     standard_errors(fit, jacobian, together);
     for (size_t j = 0; j < p; j++)
@@ -336,7 +336,7 @@ static void report(struct calibrate_fit *fit, struct calibrate_estimate *estimat
     size_t p = fit->n_active;
     if (p == 0)
         return;
-    double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), errors[ACTIVE_MAX];
+    double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), errors[CALIBRATE_ACTIVE_MAX];
     calibrate_jacobian(fit, jacobian);
     standard_errors(fit, jacobian, errors);
     double quantile = fit->n_rows > p ? gsl_cdf_tdist_Pinv(0.975, (double)(fit->n_rows - p)) : INFINITY;
@@ -443,7 +443,7 @@ bool calibrate_fit(const struct calibrate_problem *problem, struct calibrate_est
             continue;
         struct calibrate_fit fit = {.problem = problem, .rows = rows, .values = values, .z = z};
         fit.n_rows = component_rows(problem, &influence, leader, rows);
-        for (size_t k = leader; k < p && fit.n_active < ACTIVE_MAX; k++)
+        for (size_t k = leader; k < p && fit.n_active < CALIBRATE_ACTIVE_MAX; k++)
             if (influence.leader[k] == leader)
                 fit.active[fit.n_active++] = k;
         fit_component(&fit, estimates);

@@ -9,12 +9,14 @@
 #define CALIBRATE_STEP  1e-4  /* of z, for derivatives: truncation and whole nanoseconds both stay below 1e-4 */
 #define CALIBRATE_HUBER 1.345 /* 95 % efficiency under normal errors (Huber 1981) */
 
+enum { CALIBRATE_ACTIVE_MAX = 64 };
+
 /* Rows that share parameters, and those parameters that are being fitted. */
 struct calibrate_fit {
     const struct calibrate_problem *problem;
     const size_t *rows; /* of the problem */
     size_t n_rows;
-    size_t active[64]; /* of the problem's parameters */
+    size_t active[CALIBRATE_ACTIVE_MAX]; /* of the problem's parameters */
     size_t n_active;
     double *values;    /* [problem's n_parameters] */
     double *z;         /* [problem's n_parameters], of the active ones */

@@ -328,8 +328,7 @@ static void reduce_embedding(struct stage *stage)
 }
 
 /* The norm of all gradients: over what one model replica is divided into, and over shards (of optimizer states, and experts that
- * only some of the replicas hold). Stages that begin the next step
- * without waiting for one another check it afterwards. */
+ * only some of the replicas hold). Stages that begin the next step without waiting for one another check it afterwards. */
 static void reduce_norm(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;

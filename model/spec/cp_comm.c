@@ -7,7 +7,6 @@
 
 #include "model/base/units.h"
 
-/* Twice the number of ranks that exchange heads, and one more where keys and values are gathered. */
 enum { RANKS_MAX = 1 << 20 };
 
 static const struct {
@@ -19,6 +18,7 @@ static const struct {
 };
 enum { N_WORDS = sizeof words / sizeof words[0] };
 
+/* Twice the number of ranks that exchange heads, and one more where keys and values are gathered. */
 enum cp_comm cp_comm_of(int a2a, bool gathers)
 {
     return (enum cp_comm)((a2a > 1 ? 2 * a2a : 0) + gathers);

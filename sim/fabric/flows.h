@@ -9,8 +9,8 @@
  * the level at which link l is full (infinite if it never is), x_f is the smallest y on the path of f, and y_l is the "water
  * level" of l: those of its transfers that are held back elsewhere below y_l take what they get there, the others y_l each:
  *
- *     y_l = floor( (C_l - sum over m_fl < y_l of c_fl m_fl) / (sum over m_fl >= y_l of c_fl) ),   m_fl = min of y over f's other
- * links
+ *     y_l = floor( (C_l - sum over m_fl < y_l of c_fl m_fl) / (sum over m_fl >= y_l of c_fl) ),
+ *     m_fl = min of y over f's other links
  *
  * taken from below (start with all transfers in the divisor, remove those with m_fl < y_l until none is left to remove).
  *

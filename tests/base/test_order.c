@@ -1,4 +1,4 @@
-/* Orders for qsort, whole to the ends of their types, and what divides two numbers. */
+/* Orders for qsort, whole to the ends of their types, quantiles, and what divides two numbers. */
 #include <check.h>
 #include <float.h>
 #include <limits.h>
@@ -48,6 +48,20 @@ START_TEST(texts_go_by_bytes)
 }
 END_TEST
 
+/* A quarter of the way between neighbours that are 1 and 10 apart; the ends; one number alone, and none. */
+START_TEST(quantiles_lie_between_order_statistics)
+{
+    static const double sorted[] = {3, 4, 14};
+    ck_assert_double_eq(double_quantile(sorted, 3, 0), 3);
+    ck_assert_double_eq(double_quantile(sorted, 3, 0.125), 3.25);
+    ck_assert_double_eq(double_quantile(sorted, 3, 0.5), 4);
+    ck_assert_double_eq(double_quantile(sorted, 3, 0.625), 6.5);
+    ck_assert_double_eq(double_quantile(sorted, 3, 1), 14);
+    ck_assert_double_eq(double_quantile(sorted, 1, 0.9), 3);
+    ck_assert_double_eq(double_quantile(NULL, 0, 0.5), 0);
+}
+END_TEST
+
 START_TEST(the_common_divisor_is_the_greatest)
 {
     for (int a = 1; a <= 60; a++)
@@ -68,6 +82,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, numbers_ascend);
     tcase_add_test(tests, texts_go_by_bytes);
+    tcase_add_test(tests, quantiles_lie_between_order_statistics);
     tcase_add_test(tests, the_common_divisor_is_the_greatest);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

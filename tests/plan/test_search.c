@@ -2,8 +2,8 @@
  * The search against a loop over the whole space, and what must hold of any search.
  *
  * What is proved: counts, plans and the smallest layout are those of a plain loop; they do not depend on threads nor on how the
- * space was divided; every plan is legal and fits; more memory never makes the best plan slower; the best
- * plans of restrictions are those of the space they leave.
+ * space was divided; every plan is legal and fits; more memory never makes the best plan slower; the best plans of restrictions
+ * are those of the space they leave.
  */
 #include <check.h>
 #include <stdlib.h>

@@ -161,9 +161,9 @@ START_TEST(interleaved_any_number)
 }
 END_TEST
 
-/* By hand: p = 2, v = 2, m = 3, F = 1, B = 2. The third micro-batch is a round of its own. Its
- * gradient goes round the ring alone, when no forward passes are left to fill the gap: 3 * 2 * 3 of work, a bubble of 3, and a
- * backward pass of 2 for the missing micro-batch. */
+/* By hand: p = 2, v = 2, m = 3, F = 1, B = 2. The third micro-batch is a round of its own. Its gradient goes round the ring
+ * alone, when no forward passes are left to fill the gap: 3 * 2 * 3 of work, a bubble of 3, and a backward pass of 2 for the
+ * missing micro-batch. */
 START_TEST(interleaved_by_hand)
 {
     static const int64_t times[N_PASSES] = {1, 2, 0, 0};

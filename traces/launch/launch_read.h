@@ -2,8 +2,8 @@
  * launch_read.h - files that tell of jobs, put together: scripts, configurations and logs.
  *
  * Each log is a run of a job. Scripts and configurations describe jobs: without logs each is one; with logs there is at most one,
- * which says what the logs leave out. A DeepSpeed
- * configuration belongs to all of them, and so does a command that sets keys of a configuration.
+ * which says what the logs leave out. A DeepSpeed configuration belongs to all of them, and so does a command that sets keys of a
+ * configuration.
  */
 #ifndef MSIM_TRACES_LAUNCH_READ_H
 #define MSIM_TRACES_LAUNCH_READ_H

@@ -364,13 +364,6 @@ bool launch_is_log(const char *bytes, size_t n)
     return false;
 }
 
-static double quantile(const double *sorted, size_t n, double share)
-{
-    double at = share * (double)(n - 1);
-    size_t below = (size_t)at;
-    return below + 1 < n ? sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]) : sorted[n - 1];
-}
-
 static void take_median(struct log_reader *r, int warm_up)
 {
     struct launch_log *log = r->log;
@@ -389,9 +382,9 @@ static void take_median(struct log_reader *r, int warm_up)
     log->n_taken = kept - log->n_warm_up;
     double *counted = times + log->n_warm_up;
     qsort(counted, log->n_taken, sizeof *counted, double_compare);
-    log->step_s = quantile(counted, log->n_taken, 0.5);
-    log->low_s = quantile(counted, log->n_taken, 0.25);
-    log->high_s = quantile(counted, log->n_taken, 0.75);
+    log->step_s = double_quantile(counted, log->n_taken, 0.5);
+    log->low_s = double_quantile(counted, log->n_taken, 0.25);
+    log->high_s = double_quantile(counted, log->n_taken, 0.75);
     free(times);
 }
 

@@ -2,13 +2,12 @@
  * megatron_log.h - what the log of a training job says: its arguments, how long steps took, how it ended.
  *
  * Read are the argument block of Megatron-LM and its kin ("--- arguments ---" to "--- end of arguments ---", a name, dots and a
- * value a line), the padded vocabulary ("dummy tokens (new size: 129024)"), lines of iterations of Megatron-LM ("elapsed time per
- * iteration (ms): 6340.0", or (s)), nanotron ("elapsed_time_per_iteration_ms: 6.34K"), NeMo ("train_step_timing in s: 6.34") and
- * torchtitan
- * ("step: 10 ... tps: 6,300", tokens a second of one GPU, wps in 2024; what a step took follows from its tokens and GPUs),
- * whatever stands in front of them in a line (ranks, times), the words with which jobs fail, and what nvidia-smi or a framework
- * calls the GPU. A number at which the log breaks off does not count. A second argument block with other arguments is another
- * job: what comes from there on is not read, with a warning.
+ * value a line), the padded vocabulary ("dummy tokens (new size: 129024)"), lines of iterations of Megatron-LM ("elapsed time
+ * per iteration (ms): 6340.0", or (s)), nanotron ("elapsed_time_per_iteration_ms: 6.34K"), NeMo ("train_step_timing in s: 6.34")
+ * and torchtitan ("step: 10 ... tps: 6,300", tokens a second of one GPU, wps in 2024; what a step took follows from its tokens
+ * and GPUs), whatever stands in front of them in a line (ranks, times), the words with which jobs fail, and what nvidia-smi or a
+ * framework calls the GPU. A number at which the log breaks off does not count. A second argument block with other arguments is
+ * another job: what comes from there on is not read, with a warning.
  *
  * The step time is the median of the iterations that count: those of the last global batch (smaller ones come before it while the
  * batch ramps up), without the first ones (warm-up: compilation, caches, allocators): a fifth of them, at most ten.

@@ -283,7 +283,7 @@ void meaning_model(struct meaning *m)
         read_named(m);
         return;
     }
-    const struct {
+    static const struct {
         enum argument argument;
         const char *what;
     } needed[] = {{ARGUMENT_LAYERS, "the number of layers (--num-layers)"},

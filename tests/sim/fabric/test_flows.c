@@ -79,8 +79,7 @@ START_TEST(chain_of_bottlenecks)
 }
 END_TEST
 
-/* Weights 1 and 3 on one link; and a path that crosses a link twice takes twice its rate there,
- * and counts twice. */
+/* Weights 1 and 3 on one link; and a path that crosses a link twice takes twice its rate there, and counts twice. */
 START_TEST(weights_and_crossings)
 {
     const double rates[] = {4e9, 9e9};
