@@ -36,7 +36,7 @@ static void counting_row(char *text, size_t size, int assumed, struct count coun
     size_t used = strlen(text);
     int n = snprintf(
         text + used, size - used,
-        "r,,8,1024,4096,1,8,8,2048,%d,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,1,64,none,bf16,none,,ok,%.3f,%.4f,vpp;vocab,\n",
+        "r,,8,1024,4096,1,8,8,2048,%d,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,1,64,none,bf16,none,none,ok,%.3f,%.4f,vpp;vocab,\n",
         assumed, step_s, 100 * flops / step_s / 8 / 312e12);
     ck_assert_int_lt(n, (int)(size - used));
 }
@@ -48,7 +48,7 @@ START_TEST(assumed_vocabulary)
         counting_row(text, sizeof text, 32000, (struct count){128000, 2, 2}, 1.0 + 0.37 * i);
     size_t used = strlen(text); /* the same shape out of memory speaks not, but is told */
     snprintf(text + used, sizeof text - used,
-             "o,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,8,64,none,bf16,none,,oom,,,vocab,\n");
+             "o,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,8,64,none,bf16,none,none,oom,,,vocab,\n");
     for (int i = 0; i < 2; i++) /* with another assumption the same shape speaks for itself, here by too few rows */
         counting_row(text, sizeof text, 50176, (struct count){90000, 2, 2}, 1.0 + 0.37 * i);
     struct reading r = read_table(text);
@@ -108,7 +108,7 @@ END_TEST
 /* Of a mixture's experts these counts know nothing: whatever they make of its MFU, it neither changes nor contradicts. */
 START_TEST(mixtures_are_not_judged)
 {
-    static const char mixture[] = "x,mixtral-8x7b,,,,,,,4096,32000,h100-sxm,64,8,400,2,4,1,1,8,8,1,1,1,512,none,bf16,1f1b,,ok,";
+    static const char mixture[] = "x,mixtral-8x7b,,,,,,,4096,32000,h100-sxm,64,8,400,2,4,1,1,8,8,1,1,1,512,none,bf16,1f1b,none,ok,";
     struct reading r = read_row("%s10,,vocab,us\n", mixture);
     const struct transformer *m = &r.row->model;
     double words = _i ? 128000 : 2e7, width = (double)m->heads * m->head_dim,
