@@ -30,7 +30,8 @@ struct reading {
 /* Of a text that is a table; `row` is NULL where no row can be used. */
 static inline struct reading read_table(const char *text)
 {
-    struct reading r = {0};
+    struct reading r;
+    memset(&r, 0, sizeof r);
     ck_assert_int_eq(build(text, &r.table, &r.diags), STATUS_OK);
     r.row = r.table.n_items > 0 ? &r.table.items[0] : NULL;
     return r;
