@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/experiment_options.h"
+#include "cli/options.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
 
@@ -125,6 +127,47 @@ enum status outputs_close(struct invocation *call, bool commit)
     return status;
 }
 
+static bool stands_in(const struct option_row *table, const struct option_row *row)
+{
+    while (table->name && table != row)
+        table++;
+    return table->name;
+}
+
+/* The result depends on it, and neither the envelope nor the effective experiment says it. */
+static bool is_told(const struct invocation *call, const struct option_value *value)
+{
+    bool elsewhere =
+        stands_in(common_options, value->row) || (call->command->experiment && stands_in(experiment_options, value->row));
+    return value->given && !value->row->aside && !elsewhere;
+}
+
+static json_t *json_texts(const char *const *texts, int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(array, json_string(texts[i]));
+    return array;
+}
+
+/* As a user wrote it: true for a flag, texts for what can have several. */
+static json_t *json_option(const struct option_value *value)
+{
+    enum option_type type = value->row->type;
+    if (type == OPTION_FLAG)
+        return json_true();
+    return type == OPTION_LIST || type == OPTION_REPEAT ? json_texts(value->texts, value->n_texts) : json_string(value->texts[0]);
+}
+
+static json_t *json_options(const struct invocation *call)
+{
+    json_t *options = json_object();
+    for (int i = 0; i < call->n_values; i++)
+        if (is_told(call, &call->values[i]))
+            json_object_set_new(options, call->values[i].row->name, json_option(&call->values[i]));
+    return options;
+}
+
 json_t *result_create(const struct invocation *call, const char *config)
 {
     json_t *result = json_object();
@@ -135,6 +178,9 @@ json_t *result_create(const struct invocation *call, const char *config)
         json_t *object = json_loads(config, 0, NULL);
         json_object_set_new(result, "config", object ? object : json_null());
     }
+    json_object_set_new(result, "options", json_options(call));
+    if (!call->command->experiment)
+        json_object_set_new(result, "operands", json_texts(call->operands, call->n_operands));
     return result;
 }
 

@@ -1,8 +1,9 @@
 /*
  * result.h - files that appear whole, and the envelope of JSON results.
  *
- * Every JSON result begins with the same keys: "msim" (version), "command", "seed", "config" (the effective experiment), enough
- * to repeat it. Reals have 12 significant digits: what is computed is the same to the last bit on every compiler, what is printed
+ * Every JSON result begins with the same keys, enough to repeat it: "msim" (version), "command", "seed", "config" (the effective
+ * experiment) and "options" (what else the user gave that the result depends on; without an experiment all of it, and
+ * "operands"). Reals have 12 significant digits: what is computed is the same to the last bit on every compiler, what is printed
  * need not be.
  */
 #ifndef MSIM_CLI_RESULT_H

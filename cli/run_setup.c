@@ -332,8 +332,6 @@ static void set_restart(struct run_session *s)
     bool memory = s->options.checkpoint.kind == CHECKPOINT_MEMORY && !s->restart_given && s->has_cost;
     s->robust.reload = memory ? nanos_from_seconds(fmax(0, s->storage_loading_s - s->cost.load_memory_s)) : 0;
     s->options.recovery.restart = s->robust.restart;
-    if (!s->restart_given)
-        s->experiment.faults.restart_s = startup_total_s(&s->startup);
 }
 
 static void set_robust(struct invocation *call, struct run_session *s)

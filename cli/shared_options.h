@@ -13,7 +13,7 @@
 /* How many threads; thread_option() below. */
 #define THREADS_ROW(GROUP)                                                                                                       \
     {                                                                                                                            \
-        .name = "threads", COUNT_FIELDS, .low = 1, .high = 256, .group = GROUP,                                                  \
+        .name = "threads", COUNT_FIELDS, .low = 1, .high = 256, .group = GROUP, .aside = true,                                   \
         .help = "threads; one per processor when left out. The result is the same with any number"                               \
     }
 
@@ -31,7 +31,7 @@ extern const char *const network_choices[];
 /* Another file to write; output_option of result.h opens it. */
 #define FILE_ROW(NAME, GROUP, HELP)                                                                                              \
     {                                                                                                                            \
-        .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP                                                          \
+        .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP, .aside = true                                           \
     }
 
 /* What a GPU costs; price_option() below. */

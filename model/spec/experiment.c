@@ -324,6 +324,20 @@ static enum status read_tree(const struct yaml_node *root, struct experiment *ex
     return STATUS_OK;
 }
 
+/* A result of msim holds the effective experiment and can stand for it; NULL, with an error, where it holds none. */
+static struct yaml_node *experiment_of(struct yaml_node *root, struct diags *diags)
+{
+    struct yaml_node *command = yaml_find(root, "command"), *config = yaml_find(root, "config");
+    if (!yaml_find(root, "msim") || !command || command->kind != YAML_SCALAR)
+        return root;
+    if (config && config->kind == YAML_MAPPING && yaml_find(config, "model")) {
+        diag_note(diags, root->at, "a result of msim %s: its experiment is taken, not the `options` beside it", command->text);
+        return config;
+    }
+    diag_error(diags, root->at, "this is a result of msim %s, which holds no experiment", command->text);
+    return NULL;
+}
+
 static enum status load(struct yaml_node *root, const struct experiment_flags *flags, struct experiment *experiment,
                         struct loader *l)
 {
@@ -336,7 +350,8 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
         diag_error(l->diags, root->at, "this is a model (a Hugging Face config.json), not an experiment; give it with --model");
         return STATUS_BAD_INPUT;
     }
-    return read_tree(with_flags(root, flags, l), experiment, l);
+    struct yaml_node *said = experiment_of(root, l->diags);
+    return said ? read_tree(with_flags(said, flags, l), experiment, l) : STATUS_BAD_INPUT;
 }
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)
