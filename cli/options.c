@@ -309,7 +309,7 @@ static bool wants_colour(const struct invocation *call, FILE *stream)
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     if (mode != 0)
         return mode == 1;
-    return isatty(fileno(stream)) && !(no_colour && *no_colour) && !(terminal && strcmp(terminal, "dumb") == 0);
+    return terminal_is(stream) && !(no_colour && *no_colour) && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
 static void settle(struct invocation *call)
@@ -324,7 +324,7 @@ static void settle(struct invocation *call)
     call->colour = wants_colour(call, stdout) && (option_choice(call, "colour") == 1 || strcmp(output, "-") == 0);
     call->width = strcmp(output, "-") == 0 ? terminal_width(stdout) : 0;
     call->talk_colour = wants_colour(call, stderr);
-    call->progress = isatty(STDERR_FILENO) && !option_flag(call, "no-progress") && call->verbosity >= 0;
+    call->progress = terminal_is(stderr) && !option_flag(call, "no-progress") && call->verbosity >= 0;
     call->seed = option_given(call, "seed") ? (uint64_t)option_count(call, "seed") : 1;
 }
 

@@ -1,6 +1,5 @@
 #include "cli/terminal.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -8,12 +7,17 @@
 
 enum { NARROWEST = 20, WIDEST = 10000 };
 
+bool terminal_is(FILE *stream)
+{
+    return isatty(fileno(stream)) && !getenv("OMPI_COMM_WORLD_SIZE");
+}
+
 int terminal_width(FILE *stream)
 {
     const char *text = getenv("COLUMNS");
     struct winsize size = {0};
     long width = text ? strtol(text, NULL, 10) : 0;
-    if (width <= 0 && isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0)
+    if (width <= 0 && terminal_is(stream) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0)
         width = size.ws_col;
     return width <= 0 ? 0 : width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : (int)width;
 }

@@ -37,6 +37,10 @@ for axis in --gpus=8 --sweep=gpus=8,16; do
     "$mpirun" -n 2 "$msim" plan - $axis --format csv -o ranks.csv <experiment.yaml
     cmp one.csv ranks.csv
 done
+# What ranks write is the same bytes, too: the terminals that mpirun gives them take no colours.
+"$msim" catalog clusters >one.txt
+"$mpirun" -n 2 "$msim" catalog clusters >ranks.txt
+cmp one.txt ranks.txt
 # One rank's command fails: all end, with its status.
 if "$mpirun" -n 2 "$msim" run $weeks --replicas 4 --resume /dev/full 2>/dev/null; then exit 1; fi
 # Killed in the middle, gone on with by another number of ranks.
