@@ -233,7 +233,8 @@ static const struct verb *verb_find(struct invocation *call)
         if (call->n_operands == verbs[i].operands)
             return &verbs[i];
         diag_error(&call->diags, (struct place){0}, "msim fabric %s takes %s", verbs[i].name,
-                   verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000" : "no operands");
+                   verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000"
+                                         : "no operands; the cluster is named with --cluster");
         return NULL;
     }
     char hint[96];

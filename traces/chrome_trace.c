@@ -2,8 +2,10 @@
  * chrome_trace.c - a timeline in the Chrome trace event format, written as it goes: a trace of millions of spans needs no tree
  * of JSON values in memory. One event per line, in order of ranks and operations.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "traces/timeline.h"
@@ -200,8 +202,8 @@ enum status timeline_write_chrome(const struct timeline *timeline, const struct 
             write_span(&trace, &timeline->spans[i]);
     write_arrows(&trace);
     fputs("\n]}\n", out);
-    if (ferror(out)) {
-        diag_error(diags, NOWHERE, "the trace cannot be written");
+    if (fflush(out) != 0 || ferror(out)) {
+        diag_error(diags, NOWHERE, "cannot write the trace: %s", strerror(errno ? errno : EIO));
         return STATUS_FAILED;
     }
     return STATUS_OK;

@@ -185,7 +185,7 @@ static bool read_row(struct reading *r, struct kernel_measurement *kernel)
     *kernel = (struct kernel_measurement){.row = r->row, .gpu = text_of(r, KERNEL_GPU_COLUMN)};
     double us = 0;
     if (csv_cell_number(r->csv, r->row, r->columns[KERNEL_TIME_US_COLUMN], 0, 1e15, &us, r->diags) == STATUS_OK && us <= 0)
-        diag_error(r->diags, csv_place(r->csv, r->row, r->columns[KERNEL_TIME_US_COLUMN]), "time_us is above 0");
+        diag_error(r->diags, csv_place(r->csv, r->row, r->columns[KERNEL_TIME_US_COLUMN]), "time_us has to be above 0");
     kernel->seconds = us * 1e-6;
     return read_op(r, kernel);
 }

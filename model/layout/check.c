@@ -53,7 +53,12 @@ static bool check_world(const struct layout *l, const struct setting *s, struct 
     int64_t inner = (int64_t)l->tp * l->cp, outer = (int64_t)l->pp * l->dp;
     if (inner <= s->gpus && outer <= s->gpus && inner * outer == s->gpus)
         return true;
-    SAY(why, "tp=%d * cp=%d * pp=%d * dp=%d is not the %d GPUs of the job", l->tp, l->cp, l->pp, l->dp, s->gpus);
+    bool divides = inner <= s->gpus && l->pp <= s->gpus && s->gpus % (inner * l->pp) == 0;
+    if (divides)
+        SAY(why, "tp=%d * cp=%d * pp=%d * dp=%d is not the %d GPUs of the job; dp=%lld is", l->tp, l->cp, l->pp, l->dp, s->gpus,
+            (long long)(s->gpus / (inner * l->pp)));
+    else
+        SAY(why, "tp=%d * cp=%d * pp=%d does not divide the %d GPUs of the job", l->tp, l->cp, l->pp, s->gpus);
     return false;
 }
 

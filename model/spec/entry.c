@@ -137,7 +137,11 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, str
         return huggingface_entry(tree, path, arena, diags);
     struct yaml_node *source = yaml_find(tree, "source");
     if (!source || yaml_is_null(source)) {
-        diag_error(diags, tree->at, "'source' is missing: an entry says where its numbers come from");
+        if (yaml_find(tree, "model") && yaml_find(tree, "cluster"))
+            diag_error(diags, tree->at, "this is an experiment, not a %s; commands take it without an option before it",
+                       kinds[kind].one);
+        else
+            diag_error(diags, tree->at, "'source' is missing: an entry says where its numbers come from");
         return NULL;
     }
     if (!yaml_find(tree, "name"))
