@@ -196,7 +196,7 @@ static double run_seconds(const struct calibrating *c, const struct cluster *clu
 
 void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
 {
-    const struct calibrating *c = context;
+    struct calibrating *c = context;
     double casts[N_PRECISIONS][N_CAST_PARTS];
     const struct cluster cluster = apply(c, values, casts);
     struct cluster alone = cluster;
@@ -205,5 +205,6 @@ void calibrating_predict(void *context, const double *values, const size_t *rows
         const struct calibrated_row *row = &c->rows[rows[i]];
         seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(c, &alone, casts, row->kernel)
                                  : run_seconds(c, &cluster, row->run);
+        progress_update(&c->progress, (double)++c->n_predicted, 0);
     }
 }

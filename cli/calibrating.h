@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "model/cost/calibrate.h"
 #include "model/cost/calibrate_entry.h"
 #include "model/spec/catalog.h"
@@ -70,6 +71,8 @@ struct calibrating {
     struct calibrated_parameter parameters[CALIBRATED_MAX];
     size_t n_parameters;
     bool chosen; /* --parameters was given */
+    struct progress progress;
+    size_t n_predicted; /* rows, over all values tried */
 };
 
 /* Parameters of an entry: those below a key, but for `except` and for deeper groups. */

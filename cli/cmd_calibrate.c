@@ -210,8 +210,10 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     if (status != STATUS_OK)
         return status;
     note_rows(c, &call->diags);
+    c->progress = progress_begin(call, "fitting: rows predicted");
     predict_all(c, false);
     bool any = fit(c);
+    progress_end(&c->progress);
     status = check_determined(c, any, &call->diags);
     if (status != STATUS_OK)
         return status;

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/fabric_options.h"
 #include "cli/launch_export.h"
+#include "cli/progress.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/step_flow.h"
@@ -189,6 +190,13 @@ static enum status report(struct invocation *call, const struct job_setup *setup
     return status;
 }
 
+/* The time left is that of executing: building the program goes before it. */
+static void tell_of_operations(void *progress, double done, double total)
+{
+    progress_turn(progress, "operations");
+    progress_update(progress, done, total);
+}
+
 static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
                             const struct step_files *files)
 {
@@ -196,9 +204,14 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
     struct step_result result;
     struct timeline timeline = {0};
     struct program program;
+    struct progress progress = progress_begin(call, "building the program");
+    const struct step_watch watch = {tell_of_operations, &progress};
+    struct step_options watched = *how;
+    watched.watch = &watch;
     enum status status =
-        step_simulate(&setup->layout, &setup->setting, how, &result, record ? &timeline : NULL, &program, &call->diags);
+        step_simulate(&setup->layout, &setup->setting, &watched, &result, record ? &timeline : NULL, &program, &call->diags);
 
+    progress_end(&progress);
     if (status != STATUS_OK)
         return status;
     if (option_given(call, "export"))

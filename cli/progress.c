@@ -38,7 +38,7 @@ char *progress_text(const char *what, double done, double total, double elapsed_
     double fraction = total > 0 ? done / total : 0;
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
     char left[32] = "";
-    if (fraction > 0)
+    if (fraction >= 0.005) /* before that the beginning is all there is to go by */
         format_left(elapsed_s * (1 - fraction) / fraction, left, sizeof left);
     if (total > 0)
         snprintf(buffer, size, "%s  %.0f %%%s", what, fraction * 100, left);

@@ -97,8 +97,8 @@ static enum status program_run(const struct layout *layout, const struct setting
         network = network_flow_table(flow);
     const struct fold *fold = flow != NULL && options->fold_flow ? network_flow_fold(flow) : NULL;
     step_costs_create(program, &machine, &network, &costs);
-    status = fold != NULL ? program_execute_folded(fold, &costs, &network, &execution, diags)
-                          : program_execute(program, &costs, &network, options->time_order, &execution, diags);
+    status = fold != NULL ? program_execute_folded(fold, &costs, &network, options->watch, &execution, diags)
+                          : program_execute(program, &costs, &network, options->time_order, options->watch, &execution, diags);
     bool executed = status == STATUS_OK;
     if (executed && flow != NULL)
         status = network_flow_status(flow, diags);

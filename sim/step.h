@@ -26,9 +26,8 @@
 
 #include "model/base/diag.h"
 #include "model/cost/footprint.h"
-#include "sim/breakdown.h"
 #include "sim/network_flow.h"
-#include "traces/timeline.h"
+#include "sim/step_executor.h"
 
 struct step_result;
 
@@ -46,7 +45,8 @@ struct step_options {
     const struct network_flow_options *flow;
     void (*seen)(void *context, struct network_flow *network, const struct step_result *result);
     void *seen_context;
-    struct breakdown *stages; /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
+    const struct step_watch *watch; /* how far it is; NULL: nobody looks */
+    struct breakdown *stages;       /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
 };
 
 struct step_result {

@@ -354,9 +354,17 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
     return true;
 }
 
+static void watch_tell(struct executor *x)
+{
+    enum { ADVANCES_BETWEEN = 1024 }; /* the watch takes a look at the clock */
+    if (x->watch != NULL && x->n_advanced++ % ADVANCES_BETWEEN == 0)
+        x->watch->tell(x->watch->context, (double)x->out->events, (double)x->out->n_times);
+}
+
 static void actors_advance(struct executor *x)
 {
     while (x->n_queued > 0) {
+        watch_tell(x);
         int32_t rank = x->queue[--x->n_queued];
         struct actor *actor = &x->actors[rank];
         actor->queued = false;
@@ -474,6 +482,7 @@ static void executor_run(struct executor *x)
         actors_advance(x);
     }
 }
+
 static enum status execute(struct executor *x, const struct step_costs *costs, struct execution *execution, struct diags *diags)
 {
     struct step_tables tables;
@@ -507,7 +516,7 @@ static enum status execute(struct executor *x, const struct step_costs *costs, s
 }
 
 enum status program_execute(const struct program *program, const struct step_costs *costs, const struct network *network,
-                            bool time_order, struct execution *execution, struct diags *diags)
+                            bool time_order, const struct step_watch *watch, struct execution *execution, struct diags *diags)
 {
     bool contended = network != NULL && network->begin_message != NULL;
     struct lockstep lockstep = {0};
@@ -516,6 +525,7 @@ enum status program_execute(const struct program *program, const struct step_cos
         lockstep_create(program, &lockstep);
     struct executor x = {.program = program,
                          .network = network != NULL && (contended || !network->uniform) ? network : NULL,
+                         .watch = watch,
                          .contended = contended,
                          .lockstep = &lockstep,
                          .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL};
@@ -526,11 +536,12 @@ enum status program_execute(const struct program *program, const struct step_cos
 }
 
 enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs, const struct network *network,
-                                   struct execution *execution, struct diags *diags)
+                                   const struct step_watch *watch, struct execution *execution, struct diags *diags)
 {
     struct executor x = {.program = &fold->program,
                          .fold = fold,
                          .network = network,
+                         .watch = watch,
                          .contended = true,
                          .lockstep = &fold->lockstep,
                          .engine = engine_create((size_t)fold->program.n_ranks * N_STREAMS)};

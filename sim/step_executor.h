@@ -39,6 +39,12 @@
 
 struct fold;
 
+/* Told now and then how many of all ranks' operations are done; tell(context, done, total). */
+struct step_watch {
+    void (*tell)(void *context, double done, double total);
+    void *context;
+};
+
 struct execution {
     const struct program *program; /* that was executed */
     const struct fold *fold;       /* NULL, or of which program this is the fold */
@@ -54,14 +60,15 @@ struct execution {
 /*
  * Run `program` with the durations of `costs`; `network` is asked per transfer unless it is uniform (then, or with NULL, the
  * durations in `costs` hold). STATUS_BAD_INPUT when the program is malformed, STATUS_FAILED when it waits in a circle; the
- * diagnostics name the ranks and operations. *execution is written on success; the caller frees it.
+ * diagnostics name the ranks and operations. `watch` may be NULL. *execution is written on success; the caller frees it.
  */
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
-                                       const struct network *network, bool time_order, struct execution *execution,
-                                       struct diags *diags);
+                                       const struct network *network, bool time_order, const struct step_watch *watch,
+                                       struct execution *execution, struct diags *diags);
 /* The same for a fold, over the network that made it: every rank of a class counts in breakdown and record. */
 MUST_CHECK enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs,
-                                              const struct network *network, struct execution *execution, struct diags *diags);
+                                              const struct network *network, const struct step_watch *watch,
+                                              struct execution *execution, struct diags *diags);
 void execution_free(struct execution *execution);
 
 /* Start and end of operation i of a rank. */

@@ -53,8 +53,10 @@ struct executor {
     const struct lockstep *lockstep; /* no blocks: nobody */
     struct block *blocks;
     const struct step_tables *tables;
-    const struct network *network; /* NULL: durations are in the tables */
-    struct engine *engine;         /* NULL: data flow */
+    const struct network *network;  /* NULL: durations are in the tables */
+    const struct step_watch *watch; /* NULL: nobody looks */
+    uint64_t n_advanced;
+    struct engine *engine; /* NULL: data flow */
     struct actor *actors;
     struct meeting *meetings;
     bool contended;

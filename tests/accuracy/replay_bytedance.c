@@ -297,7 +297,7 @@ static double replay_step(struct replay *replay, bool delays, double step_s, str
     replay->delays = delays;
     for (int r = 0; r < program->n_ranks; r++)
         rank_durations(replay, r, costs.ops);
-    ck_assert_int_eq(program_execute(program, &costs, NULL, false, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(program, &costs, NULL, false, NULL, &execution, &diags), STATUS_OK);
     double seconds = 1e-9 * (double)execution.end;
     for (int r = 0; score != NULL && r < program->n_ranks; r++)
         score_rank(replay, &execution, r, step_s, score);

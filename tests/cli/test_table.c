@@ -195,6 +195,7 @@ START_TEST(progress_says_how_long)
     ck_assert_str_eq(progress_text("layouts", 3, 0, 2, line, sizeof line), "layouts  3"); /* of nobody knows how many */
     ck_assert_str_eq(progress_text("layouts", 100, 100, 2, line, sizeof line), "layouts  100 %");
     ck_assert_str_eq(progress_text("layouts", 1, 100, 2, line, sizeof line), "layouts  1 %  3 min left");
+    ck_assert_str_eq(progress_text("layouts", 4, 1000, 2, line, sizeof line), "layouts  0 %");
     ck_assert_str_eq(progress_text("layouts", 1, 101, 100, line, sizeof line), "layouts  1 %  2.8 h left");
 }
 END_TEST

@@ -13,7 +13,7 @@ static struct execution run(const struct tiny *tiny, bool time_order)
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     diags_free(&diags);
     return execution;
@@ -283,7 +283,7 @@ START_TEST(network_that_knows_ranks)
     tiny_rank(&tiny, 2, 2, 3);
     tiny_group(&tiny, GROUP_DP, one, 2);
     tiny_group(&tiny, GROUP_DP, other, 2);
-    ck_assert_int_eq(program_execute(&tiny.program, &tiny.costs, &network, _i, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny.program, &tiny.costs, &network, _i, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     expect_span(&execution, 1, 0, 0, 3);
     expect_span(&execution, 4, 0, 0, 30);
@@ -302,7 +302,7 @@ static void expect_refused(struct tiny *tiny, bool time_order, enum status statu
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, &execution, &diags), status);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, NULL, &execution, &diags), status);
     ck_assert_uint_ge(diags.n_items, 1);
     ck_assert_msg(strstr(diags.items[0].text, part) != NULL, "'%s' has no '%s'", diags.items[0].text, part);
     diags_free(&diags);

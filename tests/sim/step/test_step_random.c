@@ -152,7 +152,7 @@ static struct execution run(const struct tiny *tiny, bool time_order)
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     return execution;
 }

@@ -66,7 +66,7 @@ static nanos schedule_run_with(enum schedule schedule, int pp, int vpp, int m, b
     for (uint32_t i = 0; i < program.n_ops; i++)
         costs.ops[i] = op_duration(&program, &program.ops[i],
                                    schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV, saves);
-    ck_assert_int_eq(program_execute(&program, &costs, NULL, false, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&program, &costs, NULL, false, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     nanos step = execution.end;
     int64_t ranks = 0;

@@ -43,7 +43,7 @@ static struct timeline run(const struct tiny *tiny)
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, false, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, false, NULL, &execution, &diags), STATUS_OK);
     execution_record(&execution, 1, &timeline);
     execution_record(&execution, 0, &timeline);
     timeline_close(&timeline);
