@@ -14,10 +14,12 @@
 static struct run_closed_form closed_form_of(const struct run_session *s)
 {
     double use[N_TIME_USES];
+    struct run_options options = s->options;
+    options.horizon = s->result.horizon;
     for (int i = 0; i < N_TIME_USES; i++)
         use[i] = nanos_to_seconds(s->result.use[i]);
-    return s->has_policy ? run_closed_form_of_policy(&s->options, use, s->result.interruptions)
-                         : run_closed_form(&s->options, s->result.failures);
+    return s->has_policy ? run_closed_form_of_policy(&options, use, s->result.interruptions)
+                         : run_closed_form(&options, s->result.failures);
 }
 
 static enum status write_report(struct invocation *call, struct run_session *s)

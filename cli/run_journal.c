@@ -27,17 +27,29 @@ static uint64_t hash_text(uint64_t hash, char *owned)
 uint64_t journal_fingerprint(const struct invocation *call, const struct run_session *s, const char *more)
 {
     const struct checkpoint_policy *checkpoint = &s->options.checkpoint;
-    const nanos numbers[] = {(nanos)call->seed,          s->options.horizon,
-                             s->options.nodes,           checkpoint->interval,
-                             checkpoint->block,          checkpoint->kind,
-                             checkpoint->persist,        checkpoint->write,
-                             checkpoint->storage_every,  s->robust.restart,
-                             s->robust.restart_hot,      s->robust.reload,
-                             s->options.recovery.detect, s->options.recovery.restart,
-                             s->options.recovery.spares, s->options.degraded != NULL,
-                             s->options.notice,          s->failover.units,
-                             s->failover.size,           s->failover.regroup,
-                             s->failover.rejoin,         s->failover.rejoin_hot};
+    const nanos numbers[] = {(nanos)call->seed,
+                             s->options.horizon,
+                             s->options.goal,
+                             s->options.nodes,
+                             checkpoint->interval,
+                             checkpoint->block,
+                             checkpoint->kind,
+                             checkpoint->persist,
+                             checkpoint->write,
+                             checkpoint->storage_every,
+                             s->robust.restart,
+                             s->robust.restart_hot,
+                             s->robust.reload,
+                             s->options.recovery.detect,
+                             s->options.recovery.restart,
+                             s->options.recovery.spares,
+                             s->options.degraded != NULL,
+                             s->options.notice,
+                             s->failover.units,
+                             s->failover.size,
+                             s->failover.regroup,
+                             s->failover.rejoin,
+                             s->failover.rejoin_hot};
     uint64_t hash = HASH_BEGIN;
     hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
     hash = hash_bytes(hash, numbers, sizeof numbers);

@@ -118,18 +118,26 @@ struct estimate run_estimate(const struct run_session *s, const struct replica_o
 
 double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome)
 {
-    return 100 * outcome_goodput(outcome, s->options.horizon);
+    (void)s;
+    return 100 * outcome_goodput(outcome);
 }
 
 double outcome_ettr_pct(const struct run_session *s, const struct replica_outcome *outcome)
 {
-    return 100 * outcome_ettr(outcome, s->options.horizon);
+    (void)s;
+    return 100 * outcome_ettr(outcome);
+}
+
+double run_end_s(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    (void)s;
+    return outcome_end_s(outcome);
 }
 
 double run_token_cost(const struct run_session *s, double goodput_pct)
 {
     const struct experiment *e = &s->experiment;
-    double gpus = e->gpus + (double)s->options.recovery.spares * e->cluster.gpus_per_node;
+    double gpus = run_paid_gpus(e, &s->options);
     double tokens_per_s = goodput_pct / 100 / s->report.step_time_s * (double)e->job.global_batch * (double)e->job.seq_len;
     return tokens_per_s > 0 ? s->report.gpu_price * gpus / 3600 / tokens_per_s * 1e6 : 0;
 }

@@ -5,7 +5,9 @@
 #define MSIM_CLI_RUN_MANY_H
 
 #include "cli/progress.h"
+#include "cli/result.h"
 #include "cli/run_setup.h"
+#include "cli/table.h"
 #include "sim/run_replicas.h"
 
 /* The three ways of `msim run` that need more than one run; each writes its report. */
@@ -73,6 +75,7 @@ MUST_CHECK enum status run_share(struct replica_outcome *outcomes, int64_t n, in
 /* One number of every outcome, estimated: by a function of the outcome. */
 typedef double outcome_function(const struct run_session *s, const struct replica_outcome *outcome);
 struct estimate run_estimate(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n, outcome_function *f);
+double run_end_s(const struct run_session *s, const struct replica_outcome *outcome);
 double outcome_goodput_pct(const struct run_session *s, const struct replica_outcome *outcome);
 /* Money per million tokens at a mean goodput (percent), spares included; 0 without a price. */
 double run_token_cost(const struct run_session *s, double goodput_pct);
@@ -82,7 +85,10 @@ double outcome_ettr_pct(const struct run_session *s, const struct replica_outcom
 enum { SEARCH_REPLICAS = 64 };
 int64_t run_replica_count(const struct invocation *call, int64_t otherwise);
 
-/* run_many_report.c */
+/* run_many_report.c: what is only known to be beyond the horizon is null, and "-" in a table. */
+json_t *number_json(double x);
+json_t *estimate_json(struct estimate e);
+void number_cell(struct table *table, const char *format, double x);
 MUST_CHECK enum status run_replicas_report(struct invocation *call, const struct run_session *s,
                                            const struct replica_outcome *outcomes, int64_t n);
 

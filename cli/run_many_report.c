@@ -1,11 +1,13 @@
 /* What many replicas say together. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/table.h"
+#include "model/base/memory.h"
 #include "traces/csv.h"
 
 static double mfu_pct(const struct run_session *s, const struct replica_outcome *outcome)
@@ -30,6 +32,22 @@ static double token_cost(const struct run_session *s, const struct replica_outco
     return run_token_cost(s, outcome_goodput_pct(s, outcome));
 }
 
+static double lost_s(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    (void)s;
+    return nanos_to_seconds(outcome->use[USE_LOST]);
+}
+
+static double gpu_hours(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    return run_end_s(s, outcome) / 3600 * run_paid_gpus(&s->experiment, &s->options);
+}
+
+static double cost(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    return s->report.gpu_price * gpu_hours(s, outcome);
+}
+
 #define COUNT(name)                                                                                                              \
     static double name(const struct run_session *s, const struct replica_outcome *outcome)                                       \
     {                                                                                                                            \
@@ -46,7 +64,8 @@ COUNT(ended_waiting)
 #define SHARE(id)                                                                                                                \
     static double share_##id(const struct run_session *s, const struct replica_outcome *outcome)                                 \
     {                                                                                                                            \
-        return 100 * (double)outcome->use[USE_##id] / (double)s->options.horizon;                                                \
+        (void)s;                                                                                                                 \
+        return 100 * (double)outcome->use[USE_##id] / (double)outcome->horizon;                                                  \
     }
 SHARE(TRAINING)
 SHARE(DEGRADED)
@@ -58,33 +77,40 @@ SHARE(RESTART)
 SHARE(DIAGNOSIS)
 SHARE(HUMAN)
 
+enum shown_with { ALWAYS, WITH_POLICY, WITH_GOAL };
+
 struct quantity {
     const char *name, *title, *unit;
     outcome_function *f;
-    bool robust; /* only with a policy of stages */
+    enum shown_with with; /* what has to be there for it to say something */
+    double text_unit;     /* in those of the name, where people read another one; 0: none */
 };
 
 static const struct quantity quantities[] = {
-    {"ettr_pct", "ETTR", "%", outcome_ettr_pct, false},
-    {"goodput_pct", "goodput", "%", outcome_goodput_pct, false},
-    {"mfu_pct", "MFU", "%", mfu_pct, false},
-    {"tokens_billion", "tokens", "B", tokens_billion, false},
-    {"cost_per_million_tokens", "cost", "per M tokens", token_cost, false},
-    {"failures", "failures", "", failures, false},
-    {"interruptions", "interruptions", "", interruptions, false},
-    {"called", "called somebody", "", called, true},
-    {"relapses", "relapses", "", relapses, true},
-    {"false_alarms", "false alarms", "", alarms, true},
-    {"ended_waiting", "ended waiting", "", ended_waiting, false},
-    {"training_pct", "training", "%", share_TRAINING, false},
-    {"degraded_pct", "degraded", "%", share_DEGRADED, false},
-    {"checkpoint_pct", "checkpoint", "%", share_CHECKPOINT, false},
-    {"lost_pct", "lost", "%", share_LOST, false},
-    {"detection_pct", "detection", "%", share_DETECTION, false},
-    {"diagnosis_pct", "diagnosis", "%", share_DIAGNOSIS, true},
-    {"human_pct", "human", "%", share_HUMAN, true},
-    {"waiting_pct", "waiting", "%", share_WAITING, false},
-    {"restart_pct", "restart", "%", share_RESTART, false},
+    {"end_s", "training ends", "days", run_end_s, WITH_GOAL, 86400},
+    {"gpu_hours", "GPU-hours", "M", gpu_hours, WITH_GOAL, 1e6},
+    {"cost", "total cost", "M", cost, WITH_GOAL, 1e6},
+    {"ettr_pct", "ETTR", "%", outcome_ettr_pct, ALWAYS, 0},
+    {"goodput_pct", "goodput", "%", outcome_goodput_pct, ALWAYS, 0},
+    {"mfu_pct", "MFU", "%", mfu_pct, ALWAYS, 0},
+    {"tokens_billion", "tokens", "B", tokens_billion, ALWAYS, 0},
+    {"cost_per_million_tokens", "cost", "per M tokens", token_cost, ALWAYS, 0},
+    {"failures", "failures", "", failures, ALWAYS, 0},
+    {"lost_s", "lost time", "h", lost_s, ALWAYS, 3600},
+    {"interruptions", "interruptions", "", interruptions, ALWAYS, 0},
+    {"called", "called somebody", "", called, WITH_POLICY, 0},
+    {"relapses", "relapses", "", relapses, WITH_POLICY, 0},
+    {"false_alarms", "false alarms", "", alarms, WITH_POLICY, 0},
+    {"ended_waiting", "ended waiting", "", ended_waiting, ALWAYS, 0},
+    {"training_pct", "training", "%", share_TRAINING, ALWAYS, 0},
+    {"degraded_pct", "degraded", "%", share_DEGRADED, ALWAYS, 0},
+    {"checkpoint_pct", "checkpoint", "%", share_CHECKPOINT, ALWAYS, 0},
+    {"lost_pct", "lost", "%", share_LOST, ALWAYS, 0},
+    {"detection_pct", "detection", "%", share_DETECTION, ALWAYS, 0},
+    {"diagnosis_pct", "diagnosis", "%", share_DIAGNOSIS, WITH_POLICY, 0},
+    {"human_pct", "human", "%", share_HUMAN, WITH_POLICY, 0},
+    {"waiting_pct", "waiting", "%", share_WAITING, ALWAYS, 0},
+    {"restart_pct", "restart", "%", share_RESTART, ALWAYS, 0},
 };
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
@@ -92,9 +118,16 @@ static bool is_shown(const struct run_session *s, const struct quantity *quantit
 {
     if (quantity->f == mfu_pct && s->report.step_mfu <= 0)
         return false;
-    if (quantity->f == token_cost && s->report.gpu_price <= 0)
+    if ((quantity->f == token_cost || quantity->f == cost) && s->report.gpu_price <= 0)
         return false;
-    return !quantity->robust || s->has_policy;
+    return quantity->with == WITH_POLICY ? s->has_policy : quantity->with == WITH_GOAL ? s->options.goal > 0 : true;
+}
+
+void number_cell(struct table *table, const char *format, double x)
+{
+    char text[32];
+    snprintf(text, sizeof text, isfinite(x) ? format : "-", x);
+    table_cell(table, "%s", text);
 }
 
 static void write_table(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
@@ -110,31 +143,51 @@ static void write_table(struct invocation *call, const struct run_session *s, co
             continue;
         struct estimate e = run_estimate(s, outcomes, n, quantities[i].f);
         table_cell(&table, "%s", quantities[i].title);
-        table_cell(&table, "%.5g", e.mean);
-        table_cell(&table, "%.2g", e.half_width);
-        table_cell(&table, "%.5g", e.p05);
-        table_cell(&table, "%.5g", e.median);
-        table_cell(&table, "%.5g", e.p95);
+        double unit = quantities[i].text_unit > 0 ? quantities[i].text_unit : 1;
+        number_cell(&table, "%.5g", e.mean / unit);
+        number_cell(&table, "%.2g", e.half_width / unit);
+        number_cell(&table, "%.5g", e.p05 / unit);
+        number_cell(&table, "%.5g", e.median / unit);
+        number_cell(&table, "%.5g", e.p95 / unit);
         table_cell(&table, "%s", quantities[i].unit);
     }
     table_write(&table, call);
     table_free(&table);
 }
 
+static int64_t n_reached(const struct replica_outcome *outcomes, int64_t n)
+{
+    int64_t reached = 0;
+    for (int64_t i = 0; i < n; i++)
+        reached += outcomes[i].reached;
+    return reached;
+}
+
+json_t *number_json(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
 static json_t *outcomes_json(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:f, s:f, s:I}", "ettr", outcome_ettr(&outcomes[i], s->options.horizon),
-                                              "goodput", outcome_goodput(&outcomes[i], s->options.horizon), "interruptions",
-                                              (json_int_t)outcomes[i].interruptions));
+    for (int64_t i = 0; i < n; i++) {
+        json_t *outcome =
+            json_pack("{s:f, s:f, s:I, s:f}", "ettr", outcome_ettr(&outcomes[i]), "goodput", outcome_goodput(&outcomes[i]),
+                      "interruptions", (json_int_t)outcomes[i].interruptions, "lost_s", lost_s(s, &outcomes[i]));
+        if (s->options.goal > 0)
+            json_object_set_new(outcome, "end_s", number_json(outcome_end_s(&outcomes[i])));
+        json_array_append_new(list, outcome);
+    }
     return list;
 }
 
-static json_t *estimate_json(struct estimate e)
+json_t *estimate_json(struct estimate e)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "mean", e.mean, "ci95_low", e.mean - e.half_width, "ci95_high",
-                     e.mean + e.half_width, "deviation", e.deviation, "p05", e.p05, "median", e.median, "p95", e.p95);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean", number_json(e.mean), "ci95_low",
+                     number_json(e.mean - e.half_width), "ci95_high", number_json(e.mean + e.half_width), "deviation",
+                     number_json(e.deviation), "p05", number_json(e.p05), "median", number_json(e.median), "p95",
+                     number_json(e.p95));
 }
 
 static enum status write_json(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
@@ -152,29 +205,111 @@ static enum status write_json(struct invocation *call, const struct run_session 
     for (int i = 0; i < N_QUANTITIES; i++)
         if (is_shown(s, &quantities[i]))
             json_object_set_new(means, quantities[i].name, estimate_json(run_estimate(s, outcomes, n, quantities[i].f)));
+    if (s->options.goal > 0) {
+        json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(s->options.goal)));
+        json_object_set_new(root, "reached", json_integer(n_reached(outcomes, n)));
+    }
     json_object_set_new(root, "estimates", means);
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
     return result_write(call, root);
 }
 
+/* A column of CSV: a number of every outcome. */
+struct column {
+    const char *name;
+    outcome_function *f;
+    enum time_use use; /* whose seconds they are, where there is no function */
+};
+
+static double column_value(const struct run_session *s, const struct column *column, const struct replica_outcome *outcome)
+{
+    return column->f ? column->f(s, outcome) : nanos_to_seconds(outcome->use[column->use]);
+}
+
+static double ettr(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    (void)s;
+    return outcome_ettr(outcome);
+}
+
+static double goodput(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    (void)s;
+    return outcome_goodput(outcome);
+}
+
+static void cell(FILE *out, double x)
+{
+    if (isfinite(x))
+        csv_write_number(out, false, x);
+    else
+        csv_write_cell(out, false, "");
+}
+
+enum { MAX_COLUMNS = 8 + N_TIME_USES };
+
+static int csv_columns(const struct run_session *s, struct column *columns, char names[N_TIME_USES][32])
+{
+    static const struct column first[] = {{.name = "ettr", .f = ettr},
+                                          {.name = "goodput", .f = goodput},
+                                          {.name = "failures", .f = failures},
+                                          {.name = "interruptions", .f = interruptions},
+                                          {.name = "called", .f = called}};
+    int n = sizeof first / sizeof *first;
+    memcpy(columns, first, sizeof first);
+    for (int i = 0; i < N_TIME_USES; i++) {
+        snprintf(names[i], sizeof names[i], "%s_s", time_use_name((enum time_use)i));
+        columns[n++] = (struct column){.name = names[i], .use = (enum time_use)i};
+    }
+    if (s->options.goal > 0) {
+        columns[n++] = (struct column){.name = "end_s", .f = run_end_s};
+        columns[n++] = (struct column){.name = "gpu_hours", .f = gpu_hours};
+    }
+    return n;
+}
+
+/* A row for each replica, and below them a row for each percentile of the columns. */
 static void write_csv(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
-    fputs("replica,ettr,goodput,failures,interruptions,called", call->out);
-    for (int i = 0; i < N_TIME_USES; i++)
-        fprintf(call->out, ",%s_s", time_use_name((enum time_use)i));
+    struct column columns[MAX_COLUMNS];
+    char names[N_TIME_USES][32];
+    int n_columns = csv_columns(s, columns, names);
+    struct estimate estimates[MAX_COLUMNS];
+    double *x = memory_new((size_t)n, sizeof *x);
+    fputs("replica", call->out);
+    for (int i = 0; i < n_columns; i++) {
+        fprintf(call->out, ",%s", columns[i].name);
+        for (int64_t r = 0; r < n; r++)
+            x[r] = column_value(s, &columns[i], &outcomes[r]);
+        estimates[i] = estimate_of(x, (size_t)n);
+    }
+    free(x);
     fputc('\n', call->out);
     for (int64_t r = 0; r < n; r++) {
-        const struct replica_outcome *outcome = &outcomes[r];
         csv_write_integer(call->out, true, r);
-        csv_write_number(call->out, false, outcome_ettr(outcome, s->options.horizon));
-        csv_write_number(call->out, false, outcome_goodput(outcome, s->options.horizon));
-        csv_write_integer(call->out, false, outcome->failures);
-        csv_write_integer(call->out, false, outcome->interruptions);
-        csv_write_integer(call->out, false, outcome->called);
-        for (int i = 0; i < N_TIME_USES; i++)
-            csv_write_number(call->out, false, nanos_to_seconds(outcome->use[i]));
+        for (int i = 0; i < n_columns; i++)
+            cell(call->out, column_value(s, &columns[i], &outcomes[r]));
         fputc('\n', call->out);
     }
+    static const char *const percentiles[] = {"p05", "median", "p95"};
+    for (int p = 0; p < 3; p++) {
+        csv_write_cell(call->out, true, percentiles[p]);
+        for (int i = 0; i < n_columns; i++)
+            cell(call->out, p == 0 ? estimates[i].p05 : p == 1 ? estimates[i].median : estimates[i].p95);
+        fputc('\n', call->out);
+    }
+}
+
+static void tell_unreached(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
+                           int64_t n)
+{
+    char horizon[32];
+    int64_t late = s->options.goal > 0 ? n - n_reached(outcomes, n) : 0;
+    if (late > 0)
+        fprintf(call->out,
+                "\n%" PRId64 " of %" PRId64 " replica%s had not trained the tokens after %s: they count as later than all others "
+                "in percentiles, and there is no mean\n",
+                late, n, plural(n), horizon_text(s->options.horizon, horizon, sizeof horizon));
 }
 
 static void tell_waiting(struct invocation *call, const struct replica_outcome *outcomes, int64_t n)
@@ -187,6 +322,19 @@ static void tell_waiting(struct invocation *call, const struct replica_outcome *
                 plural(n));
 }
 
+/* "54 d", or "15 T tokens (600 d at most)". */
+static char *until_text(const struct run_session *s, char *text, size_t size)
+{
+    char tokens[32], horizon[32];
+    horizon_text(s->options.horizon, horizon, sizeof horizon);
+    if (s->options.goal > 0)
+        snprintf(text, size, "%s tokens (%s at most)",
+                 quantity_format(s->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), horizon);
+    else
+        snprintf(text, size, "%s", horizon);
+    return text;
+}
+
 enum status run_replicas_report(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
                                 int64_t n)
 {
@@ -197,12 +345,13 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
         write_csv(call, s, outcomes, n);
         return STATUS_OK;
     }
-    char horizon[32], gpus[32], replicas[32];
+    char until[96], gpus[32], replicas[32];
     fprintf(call->out, "%s on %s x %s (%s), %s of %s, policy %s, %s replica%s\n\n", e->model.name,
-            grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
-            horizon_text(s->options.horizon, horizon, sizeof horizon), s->has_model ? s->model.name : e->faults.trace,
-            s->has_policy ? s->policy.name : "replay", grouped(n, replicas, sizeof replicas), plural(n));
+            grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name, until_text(s, until, sizeof until),
+            s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay",
+            grouped(n, replicas, sizeof replicas), plural(n));
     write_table(call, s, outcomes, n);
+    tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     for (int i = 0; i < s->report.n_assumptions; i++)
         fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",

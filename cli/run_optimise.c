@@ -25,6 +25,7 @@ struct optimum {
     double young_s, daly_s, mttf_s; /* at the best */
     struct search_state before, best;
     struct estimate start, end, gain; /* of goodput */
+    struct estimate done_start, done; /* of the time when the budget of tokens is trained; nothing without one */
     double price_start, price_end;
     struct {
         struct estimate gain; /* of goodput, alone */
@@ -36,7 +37,8 @@ struct optimum {
 static void closed_forms(const struct search *search, struct optimum *o)
 {
     double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
-    double m = failures > 0 ? nanos_to_seconds(search->s->options.horizon) * (double)search->n / failures : HUGE_VAL;
+    double m =
+        failures > 0 ? nanos_to_seconds(outcomes_horizon(search->outcomes, search->n)) * (double)search->n / failures : HUGE_VAL;
     double x = w / (2 * m);
     o->mttf_s = m;
     o->young_s = sqrt(2 * w * m);
@@ -82,6 +84,7 @@ static void optimise(struct search *search, struct optimum *o)
     search_state_take(search->s, &o->before);
     o->price_start = search_price(search);
     o->start = search_goodput(search);
+    o->done_start = search_end_s(search);
     search_set_base(search);
     for (int round = 0; round < (o->n_used > 1 ? 2 : 1); round++)
         for (int i = 0; i < N_RUN_LEVERS && search->status == STATUS_OK; i++)
@@ -94,6 +97,7 @@ static void optimise(struct search *search, struct optimum *o)
     }
     search_state_take(search->s, &o->best);
     o->end = search_goodput(search);
+    o->done = search_end_s(search);
     o->gain = search_gain(search);
     closed_forms(search, o);
     try_alone(search, o);
@@ -135,6 +139,12 @@ static void plain_row(struct table *table, const char *what, double seconds)
     quantity_format(seconds, DIM_TIME, text, sizeof text);
     optimum_row(table, what, "", seconds > 0 && isfinite(seconds) ? text : "-");
     no_cells(table, 3);
+}
+
+static char *days_text(double seconds, char *text, size_t size)
+{
+    snprintf(text, size, isfinite(seconds) ? "%.2f days" : "-", seconds / 86400);
+    return text;
 }
 
 /* A mean with its interval, which a program would have to take apart again. */
@@ -197,6 +207,19 @@ static void write_cost(struct table *table, const struct search *search, const s
     table_cell(table, "%+.3f", cheaper_pct(o, o->price_end));
 }
 
+/* When training ends, where a budget of tokens says so: the median, and what one run in twenty exceeds. */
+static void write_end(struct table *table, const struct search *search, const struct optimum *o)
+{
+    static const char *const titles[] = {"training ends, median", "training ends, p95"};
+    const double before[] = {o->done_start.median, o->done_start.p95}, best[] = {o->done.median, o->done.p95};
+    for (int i = 0; search->s->options.goal > 0 && i < 2; i++) {
+        char texts[2][32];
+        optimum_row(table, titles[i], days_text(before[i], texts[0], sizeof texts[0]),
+                    days_text(best[i], texts[1], sizeof texts[1]));
+        no_cells(table, 3);
+    }
+}
+
 /* Below the table: what its numbers stand for. */
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
@@ -226,6 +249,7 @@ static void write_optimum(struct invocation *call, const struct search *search, 
                 format_mean(call, o->end, after, sizeof after));
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
     write_cost(&table, search, o);
+    write_end(&table, search, o);
     plain_row(&table, "Young's interval", o->young_s);
     plain_row(&table, "Daly's interval", o->daly_s);
     plain_row(&table, "time between interruptions", o->mttf_s);
@@ -265,6 +289,10 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
                                   "daly_s", o->daly_s, "mttf_s", o->mttf_s, "checkpoint_interval_before_s",
                                   nanos_to_seconds(o->before.checkpoint.interval), "replicas", (json_int_t)search->n,
                                   "evaluations", search->evaluations, "levers", levers_json(o)));
+    if (search->s->options.goal > 0) {
+        json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
+        json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));
+    }
     return result_write(call, root);
 }
 

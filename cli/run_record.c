@@ -55,6 +55,8 @@ static json_t *incident_json(const struct run_report *report, const struct incid
     if (report->policy)
         add_verdict(object, report, incident);
     json_object_set_new(object, "interrupted", json_boolean(incident->interrupted));
+    if (report->options->failover)
+        json_object_set_new(object, "borne", json_boolean(incident->borne));
     json_object_set_new(object, "nodes_down", json_integer(incident->n_down));
     json_object_set_new(object, "lost_s", json_real(nanos_to_seconds(incident->lost)));
     json_object_set_new(object, "resume_s",
@@ -135,6 +137,20 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_object_set_new(root, "policy", policy);
 }
 
+/* Of a budget of tokens; null while it is not trained. */
+static void add_end(json_t *root, const struct run_report *report)
+{
+    const struct run_result *result = report->result;
+    double hours = report_gpu_hours(report);
+    if (report->options->goal == 0)
+        return;
+    json_object_set_new(root, "end_s", result->reached ? json_real(nanos_to_seconds(result->horizon)) : json_null());
+    json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(report->options->goal)));
+    json_object_set_new(root, "gpu_hours", result->reached ? json_real(hours) : json_null());
+    if (report->gpu_price > 0)
+        json_object_set_new(root, "cost", result->reached ? json_real(report->gpu_price * hours) : json_null());
+}
+
 static void add_answers(json_t *root, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -147,6 +163,7 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "tokens", json_real(report_tokens(report)));
     if (report_budget_days(report) > 0)
         json_object_set_new(root, "budget_days", json_real(report_budget_days(report)));
+    add_end(root, report);
     json_object_set_new(root, "failures", json_integer(result->failures));
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
     json_object_set_new(root, "planned", json_integer(result->planned));

@@ -1,6 +1,7 @@
 #include "cli/run_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,25 @@ double report_budget_days(const struct run_report *report)
     return tokens > 0 ? report->experiment->job.tokens / tokens * nanos_to_seconds(report->result->horizon) / 86400 : 0;
 }
 
+double run_paid_gpus(const struct experiment *experiment, const struct run_options *options)
+{
+    return experiment->gpus + (double)options->recovery.spares * experiment->cluster.gpus_per_node;
+}
+
+static double paid_hours(const struct run_report *report)
+{
+    return run_paid_gpus(report->experiment, report->options) * nanos_to_seconds(report->result->horizon) / 3600;
+}
+
+double report_gpu_hours(const struct run_report *report)
+{
+    return report->result->reached ? paid_hours(report) : 0;
+}
+
 double report_token_cost(const struct run_report *report)
 {
-    const struct experiment *e = report->experiment;
-    double tokens = report_tokens(report), hours = nanos_to_seconds(report->result->horizon) / 3600;
-    double gpus = e->gpus + (double)report->options->recovery.spares * e->cluster.gpus_per_node;
-    return tokens > 0 ? report->gpu_price * gpus * hours / tokens * 1e6 : 0;
+    double tokens = report_tokens(report);
+    return tokens > 0 ? report->gpu_price * paid_hours(report) / tokens * 1e6 : 0;
 }
 
 int report_uses(const struct run_report *report)
@@ -183,15 +197,26 @@ static void write_robust_answers(struct table *table, const struct run_report *r
                        "faults noticed so", "%" PRId64, result->by_channel[i]);
 }
 
-/* The training budget at the pace of the horizon, failures included. */
+/* When the training budget is trained; at the pace of the horizon, failures included, when it is not. */
 static void write_budget(struct table *table, const struct run_report *report)
 {
-    double days = report_budget_days(report);
-    char name[48], tokens[32];
+    double days = report_budget_days(report), hours = report_gpu_hours(report);
+    char name[48], tokens[32], number[32];
     if (days <= 0)
         return;
     snprintf(name, sizeof name, "%s tokens", quantity_format(report->experiment->job.tokens, DIM_COUNT, tokens, sizeof tokens));
-    answer_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
+    if (!report->result->reached) {
+        answer_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
+        return;
+    }
+    answer_row(table, name, "trained, and their last checkpoint written, since the start", "%.2f days",
+               nanos_to_seconds(report->result->horizon) / 86400);
+    answer_row(table, "without failures", "and without checkpoints", "%.2f days",
+               nanos_to_seconds(report->options->goal) / 86400);
+    answer_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
+    if (report->gpu_price > 0)
+        answer_row(table, "total cost", "money for them", "%s",
+                   grouped(llround(report->gpu_price * hours), number, sizeof number));
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)

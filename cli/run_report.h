@@ -29,9 +29,14 @@ struct run_report {
     int n_assumptions;
 };
 
+/* GPUs that are paid for: the job's and the spares'. */
+double run_paid_gpus(const struct experiment *experiment, const struct run_options *options);
+
 double report_tokens(const struct run_report *report);
 /* Days that the job's token budget takes at the pace of this horizon; 0 without a budget or tokens. */
 double report_budget_days(const struct run_report *report);
+/* GPU-hours until the budget was trained, spares included; 0 when it was not. */
+double report_gpu_hours(const struct run_report *report);
 /* Money per million tokens, spares included; 0 without a price or tokens. */
 double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */

@@ -37,6 +37,11 @@ struct estimate search_goodput(const struct search *search)
     return run_estimate(search->s, search->outcomes, search->n, outcome_goodput_pct);
 }
 
+struct estimate search_end_s(const struct search *search)
+{
+    return run_estimate(search->s, search->outcomes, search->n, run_end_s);
+}
+
 double search_price(struct search *search)
 {
     evaluate(search);

@@ -28,6 +28,8 @@ void search_close(struct search *search);
 /* Runs the candidate: the outcomes are its own. Nodes paid for, per node's worth of work that counts. */
 double search_price(struct search *search);
 struct estimate search_goodput(const struct search *search);
+/* When its budget of tokens is trained. */
+struct estimate search_end_s(const struct search *search);
 /* The candidate becomes what others are compared with. */
 void search_set_base(struct search *search);
 /* Percentage points of goodput above the base, replica by replica. */

@@ -20,6 +20,8 @@
 static const struct place nowhere = {0};
 enum { FAILOVER_REPLICA = 1 };
 #define DAY_S 86400.0
+/* Without --horizon a budget of tokens is given up after so many times what it takes without failures. */
+#define PATIENCE 10
 
 /* --- what is asked -----------------------------------------------------------------------------------------------------------
  */
@@ -210,16 +212,44 @@ static nanos series_width(const struct invocation *call, double horizon_s)
     return nanos_from_seconds(horizon_s > 4 * DAY_S ? DAY_S : DAY_S / 24);
 }
 
+/* Whole steps for the budget of tokens, in seconds without failures; 0: there is no budget. */
+static double budget_s(const struct run_session *s)
+{
+    const struct job *job = &s->experiment.job;
+    return ceil(job->tokens / ((double)job->global_batch * (double)job->seq_len)) * s->report.step_time_s;
+}
+
+/* As long as something is known about: the trace; the budget, though not for ever; a month. */
+static double usual_horizon_s(const struct run_session *s)
+{
+    double budget = budget_s(s);
+    if (!s->has_model)
+        return nanos_to_seconds(fault_trace_horizon(&s->trace));
+    return budget > 0 ? fmin(PATIENCE * budget, LONGEST_RUN_S) : 30 * DAY_S;
+}
+
+static enum status check_budget(struct invocation *call, const struct run_session *s)
+{
+    double budget = budget_s(s);
+    if (budget <= LONGEST_RUN_S)
+        return STATUS_OK;
+    diag_error(&call->diags, nowhere,
+               "tokens: %.3g years without a failure; at most 100 can be looked at: fewer tokens, or more GPUs",
+               budget / (365.25 * DAY_S));
+    return STATUS_BAD_INPUT;
+}
+
 static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
     if (faults->horizon_s <= 0)
-        faults->horizon_s = s->has_model ? 30 * DAY_S : nanos_to_seconds(fault_trace_horizon(&s->trace));
+        faults->horizon_s = usual_horizon_s(s);
+    s->options.goal = nanos_from_seconds(budget_s(s));
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
     s->options.horizon = nanos_from_seconds(faults->horizon_s);
-    s->options.bin = series_width(call, faults->horizon_s);
+    s->options.bin = series_width(call, s->options.goal > 0 ? fmin(budget_s(s), faults->horizon_s) : faults->horizon_s);
     s->options.checkpoint.interval = nanos_from_seconds(interval_s);
     s->options.checkpoint.block = nanos_from_seconds(faults->checkpoint_block_s);
     s->options.recovery.detect = nanos_from_seconds(faults->detect_s);
@@ -456,6 +486,8 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     enum status stepped = find_step(call, s);
     if (faults != STATUS_OK || stepped != STATUS_OK)
         return faults != STATUS_OK ? faults : stepped;
+    if (check_budget(call, s) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     set_options(call, s);
     if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
         fabric_options_note_idle(call, "checkpoint-network");

@@ -26,6 +26,7 @@ struct sweep {
 };
 
 enum { MAX_POINTS = 200 };
+#define DAY_S 86400.0
 
 static bool is_time(enum sweep_key key)
 {
@@ -88,6 +89,7 @@ struct point {
     struct run_options options;   /* as far as the closed form looks */
     struct run_failover failover; /* that they point to */
     struct estimate goodput, ettr;
+    struct estimate end_s;   /* of the budget of tokens; nothing without one */
     double full_cost;        /* of a million tokens, were the goodput 100 % */
     double use[N_TIME_USES]; /* shares of the horizon, mean */
     double closed_form;
@@ -172,17 +174,22 @@ static enum status run_resized(struct invocation *call, const struct run_session
 static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct point *point)
 {
     double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
+    double *end_s = memory_new((size_t)n, sizeof *end_s);
+    point->options.horizon = outcomes_horizon(outcomes, n);
     double failures = 0, interruptions = 0, horizon_s = nanos_to_seconds(point->options.horizon), use_s[N_TIME_USES];
     for (int64_t i = 0; i < n; i++) {
-        goodput[i] = 100 * outcome_goodput(&outcomes[i], point->options.horizon);
-        ettr[i] = 100 * outcome_ettr(&outcomes[i], point->options.horizon);
+        goodput[i] = 100 * outcome_goodput(&outcomes[i]);
+        ettr[i] = 100 * outcome_ettr(&outcomes[i]);
+        end_s[i] = outcome_end_s(&outcomes[i]);
         failures += (double)outcomes[i].failures / (double)n;
         interruptions += (double)outcomes[i].interruptions / (double)n;
         for (int use = 0; use < N_TIME_USES; use++)
-            point->use[use] += (double)outcomes[i].use[use] / (double)point->options.horizon / (double)n;
+            point->use[use] += (double)outcomes[i].use[use] / (double)outcomes[i].horizon / (double)n;
     }
     point->goodput = estimate_of(goodput, (size_t)n);
     point->ettr = estimate_of(ettr, (size_t)n);
+    if (point->options.goal > 0)
+        point->end_s = estimate_of(end_s, (size_t)n);
     for (int use = 0; use < N_TIME_USES; use++)
         use_s[use] = point->use[use] * horizon_s;
     struct run_closed_form form = point->options.robust
@@ -191,6 +198,7 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     point->closed_form = 100 * form.exponential;
     free(goodput);
     free(ettr);
+    free(end_s);
 }
 
 /* Values [begin, end). */
@@ -232,6 +240,8 @@ static double point_cost(const struct point *point)
     return point->goodput.mean > 0 ? point->full_cost / (point->goodput.mean / 100) : 0;
 }
 
+static const char *const end_titles[] = {"ends p05", "ends median", "ends p95"};
+
 static void write_points(struct invocation *call, const struct sweep *sweep, const struct point *points)
 {
     struct table table = {0};
@@ -244,6 +254,9 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
     table_column(&table, "step", "s", ALIGN_RIGHT);
     if (points[0].full_cost > 0)
         table_column(&table, "cost", "per M tokens", ALIGN_RIGHT);
+    bool ends = points[0].options.goal > 0;
+    for (int i = 0; ends && i < 3; i++)
+        table_column(&table, end_titles[i], "days", ALIGN_RIGHT);
     for (int i = 0; i < sweep->n; i++) {
         table_cell(&table, "%.6g", points[i].value);
         table_cell(&table, "%.3f", points[i].goodput.mean);
@@ -254,6 +267,9 @@ static void write_points(struct invocation *call, const struct sweep *sweep, con
         table_cell(&table, "%.4g", points[i].step_time_s);
         if (points[0].full_cost > 0)
             table_cell(&table, "%.4g", point_cost(&points[i]));
+        const double days[] = {points[i].end_s.p05 / DAY_S, points[i].end_s.median / DAY_S, points[i].end_s.p95 / DAY_S};
+        for (int k = 0; ends && k < 3; k++)
+            number_cell(&table, "%.2f", days[k]);
     }
     table_write(&table, call);
     table_free(&table);
@@ -277,6 +293,8 @@ static enum status write_points_json(struct invocation *call, const struct run_s
                       points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s, "breakdown", uses);
         if (points[i].full_cost > 0)
             json_object_set_new(object, "cost_per_million_tokens", json_real(point_cost(&points[i])));
+        if (points[i].options.goal > 0)
+            json_object_set_new(object, "end_s", estimate_json(points[i].end_s));
         json_array_append_new(list, object);
     }
     json_object_set_new(root, "sweep",

@@ -107,9 +107,20 @@ static nanos work_in(struct training *training, nanos duration)
     return (nanos)(done / FULL_SPEED);
 }
 
+/* Until the goal. */
+static nanos work_left(const struct training *training, const struct ledger *ledger)
+{
+    return training->goal > 0 ? training->goal - ledger->work : INT64_MAX;
+}
+
+bool training_is_done(const struct training *training, const struct ledger *ledger)
+{
+    return work_left(training, ledger) <= 0;
+}
+
 static void work_towards_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {
-    nanos left = training->policy.interval - training->work;
+    nanos left = nanos_earlier(training->policy.interval - training->work, work_left(training, ledger));
     nanos needed = clock_time(training, left);
     nanos duration = nanos_earlier(until_background(training, until - ledger->now), needed);
     nanos work = duration == needed ? left : work_in(training, duration);
@@ -141,7 +152,8 @@ static nanos whole_intervals(const struct training *training, const struct ledge
     const struct checkpoint_policy *policy = &training->policy;
     if (training->work > 0 || training->carry > 0 || training->speed != FULL_SPEED)
         return 0;
-    nanos n = (until - ledger->now) / (policy->interval + policy->block);
+    nanos n = nanos_earlier((until - ledger->now) / (policy->interval + policy->block),
+                            (work_left(training, ledger) - 1) / policy->interval); /* the last one ends without a checkpoint */
     if (policy->kind == CHECKPOINT_BLOCKING)
         return n;
     bool steady = policy->kind == CHECKPOINT_TWO_STAGE && policy->persist <= policy->interval;
@@ -150,7 +162,7 @@ static nanos whole_intervals(const struct training *training, const struct ledge
 
 void training_advance(struct training *training, struct ledger *ledger, nanos until)
 {
-    while (ledger->now < until) {
+    while (ledger->now < until && !training_is_done(training, ledger)) {
         nanos stop = nanos_earlier(until, ledger_edge(ledger));
         nanos n = 0;
         if (training->block_left > 0) {

@@ -54,12 +54,16 @@ struct training {
     nanos write_left;   /* above 0 while one is being written to storage from memory */
     int held;           /* memory: checkpoints since the last one that storage got */
     int64_t n_written;  /* checkpoints that became safe */
+    nanos goal;         /* of the whole run, in work: training stops there; 0: none */
 };
 
 void training_init(struct training *training, struct checkpoint_policy policy);
 
-/* Train from the ledger's now to `until`. */
+/* Train from the ledger's now to `until`, or until the work of the goal is done. */
 void training_advance(struct training *training, struct ledger *ledger, nanos until);
+
+/* The work of the goal is done, though it may not be safe yet. */
+bool training_is_done(const struct training *training, const struct ledger *ledger);
 
 /* A failure now; `memory`: what neighbours hold survives. Returns the time lost. */
 nanos training_fail(struct training *training, struct ledger *ledger, bool memory);

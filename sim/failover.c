@@ -165,6 +165,7 @@ void failover_leave(struct run *run, struct incident *incident, nanos detect, na
     if (incident->interrupted && !ends_step(run, incident->fault))
         incident->lost = training_lose_step(&run->training, &run->ledger, run->options->failover->step);
     run->interruptions += incident->interrupted;
+    incident->borne = true;
     run->borne++;
     regroup(run, time, detect);
 }

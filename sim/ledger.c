@@ -66,6 +66,7 @@ void ledger_train(struct ledger *ledger, nanos work, nanos slow)
     bin->slow[LEVEL_FRESH] += slow;
     if (ledger->first[LEVEL_FRESH] == LEDGER_NONE)
         ledger->first[LEVEL_FRESH] = ledger->bin;
+    ledger->work += work;
     move(ledger, work + slow);
 }
 
@@ -74,6 +75,7 @@ void ledger_train_intervals(struct ledger *ledger, nanos n, nanos work, nanos bl
     struct ledger_bin *bin = &ledger->bins[ledger->bin];
     bin->use[USE_TRAINING] += n * work;
     bin->use[USE_CHECKPOINT] += n * block;
+    ledger->work += n * work;
     move(ledger, n * (work + block));
 }
 
@@ -114,6 +116,7 @@ nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level)
         struct ledger_bin *bin = &ledger->bins[i];
         nanos pending = bin->work[level] + bin->slow[level];
         bin->use[USE_LOST] += pending;
+        ledger->work -= bin->work[level];
         lost += pending;
         bin->work[level] = bin->slow[level] = 0;
     }
@@ -132,12 +135,13 @@ static nanos lose_of(struct ledger_bin *bin, nanos *pending, nanos amount)
 
 nanos ledger_lose_recent(struct ledger *ledger, nanos work, nanos slow)
 {
-    nanos asked = work + slow;
+    nanos asked = work + slow, asked_work = work;
     for (size_t i = ledger->bin + 1; i-- > 0 && work + slow > 0 && ledger->first[LEVEL_FRESH] <= i;) {
         struct ledger_bin *bin = &ledger->bins[i];
         work -= lose_of(bin, &bin->work[LEVEL_FRESH], work);
         slow -= lose_of(bin, &bin->slow[LEVEL_FRESH], slow);
     }
+    ledger->work -= asked_work - work;
     return asked - work - slow;
 }
 
@@ -153,6 +157,13 @@ nanos ledger_lose(struct ledger *ledger)
     for (int level = 0; level < N_LEVELS; level++)
         lost += ledger_lose_level(ledger, (enum ledger_level)level);
     return lost;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+    nanos begun = (nanos)ledger->bin * ledger->width;
+    ledger->horizon = ledger->now;
+    ledger->n_bins = ledger->bin + (begun < ledger->now);
 }
 
 nanos ledger_total(const struct ledger *ledger, enum time_use use)

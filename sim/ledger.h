@@ -57,6 +57,7 @@ struct ledger {
     size_t n_bins;
     size_t bin;             /* that `now` is in */
     size_t first[N_LEVELS]; /* bin with pending amounts of that level; LEDGER_NONE: none has any */
+    nanos work;             /* done and not lost, whether it is safe or pending */
 };
 
 /* Bins the series of a run has: at most LEDGER_MAX_BINS. */
@@ -86,6 +87,9 @@ nanos ledger_lose_recent(struct ledger *ledger, nanos work, nanos slow);
 /* All levels. */
 void ledger_commit(struct ledger *ledger);
 nanos ledger_lose(struct ledger *ledger); /* time lost */
+
+/* The run is over now, before its horizon: that is its horizon. Some time has passed. */
+void ledger_close(struct ledger *ledger);
 
 /* Sum over bins of one use. */
 nanos ledger_total(const struct ledger *ledger, enum time_use use);

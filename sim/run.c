@@ -19,6 +19,7 @@ static enum status check_options(const struct run_options *options, const struct
 {
     size_t before = diags->n_errors;
     check_positive("a horizon", options->horizon, 1, diags);
+    check_positive("a goal", options->goal, 0, diags);
     check_positive("a checkpoint interval", options->checkpoint.interval, 1, diags);
     check_positive("a checkpoint block", options->checkpoint.block, 0, diags);
     check_positive("a detection time", options->recovery.detect, 0, diags);
@@ -144,7 +145,7 @@ void run_stop_training(struct run *run, struct incident *incident, enum memory_f
     bool memory = run_lose_memory(run, incident->fault) && fate == MEMORY_STAYS;
     settle_saving(run, false);
     incident->interrupted = !run->recovery.active || run->regrouping || run->saving;
-    run->saving = false;
+    run->saving = run->ending = false;
     incident->resumed = NEVER;
     run->from_storage |= !memory;
     if (!incident->interrupted && (memory || !run->memory_lost))
@@ -243,11 +244,34 @@ static void end_fault(struct run *run)
 /* The time at which training resumes is an event where something begins to run then. */
 static bool resume_first(struct run *run, nanos before)
 {
-    bool something = run->options->robust || run->options->failover;
+    bool something = run->options->robust || run->options->failover || run->options->goal > 0;
     if (!something || !run->recovery.active || run->recovery.resumes >= before || run->recovery.resumes >= run->ledger.horizon)
         return false;
     recovery_advance(&run->recovery, &run->ledger, run->recovery.resumes);
     resume(run);
+    return true;
+}
+
+/* Nothing but the goal's work, or its last save, comes before `before`; whether it has come that far. */
+static bool reach_goal(struct run *run, nanos before)
+{
+    if (run->options->goal == 0)
+        return false;
+    nanos until = nanos_earlier(before, run->ledger.horizon);
+    if (run->ending && run->recovery.saved <= until) {
+        recovery_advance(&run->recovery, &run->ledger, run->recovery.saved);
+        settle_saving(run, true);
+        run->over = true;
+        return true;
+    }
+    if (run->recovery.active)
+        return false;
+    training_advance(&run->training, &run->ledger, until);
+    if (!training_is_done(&run->training, &run->ledger))
+        return false;
+    struct recovery_plan save = {.save = checkpoint_save_time(&run->options->checkpoint)};
+    recovery_begin(&run->recovery, run->ledger.now, 0, &save);
+    run->saving = run->ending = true;
     return true;
 }
 
@@ -260,10 +284,11 @@ static bool step(struct run *run)
     nanos horizon = run->ledger.horizon;
     nanos next = end_first ? end->time : fault ? fault->time : NEVER;
     enum robust_event what;
+    nanos internal = robust_next(run, &what), back = failover_next(run);
+    if (reach_goal(run, nanos_earlier(next, nanos_earlier(internal, back))))
+        return !run->over;
     if (resume_first(run, next))
         return true;
-    nanos internal = robust_next(run, &what);
-    nanos back = failover_next(run);
     if (back < next && back < horizon && back <= internal) {
         advance(run, back);
         failover_return(run, back);
@@ -291,6 +316,7 @@ static void run_open(struct run *run, const struct run_options *options, const s
         .options = options, .trace = trace, .recovery = {.policy = options->recovery}, .next_drift = NEVER, .next_alarm = NEVER};
     cluster_state_init(&run->cluster, options->nodes);
     training_init(&run->training, options->checkpoint);
+    run->training.goal = options->goal;
     ledger_open(&run->ledger, options->horizon, options->bin > 0 ? options->bin : options->horizon);
     if (!options->lean)
         run->incidents = memory_grow(NULL, &run->incidents_capacity, trace->n_items + 1, sizeof *run->incidents);
@@ -306,10 +332,13 @@ static void run_open(struct run *run, const struct run_options *options, const s
 
 static void run_close(struct run *run, struct run_result *result)
 {
-    bool waiting = run->recovery.active && run->recovery.ready == NEVER;
+    bool waiting = run->recovery.active && run->recovery.ready == NEVER && !run->over;
     training_finish(&run->training, &run->ledger);
+    if (run->over)
+        ledger_close(&run->ledger);
     *result = (struct run_result){
         .horizon = run->ledger.horizon,
+        .reached = run->over,
         .failures = run->failures,
         .slowdowns = run->slowdowns,
         .planned = run->planned,
@@ -352,7 +381,8 @@ enum status run_simulate(const struct run_options *options, const struct fault_t
     run_open(&run, options, trace);
     while (step(&run))
         ;
-    advance(&run, options->horizon);
+    if (!run.over)
+        advance(&run, options->horizon);
     run_close(&run, result);
     return STATUS_OK;
 }

@@ -39,6 +39,11 @@
  * What a slow cluster does to the speed is asked of options->degraded where it is given (sim/degraded.h: the step simulation,
  * memoised); without it the speed is that of the slowest, the plain rule.
  *
+ * With a goal G of work (options->goal) the run is over before H when so much has been done and is safe: training stops at G and
+ * everything is saved (checkpoint time: the block, and until storage has it); a failure meanwhile undoes what it undoes
+ * otherwise, and training goes on. The result is that of the time until then, and `horizon` in it is when that was. Work in
+ * progress at the horizon does not reach the goal.
+ *
  * For plausibility, the memoryless answers with unlimited spares (failures at rate L, recovery R = detect + restart, interval D,
  * block w, q = exp(-L (D + w))):
  *
@@ -84,7 +89,8 @@ struct run_robust {
 struct run_options {
     int32_t nodes; /* used by the job */
     nanos horizon;
-    nanos bin; /* width of the time series; 0: the horizon in one */
+    nanos goal; /* work at full speed after which the run is over; 0: the horizon alone ends it */
+    nanos bin;  /* width of the time series; 0: the horizon in one */
     struct checkpoint_policy checkpoint;
     struct recovery_policy recovery;
     const struct run_robust *robust;       /* NULL: the plain rules */
@@ -98,6 +104,7 @@ struct run_options {
 struct incident {
     const struct fault *fault; /* in the trace given to run_simulate */
     bool interrupted;          /* training was going on and stopped */
+    bool borne;                /* it took replicas out; the others went on */
     int32_t n_down;            /* nodes down, this one included */
     nanos lost;                /* training undone */
     nanos resumed;             /* when training went on; NEVER: not before the horizon. The fault's time when it did not stop */
@@ -109,7 +116,8 @@ struct incident {
 };
 
 struct run_result {
-    nanos horizon;
+    nanos horizon;                  /* or when the goal was reached */
+    bool reached;                   /* the goal */
     nanos use[N_TIME_USES];         /* adds up to horizon */
     double ettr, goodput;           /* fractions */
     int64_t failures;               /* node outages before the horizon */

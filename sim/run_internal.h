@@ -42,6 +42,8 @@ struct run {
     size_t n_incidents, incidents_capacity, n_resumed; /* incidents before n_resumed know when training went on */
     int64_t failures, slowdowns, planned, interruptions;
     bool saving;          /* the recovery under way began with everything being saved, which is not booked yet */
+    bool ending;          /* that is the last save, after the goal; the run is over ... */
+    bool over;            /* ... with it */
     int64_t *memory_lost; /* [nodes] checkpoints that had been completed when what a node's memory held was lost last, -1 never;
                            * NULL unless checkpoints are kept there */
     bool from_storage;    /* what neighbours held is gone: the restart under way reads from storage */

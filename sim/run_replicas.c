@@ -16,6 +16,8 @@ static void keep_outcome(const struct run_result *result, struct replica_outcome
 {
     *outcome = (struct replica_outcome){
         .done = 1,
+        .reached = result->reached,
+        .horizon = result->horizon,
         .failures = result->failures,
         .interruptions = result->interruptions,
         .called = result->called,
@@ -27,6 +29,28 @@ static void keep_outcome(const struct run_result *result, struct replica_outcome
         .ended_waiting = result->ended_waiting,
     };
     memcpy(outcome->use, result->use, sizeof outcome->use);
+}
+
+static void draw(const struct replicas_request *request, const struct run_options *options, uint64_t seed,
+                 struct fault_trace *drawn)
+{
+    *drawn = (struct fault_trace){0};
+    if (request->model && request->poisson)
+        faults_generate_poisson(request->model, options->nodes, options->horizon, seed, drawn);
+    else if (request->model)
+        faults_generate(request->model, options->nodes, options->horizon, seed, drawn);
+}
+
+/* Most runs reach their goal long before their horizon. What is drawn for a nearer one are the faults before it. */
+static nanos first_look(const struct replicas_request *request)
+{
+    const struct run_options *options = request->options;
+    return options->goal > 0 && options->goal < options->horizon / 2 ? 2 * options->goal : options->horizon;
+}
+
+static nanos further_look(const struct replicas_request *request, nanos horizon)
+{
+    return horizon < request->options->horizon / 4 ? 4 * horizon : request->options->horizon;
 }
 
 static enum status run_one(const struct replicas_request *request, int64_t replica, struct replica_outcome *outcome,
@@ -43,17 +67,19 @@ static enum status run_one(const struct replicas_request *request, int64_t repli
         robust.seed = seed;
         options.robust = &robust;
     }
-    if (request->model && request->poisson)
-        faults_generate_poisson(request->model, options.nodes, options.horizon, seed, &drawn);
-    else if (request->model)
-        faults_generate(request->model, options.nodes, options.horizon, seed, &drawn);
-    enum status status = run_simulate(&options, request->model ? &drawn : request->trace, &result, diags);
-    if (status == STATUS_OK) {
-        keep_outcome(&result, outcome);
+    for (options.horizon = first_look(request);; options.horizon = further_look(request, options.horizon)) {
+        draw(request, &options, seed, &drawn);
+        enum status status = run_simulate(&options, request->model ? &drawn : request->trace, &result, diags);
+        fault_trace_free(&drawn);
+        if (status != STATUS_OK)
+            return status;
+        bool enough = result.reached || options.horizon == request->options->horizon;
+        if (enough)
+            keep_outcome(&result, outcome);
         run_result_free(&result);
+        if (enough)
+            return STATUS_OK;
     }
-    fault_trace_free(&drawn);
-    return status;
 }
 
 /* --- many --- */
@@ -121,6 +147,15 @@ enum status replicas_run(const struct replicas_request *request, struct replica_
 
 /* --- statistics --- */
 
+static void take_spread(const double *x, size_t n, struct estimate *e)
+{
+    for (size_t i = 0; i < n; i++)
+        e->deviation += (x[i] - e->mean) * (x[i] - e->mean);
+    e->deviation = n > 1 ? sqrt(e->deviation / (double)(n - 1)) : 0;
+    if (n > 1)
+        e->half_width = gsl_cdf_tdist_Pinv(0.975, (double)(n - 1)) * e->deviation / sqrt((double)n);
+}
+
 struct estimate estimate_of(double *x, size_t n)
 {
     struct estimate e = {0};
@@ -129,12 +164,11 @@ struct estimate estimate_of(double *x, size_t n)
     qsort(x, n, sizeof *x, double_compare); /* equal numbers are alike */
     for (size_t i = 0; i < n; i++)
         e.mean += x[i];
-    e.mean /= (double)n;
-    for (size_t i = 0; i < n; i++)
-        e.deviation += (x[i] - e.mean) * (x[i] - e.mean);
-    e.deviation = n > 1 ? sqrt(e.deviation / (double)(n - 1)) : 0;
-    if (n > 1)
-        e.half_width = gsl_cdf_tdist_Pinv(0.975, (double)(n - 1)) * e.deviation / sqrt((double)n);
+    e.mean = x[n - 1] > x[0] ? e.mean / (double)n : x[0]; /* of equal ones without a rounding */
+    if (isinf(e.mean))
+        e.deviation = e.half_width = e.mean;
+    else
+        take_spread(x, n, &e);
     e.low = x[0];
     e.high = x[n - 1];
     e.p05 = double_quantile(x, n, 0.05);
@@ -143,12 +177,28 @@ struct estimate estimate_of(double *x, size_t n)
     return e;
 }
 
-double outcome_goodput(const struct replica_outcome *outcome, nanos horizon)
+double outcome_goodput(const struct replica_outcome *outcome)
 {
-    return (double)outcome->use[USE_TRAINING] / (double)horizon;
+    return (double)outcome->use[USE_TRAINING] / (double)outcome->horizon;
 }
 
-double outcome_ettr(const struct replica_outcome *outcome, nanos horizon)
+double outcome_ettr(const struct replica_outcome *outcome)
 {
-    return (double)(outcome->use[USE_TRAINING] + outcome->use[USE_DEGRADED]) / (double)horizon;
+    return (double)(outcome->use[USE_TRAINING] + outcome->use[USE_DEGRADED]) / (double)outcome->horizon;
+}
+
+nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n)
+{
+    nanos mean = 0;
+    int64_t rest = 0;
+    for (int64_t i = 0; i < n; i++) { /* a sum would not fit */
+        mean += outcomes[i].horizon / n;
+        rest += outcomes[i].horizon % n;
+    }
+    return mean + rest / n;
+}
+
+double outcome_end_s(const struct replica_outcome *outcome)
+{
+    return outcome->reached ? nanos_to_seconds(outcome->horizon) : HUGE_VAL;
 }

@@ -6,7 +6,12 @@
  * answers themselves). Outcomes stand in an array by r and are only added up in that order, in integers where they are times: the
  * summary has the same bytes however the work was divided.
  *
- * Confidence intervals of means are Student's at 95 %: mean +- t(0.975, n - 1) s / sqrt(n).
+ * Confidence intervals of means are Student's at 95 %: mean +- t(0.975, n - 1) s / sqrt(n). Percentiles are of all n outcomes
+ * sorted, none left out or binned: the share q is at place q (n - 1), counted from 0, and between two neighbours in proportion
+ * (definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996; the usual one of R and NumPy).
+ *
+ * An outcome whose value is only known to be beyond the horizon (when a goal was reached that was not) counts as infinite:
+ * percentiles below it are what they would be, those that reach it infinite, and there is no mean.
  */
 #ifndef MSIM_SIM_RUN_REPLICAS_H
 #define MSIM_SIM_RUN_REPLICAS_H
@@ -14,7 +19,9 @@
 #include "sim/run.h"
 
 struct replica_outcome {
-    int64_t done; /* 1: the rest is filled */
+    int64_t done;    /* 1: the rest is filled */
+    int64_t reached; /* 1: the goal */
+    nanos horizon;   /* of the run, or when it reached its goal */
     nanos use[N_TIME_USES];
     int64_t failures, interruptions, called, relapses, alarms, condemned, checkpoints, slowdowns, ended_waiting;
 };
@@ -44,10 +51,14 @@ struct estimate {
     double mean, half_width; /* of the 95 % confidence interval of the mean */
     double deviation, low, p05, median, p95, high;
 };
-/* n numbers, sorted in passing. */
+/* n numbers, sorted in passing. Where some are infinite, so are mean and half_width, and deviation. */
 struct estimate estimate_of(double *x, size_t n);
 
-double outcome_ettr(const struct replica_outcome *outcome, nanos horizon);
-double outcome_goodput(const struct replica_outcome *outcome, nanos horizon);
+/* Mean length of the runs, rounded. */
+nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n);
+/* When the goal was reached, in seconds; infinite when it was not before the horizon. */
+double outcome_end_s(const struct replica_outcome *outcome);
+double outcome_ettr(const struct replica_outcome *outcome);
+double outcome_goodput(const struct replica_outcome *outcome);
 
 #endif

@@ -1,5 +1,6 @@
 #include "model/base/order.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -42,5 +43,8 @@ double double_quantile(const double *sorted, size_t n, double q)
         return 0;
     double at = q * (double)(n - 1);
     size_t low = (size_t)at;
-    return low + 1 < n ? sorted[low] + (at - (double)low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+    double beyond = at - (double)low;
+    if (low + 1 >= n || beyond <= 0 || isinf(sorted[low]))
+        return sorted[low];
+    return sorted[low] + beyond * (sorted[low + 1] - sorted[low]);
 }

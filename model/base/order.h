@@ -20,8 +20,8 @@ int uint32_compare(const void *a, const void *b);
 int double_compare(const void *a, const void *b);
 int text_compare(const void *a, const void *b);
 
-/* The number below which a share q (0 to 1) of n ascending ones lies: linear between order statistics, rank q (n - 1) from 0. 0
- * of none. */
+/* The number below which a share q (0 to 1) of n ascending ones lies: linear between order statistics, rank q (n - 1) from 0;
+ * infinite from the first infinite one on. 0 of none. */
 double double_quantile(const double *sorted, size_t n, double q);
 
 #endif

@@ -91,7 +91,7 @@ static double predict(const struct published *c)
     ck_assert_int_eq(replicas_run(&request, outcomes, &diags), STATUS_OK);
     double ettr[REPLICAS];
     for (int i = 0; i < REPLICAS; i++)
-        ettr[i] = outcome_ettr(&outcomes[i], options.horizon);
+        ettr[i] = outcome_ettr(&outcomes[i]);
     diags_free(&diags);
     return estimate_of(ettr, REPLICAS).mean;
 }

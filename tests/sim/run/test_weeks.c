@@ -40,7 +40,7 @@ static struct estimate ettr_of(const struct run_options *options, const struct f
         for (int use = 0; use < N_TIME_USES; use++)
             sum += outcomes[i].use[use];
         ck_assert_int_eq(sum, options->horizon);
-        ettr[i] = outcome_ettr(&outcomes[i], options->horizon);
+        ettr[i] = outcome_ettr(&outcomes[i]);
     }
     struct estimate e = estimate_of(ettr, (size_t)n);
     free(outcomes);
