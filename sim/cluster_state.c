@@ -133,10 +133,19 @@ struct fault_end cluster_state_end(struct cluster_state *state)
     return end;
 }
 
-int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away)
+/* The slowest first, then who has been so for longest. */
+static int compare_slow(const void *left, const void *right)
+{
+    const struct fault_end *a = left, *b = right;
+    if (a->speed != b->speed)
+        return a->speed < b->speed ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away, int most)
 {
     int n = 0;
-    if (state->slow[FAULT_STRAGGLER].n == 0)
+    if (state->slow[FAULT_STRAGGLER].n == 0 || most <= 0)
         return 0;
     size_t kept = 0, n_ends = state->n_ends;
     struct fault_end *ends = state->ends;
@@ -146,6 +155,11 @@ int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, 
             evicted[n++] = ends[i];
         else
             ends[kept++] = ends[i];
+    if (n > most) {
+        qsort(evicted, (size_t)n, sizeof *evicted, compare_slow);
+        for (; n > most; n--)
+            ends[kept++] = evicted[n - 1];
+    }
     if (n > 0) {
         state->n_ends = 0;
         for (size_t i = 0; i < kept; i++) /* in place: the heap never is longer than what was read */

@@ -59,8 +59,9 @@ const struct fault_end *cluster_state_next_end(const struct cluster_state *state
 /* The earliest end happens. Returns what ended. */
 struct fault_end cluster_state_end(struct cluster_state *state);
 
-/* Slow nodes that have been so for `age` leave at `now`: each is a node down for `away` instead. Returns how many. */
-int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away);
+/* Slow nodes that have been so for `age` leave at `now`, the slowest first and `most` of them at most: each is a node down for
+ * `away` instead. Returns how many. */
+int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, nanos away, int most);
 
 /* Whether a node is down. */
 static inline bool cluster_state_is_down(const struct cluster_state *state, int32_t node)

@@ -1,5 +1,6 @@
 #include "sim/failover.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,13 +71,18 @@ struct startup failover_rejoin(const struct startup_options *options, const stru
 /* --- in a run -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Of a node's GPU. */
+static int32_t unit_of(const struct run_failover *f, int32_t node, int32_t gpu)
+{
+    return (int32_t)(((int64_t)node * f->gpus_per_node + gpu) / f->tp % f->span / f->size);
+}
+
 /* All ranks of a node leave their units, or are back in them. */
 static void mark(struct run *run, int32_t node, int32_t by)
 {
     const struct run_failover *f = run->options->failover;
     for (int32_t i = 0; i < f->gpus_per_node; i++) {
-        int64_t rank = (int64_t)node * f->gpus_per_node + i;
-        int32_t *out = &run->out[rank / f->tp % f->span / f->size];
+        int32_t *out = &run->out[unit_of(f, node, i)];
         run->units_out -= *out > 0;
         *out += by;
         run->units_out += *out > 0;
@@ -90,13 +96,51 @@ static void set_missing(struct run *run)
 
 void failover_open(struct run *run)
 {
-    if (run->options->failover)
-        run->out = memory_new((size_t)run->options->failover->units, sizeof *run->out);
+    if (!run->options->failover)
+        return;
+    run->out = memory_new((size_t)run->options->failover->units, sizeof *run->out);
+    run->since = memory_new((size_t)run->options->failover->units, sizeof *run->since);
+}
+
+void failover_begin(struct run *run, nanos time)
+{
+    for (int32_t unit = 0; run->since && unit < run->options->failover->units; unit++)
+        run->since[unit] = time;
+}
+
+nanos failover_oldest(const struct run *run)
+{
+    nanos oldest = NEVER;
+    for (int32_t unit = 0; unit < run->options->failover->units; unit++)
+        if (run->out[unit] == 0)
+            oldest = nanos_earlier(oldest, run->since[unit]);
+    return oldest;
+}
+
+bool failover_is_in(const struct run *run, int32_t node)
+{
+    const struct run_failover *f = run->options->failover;
+    for (int32_t i = 0; i < f->gpus_per_node; i++)
+        if (run->out[unit_of(f, node, i)] == 0)
+            return true;
+    return false;
+}
+
+int32_t failover_slowest(const struct run *run, enum fault_kind kind)
+{
+    int32_t least = FULL_SPEED;
+    for (size_t i = 0; i < run->cluster.n_ends && run->cluster.slow[kind].n > 0; i++) {
+        const struct fault_end *end = &run->cluster.ends[i];
+        if (end->kind == kind && end->speed < least && failover_is_in(run, end->node))
+            least = end->speed;
+    }
+    return least;
 }
 
 void failover_close(struct run *run)
 {
     free(run->out);
+    free(run->since);
     free(run->absent);
 }
 
@@ -151,23 +195,48 @@ static bool ends_step(const struct run *run, const struct fault *fault)
     return fault->kind == FAULT_PLANNED && (notice == 0 || notice >= run->options->failover->step);
 }
 
-void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search)
+void failover_leave(struct run *run, struct incident *incident, const struct fault *gone, nanos detect, nanos search)
 {
     int32_t before = run->units_out;
     nanos time = incident->time;
-    (void)run_lose_memory(run, incident->fault);
-    mark(run, incident->fault->node, 1);
-    add_absence(run, incident->fault, nanos_after(time, detect + search));
+    (void)run_lose_memory(run, gone);
+    mark(run, gone->node, 1);
+    add_absence(run, gone, nanos_after(time, detect + search));
     if (run->units_out == before)
         return; /* its unit was gone already */
     incident->interrupted = !run->recovery.active;
     incident->resumed = NEVER;
-    if (incident->interrupted && !ends_step(run, incident->fault))
+    if (incident->interrupted && !ends_step(run, gone))
         incident->lost = training_lose_step(&run->training, &run->ledger, run->options->failover->step);
     run->interruptions += incident->interrupted;
     incident->borne = true;
     run->borne++;
     regroup(run, time, detect);
+}
+
+static bool shares_unit(const struct run_failover *f, int32_t node, int32_t other)
+{
+    for (int32_t i = 0; i < f->gpus_per_node; i++)
+        for (int32_t k = 0; k < f->gpus_per_node; k++)
+            if (unit_of(f, node, i) == unit_of(f, other, k))
+                return true;
+    return false;
+}
+
+void failover_condemn(struct run *run, int32_t node, nanos found, nanos away, struct random_stream *random)
+{
+    const struct run_failover *f = run->options->failover;
+    int64_t n = 0;
+    for (int32_t other = 0; other < run->options->nodes; other++)
+        n += shares_unit(f, node, other);
+    int64_t left = (int64_t)random_below(random, (uint64_t)n);
+    int32_t taken = -1;
+    while (left >= 0)
+        left -= shares_unit(f, node, ++taken);
+    const struct fault gone = {.time = run->ledger.now, .down = away, .node = taken, .speed = FULL_SPEED, .kind = FAULT_NODE};
+    cluster_state_begin(&run->cluster, &gone);
+    mark(run, taken, 1);
+    add_absence(run, &gone, found);
 }
 
 int32_t failover_stop(struct run *run, const struct fault *gone, nanos found)
@@ -196,6 +265,16 @@ nanos failover_next(const struct run *run)
     return next;
 }
 
+/* With processes that begin anew. */
+static void come_back(struct run *run, int32_t node, nanos time)
+{
+    const struct run_failover *f = run->options->failover;
+    mark(run, node, -1);
+    for (int32_t i = 0; i < f->gpus_per_node; i++)
+        if (run->out[unit_of(f, node, i)] == 0)
+            run->since[unit_of(f, node, i)] = time;
+}
+
 /* Those that are ready come back. Whether a unit has all of its ranks again. */
 static bool join(struct run *run, nanos time)
 {
@@ -203,7 +282,7 @@ static bool join(struct run *run, nanos time)
     size_t kept = 0;
     for (size_t i = 0; i < run->n_absent; i++)
         if (run->absent[i].ready <= time)
-            mark(run, run->absent[i].node, -1);
+            come_back(run, run->absent[i].node, time);
         else
             run->absent[kept++] = run->absent[i];
     run->n_absent = kept;
@@ -248,7 +327,7 @@ void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away)
     int32_t *nodes = memory_new(run->cluster.n_ends + 1, sizeof *nodes);
     size_t n = mark_slow(run, time, age, nodes);
     if (n > 0)
-        cluster_state_evict_slow(&run->cluster, time, age, away);
+        cluster_state_evict_slow(&run->cluster, time, age, away, INT_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct fault gone = {.time = time, .down = away, .node = nodes[i], .kind = FAULT_NODE};
         if (run->regrouping || n_waiting(run) < n_lacking(run))

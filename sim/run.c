@@ -44,14 +44,18 @@ static enum status check_options(const struct run_options *options, const struct
 /* --- speed -------------------------------------------------------------------------------------------------------------------
  */
 
+static int32_t slowest(const struct run *run, enum fault_kind kind)
+{
+    return run->options->failover ? failover_slowest(run, kind) : run->cluster.slow[kind].least;
+}
+
 void run_set_speed(struct run *run)
 {
     const struct degraded_speed *degraded = run->options->degraded;
-    int32_t speed = run->cluster.speed;
+    int32_t compute = slowest(run, FAULT_STRAGGLER), links = slowest(run, FAULT_LINK), speed = compute < links ? compute : links;
     if (degraded || run->missing_replicas > 0) {
-        struct cluster_condition condition = {.compute_speed = run->cluster.slow[FAULT_STRAGGLER].least,
-                                              .link_speed = run->cluster.slow[FAULT_LINK].least,
-                                              .missing_replicas = run->missing_replicas};
+        struct cluster_condition condition = {
+            .compute_speed = compute, .link_speed = links, .missing_replicas = run->missing_replicas};
         int32_t all = run->options->failover ? run->options->failover->units * run->options->failover->replicas
                       : run->options->robust ? run->options->robust->replicas
                                              : 1;
@@ -159,7 +163,7 @@ static void begin_outage(struct run *run, struct incident *incident)
     struct recovery_plan plan = recovery_plain_plan(&run->recovery.policy);
     run->failures++;
     if (failover_bears(run, incident->fault->node)) {
-        failover_leave(run, incident, plan.detect, 0);
+        failover_leave(run, incident, incident->fault, plan.detect, 0);
         return;
     }
     run_stop_training(run, incident, MEMORY_STAYS);
@@ -186,7 +190,7 @@ void run_leave_as_planned(struct run *run, const struct fault *fault)
     bool stops = !run->recovery.active || run->regrouping; /* those that regroup have what is to be saved */
     run->planned++;
     if (gone && failover_bears(run, fault->node)) {
-        failover_leave(run, incident, 0, 0);
+        failover_leave(run, incident, fault, 0, 0);
     } else if (stops && in_time) {
         (void)run_lose_memory(run, fault);
         stop_saved(run, incident, save, gone);

@@ -52,6 +52,7 @@ struct run {
     size_t n_absent, absent_capacity;
     int32_t *out; /* [units] ranks that are absent */
     int32_t units_out;
+    nanos *since;    /* [units] when its processes began */
     bool regrouping; /* the recovery under way is the others' stop */
     bool whole;      /* no unit was left: it ends when there are nodes for all */
     int64_t borne;
@@ -87,11 +88,21 @@ bool run_lose_memory(struct run *run, const struct fault *fault);
 /* --- failover.c: without options->failover they do nothing --- */
 
 void failover_open(struct run *run);
+/* The slowest of a kind among the nodes whose units are there, in parts of FULL_SPEED; only with failover. */
+int32_t failover_slowest(const struct run *run, enum fault_kind kind);
+/* Since when the processes run that have run longest among those that are there; only with failover. */
+nanos failover_oldest(const struct run *run);
+/* All processes begin anew. */
+void failover_begin(struct run *run, nanos time);
+/* Does a node belong to a unit that is there? */
+bool failover_is_in(const struct run *run, int32_t node);
 void failover_close(struct run *run);
 /* Is a failure of this node one that takes replicas out while others go on? */
 bool failover_bears(struct run *run, int32_t node);
-/* Then it does so: noticed after `detect`, found `search` later. */
-void failover_leave(struct run *run, struct incident *incident, nanos detect, nanos search);
+/* Then the node of `gone` does so: noticed after `detect`, found `search` later. */
+void failover_leave(struct run *run, struct incident *incident, const struct fault *gone, nanos detect, nanos search);
+/* A healthy node of the units of `node`, which are out, is taken for faulty, too, and stays away for `away`. */
+void failover_condemn(struct run *run, int32_t node, nanos found, nanos away, struct random_stream *random);
 /* The job stops as a whole, and the node of `gone` (NULL: none) leaves it, found then. Returns how many nodes count as down for
  * its recovery: none where it goes on with the units that are left. */
 int32_t failover_stop(struct run *run, const struct fault *gone, nanos found);

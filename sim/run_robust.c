@@ -17,7 +17,8 @@ double robust_drift(const struct run *run)
     const struct robust_policy *policy = run->options->robust ? run->options->robust->policy : NULL;
     if (!policy || policy->drift_per_day <= 0)
         return 0;
-    double days = (double)((run->ledger.now - run->trained_since) / DRIFT_TICK) / 24;
+    nanos since = run->options->failover ? nanos_earlier(failover_oldest(run), run->ledger.now) : run->trained_since;
+    double days = (double)((run->ledger.now - since) / DRIFT_TICK) / 24;
     return fmin(policy->drift_limit, policy->drift_per_day * days);
 }
 
@@ -49,13 +50,21 @@ bool robust_is_hot(const struct run *run)
     return run->options->robust && run->cluster.n_down <= run->options->robust->policy->hot_spares;
 }
 
+/* How many nodes may leave at a restart that waits for none: slow ones are better than none. */
+static int replaceable(const struct run *run)
+{
+    const struct run_robust *robust = run->options->robust;
+    int n = run->recovery.policy.spares - run->cluster.n_down + (robust->policy->elastic ? robust->replicas - 1 : 0);
+    return n > 0 ? n : 0;
+}
+
 void robust_restart(struct run *run, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
-    if (!run->regrouping) /* the others' processes go on */
+    if (!run->regrouping) { /* the others' processes go on */
         run->trained_since = time;
-    if (!run->options->failover) /* nodes that came back since the failure take part */
-        run->missing_replicas = replicas_short(run);
+        failover_begin(run, time);
+    }
     run->next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
     run->next_alarm = draw_alarm(run, time);
     for (size_t i = 0; i < run->n_latent; i++)
@@ -65,12 +74,21 @@ void robust_restart(struct run *run, nanos time)
     if (age > 0 && run->options->failover)
         failover_evict_slow(run, time, age, away);
     else if (age > 0)
-        cluster_state_evict_slow(&run->cluster, time, age, away);
+        cluster_state_evict_slow(&run->cluster, time, age, away, replaceable(run));
+    if (!run->options->failover) /* nodes that came back since the failure take part */
+        run->missing_replicas = replicas_short(run);
     run_set_speed(run);
 }
 
 /* --- a failure -----------------------------------------------------------------------------------------------------------------
  */
+
+/* Nodes of one of the units that fail alone. */
+static int32_t unit_nodes(const struct run *run)
+{
+    const int32_t units = run->options->failover->units;
+    return (run->options->nodes + units - 1) / units;
+}
 
 /* How long replicas are out that fail alone and need not wait for a node, beyond the others' stop. */
 static nanos away(const struct run *run, const struct verdict *verdict)
@@ -156,6 +174,33 @@ static enum memory_fate memory_fate(const struct run *run, const struct fault_ca
     return c->symptom == SYMPTOM_SILENT && verdict->detect >= run->options->checkpoint.interval ? MEMORY_STALE : MEMORY_STAYS;
 }
 
+/* Of a suite that ran on the nodes of one unit. */
+static void condemn_beside(struct run *run, const struct fault *fault, nanos found, int n, struct random_stream *random)
+{
+    nanos away = nanos_from_seconds(run->options->robust->policy->recheck_s);
+    for (int i = 0; i < n; i++)
+        failover_condemn(run, fault->node, found, away, random);
+    run->condemned += n;
+}
+
+/* The replicas of the node of `gone` leave, and the others go on. */
+static void leave(struct run *run, struct incident *incident, const struct fault *gone, struct random_stream *random)
+{
+    const struct verdict verdict = incident->verdict;
+    nanos search = verdict.diagnose + verdict.human, found = nanos_after(incident->time, verdict.detect + search);
+    failover_leave(run, incident, gone, verdict.detect, search);
+    condemn_beside(run, gone, found, verdict.n_condemned, random);
+    incident->n_down = run->cluster.n_down;
+}
+
+/* The job stops, and the node of `gone` leaves it (NULL: none). */
+static void stop(struct run *run, struct incident *incident, const struct fault *gone, struct random_stream *random)
+{
+    condemn(run, incident->time, incident->verdict.n_condemned, random);
+    incident->n_down = run->cluster.n_down;
+    begin_recovery(run, incident->time, &incident->verdict, gone);
+}
+
 static void meet_fault(struct run *run, const struct fault *fault, nanos time, int attempt)
 {
     const struct run_robust *robust = run->options->robust;
@@ -164,7 +209,7 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     struct fault_case c = case_of(run, fault, attempt);
     bool borne = c.symptom != SYMPTOM_SILENT && failover_bears(run, fault->node);
     if (borne) /* the others do not wait for the suite */
-        c.nodes = (c.nodes + run->options->failover->units - 1) / run->options->failover->units;
+        c.nodes = unit_nodes(run);
     struct verdict verdict = recovery_machine_run(robust->policy, &c, &random);
     struct incident *incident = run_add_incident(run, fault, time);
     incident->relapse = attempt > 0;
@@ -178,16 +223,14 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     }
     if (verdict.relapse > 0)
         keep_latent(run, fault, attempt + 1, verdict.relapse + (borne ? away(run, &verdict) : 0));
-    condemn(run, time, verdict.n_condemned, &random);
-    incident->n_down = run->cluster.n_down;
     run->called += verdict.called;
     run->by_channel[verdict.channel]++;
     run->failures += attempt == 0 && fault->kind == FAULT_NODE;
     run->relapses += attempt > 0;
     if (borne)
-        failover_leave(run, incident, verdict.detect, verdict.diagnose + verdict.human);
+        leave(run, incident, fault, &random);
     else
-        begin_recovery(run, time, &verdict, c.broken && verdict.found ? fault : NULL);
+        stop(run, incident, c.broken && verdict.found ? fault : NULL, &random);
 }
 
 /* A link that is gone for longer than the collectives wait. */
@@ -239,25 +282,37 @@ void robust_grow(struct run *run, nanos time)
 
 static const struct fault no_fault = {.node = -1, .detail = -1, .speed = FULL_SPEED, .kind = FAULT_NODE};
 
+/* A healthy job stands still, and nobody knows where; or one of its nodes falls silent, which its replicas leave for where
+ * they can fail alone. */
 static void meet_alarm(struct run *run, nanos time)
 {
     const struct run_robust *robust = run->options->robust;
+    const struct run_failover *failover = run->options->failover;
     double heartbeat, hang;
     struct random_stream random = random_stream_named(robust->seed, PURPOSE_ALARM, (uint64_t)run->restarts++);
     robust_policy_alarms(robust->policy, run->options->nodes, &heartbeat, &hang);
     enum channel watcher = robust_policy_watches_traffic(robust->policy) ? CHANNEL_TRAFFIC : CHANNEL_TIMEOUT;
     bool silent = random_uniform(&random) * (heartbeat + hang) < heartbeat;
-    struct verdict verdict =
-        recovery_machine_alarm(robust->policy, silent ? CHANNEL_HEARTBEAT : watcher, run->options->nodes, &random);
+    struct fault gone = no_fault;
+    if (silent && failover)
+        gone.node = (int32_t)random_below(&random, (uint64_t)run->options->nodes);
+    if (gone.node >= 0 && !failover_is_in(run, gone.node)) { /* nobody listens to it */
+        run->next_alarm = draw_alarm(run, time);
+        return;
+    }
+    bool borne = failover_bears(run, gone.node);
+    int32_t nodes = borne ? unit_nodes(run) : run->options->nodes;
     struct incident *incident = run_add_incident(run, &no_fault, time);
     incident->alarm = true;
-    incident->verdict = verdict;
-    run_stop_training(run, incident, MEMORY_STAYS);
-    condemn(run, time, verdict.n_condemned, &random);
-    incident->n_down = run->cluster.n_down;
+    incident->verdict = recovery_machine_alarm(robust->policy, silent ? CHANNEL_HEARTBEAT : watcher, nodes, &random);
     run->alarms++;
-    run->by_channel[verdict.channel]++;
-    begin_recovery(run, time, &verdict, NULL);
+    run->by_channel[incident->verdict.channel]++;
+    if (borne) {
+        leave(run, incident, &gone, &random);
+        return;
+    }
+    run_stop_training(run, incident, MEMORY_STAYS);
+    stop(run, incident, NULL, &random);
 }
 
 /* The earliest fault that comes back. */

@@ -365,6 +365,33 @@ START_TEST(restarts_do_not_put_off_what_comes_back)
 }
 END_TEST
 
+/* --- slow nodes --- */
+
+/* Nodes at half and at a quarter of the speed, found long ago, at a restart by plan at 1,000 s: as many leave as there are spares
+ * for, the slowest first; who has no spare stays, as a slow node is better than none. */
+START_TEST(slow_nodes_leave_for_spares)
+{
+    const double left[] = {0.75, 0.5, 0}; /* of the speed that is lost after it, by spares */
+    struct robust_policy policy = plain_policy();
+    struct fault_trace trace = {0};
+    policy.straggler_find_s = 100;
+    policy.recheck_s = 1e6;
+    trace_slow(&trace, 0, 2, 20000, 0.5);
+    trace_slow(&trace, 0, 5, 20000, 0.25);
+    fault_trace_add(&trace, (struct fault){.time = SECONDS(1000), .node = 1, .speed = FULL_SPEED, .kind = FAULT_PLANNED}, NULL);
+    for (int spares = 0; spares < 3; spares++) {
+        struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .replicas = 4};
+        struct run_options options = case_options(8, 10060, 1e6, 0, 60, spares);
+        options.robust = &robust;
+        struct run_result result = case_run(&options, &trace);
+        ck_assert_double_eq_tol(seconds_of(&result, USE_DEGRADED), 750 + 9000 * left[spares], 1e-6);
+        ck_assert_int_eq(result.use[USE_WAITING], 0);
+        run_result_free(&result);
+    }
+    fault_trace_free(&trace);
+}
+END_TEST
+
 /* --- elastic running --- */
 
 /* Two nodes of two replicas are away from day 2 to day 4, in the worst case one each: nothing is left to go on with until the
@@ -425,6 +452,7 @@ int main(void)
     tcase_add_test(all, blocklists_never_shorten_a_repair);
     tcase_add_test(all, what_comes_back_waits_for_the_restart);
     tcase_add_test(all, restarts_do_not_put_off_what_comes_back);
+    tcase_add_test(all, slow_nodes_leave_for_spares);
     tcase_add_test(all, elastic_waits_where_no_replica_is_whole);
     tcase_add_test(all, elastic_grows_at_any_restart);
     suite_add_tcase(suite, all);
