@@ -122,7 +122,7 @@ static enum status run(struct invocation *call)
 }
 
 static const char *const kinds[] = {"timeline", "breakdown", "run",   "scatter", "errors", "sweep",
-                                    "replicas", "faults",    "links", "scaling", NULL};
+                                    "replicas", "faults",    "links", "scaling", "end",    NULL};
 
 static const struct option_row options[] = {
     {.name = "kind", .letter = 'k', CHOICE_FIELDS("KIND", kinds), .help = "the figure; without it the one that suits the file"},
@@ -151,7 +151,9 @@ const struct command command_plot = {
         "terminal, or as PNG, SVG or PDF when -o names such a file.\n"
         "\n"
         "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over time. "
-        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs. faults: "
+        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs. end: "
+        "when "
+        "training ends, of msim run --tokens --replicas. faults: "
         "what a trace is made of. links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
         "of msim plan --sweep.",
     .operands = "RESULT...",

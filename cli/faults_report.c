@@ -1,7 +1,6 @@
 #include "cli/faults_report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "cli/result.h"
 #include "cli/table.h"
@@ -11,42 +10,29 @@ static const char *cause_of(const struct faults_report *summary, const struct fa
     return count->what < 0 ? "" : summary->trace->details[count->what];
 }
 
-static void row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
-static void row(struct table *table, const char *name, const char *meaning, const char *format, ...)
-{
-    char text[64];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    table_cell(table, "%s", name);
-    table_cell(table, "%s", text);
-    table_cell(table, "%s", meaning);
-}
-
 static void summary_rows(const struct faults_report *summary, struct table *table)
 {
     const struct fault_statistics *s = &summary->statistics;
-    row(table, "failures", "node outages", "%zu", s->n_failures);
-    row(table, "slowdowns", "stragglers and slow links", "%zu", s->n_slow);
-    row(table, "nodes", "nodes of the cluster", "%" PRId32, s->nodes);
-    row(table, "nodes_hit", "nodes that failed at least once", "%" PRId32, s->nodes_hit);
-    row(table, "horizon_d", "days that the trace covers", "%.6g", s->horizon_s / 86400);
-    row(table, "mtbf_h", "hours between failures of the cluster, mean", "%.4g", s->mtbf_s / 3600);
-    row(table, "per_node_day", "failures per node and day", "%.4g", s->per_node_day);
-    row(table, "variance_to_mean", "of the daily counts; 1 for a Poisson process", "%.3g", s->variance_to_mean);
-    row(table, "top_share_pct", "share of the failures on the worst 1 % of the nodes", "%.3g", 100 * s->top_share);
-    row(table, "gap_shape", "Weibull shape k of the times between failures; below 1: bursts", "%.4g", s->gaps.shape);
-    row(table, "gap_scale_h", "Weibull scale", "%.4g", s->gaps.scale_s / 3600);
-    row(table, "gap_ks", "Kolmogorov-Smirnov distance to that fit", "%.3g", s->gaps.ks);
-    row(table, "gap_ks_exponential", "and to the exponential of the same mean", "%.3g", s->gaps.ks_exponential);
-    row(table, "repair_mean_h", "of repairs that take time", "%.4g", s->repair.mean_s / 3600);
-    row(table, "repair_median_h", "", "%.4g", s->repair.median_s / 3600);
-    row(table, "repair_p90_h", "", "%.4g", s->repair.p90_s / 3600);
-    row(table, "repair_max_h", "", "%.4g", s->repair.max_s / 3600);
-    row(table, "repair_mu", "lognormal: mean of ln hours", "%.4g", s->repair.mu);
-    row(table, "repair_sigma", "lognormal: standard deviation of ln hours", "%.4g", s->repair.sigma);
-    row(table, "repairs_of_no_length", "outages that end at once", "%zu", s->repair.n_empty);
+    table_value_row(table, "failures", "node outages", "%zu", s->n_failures);
+    table_value_row(table, "slowdowns", "stragglers and slow links", "%zu", s->n_slow);
+    table_value_row(table, "nodes", "nodes of the cluster", "%" PRId32, s->nodes);
+    table_value_row(table, "nodes_hit", "nodes that failed at least once", "%" PRId32, s->nodes_hit);
+    table_value_row(table, "horizon_d", "days that the trace covers", "%.6g", s->horizon_s / 86400);
+    table_value_row(table, "mtbf_h", "hours between failures of the cluster, mean", "%.4g", s->mtbf_s / 3600);
+    table_value_row(table, "per_node_day", "failures per node and day", "%.4g", s->per_node_day);
+    table_value_row(table, "variance_to_mean", "of the daily counts; 1 for a Poisson process", "%.3g", s->variance_to_mean);
+    table_value_row(table, "top_share_pct", "share of the failures on the worst 1 % of the nodes", "%.3g", 100 * s->top_share);
+    table_value_row(table, "gap_shape", "Weibull shape k of the times between failures; below 1: bursts", "%.4g", s->gaps.shape);
+    table_value_row(table, "gap_scale_h", "Weibull scale", "%.4g", s->gaps.scale_s / 3600);
+    table_value_row(table, "gap_ks", "Kolmogorov-Smirnov distance to that fit", "%.3g", s->gaps.ks);
+    table_value_row(table, "gap_ks_exponential", "and to the exponential of the same mean", "%.3g", s->gaps.ks_exponential);
+    table_value_row(table, "repair_mean_h", "of repairs that take time", "%.4g", s->repair.mean_s / 3600);
+    table_value_row(table, "repair_median_h", "", "%.4g", s->repair.median_s / 3600);
+    table_value_row(table, "repair_p90_h", "", "%.4g", s->repair.p90_s / 3600);
+    table_value_row(table, "repair_max_h", "", "%.4g", s->repair.max_s / 3600);
+    table_value_row(table, "repair_mu", "lognormal: mean of ln hours", "%.4g", s->repair.mu);
+    table_value_row(table, "repair_sigma", "lognormal: standard deviation of ln hours", "%.4g", s->repair.sigma);
+    table_value_row(table, "repairs_of_no_length", "outages that end at once", "%zu", s->repair.n_empty);
 }
 
 static void write_values(struct invocation *call, const struct faults_report *summary)

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,21 +88,6 @@ static char *goodput_bars(const struct run_result *result, int width, char *buff
     return buffer;
 }
 
-static void answer_row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
-static void answer_row(struct table *table, const char *name, const char *meaning, const char *format, ...)
-{
-    char text[96];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    table_cell(table, "%s", name);
-    table_tint(table, TINT_STRONG);
-    table_cell(table, "%s", text);
-    table_tint(table, TINT_DIM);
-    table_cell(table, "%s", meaning);
-}
-
 /* "0 s" rather than the smallest unit. */
 static char *duration_text(nanos time, char *buffer, size_t size)
 {
@@ -177,24 +161,24 @@ static void write_robust_answers(struct table *table, const struct run_report *r
     if (!report->policy)
         return;
     double share = result->interruptions > 0 ? 1 - (double)result->called / (double)result->interruptions : 1;
-    answer_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
+    table_value_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
     if (result->alarms > 0)
-        answer_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
+        table_value_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
     if (result->relapses > 0)
-        answer_row(table, "relapses", "faults that were not found and came back", "%" PRId64, result->relapses);
+        table_value_row(table, "relapses", "faults that were not found and came back", "%" PRId64, result->relapses);
     if (result->condemned > 0)
-        answer_row(table, "condemned", "healthy nodes that diagnosis evicted", "%" PRId64, result->condemned);
+        table_value_row(table, "condemned", "healthy nodes that diagnosis evicted", "%" PRId64, result->condemned);
     if (result->listed > 0)
-        answer_row(table, "blocklisted", "nodes that failed too often", "%" PRId64, result->listed);
+        table_value_row(table, "blocklisted", "nodes that failed too often", "%" PRId64, result->listed);
     for (int i = 0; i < N_CHANNELS; i++)
         if (result->by_channel[i] > 0)
-            answer_row(table,
-                       i == CHANNEL_HEARTBEAT ? "by heartbeat"
-                       : i == CHANNEL_LOG     ? "by log"
-                       : i == CHANNEL_TRAFFIC ? "by traffic"
-                       : i == CHANNEL_TIMEOUT ? "by timeout"
-                                              : "by numbers",
-                       "faults noticed so", "%" PRId64, result->by_channel[i]);
+            table_value_row(table,
+                            i == CHANNEL_HEARTBEAT ? "by heartbeat"
+                            : i == CHANNEL_LOG     ? "by log"
+                            : i == CHANNEL_TRAFFIC ? "by traffic"
+                            : i == CHANNEL_TIMEOUT ? "by timeout"
+                                                   : "by numbers",
+                            "faults noticed so", "%" PRId64, result->by_channel[i]);
 }
 
 /* When the training budget is trained; at the pace of the horizon, failures included, when it is not. */
@@ -206,17 +190,17 @@ static void write_budget(struct table *table, const struct run_report *report)
         return;
     snprintf(name, sizeof name, "%s tokens", quantity_format(report->experiment->job.tokens, DIM_COUNT, tokens, sizeof tokens));
     if (!report->result->reached) {
-        answer_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
+        table_value_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
         return;
     }
-    answer_row(table, name, "trained, and their last checkpoint written, since the start", "%.2f days",
-               nanos_to_seconds(report->result->horizon) / 86400);
-    answer_row(table, "without failures", "and without checkpoints", "%.2f days",
-               nanos_to_seconds(report->options->goal) / 86400);
-    answer_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
+    table_value_row(table, name, "trained, and their last checkpoint written, since the start", "%.2f days",
+                    nanos_to_seconds(report->result->horizon) / 86400);
+    table_value_row(table, "without failures", "and without checkpoints", "%.2f days",
+                    nanos_to_seconds(report->options->goal) / 86400);
+    table_value_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
     if (report->gpu_price > 0)
-        answer_row(table, "total cost", "money for them", "%s",
-                   grouped(llround(report->gpu_price * hours), number, sizeof number));
+        table_value_row(table, "total cost", "money for them", "%s",
+                        grouped(llround(report->gpu_price * hours), number, sizeof number));
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)
@@ -226,38 +210,41 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     table_column(&table, "result", NULL, ALIGN_LEFT);
     table_column(&table, "value", NULL, ALIGN_RIGHT);
     table_column(&table, "meaning", NULL, ALIGN_LEFT);
-    answer_row(&table, "ETTR", "share of the time spent on training that counts", "%.3f %%", 100 * result->ettr);
-    answer_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
-               100 * result->goodput);
+    table_value_row(&table, "ETTR", "share of the time spent on training that counts", "%.3f %%", 100 * result->ettr);
+    table_value_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
+                    100 * result->goodput);
     if (report->step_mfu > 0)
-        answer_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%", 100 * result->goodput * report->step_mfu);
+        table_value_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%",
+                        100 * result->goodput * report->step_mfu);
     if (report->step_mfu > 0)
-        answer_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
-    answer_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
+        table_value_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
+    table_value_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
     write_budget(&table, report);
-    answer_row(&table, "failures", "node outages", "%" PRId64, result->failures);
-    answer_row(&table, "interruptions",
-               report->policy        ? "failures, relapses and false alarms that found the job training"
-               : result->planned > 0 ? "failures and announced outages that found the job training"
-                                     : "failures that found the job training",
-               "%" PRId64, result->interruptions);
+    table_value_row(&table, "failures", "node outages", "%" PRId64, result->failures);
+    table_value_row(&table, "interruptions",
+                    report->policy        ? "failures, relapses and false alarms that found the job training"
+                    : result->planned > 0 ? "failures and announced outages that found the job training"
+                                          : "failures that found the job training",
+                    "%" PRId64, result->interruptions);
     if (report->options->failover)
-        answer_row(&table, "borne", "outages that only took replicas out, while the others went on", "%" PRId64, result->borne);
+        table_value_row(&table, "borne", "outages that only took replicas out, while the others went on", "%" PRId64,
+                        result->borne);
     if (result->planned > 0)
-        answer_row(&table, "planned", "announced outages: maintenance, preemptions, restarts by plan", "%" PRId64,
-                   result->planned);
+        table_value_row(&table, "planned", "announced outages: maintenance, preemptions, restarts by plan", "%" PRId64,
+                        result->planned);
     if (result->slowdowns > 0)
-        answer_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
-    answer_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
-    answer_row(&table, "memoryless ETTR", "exponential failures at this rate, unlimited spares: a plausibility check", "%.3f %%",
-               100 * report->memoryless.exponential);
+        table_value_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
+    table_value_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
+    table_value_row(&table, "memoryless ETTR", "exponential failures at this rate, unlimited spares: a plausibility check",
+                    "%.3f %%", 100 * report->memoryless.exponential);
     if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
-        answer_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
+        table_value_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
     if (report->memoryless.best_interval_s > 0)
-        answer_row(&table, "Young/Daly interval", "best one to first order", "%.3g min", report->memoryless.best_interval_s / 60);
+        table_value_row(&table, "Young/Daly interval", "best one to first order", "%.3g min",
+                        report->memoryless.best_interval_s / 60);
     write_robust_answers(&table, report);
     if (report_token_cost(report) > 0)
-        answer_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));
+        table_value_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));
     table_write(&table, call);
     table_free(&table);
 }

@@ -137,3 +137,17 @@ char *grouped(int64_t number, char *buffer, size_t size)
     buffer[used] = '\0';
     return buffer;
 }
+
+void table_value_row(struct table *table, const char *name, const char *meaning, const char *format, ...)
+{
+    char text[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    table_cell(table, "%s", name);
+    table_tint(table, TINT_STRONG);
+    table_cell(table, "%s", text);
+    table_tint(table, TINT_DIM);
+    table_cell(table, "%s", meaning);
+}

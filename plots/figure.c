@@ -22,6 +22,7 @@ static const struct {
     [FIGURE_ERRORS] = {"errors", 1400, 900, 100, 34},     [FIGURE_SWEEP] = {"sweep", 1400, 900, 100, 34},
     [FIGURE_REPLICAS] = {"replicas", 1400, 900, 100, 34}, [FIGURE_FAULTS] = {"faults", 1400, 900, 100, 34},
     [FIGURE_LINKS] = {"links", 1500, 1100, 100, 24},      [FIGURE_SCALING] = {"scaling", 1400, 900, 100, 34},
+    [FIGURE_END] = {"end", 1400, 900, 100, 34},
 };
 
 static const char *figure_name(enum figure_kind kind)
@@ -111,6 +112,8 @@ enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *
         return FIGURE_SWEEP;
     if (json_object_get(result, "scaling"))
         return FIGURE_SCALING;
+    if (figure_number(result, "reached") > 0)
+        return FIGURE_END;
     if (json_is_array(json_object_get(result, "outcomes")))
         return FIGURE_REPLICAS;
     if (json_is_array(json_object_get(result, "top_nodes")))
@@ -240,6 +243,7 @@ static enum status write_data(const struct figure_options *options, const struct
     case FIGURE_FAULTS: return figure_data_faults(&inputs[0], out, diags);
     case FIGURE_LINKS: return figure_data_links(&inputs[0], out, diags);
     case FIGURE_SCALING: return figure_data_scaling(&inputs[0], out, diags);
+    case FIGURE_END: return figure_data_end(&inputs[0], out, diags);
     case N_FIGURE_KINDS: break;
     }
     return STATUS_USAGE;

@@ -11,6 +11,7 @@
  *   sweep      goodput against what was swept, with the closed form       run --sweep results
  *   scaling    tokens a second and MFU of the best plan at each point     plan --sweep results
  *   replicas   how goodput is distributed                                 run --replicas results
+ *   end        when training ends, and how certain that is                run --tokens --replicas results
  *   faults     causes of failures and their repair times                  faults summary results
  *   links      what every link of a fabric carried, layer by layer        step and fabric load --link-map
  *
@@ -36,6 +37,7 @@ enum figure_kind {
     FIGURE_FAULTS,
     FIGURE_LINKS,
     FIGURE_SCALING,
+    FIGURE_END,
     N_FIGURE_KINDS
 };
 

@@ -18,6 +18,7 @@
  *   scaling    $points x tokens-a-second linear MFU series           x: a value, or its number where values are words (is_word);
  *              $series series colour text     $words x text          percent
  *   replicas   $bins   goodput count                               a histogram
+ *   end        $ends   days share                                   percent of the replicas; NaN where percentiles are not known
  *   faults     $causes row faults mean-repair-hours text
  *   links      $layers row mean most links text                    percent; n_rows
  *              $map1 to $map6  across down utilisation             links up and down, by host or switch and its port;
@@ -40,6 +41,7 @@ MUST_CHECK enum status figure_data_replicas(const struct figure_input *input, FI
 MUST_CHECK enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_links(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_scaling(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_end(const struct figure_input *input, FILE *out, struct diags *diags);
 /* Is this the table of --link-map? */
 bool figure_is_links(const struct figure_input *input);
 

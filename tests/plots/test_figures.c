@@ -282,6 +282,12 @@ static const char sweep_json[] =
 static const char replicas_json[] =
     "{\"estimates\": {\"goodput_pct\": {\"mean\": 90, \"ci95_low\": 89, \"ci95_high\": 91, \"p05\": 88, \"p95\": 92}},"
     "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
+/* One of three has not ended: the 95th percentile is not known. */
+static const char end_json[] =
+    "{\"config\": {\"job\": {\"tokens\": 3e11}}, \"reached\": 2, \"fault_free_s\": 864000, \"estimates\": {\"goodput_pct\": "
+    "{\"mean\": 90}, \"end_s\": "
+    "{\"mean\": null, \"ci95_low\": null, \"ci95_high\": null, \"p05\": 1036800, \"median\": 1123200, \"p95\": null}},"
+    "\"outcomes\": [{\"end_s\": 1123200}, {\"end_s\": null}, {\"end_s\": 1036800}]}";
 static const char faults_json[] =
     "{\"failures\": 3, \"mtbf_s\": 3600, \"per_node_day\": 0.1, \"gaps\": {\"shape\": 0.8}, \"top_nodes\": [],"
     "\"causes\": [{\"detail\": \"GPU\", \"faults\": 2, \"mean_down_s\": 60}, {\"detail\": \"\", \"faults\": 1, \"mean_down_s\": "
@@ -328,6 +334,11 @@ START_TEST(weeks)
                  {sweep_json, "bottom = 70\n", FIGURE_SWEEP},
                  {sweep_json, "$shares << EOD\n5\t4\t10\n30\t4\t20\nEOD\n", FIGURE_SWEEP},
                  {replicas_json, "mean = 90\n", FIGURE_REPLICAS},
+                 {end_json,
+                  "$ends << EOD\n12\t0\n12\t33.3333\n13\t66.6667\nEOD\nfirst = 12\nlast = 13\nreplicas = 3\ntokens = \"300 B\"\n",
+                  FIGURE_END},
+                 {end_json, "fault_free = 10\nmean = NaN\np05 = 12\n", FIGURE_END},
+                 {end_json, "median = 13\np95 = NaN\n", FIGURE_END},
                  {scaling_json, "$points << EOD\n256\t1000\t1000\t50\t0\n512\t1900\t2000\t47.5\t0\n512\t3000\t3000\t40\t1\nEOD\n",
                   FIGURE_SCALING},
                  {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
@@ -416,7 +427,7 @@ static const char *const drawn[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
     [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
     [FIGURE_REPLICAS] = replicas_json, [FIGURE_FAULTS] = faults_json,  [FIGURE_LINKS] = links_csv,
-    [FIGURE_SCALING] = scaling_json};
+    [FIGURE_SCALING] = scaling_json,   [FIGURE_END] = end_json};
 
 /* Every kind in every format: the first and last bytes are those of the format, and it is not a blank. */
 START_TEST(drawing)

@@ -1,0 +1,26 @@
+# When training ends: how many replicas have trained their tokens by then, where nine in ten of them lie, and what a cluster without
+# failures would take.
+summary = sprintf('when %s tokens are trained, %d replicas', tokens, replicas)
+is_known(x) = x == x
+set xlabel 'time since the start [days]'
+set ylabel 'replicas that have ended [%]'
+set yrange [0:100]
+span = last - first > 0 ? last - first : 1
+begin = is_known(fault_free) && fault_free < first ? fault_free - 0.05 * (last - fault_free) : first - 0.05 * span
+set xrange [begin:last + 0.03 * span]
+if (is_text) {
+    set title titled(summary)
+    plot $ends using 1:2 with steps notitle
+} else {
+    set label 1 titled(summary) @as_title
+    if (is_known(p05) && is_known(p95)) {
+        set object 1 rectangle from p05, graph 0 to p95, graph 1 fc rgb '#BBDDF0' fs solid noborder behind
+    }
+    if (is_known(median)) { set arrow 2 from median, graph 0 to median, graph 1 nohead lw 1.8 lc rgb '#D55E00' front }
+    if (is_known(fault_free)) { set arrow 3 from fault_free, graph 0 to fault_free, graph 1 nohead lw 1.4 dt (8, 5) lc rgb ink front }
+    plot $ends using 1:2 with steps lw 2.2 lc rgb '#0072B2' title 'replicas', \
+         NaN with lines lw 1.8 lc rgb '#D55E00' title (is_known(median) ? sprintf('median %.1f', median) : ''), \
+         NaN with boxes fs solid noborder fc rgb '#BBDDF0' title (is_known(p95) ? sprintf('90 %%: %.1f to %.1f', p05, p95) : ''), \
+         NaN with lines lw 0 lc rgb '#FFFFFF' title (is_known(mean) ? sprintf('mean %.1f', mean) : ''), \
+         NaN with lines lw 1.4 dt (8, 5) lc rgb ink title (is_known(fault_free) ? sprintf('without failures %.1f', fault_free) : '')
+}
