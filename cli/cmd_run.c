@@ -22,6 +22,14 @@ static struct run_closed_form closed_form_of(const struct run_session *s)
                          : run_closed_form(&options, s->result.failures);
 }
 
+/* A trace says nothing of the days after it. */
+static void note_short_trace(struct invocation *call, const struct run_session *s)
+{
+    if (s->options.goal > 0 && !s->result.reached && !s->has_model && !option_given(call, "horizon"))
+        diag_note(&call->diags, (struct place){0},
+                  "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -64,7 +72,10 @@ static enum status simulate(struct invocation *call, struct run_session *s)
     if (option_given(call, "replicas"))
         return run_replicas(call, s);
     enum status status = run_simulate(&s->options, &s->trace, &s->result, &call->diags);
-    return status == STATUS_OK ? write_report(call, s) : status;
+    if (status != STATUS_OK)
+        return status;
+    note_short_trace(call, s);
+    return write_report(call, s);
 }
 
 static enum status run(struct invocation *call)
@@ -103,7 +114,8 @@ static const struct option_row options[] = {
     {.name = "horizon",
      TIME_OPTION,
      .low = 1,
-     .help = "how long to look; to the trace's last day when left out, with a model 30d",
+     .help = "how long to look; when left out to the trace's last day, with a model 30d, or with --tokens until they are trained, "
+             "ten times what that takes without failures at most",
      .group = "Run"},
     {.name = "checkpoint-interval",
      TIME_OPTION,
@@ -210,7 +222,7 @@ static const struct option_row options[] = {
      COUNT_FIELDS,
      .low = 2,
      .high = 1e7,
-     .help = "run so often, each with its own luck; means with 95 % confidence intervals",
+     .help = "run so often, each with its own luck; means with 95 % confidence intervals, 5th, 50th and 95th percentiles",
      .group = "Many runs"},
     THREADS_ROW("Many runs"),
     {.name = "resume",
@@ -232,7 +244,7 @@ static const struct option_row options[] = {
          "N values of gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block or spares from A to B, as 5min:1h:8; "
          "A:B:N:log for even ratios",
      .group = "Many runs"},
-    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token, spares included"),
+    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token and of a budget, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };
@@ -246,6 +258,8 @@ static const struct example examples[] = {
     {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --fault-model megascale --policy "
      "megascale --checkpoint two-stage --replicas 1000",
      "a month with MegaScale's robust training, a thousand times: what is delivered, and how certain that is"},
+    {"msim run experiment.yaml --fault-model llama3 --policy megascale --tokens 15T --replicas 1000 --gpu-price 2.5",
+     "when training will end, and what it will cost"},
     {"msim run experiment.yaml --layout tp=8,pp=16,zero=1,shard=16 --fault-model llama3 --failover replica --detect 30s",
      "replicas of 16 that fail alone, as in hybrid sharding"},
     {"msim run experiment.yaml --fault-model llama3 --sweep restart=1min:30min:8 --replicas 50 --format json -o sweep.json",
@@ -265,6 +279,11 @@ const struct command command_run = {
         "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
         "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
         "to one use.\n"
+        "\n"
+        "With --tokens the run is over when so many are trained and their last checkpoint is written, if that is before the "
+        "horizon: it says when training ends, in how many GPU-hours and, with --gpu-price, at what cost; with --replicas how "
+        "certain that is. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in proportion "
+        "between two neighbours; replicas that do not end in time count as later than all others.\n"
         "\n"
         "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
         "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "

@@ -422,6 +422,8 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
         return STATUS_BAD_INPUT;
     }
     time_failover(call, s, &setting);
+    if (s->has_policy && s->policy.elastic)
+        assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
     s->options.failover = &s->failover;
     return STATUS_OK;
 }
