@@ -234,7 +234,7 @@ static enum status check_budget(struct invocation *call, const struct run_sessio
     if (budget <= LONGEST_RUN_S)
         return STATUS_OK;
     diag_error(&call->diags, nowhere,
-               "tokens: %.3g years without a failure; at most 100 can be looked at: fewer tokens, or more GPUs",
+               "tokens: %.0f years without a failure; at most 100 can be looked at: fewer tokens, or more GPUs",
                budget / (365.25 * DAY_S));
     return STATUS_BAD_INPUT;
 }

@@ -22,11 +22,18 @@
  *   back     when a node is there for each that the unit lost (a spare, or a repaired one; who waits longest is served first) and
  *            `rejoin` is over, the unit waits for the others to end a step and regroup; nothing is undone
  *
- * Slow nodes that monitoring has found leave at the next regrouping, with their units, as they leave at a restart otherwise.
+ * Slow nodes hold up those who are there: one whose units are out slows nobody. Those that monitoring has found leave at the next
+ * regrouping, with their units, as they leave at a restart otherwise; not earlier, although it would cost little. Speed drifts
+ * with the processes that have run longest among those who are there: a unit's begin anew when it comes back.
+ *
+ * The suite of a policy runs on the nodes of the unit, and the healthy ones that it condemns are among them: the unit waits for
+ * others in their places. A false alarm of the heartbeats is that of one node, whose unit leaves as if it had failed and comes
+ * back where it is; one of what watches for hangs (the whole job stands still) says nothing of where, so the job stops and the
+ * suite runs on all nodes.
  *
  * A failure that meets the job regrouping makes it begin anew. Training stops as a whole and goes back to its checkpoint when no
- * unit is left, after silent corruption, which gradients have carried to all, and for a false alarm, whose suite runs on all
- * nodes. Before announced outages leave none, or code is new, all is saved. Checkpoints go on meanwhile.
+ * unit is left, after silent corruption, which gradients have carried to all, and for such a false alarm. Before announced
+ * outages leave none, or code is new, all is saved. Checkpoints go on meanwhile.
  */
 #ifndef MSIM_SIM_FAILOVER_H
 #define MSIM_SIM_FAILOVER_H

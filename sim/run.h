@@ -22,7 +22,8 @@
  * sim/recovery_machine.h instead of a fixed detection and restart time:
  *
  *   - what is noticed when, what is found, who is called, and whether the fault comes back, is drawn from the fault's own stream
- *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares
+ *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares; stragglers
+ *     leave at a restart, the slowest first, as many as it need not wait for: a slow node is better than none
  *   - a failure or planned outage of a node that is not in the job (down, or listed) does nothing to the job
  *   - restarts take `restart`, or `restart_hot` while no more nodes are down than hot spares stand ready
  *   - a link that is gone (below 5 % of its speed) for longer than the collective timeout ends training as a hang
