@@ -114,8 +114,9 @@ static const struct option_row options[] = {
     {.name = "horizon",
      TIME_OPTION,
      .low = 1,
-     .help = "how long to look; when left out to the trace's last day, with a model 30d, or with --tokens until they are trained, "
-             "ten times what that takes without failures at most",
+     .help =
+         "how long to look; when left out to the trace's last day, with a model 30d, or with --tokens until they are trained, "
+         "ten times what that takes without failures at most",
      .group = "Run"},
     {.name = "checkpoint-interval",
      TIME_OPTION,
@@ -222,7 +223,8 @@ static const struct option_row options[] = {
      COUNT_FIELDS,
      .low = 2,
      .high = 1e7,
-     .help = "run so often, each with its own luck; means with 95 % confidence intervals, 5th, 50th and 95th percentiles",
+     .help = "run so often, each with its own luck; means with 95 % confidence intervals, 5th, 50th and 95th percentiles "
+             "(csv: rows below those of the replicas)",
      .group = "Many runs"},
     THREADS_ROW("Many runs"),
     {.name = "resume",
