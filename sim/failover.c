@@ -214,9 +214,11 @@ void failover_leave(struct run *run, struct incident *incident, const struct fau
     regroup(run, time, detect);
 }
 
-static bool shares_unit(const struct run_failover *f, int32_t node, int32_t other)
+/* Is `other` one of the nodes with a rank of a unit of `node`, and out as that is? */
+static bool is_out_with(const struct run *run, int32_t node, int32_t other)
 {
-    for (int32_t i = 0; i < f->gpus_per_node; i++)
+    const struct run_failover *f = run->options->failover;
+    for (int32_t i = 0; i < f->gpus_per_node && !failover_is_in(run, other); i++)
         for (int32_t k = 0; k < f->gpus_per_node; k++)
             if (unit_of(f, node, i) == unit_of(f, other, k))
                 return true;
@@ -225,14 +227,13 @@ static bool shares_unit(const struct run_failover *f, int32_t node, int32_t othe
 
 void failover_condemn(struct run *run, int32_t node, nanos found, nanos away, struct random_stream *random)
 {
-    const struct run_failover *f = run->options->failover;
     int64_t n = 0;
     for (int32_t other = 0; other < run->options->nodes; other++)
-        n += shares_unit(f, node, other);
+        n += is_out_with(run, node, other);
     int64_t left = (int64_t)random_below(random, (uint64_t)n);
     int32_t taken = -1;
     while (left >= 0)
-        left -= shares_unit(f, node, ++taken);
+        left -= is_out_with(run, node, ++taken);
     const struct fault gone = {.time = run->ledger.now, .down = away, .node = taken, .speed = FULL_SPEED, .kind = FAULT_NODE};
     cluster_state_begin(&run->cluster, &gone);
     mark(run, taken, 1);
