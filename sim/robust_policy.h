@@ -57,7 +57,7 @@ struct robust_policy {
     double hang_recurs;         /* probability */
     double pause_rate, pause_s; /* of a healthy node: per day, mean length */
     double stall_rate, stall_s; /* of a healthy job: per day, mean length */
-    double straggler_find_s;    /* until monitoring has found a slow node, which leaves at the next restart with a spare; 0: never */
+    double straggler_find_s;    /* until monitoring has found a slow node, which leaves at the next restart; 0: never */
     double recheck_s;           /* how long a condemned healthy node, or a straggler, is away */
     int blocklist_failures;     /* a node that failed this often ... 0: no blocklist */
     double blocklist_s;         /* ... is away for this long at least */
