@@ -8,7 +8,7 @@ struct unheard {
     bool there;
     const char *how, *what, *key;
 };
-enum { N_UNHEARD = 6 };
+enum { N_UNHEARD = 7 };
 
 static void find_unheard(const struct layout *layout, const struct setting *setting, struct unheard things[N_UNHEARD])
 {
@@ -18,6 +18,7 @@ static void find_unheard(const struct layout *layout, const struct setting *sett
         {!track_record_has_gpu(record, gpu), "on ", gpu, "gpu"},
         {transformer_is_hybrid(setting->model), "of a hybrid model", "", "hybrid"},
         {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", "", "muon"},
+        {job_adapts(setting->job), "with adapters", "", "adapter"},
         {!offload_is_none(&layout->offload), "with offloading", "", "offload"},
         {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", "", "cp_comm"},
         {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", "", "recompute"},

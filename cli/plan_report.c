@@ -7,6 +7,7 @@
 #include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "cli/trained.h"
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
 
@@ -70,6 +71,7 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     char *config = experiment_to_json(outcome->experiment);
     json_t *json = result_create(call, config);
     free(config);
+    trained_json(outcome->setting, outcome->setting->job->features, json);
     json_object_set_new(json, "layouts_in_space", count_json(counts->in_space));
     json_object_set_new(json, "layouts_ruled_out", count_json(counts->ruled_out));
     json_object_set_new(json, "layouts_examined", count_json(counts->examined));
@@ -180,6 +182,7 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
     fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((int64_t)s->gpus, gpus, sizeof gpus),
             s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
+    trained_write(s, s->job->features, out);
     fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
             grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
             outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),

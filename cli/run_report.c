@@ -141,9 +141,9 @@ static void write_costs(const struct invocation *call, const struct run_report *
     const struct startup *up = report->startup;
     const struct checkpoint_cost *cost = report->cost;
     if (cost)
-        fprintf(call->out, "checkpoint %s: %.3g TB, snapshot %.3g s, storage %.3g s, neighbour %.3g s\n",
-                checkpoint_kind_name(report->options->checkpoint.kind), cost->total_bytes / 1e12, cost->snapshot_s,
-                cost->storage_s, cost->neighbour_s);
+        fprintf(call->out, "checkpoint %s: %.3g TB%s, snapshot %.3g s, storage %.3g s, neighbour %.3g s\n",
+                checkpoint_kind_name(report->options->checkpoint.kind), cost->total_bytes / 1e12,
+                cost->base_bytes > 0 ? " (what is trained: adapters)" : "", cost->snapshot_s, cost->storage_s, cost->neighbour_s);
     if (up)
         fprintf(call->out,
                 "policy %s; restart: scheduling %.3g s, image %.3g s, process %.3g s, communicators %.3g s, loading %.3g s, "

@@ -10,6 +10,7 @@
 #include "cli/result.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
+#include "cli/trained.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/work.h"
 #include "sim/collective_flows.h"
@@ -111,6 +112,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    if (job_adapts(job))
+        assume(report,
+               "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "
+               "has a gradient, as others");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
     bool by_kernel = report->detail == DETAIL_KERNEL;
@@ -145,6 +150,7 @@ static void write_header(const struct step_report *report, FILE *out)
     fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batch%s of %d per replica\n",
             grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision), micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch);
+    trained_write(&report->setup->setting, layout->features, out);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
@@ -378,6 +384,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     free(config);
     json_object_set_new(result, "layout", layout_json(&report->setup->layout));
     json_object_set_new(result, "features", features_json(report->setup->layout.features));
+    trained_json(&report->setup->setting, report->setup->layout.features, result);
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
     json_object_set_new(result, "likely", expectation_json(&report->setup->layout, &report->setup->setting, r->step_time_s));

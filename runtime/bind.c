@@ -304,6 +304,10 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
 {
     enum precision precision = setting->job->precision;
     const struct transformer *m = setting->model;
+    if (job_adapts(setting->job)) {
+        diag_error(diags, NOWHERE, "the runtime trains all weights of a model, not adapters: leave out job.adapter");
+        return STATUS_MISSING;
+    }
     if (m->output_gate) {
         diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
                    m->name);

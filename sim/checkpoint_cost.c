@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/cost/adapter.h"
 #include "model/cost/footprint.h"
 #include "model/cost/precision_bytes.h"
 
@@ -51,22 +52,26 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *train
     struct layout on_gpu = *layout; /* what is saved is the same wherever it is */
     on_gpu.offload = (struct offload){.of = {{0}}};
     transformer_parameters(setting->model, &count);
+    double parameters = job_adapts(&job) ? adapter_parameters_of_model(setting, layout->features) : count.total;
     footprint_peak(&on_gpu, setting, &memory, NULL);
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
     double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
     double node_gpus = fmin(cluster->gpus_per_node, setting->gpus);
-    *cost = (struct checkpoint_cost){.total_bytes = count.total * precision_bytes(setting->job->precision) +
-                                                    optimizer_bytes(setting, count.total),
-                                     .rank_bytes = memory.weights + memory.optimizer};
+    *cost = (struct checkpoint_cost){.total_bytes = parameters * precision_bytes(setting->job->precision) +
+                                                    optimizer_bytes(setting, parameters),
+                                     .rank_bytes = memory.weights - memory.frozen + memory.optimizer};
+    cost->base_bytes = job_adapts(&job) ? count.total * precision_bytes(job.precision) : 0;
     storage = fmin(storage, nodes * node_rate(cluster));
     double there = offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
                    offload_share(&layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */
     cost->snapshot_s = (cost->rank_bytes - there) / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);
-    cost->load_all_s = cost->rank_bytes * setting->gpus / storage + cost->snapshot_s;
-    cost->load_broadcast_s = cost->storage_s + cost->neighbour_s + cost->snapshot_s;
-    cost->load_memory_s = cost->neighbour_s + cost->snapshot_s;
+    double placed = cost->snapshot_s + memory.frozen / host_memory_rate(&cluster->gpu);
+    double shared = cost->neighbour_s + memory.frozen * node_gpus / node_rate(cluster);
+    cost->load_all_s = (cost->rank_bytes + memory.frozen) * setting->gpus / storage + placed;
+    cost->load_broadcast_s = cost->storage_s + cost->base_bytes / storage + shared + placed;
+    cost->load_memory_s = cost->base_bytes / storage + shared + placed;
 }
 
 void checkpoint_cost_apply(const struct checkpoint_cost *cost, struct checkpoint_policy *policy)

@@ -3,7 +3,8 @@
  *
  * Size. What has to be kept is weights and optimizer state. Of P parameters it is P (b + 12) bytes once, b the bytes of a weight
  * (2 in narrow precisions, whose casts are not saved; Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB
- * measured). A rank holds the share that the memory model gives it: weights + optimizer of its footprint.
+ * measured). A rank holds the share that the memory model gives it: weights + optimizer of its footprint. Where adapters are
+ * trained, these alone; frozen weights are read from storage again with every restart.
  *
  * Taking one, per kind (sim/checkpoint.h):
  *
@@ -30,6 +31,7 @@ enum load_kind { LOAD_ALL, LOAD_BROADCAST };
 
 struct checkpoint_cost {
     double total_bytes; /* once */
+    double base_bytes;  /* once, of frozen weights, which are read and not saved */
     double rank_bytes;  /* weights and optimizer of the fullest rank */
     double snapshot_s;  /* device to host */
     double storage_s;   /* unique bytes to storage */

@@ -9,24 +9,31 @@
 #include "model/cost/muon.h"
 #include "model/cost/precision_bytes.h"
 
-/* Gradient reduction and parameter gathering of `parameters` over one kind of group. */
-static struct exchange exchange_over(const struct setting *setting, const struct layout *l, enum group_kind group,
-                                     double parameters)
+/* What a rank holds, and of that what is trained. */
+struct held {
+    struct stage_parameters all, trained;
+};
+
+/* Gradients of what is trained reduced, and parameters gathered, over one kind of group: those that were updated, or of ZeRO-3
+ * all that are held. */
+static struct exchange exchange_over(const struct setting *setting, const struct layout *l, enum group_kind group, double held,
+                                     double trained)
 {
     const struct cluster *cluster = setting->cluster;
-    double gradient = parameters * precision_bytes(setting->job->gradient_precision);
+    double gradient = trained * precision_bytes(setting->job->gradient_precision), parameters = l->zero == 3 ? held : trained;
     if (parameters <= 0 || layout_group_size(l, group) == 1)
         return (struct exchange){0};
     struct group_span span = replica_span(l, cluster, group);
     enum collective reduction = l->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
     double gathered = l->zero ? parameters * 2 : 0;
     struct exchange e = {
-        .reduce_s = cost_seconds(collective_time(cluster, reduction, span, gradient)),
+        .reduce_s = gradient > 0 ? cost_seconds(collective_time(cluster, reduction, span, gradient)) : 0,
         .gather_s = l->zero ? cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)) : 0,
     };
     if (l->pp > 1) /* it fills and drains meanwhile */
         return e;
-    e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
+    if (gradient > 0)
+        e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
     e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
     return e;
 }
@@ -54,17 +61,17 @@ static void add_replicas(const struct setting *setting, const struct layout *l, 
 }
 
 /* Of what a rank holds: experts have fewer replicas and groups of their own. The two follow one another. */
-static struct exchange dp_exchange(const struct setting *setting, const struct layout *l, struct stage_parameters p)
+static struct exchange dp_exchange(const struct setting *setting, const struct layout *l, struct held p)
 {
-    struct exchange dense = exchange_over(setting, l, GROUP_DP, p.dense);
-    struct exchange experts = exchange_over(setting, l, GROUP_EXPERT_DP, p.experts);
+    struct exchange dense = exchange_over(setting, l, GROUP_DP, p.all.dense, p.trained.dense);
+    struct exchange experts = exchange_over(setting, l, GROUP_EXPERT_DP, p.all.experts, p.trained.experts);
     struct exchange e = {
-        .reduce_s = dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p),
+        .reduce_s = dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p.trained),
         .gather_s = dense.gather_s + experts.gather_s,
         .reduce_crowding_s = dense.reduce_crowding_s + experts.reduce_crowding_s,
         .gather_crowding_s = dense.gather_crowding_s + experts.gather_crowding_s,
     };
-    add_replicas(setting, l, p, &e);
+    add_replicas(setting, l, p.trained, &e);
     return e;
 }
 
@@ -280,7 +287,7 @@ static struct cost muon_cost(const struct setting *setting, const struct layout 
 /* The first and the last stage add up the gradients of the token table that both hold. */
 static double table_seconds(const struct setting *setting, const struct layout *l)
 {
-    if (!work_shares_table(l, setting->model))
+    if (!work_shares_table(l, setting->model) || job_adapts(setting->job))
         return 0;
     double gradient = precision_bytes(setting->job->gradient_precision);
     double bytes = (double)setting->model->vocab * (double)setting->model->hidden / l->tp * gradient;
@@ -310,17 +317,40 @@ static struct cost update_cost(const struct setting *setting, const struct layou
     return muon_cost(setting, l, p, layers, &matrices, gemms);
 }
 
+static struct stage_parameters times(struct stage_parameters p, double factor)
+{
+    return (struct stage_parameters){factor * p.dense, factor * p.experts};
+}
+
+/* Of a stage with its ends, of a layer of it on average, and what is trained of its layers alone. */
+struct stage_held {
+    struct held all, layer;
+    struct stage_parameters within;
+};
+
+static struct stage_held stage_held_of(const struct setting *setting, const struct layout *l, int n)
+{
+    double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
+    int layers = setting->model->layers;
+    struct layer_range range = {0, n};
+    struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
+    struct stage_parameters t = work_trained_parameters(l, setting, range, true, l->pp == 1);
+    struct stage_parameters inner = work_trained_parameters(l, setting, range, false, false);
+    struct held all = {times(p, copies), times(t, copies)};
+    return (struct stage_held){
+        .all = all,
+        .within = times(inner, copies),
+        .layer = {{all.all.dense / layers, all.all.experts / layers}, {all.trained.dense / layers, all.trained.experts / layers}},
+    };
+}
+
 static struct replica_costs replica_costs_of(const struct setting *setting, const struct layout *l,
                                              const struct stage_times *stages, struct gemm_memo *gemms)
 {
-    double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
-    int layers = setting->model->layers, n = fullest_layers(l, stages, setting->model);
-    struct stage_parameters p = work_stage_parameters(l, setting, (struct layer_range){0, n}, true, l->pp == 1);
-    struct stage_parameters inner = work_stage_parameters(l, setting, (struct layer_range){0, n}, false, false);
-    struct stage_parameters all = {copies * p.dense, copies * p.experts}, within = {copies * inner.dense, copies * inner.experts};
-    struct stage_parameters layer = {all.dense / layers, all.experts / layers};
+    int n = fullest_layers(l, stages, setting->model);
+    const struct stage_held p = stage_held_of(setting, l, n);
     bool leaves = layout_offloads_gradients(l);
-    double own = work_own_parameters(l, layer);
+    double own = work_own_parameters(l, p.layer.all);
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
     double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
     return (struct replica_costs){
@@ -335,12 +365,12 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .arrangement = schedule_arrangement(l->schedule),
         .layers = n,
         .offload = l->offload,
-        .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? layer : all),
+        .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? p.layer : p.all),
         .copy_s = leaves ? cost_seconds(copy_cost(setting->cluster, l, gradient)) : 0,
         .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
-        .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, all.dense + all.experts),
+        .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, p.all.trained.dense + p.all.trained.experts),
         .table_s = table_seconds(setting, l),
-        .optimizer = update_cost(setting, l, all, within, n, gemms),
+        .optimizer = update_cost(setting, l, p.all.trained, p.within, n, gemms),
     };
 }
 

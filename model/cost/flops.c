@@ -2,7 +2,10 @@
  * Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
  * So is a mixer's state, whatever way a kernel takes: a key times a value is added to it, a query reads it, and the delta rule
  * reads it by the key first; 2 N P FLOPs a head each, forward. Convolutions, decays and gates are not counted, as norms are not.
+ * A frozen matrix is used by 2 backward, for the gradient of its input, those of its adapter by 2 and 4; attention's pairs, which
+ * have no weights, as ever.
  */
+#include "model/cost/adapter.h"
 #include "model/cost/work.h"
 
 static double attention_matrix_flops(const struct transformer *m) /* forward, one token */
@@ -73,6 +76,17 @@ static double attention_pair_flops(const struct setting *setting, feature_set fe
     return 2 * dims * m->heads * pairs / s; /* per token */
 }
 
+/* Forward, one token: of matrices that are frozen where adapters are trained. Mixers with a state are not adapted. */
+static double matrix_flops(const struct transformer *m)
+{
+    double flops = 2 * (double)m->hidden * (double)m->vocab;
+    for (int i = 0; i < m->layers; i++) {
+        struct layer_kind kind = layer_kind_of(m, i);
+        flops += (kind.mixers & MIXES_BY_ATTENTION ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed);
+    }
+    return flops;
+}
+
 static double layer_flops(const struct setting *setting, feature_set features, int layer, enum flop_convention convention)
 {
     const struct transformer *m = setting->model;
@@ -92,5 +106,8 @@ double model_flops_per_step(const struct setting *setting, feature_set features,
         per_token += layer_flops(setting, features, layer, convention);
         per_token += i < m->layers ? 0 : logits + 4 * (double)m->hidden * (double)m->hidden;
     }
-    return 3 * per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;
+    per_token *= 3;
+    if (job_adapts(setting->job))
+        per_token += 3 * 2 * adapter_parameters_of_model(setting, features) - matrix_flops(m);
+    return per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;
 }

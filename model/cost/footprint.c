@@ -79,8 +79,8 @@ static double chunks_awaiting_weights(const struct layout *layout, const struct 
     }
 }
 
-/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced), exchange
- * buffers. */
+/* Gathered weights of the layers in use (ZeRO-3: this one and the prefetched one, and the gradient being reduced of what is
+ * trained), exchange buffers. */
 static double buffer_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
@@ -90,8 +90,8 @@ static double buffer_bytes(const struct layout *layout, const struct setting *se
     if (layout->zero == 3) {
         struct layer_range largest = {transformer_largest_layer(m), 1};
         struct stage_parameters p = work_stage_parameters(layout, setting, largest, false, false);
-        double layer = p.dense + p.experts;
-        bytes += layer * (2 * 2 + 2);
+        struct stage_parameters trained = work_trained_parameters(layout, setting, largest, false, false);
+        bytes += (p.dense + p.experts) * 2 * 2 + (trained.dense + trained.experts) * 2;
         bytes += (double)m->vocab * (double)m->hidden / layout->tp * 2;
     }
     if (layout->tp > 1 && layout->sequence_parallel) /* gathered inputs of a linear layer, shared between layers */
@@ -191,17 +191,18 @@ static bool holds_head(const struct layout *layout, int stage)
 }
 
 /* Of all predictions of a micro-batch. Where the projection makes the gradients with the loss, the logits of a chunk (2) and the
- * weights' gradient of each (2); where no logit is kept, what their rows are normalised by. */
+ * weights' gradient of each (2), unless they are frozen; where no logit is kept, what their rows are normalised by. */
 static double logits_bytes(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
     double words = (double)m->vocab, share = words / layout->tp, predictions = 1 + m->mtp_layers;
     double rows = tokens_per_micro_batch(layout, setting) * predictions;
+    double gradients = job_adapts(setting->job) ? 0 : predictions * (double)m->hidden;
     bool gathers = stack_is_eager(layout) && head_gathers(layout, m);
     if (has_any(layout, FEATURE_BIT(CUT_LOSS)))
         return rows * 4;
     if (has_any(layout, FEATURE_BIT(FUSED_LINEAR_LOSS)))
-        return 2 * share * ((double)head_chunk_tokens(layout, setting) + predictions * (double)m->hidden);
+        return 2 * share * ((double)head_chunk_tokens(layout, setting) + gradients);
     if (has_any(layout, FEATURE_BIT(FUSED_LOSS)))
         return rows * (gathers ? words : share) * FUSED_STACK.logit;
     if (gathers)
@@ -209,13 +210,14 @@ static double logits_bytes(const struct layout *layout, const struct setting *se
     return rows * share * upkeep_of(layout).logit;
 }
 
-/* Logits and their gradient, the embedding's output and dropout mask. Predictions of further tokens have logits of their own, and
- * the two vectors that their projection joins. */
+/* Logits and their gradient, what the last norm reads and what it gives the head, which a frozen one does not need. Predictions
+ * of further tokens have logits of their own, and the two vectors that their projection joins. */
 static double ends_bytes(const struct layout *layout, const struct setting *setting, int stage)
 {
     const struct transformer *m = setting->model;
     double rows = tokens_per_micro_batch(layout, setting) * (1 + m->mtp_layers);
-    return holds_head(layout, stage) ? logits_bytes(layout, setting) + rows * 4 * (double)m->hidden : 0;
+    double kept = job_adapts(setting->job) ? 2 : 4;
+    return holds_head(layout, stage) ? logits_bytes(layout, setting) + rows * kept * (double)m->hidden : 0;
 }
 
 static int layers_of(const struct stage_load *load)
@@ -287,21 +289,24 @@ static double optimizer_bytes(const struct layout *layout, const struct setting 
     return optimizer_state_bytes(setting->job) * (updated - muon) + MUON_STATE_BYTES * muon;
 }
 
-/* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights), gradients at the reduction's
- * precision, Adam master and moments 12. */
+/* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
+ * the reduction's precision, Adam master and moments 12. */
 static void state_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                         struct footprint *out)
 {
-    struct stage_parameters p = load->parameters;
+    struct stage_parameters p = load->parameters, trained = load->trained;
     double replicas = layout_group_size(layout, GROUP_DP), expert_replicas = layout_group_size(layout, GROUP_EXPERT_DP);
     double whole = p.dense + p.experts;
     double share = p.dense / replicas + p.experts / expert_replicas;
+    double trained_whole = trained.dense + trained.experts;
+    double trained_share = trained.dense / replicas + trained.experts / expert_replicas;
     enum precision precision = setting->job->precision;
     double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
     double gradient = precision_bytes(setting->job->gradient_precision);
-    double updated = layout->zero >= 1 ? share : whole;
+    double updated = layout->zero >= 1 ? trained_share : trained_whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
-    out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? share : whole);
+    out->frozen = weight * (layout->zero >= 3 ? share - trained_share : whole - trained_whole);
+    out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? trained_share : trained_whole);
     out->optimizer = optimizer_bytes(layout, setting, &load->matrices, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);

@@ -9,7 +9,8 @@
 struct footprint {
     double weights, gradients, optimizer, activations, buffers, framework;
     double total;
-    double host; /* in the memory of the host; not in the total */
+    double frozen; /* of the weights those that are not trained */
+    double host;   /* in the memory of the host; not in the total */
 };
 
 /* Features that no footprint depends on: the search asks once for layouts that differ in these alone. */

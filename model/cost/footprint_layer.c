@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "model/cost/adapter.h"
 #include "model/cost/precision_bytes.h"
 
 /* Recipes since FlashAttention-2 train without dropout (assumption; GPT-line models before it used 0.1). */
@@ -32,26 +33,34 @@ static double operand_bytes(const struct layout *layout, const struct setting *s
     return keeps_casts(layout, setting) ? precision_bytes(setting->job->precision) : 2;
 }
 
+/* Whether the gradient of a matrix, or of its adapter, needs what the matrix reads; a frozen one alone needs nothing of it. */
+static bool keeps_input(const struct setting *setting, enum adapter_target target)
+{
+    return !job_adapts(setting->job) || job_adapts_target(setting->job, target);
+}
+
 /* Dense feed-forward: input of the first matrix is counted in `local`; its output(s); what an eager activation keeps between its
  * passes, and its output. */
 static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     bool eager = !has_any(layout, FEATURES_FUSING);
-    double read = m->gated_mlp ? 4 : 2, between = eager ? read / 2 : 0, given = operand_bytes(layout, setting);
+    double read = m->gated_mlp ? 4 : 2, between = eager ? read / 2 : 0;
+    double given = keeps_input(setting, ADAPT_MLP_DOWN) ? operand_bytes(layout, setting) : 0;
     if (modules & RECOMPUTE_MLP)
         return (struct kept){0};
     return (struct kept){.split = (double)m->ffn_hidden * (read + (modules & RECOMPUTE_MLP_ACT ? 0 : between + given))};
 }
 
 /* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
- * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). */
+ * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). Frozen
+ * experts, which have no adapters, need neither the copies nor the product. */
 static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
-    double routed = (double)moe->expert_ffn * moe->top_k, operand = operand_bytes(layout, setting);
+    double routed = (double)moe->expert_ffn * moe->top_k, operand = job_adapts(setting->job) ? 0 : operand_bytes(layout, setting);
     double read = m->gated_mlp ? 4 : 2, given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
     double copies = operand + (has_any(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
     if (modules & RECOMPUTE_MOE)
@@ -62,11 +71,12 @@ static struct kept kept_by_experts(const struct layout *layout, const struct set
     return (struct kept){.split = activations + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
 }
 
-/* What stands between latent attention's products, on each rank whole: what the down-projections give, and the latents behind
- * their norms, which the up-projections read. */
-static double latent_bytes(const struct latent_attention *l)
+/* What stands between latent attention's products, on each rank whole: what the down-projections give, and, where they are
+ * needed, the latents behind their norms, which the up-projections read. */
+static double latent_bytes(const struct latent_attention *l, bool reads)
 {
-    return 2 * (2.0 * l->q_lora_rank + 2.0 * l->kv_lora_rank + l->qk_rope_dim);
+    double copies = reads ? 2 : 1;
+    return 2 * (copies * l->q_lora_rank + copies * l->kv_lora_rank + l->qk_rope_dim);
 }
 
 /* Elements of a token's query, and of its key and value, over all tensor-parallel ranks. */
@@ -96,7 +106,11 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     struct token_width width = token_width_of(layout, m);
     bool latent = m->attention == ATTENTION_LATENT;
     bool swaps = layout_cp_heads(layout) > 1, repeats = modules & RECOMPUTE_CORE_ATTN;
-    struct kept k = {.split = 2 * width.value, .whole = latent ? latent_bytes(&m->latent) : 0}; /* the output */
+    bool projects = keeps_input(setting, ADAPT_PROJECTION),
+         reads = keeps_input(setting, ADAPT_QKV) || modules & RECOMPUTE_MLA_UP_PROJ;
+    bool needs = !repeats && !swaps && has_any(layout, FEATURES_FLASH); /* attention itself its output */
+    struct kept k = {.split = projects || needs || m->output_gate ? 2 * width.value : 0,
+                     .whole = latent ? latent_bytes(&m->latent, reads) : 0}; /* the output */
     if (swaps && !repeats) /* as they were sent to other ranks, and the output as it was made there */
         k.split += 2 * (sent_width_of(layout, m, width) + width.value);
     else if (!(modules & RECOMPUTE_MLA_UP_PROJ))
@@ -104,7 +118,7 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     if (keeps_casts(layout, setting))
         k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
     if (m->output_gate)
-        k.split += 2 * 2 * width.value; /* the gate, and the output behind it */
+        k.split += (projects ? 2 : 1) * 2 * width.value; /* the gate, and the output behind it */
     if (!repeats &&
         !has_any(layout,
                  FEATURES_FLASH)) /* softmax output, dropout mask and output: 5 bytes a score (2 + 1 + 2); 2 more when eager */
@@ -138,24 +152,57 @@ static struct kept kept_by_mixer(const struct layout *layout, const struct setti
     return k;
 }
 
+/* Inputs of column-parallel layers, of which the two parts of a layer have one each. */
+struct inputs {
+    int own;      /* that a rank keeps its part of the sequence of */
+    int gathered; /* of all of it, as their adapters read them */
+};
+
+/* What frozen layers need of them: what adapters read, and what modules are repeated from. */
+static struct inputs inputs_kept(const struct setting *setting, enum recompute_what modules, struct layer_kind kind)
+{
+    const struct latent_attention *latent = &setting->model->latent;
+    struct inputs kept = {0};
+    if (!job_adapts(setting->job)) {
+        kept.own = layer_kind_parts(kind);
+        return kept;
+    }
+    if (kind.mixers & MIXES_BY_ATTENTION) {
+        kept.gathered += job_adapts_target(setting->job, ADAPT_QKV);
+        kept.own += !kept.gathered && modules & RECOMPUTE_MLA_UP_PROJ && !latent->q_lora_rank;
+    }
+    if (kind.feed == FEEDS_EXPERTS)
+        kept.own += (modules & (RECOMPUTE_MOE | RECOMPUTE_SHARED_EXPERTS)) != 0;
+    else if (kind.feed == FEEDS_DENSE && modules & RECOMPUTE_MLP)
+        kept.own++;
+    else if (kind.feed == FEEDS_DENSE)
+        kept.gathered += job_adapts_target(setting->job, ADAPT_MLP_UP);
+    return kept;
+}
+
 /* Inputs of the two norms and of the two column-parallel layers, dropout masks of the GPT line or of a job that names dropout; an
  * eager RMS norm keeps fp32 copies. With sequence parallelism Megatron's line keeps its own part of what the column-parallel
- * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read.
+ * layers read and gathers it again; in eager stacks gathering is a step of its own, and the layer behind it keeps what it read,
+ * as adapters do.
  */
 static struct kept kept_by_stream(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
-                                  int parts)
+                                  struct layer_kind kind)
 {
     const struct transformer *m = setting->model;
+    int parts = layer_kind_parts(kind);
     double h = (double)m->hidden;
     bool parallel = has_any(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
-    double read = 2 * h * (parallel ? 1 : parts), between = 0, given = read;
+    struct inputs inputs = inputs_kept(setting, modules, kind);
+    if (parallel)
+        inputs = (struct inputs){.own = inputs.own && !inputs.gathered, .gathered = inputs.gathered > 0};
+    double read = 2 * h * (parallel ? 1 : parts), between = 0, own = 2 * h * inputs.own, gathered = 2 * h * inputs.gathered;
     if (m->norm == NORM_RMS && !has_any(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
         between = parts * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
     if (modules & RECOMPUTE_LAYERNORM)
-        between = given = 0;
+        between = own = 0, gathered = layout->tp > 1 ? gathered : 0;
     double masks = drops_out(layout, m) || setting->job->dropout > 0 ? parts * h : 0;
-    return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = given}
-                                           : (struct kept){.local = read + between + masks + given};
+    return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = own + gathered}
+                                           : (struct kept){.local = read + between + masks + own, .whole = gathered};
 }
 
 static struct kept kept_by_feed(const struct layout *layout, const struct setting *setting, enum recompute_what modules,
@@ -176,10 +223,13 @@ static double layer_bytes_but(enum recompute_what modules, const struct layout *
     struct kept a = attends ? kept_by_attention(layout, setting, modules) : (struct kept){0};
     struct kept c = has_state ? kept_by_mixer(layout, setting) : (struct kept){0};
     struct kept f = kept_by_feed(layout, setting, modules, kind.feed);
-    struct kept s = kept_by_stream(layout, setting, modules, layer_kind_parts(kind));
+    struct kept s = kept_by_stream(layout, setting, modules, kind);
     double local = s.local / (layout->sequence_parallel ? layout->tp : 1);
+    if (modules & RECOMPUTE_MLP)
+        kind.feed = FEEDS_NOT;
+    double thin = 2.0 * (double)setting->job->adapter.rank * adapter_count(layout, setting, kind);
     return tokens_per_micro_batch(layout, setting) *
-           ((a.split + f.split + c.split) / layout->tp + local + a.whole + s.whole + c.whole);
+           ((a.split + f.split + c.split) / layout->tp + local + a.whole + s.whole + c.whole + thin);
 }
 
 /* What the products of a layer give, an element a word, in the order in which PyTorch's policy counts them: those of an expert

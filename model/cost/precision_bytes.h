@@ -4,15 +4,7 @@
 #ifndef MSIM_MODEL_COST_PRECISION_BYTES_H
 #define MSIM_MODEL_COST_PRECISION_BYTES_H
 
-#include <stdbool.h>
-
 #include "model/spec/gpu.h"
-
-/* Narrower than the bf16 that weights and activations are kept in: operands are cast for the multiplication. */
-static inline bool precision_is_narrow(enum precision precision)
-{
-    return precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
-}
 
 /* The precision a GPU computes in where work asks for 16 bits: Volta has no bf16. */
 static inline enum precision precision_there(const struct gpu *gpu, enum precision precision)

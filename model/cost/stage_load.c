@@ -13,8 +13,12 @@ static bool is_uniform(const struct transformer *m, struct layer_range range)
     return !transformer_is_hybrid(m) && (m->moe.experts == 0 || (m->moe.every <= 1 && range.first >= m->moe.first_dense_layers));
 }
 
+typedef struct stage_parameters parameters_of_chunk(const struct layout *layout, const struct setting *setting,
+                                                    struct layer_range range, bool embedding, bool head);
+
 /* Inner chunks of equal length hold the same, so one of them is counted. */
-static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage)
+static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage,
+                                                   parameters_of_chunk *of_chunk)
 {
     struct stage_parameters sum = {0}, inner = {0};
     int inner_count = -1, last = layout_virtual_stages(layout) - 1;
@@ -24,7 +28,7 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
         bool is_inner = v > 0 && v < last && is_uniform(setting->model, r);
         struct stage_parameters p = inner;
         if (!is_inner || r.count != inner_count)
-            p = work_stage_parameters(layout, setting, r, v == 0, v == last);
+            p = of_chunk(layout, setting, r, v == 0, v == last);
         if (is_inner) {
             inner = p;
             inner_count = r.count;
@@ -94,7 +98,10 @@ void stage_load_fill(struct stage_load *load, const struct layout *layout, const
     const struct transformer *m = setting->model;
     load->stage = stage;
     load->n_runs = 0;
-    load->parameters = parameters_of_stage(layout, setting, stage);
+    load->parameters = parameters_of_stage(layout, setting, stage, work_stage_parameters);
+    load->trained = load->parameters;
+    if (job_adapts(setting->job))
+        load->trained = parameters_of_stage(layout, setting, stage, work_trained_parameters);
     count_matrices(load, layout, setting);
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
@@ -140,7 +147,7 @@ static bool is_of(const struct full_stages *full, const struct layout *l, const 
 {
     return full->n > 0 && full->key.tp == l->tp && full->key.pp == l->pp && full->key.vpp == l->vpp && full->key.ep == l->ep &&
            full->key.expert_tp == layout_expert_tp(l) && full->key.arrangement == schedule_arrangement(l->schedule) &&
-           full->key.llama == layout_follows_llama(l, model);
+           full->key.llama == layout_follows_llama(l, model) && full->key.apart == work_keeps_matrices_apart(l, model);
 }
 
 static void fill_next(struct full_stages *full, const struct layout *l, const struct setting *setting, int stage)
@@ -170,6 +177,7 @@ bool full_stages_of(struct full_stages *full, const struct layout *l, const stru
     full->key.expert_tp = layout_expert_tp(l);
     full->key.arrangement = schedule_arrangement(l->schedule);
     full->key.llama = layout_follows_llama(l, model);
+    full->key.apart = work_keeps_matrices_apart(l, model);
     return true;
 }
 

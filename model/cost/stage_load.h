@@ -33,6 +33,7 @@ struct chunk_run {
 struct stage_load {
     int stage;
     struct stage_parameters parameters; /* of a rank, before ZeRO */
+    struct stage_parameters trained;    /* of them those that are: all, or adapters' */
     struct muon_matrices matrices;      /* among them; none for optimizers that do not know of matrices */
     struct chunk_run *runs;
     size_t n_runs, capacity;
@@ -50,7 +51,7 @@ struct full_stages {
     struct {         /* whose they are */
         int tp, pp, vpp, ep, expert_tp;
         enum arrangement arrangement;
-        bool llama;
+        bool llama, apart;
     } key;
 };
 /* Fills in those of this layout; false: they are there already. */

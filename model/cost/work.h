@@ -205,6 +205,9 @@ double work_cast_parameters(const struct layout *layout, struct stage_parameters
 bool work_shares_table(const struct layout *layout, const struct transformer *model);
 struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
                                               struct layer_range range, bool embedding, bool head);
+/* Of these the ones that are trained, and so have gradients and optimizer states: all, or the adapters'. */
+struct stage_parameters work_trained_parameters(const struct layout *layout, const struct setting *setting,
+                                                struct layer_range range, bool embedding, bool head);
 
 /* FLOPs the model needs for one step of the whole job, forward and backward, no recomputation: the numerator of MFU. */
 enum flop_convention {

@@ -77,7 +77,8 @@ static int32_t logits_product(struct layer_builder *b, double tokens, enum pass 
 /* --- projection and loss in one ------------------------------------------------------------------------------------------- */
 
 /* `repeat` chunks of so many tokens: logits in bf16, of which the loss reads them twice and writes their gradient in their place
- * (2 + 2 + 2), and both gradients of the product at once, that of the weights added to a sum in bf16 (2 + 2). */
+ * (2 + 2 + 2), and both gradients of the product at once, that of the weights added to a sum in bf16 (2 + 2); frozen ones have
+ * none. */
 static void append_chunks(struct layer_builder *b, int64_t tokens, int64_t repeat)
 {
     struct layer_builder chunk = *b;
@@ -88,9 +89,11 @@ static void append_chunks(struct layer_builder *b, int64_t tokens, int64_t repea
     builder_append(&chunk, logits_product(b, (double)tokens, PASS_FORWARD));
     builder_memory(&chunk, CLASS_HEAD, MEMORY_LOSS, "cross_entropy", (double)tokens * words * 6, 1);
     builder_append(&chunk, logits_product(b, (double)tokens, PASS_BACKWARD_INPUT));
-    int32_t weight = logits_product(b, (double)tokens, PASS_BACKWARD_WEIGHT);
-    b->table->items[weight].gemm.output_bytes = 2 + 2;
-    builder_append(&chunk, weight);
+    if (!b->frozen) {
+        int32_t weight = logits_product(b, (double)tokens, PASS_BACKWARD_WEIGHT);
+        b->table->items[weight].gemm.output_bytes = 2 + 2;
+        builder_append(&chunk, weight);
+    }
     builder_append(b, work_add_sequence(b->table, CLASS_HEAD, "loss_chunk", chunk.ids, chunk.n, (int32_t)repeat));
 }
 
@@ -133,7 +136,7 @@ static void cut_again(struct layer_builder *b)
 
 static double final_norm_bytes(const struct layer_builder *b, bool backward)
 {
-    return b->local_tokens * (double)b->model->hidden * 2 * (backward ? 5 : 2);
+    return b->local_tokens * (double)b->model->hidden * 2 * (backward ? (b->frozen ? 3 : 5) : 2);
 }
 
 static void head_forward(struct layer_builder *b)
@@ -175,7 +178,7 @@ static void head_backward(struct layer_builder *b, bool input, bool weight)
     else if (exchange >= 0)
         builder_append(b, exchange);
     if (input)
-        builder_memory(b, CLASS_HEAD, MEMORY_NORM_BACKWARD, "final_norm", final_norm_bytes(b, true), 2);
+        builder_memory(b, CLASS_HEAD, MEMORY_NORM_BACKWARD, "final_norm", final_norm_bytes(b, true), b->frozen ? 1 : 2);
 }
 
 void head_works(struct layer_builder *b, bool backward, bool input, bool weight)

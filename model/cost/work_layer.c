@@ -20,14 +20,17 @@ static bool fused_elementwise(const struct layer_builder *b)
  * eager RMS norm is a chain of kernels over fp32 copies: cast (2+4), square (4+4), mean (4), scale (4+4), cast (4+2), weight
  * (2+2) = 36 bytes forward. Backward, as autograd writes it out: by the weight (2+2), the weight's gradient (4+2) and its sum
  * (2), cast (2+4), the scale's two gradients (4+4, 8+4) and a sum (4), the mean spread (4), the square's (4+4, 4+4, 8+4), the two
- * added (8+4), cast (4+2) = 92. */
+ * added (8+4), cast (4+2) = 92. A frozen weight has no gradient: one sweep, 92 - 8 bytes and two kernels fewer. */
 static void norm_of(struct layer_builder *b, const char *label, double elements, bool backward)
 {
     enum memory_kernel kernel = backward ? MEMORY_NORM_BACKWARD : MEMORY_NORM;
+    bool frozen = b->frozen;
     if (fused_norm(b))
-        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * BF16 * (backward ? 5 : 2), backward ? 2 : 1);
+        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * BF16 * (backward ? (frozen ? 3 : 5) : 2),
+                       backward && !frozen ? 2 : 1);
     else
-        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * (backward ? 92 : 36), backward ? 15 : 7);
+        builder_memory(b, CLASS_MEMORY_BOUND, kernel, label, elements * (backward ? (frozen ? 84 : 92) : 36),
+                       backward ? (frozen ? 13 : 15) : 7);
 }
 
 static void norm(struct layer_builder *b, bool backward)
@@ -85,6 +88,8 @@ static int32_t column_forward(struct layer_builder *b, struct linear l, int32_t 
     if (product_kept(b))
         return gather;
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
+    if (l.adapted)
+        adapter_forward(b, &l, false);
     return -1;
 }
 
@@ -96,6 +101,29 @@ void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
         return;
     int32_t exchange = b->keeps_products ? -1 : reduce;
     builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), exchange, false);
+    if (l.adapted)
+        adapter_forward(b, &l, false);
+}
+
+/* Repeated only as far as the backward pass needs it. */
+static void row_forward_needed(struct layer_builder *b, struct linear l, int32_t reduce)
+{
+    if (!b->stops_early)
+        row_forward(b, l, reduce);
+    else if (l.adapted)
+        adapter_forward(b, &l, true);
+}
+
+/* Gradients of the weights, of a frozen layer those of its adapter; an exchange (or -1) may run beside the first. */
+static void weight_gradients(struct layer_builder *b, const struct linear *l, int32_t exchange, bool weight)
+{
+    if (weight && !b->frozen)
+        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l->label, b->tokens, l->in, l->out, PASS_BACKWARD_WEIGHT),
+                                exchange, (double)l->in * (double)l->out);
+    else if (weight && l->adapted)
+        adapter_backward_weights(b, l, exchange);
+    else if (exchange >= 0)
+        builder_append(b, exchange);
 }
 
 /* What a column-parallel layer does beside its products in the backward pass: whether it gathers the input again and exchanges
@@ -121,14 +149,12 @@ static void column_backward(struct layer_builder *b, struct linear l, struct col
         builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
         builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather_operand(b, "gather_input_again", false) : -1);
+        if (l.adapted)
+            adapter_backward_input(b, &l);
         sum_inputs(b, duties.sums);
     }
     int32_t reduce = duties.reduces && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
-    if (weight)
-        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), reduce,
-                                (double)l.in * (double)l.out);
-    else if (reduce >= 0)
-        builder_append(b, reduce);
+    weight_gradients(b, &l, reduce, weight);
 }
 
 void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
@@ -140,10 +166,10 @@ void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool
             builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
         int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
         builder_pipelined(b, dgrad, exchanges ? builder_tp_gather_operand(b, "gather_output_gradient", true) : -1, true);
+        if (l.adapted)
+            adapter_backward_input(b, &l);
     }
-    if (weight)
-        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_WEIGHT), -1,
-                                (double)l.in * (double)l.out);
+    weight_gradients(b, &l, -1, weight);
 }
 
 static bool keeps_matrices_apart(const struct layer_builder *b)
@@ -167,14 +193,14 @@ static bool keeps_gathered(const struct layer_builder *b)
     return layout_follows_llama(b->layout, b->model);
 }
 
-/* Eager stacks keep what was gathered; for others the first weight gradient needs it again. Gradients of the input are added up
- * before they are exchanged, unless each is exchanged for itself. */
+/* Eager stacks keep what was gathered, and so do adapters; for others the first weight gradient needs it again. Gradients of the
+ * input are added up before they are exchanged, unless each is exchanged for itself. */
 void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
 {
     int sums = g->apart ? g->n - 1 : 0;
     for (int i = g->n - 1; i >= 0; i--)
         column_backward(b, g->items[i],
-                        (struct column_duties){.gathers = exchanges && !keeps_gathered(b) && i == g->n - 1,
+                        (struct column_duties){.gathers = exchanges && !keeps_gathered(b) && !b->frozen && i == g->n - 1,
                                                .reduces = exchanges && (g->each_exchanges || i == 0),
                                                .sums = i == 0 && !g->each_exchanges ? sums : 0},
                         input, weight);
@@ -184,6 +210,14 @@ void group_backward(struct layer_builder *b, const struct linear_group *g, bool 
 
 /* --- attention projections */
 
+/* All of them, where the job adapts such matrices. */
+static struct linear_group adapted_group(const struct layer_builder *b, enum adapter_target target, struct linear_group g)
+{
+    for (int i = 0; i < g.n; i++)
+        g.items[i].adapted = job_adapts_target(b->job, target);
+    return g;
+}
+
 static struct linear_group qkv_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
@@ -191,15 +225,20 @@ static struct linear_group qkv_of(const struct layer_builder *b)
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
     int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp * (m->output_gate ? 2 : 1), kv_out = m->head_dim * kv;
     if (keeps_matrices_apart(b))
-        return (struct linear_group){.items = {{"q", h, q_out}, {"k", h, kv_out}, {"v", h, kv_out}}, .n = 3, .apart = true};
-    return (struct linear_group){.items = {{"qkv", h, q_out + 2 * kv_out}}, .n = 1};
+        return (struct linear_group){.items = {linear_of("q", h, q_out, LINEAR_COLUMNS),
+                                               linear_of("k", h, kv_out, LINEAR_COLUMNS),
+                                               linear_of("v", h, kv_out, LINEAR_COLUMNS)},
+                                     .n = 3,
+                                     .apart = true};
+    return (struct linear_group){.items = {linear_of("qkv", h, q_out + 2 * kv_out, LINEAR_COLUMNS)}, .n = 1};
 }
 
 static struct linear projection_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
     int64_t value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
-    return (struct linear){"projection", value * m->heads / b->layout->tp, m->hidden};
+    return (struct linear){"projection", value * m->heads / b->layout->tp, m->hidden, LINEAR_ROWS,
+                           job_adapts_target(b->job, ADAPT_PROJECTION)};
 }
 
 /* Latent attention compresses queries and keys/values: down-projections are replicated over tp, up-projections are split by
@@ -212,29 +251,29 @@ static struct linear_group latent_of(const struct layer_builder *b)
     int64_t query = heads * (l->qk_nope_dim + l->qk_rope_dim);
     struct linear_group g = {.n = 0};
     if (l->q_lora_rank) {
-        g.items[g.n++] = (struct linear){"q_down", m->hidden, l->q_lora_rank};
-        g.items[g.n++] = (struct linear){"q_up", l->q_lora_rank, query};
+        g.items[g.n++] = linear_of("q_down", m->hidden, l->q_lora_rank, LINEAR_WHOLE);
+        g.items[g.n++] = linear_of("q_up", l->q_lora_rank, query, LINEAR_COLUMNS);
     } else {
-        g.items[g.n++] = (struct linear){"q", m->hidden, query};
+        g.items[g.n++] = linear_of("q", m->hidden, query, LINEAR_COLUMNS);
     }
-    g.items[g.n++] = (struct linear){"kv_down", m->hidden, l->kv_lora_rank + l->qk_rope_dim};
-    g.items[g.n++] = (struct linear){"kv_up", l->kv_lora_rank, heads * (l->qk_nope_dim + l->v_dim)};
+    g.items[g.n++] = linear_of("kv_down", m->hidden, l->kv_lora_rank + l->qk_rope_dim, LINEAR_WHOLE);
+    g.items[g.n++] = linear_of("kv_up", l->kv_lora_rank, heads * (l->qk_nope_dim + l->v_dim), LINEAR_COLUMNS);
     return g;
+}
+
+static struct linear_group attention_inputs_of(const struct layer_builder *b)
+{
+    return adapted_group(b, ADAPT_QKV, b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b));
 }
 
 /* Those that end in heads: what stands behind the down-projections, or reads the layer where queries have none. */
 static struct linear_group latent_up_of(const struct layer_builder *b)
 {
-    struct linear_group all = latent_of(b), up = {.n = 0};
+    struct linear_group all = attention_inputs_of(b), up = {.n = 0};
     bool compresses = b->model->latent.q_lora_rank > 0;
     up.items[up.n++] = all.items[compresses];
     up.items[up.n++] = all.items[all.n - 1];
     return up;
-}
-
-static struct linear_group attention_inputs_of(const struct layer_builder *b)
-{
-    return b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b);
 }
 
 /* Elements of a token's keys and values that latent attention moves to put them together: the up-projection gives each head its
@@ -282,17 +321,47 @@ static int64_t dense_width(const struct layer_builder *b)
 static struct linear_group mlp_up_of(const struct layer_builder *b)
 {
     int64_t f = dense_width(b), h = b->model->hidden;
+    struct linear_group g = {.items = {linear_of("mlp_up", h, b->model->gated_mlp ? 2 * f : f, LINEAR_COLUMNS)}, .n = 1};
     if (keeps_matrices_apart(b))
-        return (struct linear_group){.items = {{"mlp_gate", h, f}, {"mlp_up", h, f}},
-                                     .n = 2,
-                                     .apart = true,
-                                     .each_exchanges = layout_follows_llama(b->layout, b->model)};
-    return (struct linear_group){.items = {{"mlp_up", h, b->model->gated_mlp ? 2 * f : f}}, .n = 1};
+        g = (struct linear_group){
+            .items = {linear_of("mlp_gate", h, f, LINEAR_COLUMNS), linear_of("mlp_up", h, f, LINEAR_COLUMNS)},
+            .n = 2,
+            .apart = true,
+            .each_exchanges = layout_follows_llama(b->layout, b->model)};
+    return adapted_group(b, ADAPT_MLP_UP, g);
 }
 
 static struct linear mlp_down_of(const struct layer_builder *b)
 {
-    return (struct linear){"mlp_down", dense_width(b), b->model->hidden};
+    return (struct linear){"mlp_down", dense_width(b), b->model->hidden, LINEAR_ROWS, job_adapts_target(b->job, ADAPT_MLP_DOWN)};
+}
+
+/* --- linear layers with adapters */
+
+static int add_adapted(const struct linear *items, int n_items, struct linear *adapted, int n)
+{
+    for (int i = 0; i < n_items; i++)
+        if (items[i].adapted)
+            adapted[n++] = items[i];
+    return n;
+}
+
+int layer_adapted(const struct layer_builder *b, struct layer_kind kind, struct linear adapted[ADAPTED_MAX])
+{
+    int n = 0;
+    if (kind.mixers & MIXES_BY_ATTENTION) {
+        struct linear_group inputs = attention_inputs_of(b);
+        struct linear projection = projection_of(b);
+        n = add_adapted(inputs.items, inputs.n, adapted, n);
+        n = add_adapted(&projection, 1, adapted, n);
+    }
+    if (kind.feed == FEEDS_DENSE) {
+        struct linear_group up = mlp_up_of(b);
+        struct linear down = mlp_down_of(b);
+        n = add_adapted(up.items, up.n, adapted, n);
+        n = add_adapted(&down, 1, adapted, n);
+    }
+    return n;
 }
 
 static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduce)
@@ -300,8 +369,7 @@ static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduc
     struct linear_group up = mlp_up_of(b);
     group_forward(b, &up, gather);
     activation(b, b->model->ffn_hidden, false);
-    if (!b->stops_early)
-        row_forward(b, mlp_down_of(b), reduce);
+    row_forward_needed(b, mlp_down_of(b), reduce);
 }
 
 /* `gathers`: the output gradient is gathered here; `reduces`: the input gradient is exchanged here (parallel block: by the

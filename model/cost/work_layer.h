@@ -35,6 +35,7 @@ struct layer_builder {
     const struct job *job;
     double tokens;       /* T */
     double local_tokens; /* T / tp with sequence parallelism, T otherwise */
+    bool frozen;         /* adapters are trained, not the model's own weights: these have no gradients */
     bool recomputing;    /* compute belongs to CLASS_RECOMPUTE */
     bool stops_early;    /* recomputing: ends with what the down-projection reads */
     bool keeps_products; /* recomputing: attention and every second product were kept */
@@ -71,10 +72,19 @@ void prediction_backward(struct layer_builder *b, bool input, bool weight);
 
 /* --- linear layers */
 
+enum linear_split { LINEAR_COLUMNS, LINEAR_ROWS, LINEAR_WHOLE }; /* by its outputs, by its inputs, or each rank has it */
+
 struct linear {
     const char *label;
     int64_t in, out; /* per rank */
+    enum linear_split split;
+    bool adapted; /* has an adapter */
 };
+
+static inline struct linear linear_of(const char *label, int64_t in, int64_t out, enum linear_split split)
+{
+    return (struct linear){.label = label, .in = in, .out = out, .split = split};
+}
 
 /*
  * Column-parallel layers that read the same input. Megatron's line keeps them in one matrix; LLaMA-style code has wq, wk, wv and
@@ -95,6 +105,18 @@ void group_forward(struct layer_builder *b, const struct linear_group *g, int32_
 void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight);
 void row_forward(struct layer_builder *b, struct linear l, int32_t reduce);
 void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight);
+
+/* --- adapters (work_adapter.c) */
+
+/* The linear layers of a transformer layer that have one; how many. */
+enum { ADAPTED_MAX = 8 };
+int layer_adapted(const struct layer_builder *b, struct layer_kind kind, struct linear adapted[ADAPTED_MAX]);
+/* Behind the product of its linear layer. `needs`: up to what the backward pass reads, A's product, without what B gives. */
+void adapter_forward(struct layer_builder *b, const struct linear *l, bool needs);
+/* Behind the input gradient of its linear layer, to which it adds; and the gradients of A and B, beside the first of which an
+ * exchange (or -1) may run. */
+void adapter_backward_input(struct layer_builder *b, const struct linear *l);
+void adapter_backward_weights(struct layer_builder *b, const struct linear *l, int32_t exchange);
 
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, enum memory_kernel kernel, const char *label, double bytes,

@@ -57,18 +57,19 @@ static struct linear_group mixer_inputs_of(const struct layer_builder *b)
     struct mixer_columns columns = mixer_columns_of(m);
     int tp = b->layout->tp;
     int64_t h = b->model->hidden, whole = (int64_t)(columns.mixed + columns.gate + columns.scalars), rank = m->head_dim;
-    struct linear_group g = {.items = {{"mixer_in", h, whole / tp}}, .n = 1};
+    struct linear_group g = {.items = {linear_of("mixer_in", h, whole / tp, LINEAR_COLUMNS)}, .n = 1};
     if (columns.ranks) { /* the down-projections are on every rank, as latent attention's */
-        g.items[g.n++] = (struct linear){"gates_down", h, columns.ranks * rank};
-        g.items[g.n++] = (struct linear){"decays_up", rank, (int64_t)m->heads * m->state / tp};
-        g.items[g.n++] = (struct linear){"gate_up", rank, (int64_t)mixer_width_of(m).values / tp};
+        g.items[g.n++] = linear_of("gates_down", h, columns.ranks * rank, LINEAR_WHOLE);
+        g.items[g.n++] = linear_of("decays_up", rank, (int64_t)m->heads * m->state / tp, LINEAR_COLUMNS);
+        g.items[g.n++] = linear_of("gate_up", rank, (int64_t)mixer_width_of(m).values / tp, LINEAR_COLUMNS);
     }
     return g;
 }
 
 static struct linear mixer_output_of(const struct layer_builder *b)
 {
-    return (struct linear){"mixer_out", (int64_t)mixer_width_of(&b->model->mixer).values / b->layout->tp, b->model->hidden};
+    int64_t values = (int64_t)mixer_width_of(&b->model->mixer).values;
+    return linear_of("mixer_out", values / b->layout->tp, b->model->hidden, LINEAR_ROWS);
 }
 
 /* --- passes that memory bounds, of all tokens of a rank's heads */

@@ -144,7 +144,8 @@ static void expert_bias(struct layer_builder *b, const struct experts_shape *e, 
 static void router(struct layer_builder *b, bool backward)
 {
     double tokens = b->tokens / b->layout->tp, experts = b->model->moe.experts;
-    struct work_gemm gemm = {.m = (int64_t)tokens, .n = b->model->moe.experts, .k = b->model->hidden, .count = backward ? 2 : 1};
+    struct work_gemm gemm = {
+        .m = (int64_t)tokens, .n = b->model->moe.experts, .k = b->model->hidden, .count = backward && !b->frozen ? 2 : 1};
     gemm.precision = PRECISION_BF16;
     gemm.output_bytes = 4;
     struct work work = {.kind = WORK_GEMM,
@@ -207,7 +208,7 @@ static void shared_backward(struct layer_builder *b, enum pass pass)
     }
     shared_linear(b, "shared_up", h, up * shared, pass);
     if (input) {
-        append_exchange(b, builder_tp_gather(b, "gather_input_again"));
+        append_exchange(b, b->frozen ? -1 : builder_tp_gather(b, "gather_input_again"));
         append_exchange(b, builder_tp_reduce(b, "shared_reduce"));
     }
 }
@@ -277,6 +278,6 @@ void mixture_backward(struct layer_builder *b, bool input, bool weight)
         router(b, true);
         gather_shares(b);
     }
-    if (weight)
+    if (weight && !b->frozen)
         experts_backward(b, &e, PASS_BACKWARD_WEIGHT);
 }

@@ -2,6 +2,7 @@
 #include "model/cost/work_layer.h"
 
 #include "model/base/memory.h"
+#include "model/cost/adapter.h"
 #include "model/cost/precision_bytes.h"
 
 enum { PASS_CHILDREN_MAX = 512 };
@@ -68,7 +69,7 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
 static int32_t head_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass)
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
-    bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT;
+    bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT && !b.frozen;
     const struct layer_kind kind = layer_kind_of(setting->model, setting->model->layers);
     if (!backward)
         head_works(&b, false, false, false);
@@ -123,10 +124,11 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
 {
     int32_t children[PASS_CHILDREN_MAX];
     int n = 0;
-    bool forward = pass == PASS_FORWARD, embeds = embedding && pass != PASS_BACKWARD_WEIGHT;
+    bool forward = pass == PASS_FORWARD, frozen = job_adapts(setting->job); /* no gradient of a table, nor of the head */
+    bool embeds = embedding && (frozen ? forward : pass != PASS_BACKWARD_WEIGHT);
     if (forward && embeds)
         children[n++] = embedding_pass(table, layout, setting, false);
-    if (!forward && head)
+    if (!forward && head && !(frozen && pass == PASS_BACKWARD_WEIGHT))
         children[n++] = head_pass(table, layout, setting, pass);
     n = add_layer_runs(table, layout, setting, pass, range, children, n);
     if (forward && head)
@@ -227,6 +229,7 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
     const struct transformer *model = setting->model;
     struct stage_parameters p = range_parameters(layout, model, range);
     double table = vocabulary_parameters(layout, model);
+    p.dense += adapter_parameters(layout, setting, range);
     if (embedding)
         p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
     if (head)
@@ -241,6 +244,14 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
         p.dense += model->mtp_layers * (2 * h * h / layout->tp + norms);
     }
     return p;
+}
+
+struct stage_parameters work_trained_parameters(const struct layout *layout, const struct setting *setting,
+                                                struct layer_range range, bool embedding, bool head)
+{
+    if (!job_adapts(setting->job))
+        return work_stage_parameters(layout, setting, range, embedding, head);
+    return (struct stage_parameters){.dense = adapter_parameters(layout, setting, range)};
 }
 
 double work_own_parameters(const struct layout *layout, struct stage_parameters parameters)

@@ -325,6 +325,12 @@ static bool check_recomputed_layers(const struct layout *l, const struct setting
 
 static bool check_recompute(const struct layout *l, const struct setting *s, struct reply why)
 {
+    if (job_adapts(s->job) && l->recompute.what == RECOMPUTE_SELECTIVE && layout_recomputes_by_need(l)) {
+        SAY(why,
+            "recompute=selective keeps every second product, and which those are beside adapters is not modelled; write full "
+            "or none");
+        return false;
+    }
     if (l->recompute.of != RECOMPUTE_ALL)
         return check_recomputed_layers(l, s, why);
     if ((int)l->recompute.what < N_RECOMPUTES)
@@ -363,6 +369,11 @@ static bool check_offload(const struct layout *l, const struct setting *s, struc
     char text[OFFLOAD_TEXT];
     if (offload_is_none(&l->offload))
         return true;
+    if (job_adapts(s->job)) {
+        SAY(why, "offload=%s is not modelled where adapters are trained; set it to none",
+            offload_format(&l->offload, text, sizeof text));
+        return false;
+    }
     if (s->job->optimizer == OPTIMIZER_MUON && layout_offloads(l, OFFLOAD_OPTIMIZER)) {
         SAY(why,
             "offload=%s: Muon makes matrices orthogonal by products, which the host's cores are too slow for; set it to none "
@@ -378,6 +389,16 @@ static bool check_offload(const struct layout *l, const struct setting *s, struc
         return true;
     SAY(why, "offload=%s does not work with %s, whose backward passes are %s", offload_format(&l->offload, text, sizeof text),
         splits ? schedule_name(l->schedule) : "ep_overlap", splits ? "divided or paired" : "paired");
+    return false;
+}
+
+/* A's rows are divided beside matrices that are divided by their outputs. */
+static bool check_adapter(const struct layout *l, const struct setting *s, struct reply why)
+{
+    int64_t rank = s->job->adapter.rank;
+    if (rank % l->tp == 0)
+        return true;
+    SAY(why, "tp=%d does not divide the rank of the adapters, %lld", l->tp, (long long)rank);
     return false;
 }
 
@@ -453,6 +474,8 @@ static enum layout_reason check_states(const struct layout *layout, const struct
         return LAYOUT_RECOMPUTE;
     if (!check_offload(layout, setting, reply))
         return LAYOUT_OFFLOAD;
+    if (!check_adapter(layout, setting, reply))
+        return LAYOUT_ADAPTER;
     if (!check_features(layout, setting, reply))
         return LAYOUT_FEATURE;
     if (!check_precision(setting, reply))

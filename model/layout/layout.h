@@ -96,6 +96,7 @@ struct layout {
     X(SHARD, "shard does not divide the replicas, or there is no ZeRO to shard by")                                              \
     X(RECOMPUTE, "what is recomputed is not there, or does not work with the rest")                                              \
     X(OFFLOAD, "what is offloaded does not work with this schedule or ZeRO stage")                                               \
+    X(ADAPTER, "tp does not divide the rank of the adapters")                                                                    \
     X(FEATURE, "a feature needs what the layout, model or GPU does not have")                                                    \
     X(PRECISION, "the GPU does not have this precision")
 

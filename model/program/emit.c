@@ -19,6 +19,12 @@ struct stage_parameters stage_parameters_of(const struct stage *stage, struct se
     return work_stage_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
 }
 
+struct stage_parameters stage_trained_of(const struct stage *stage, struct segment segment)
+{
+    const struct build *build = stage->build;
+    return work_trained_parameters(build->layout, build->setting, segment.range, segment.embedding, segment.head);
+}
+
 double stage_gradient_bytes(const struct stage *stage)
 {
     return precision_bytes(stage->build->setting->job->gradient_precision);

@@ -89,6 +89,8 @@ struct stage {
 
 /* What a segment of the stage's layers has, of all ranks that share it; bytes of a parameter's gradient as ranks reduce it. */
 struct stage_parameters stage_parameters_of(const struct stage *stage, struct segment segment);
+/* Of that what is trained. */
+struct stage_parameters stage_trained_of(const struct stage *stage, struct segment segment);
 double stage_gradient_bytes(const struct stage *stage);
 /* An operation of the whole step: of no pass, chunk, micro-batch or layer, and without work. */
 struct op step_op(enum op_kind kind, enum stream stream, enum work_class class);

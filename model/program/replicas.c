@@ -23,6 +23,9 @@
  * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
  * gradient after the exchange among replicas is added up between the two, and each updates its copy.
  *
+ * Where adapters are trained, gradients and what is gathered behind their update are theirs alone; ZeRO-3 gathers frozen weights
+ * all the same.
+ *
  * Muon's step is three computations, with the updates of matrices on their way to owners and back between them (muon.h).
  */
 #include "model/base/memory.h"
@@ -99,6 +102,8 @@ static uint32_t add_up_own(struct stage *stage, enum group_kind group, int chunk
     struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
     op.role = (uint8_t)group;
     op.bytes = work_own_parameters(stage->build->layout, parameters) * stage_gradient_bytes(stage);
+    if (op.bytes <= 0)
+        return NO_OP;
     return stage_add(stage, op, &stage->waits);
 }
 
@@ -130,7 +135,7 @@ static int count_buckets(const struct stage *stage, const struct chunk_plan *chu
     int layers = chunk->whole.range.count;
     if (layers <= 1)
         return 1;
-    struct stage_parameters parameters = stage_parameters_of(stage, chunk->whole);
+    struct stage_parameters parameters = stage_trained_of(stage, chunk->whole);
     double bucket = BUCKET_PARAMETERS_PER_REPLICA * layout->dp * layout->cp;
     bucket = bucket > BUCKET_PARAMETERS ? bucket : BUCKET_PARAMETERS;
     double wanted = (parameters.dense + parameters.experts) / bucket;
@@ -159,7 +164,7 @@ void replicas_begin(struct stage *stage)
             struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
             bool gathers = overlaps(stage) && (layout->zero == 1 || layout->zero == 2);
             chunk->gathered[i] =
-                gathers ? gather_parameters(stage, c, segment, stage_parameters_of(stage, segment), &nothing) : NO_OP;
+                gathers ? gather_parameters(stage, c, segment, stage_trained_of(stage, segment), &nothing) : NO_OP;
         }
     }
 }
@@ -236,9 +241,9 @@ static uint32_t sharded_after(struct stage *stage, size_t slot, int i)
     bool complete = slot == chunk->last_gradient || gives_gradients(stage, at);
     struct segment unit = segment_cut(&chunk->whole, i, chunk->n_segments);
     unit.embedding = unit.head = false;
-    uint32_t layer = reduce_gradients(stage, at->chunk, unit, stage_parameters_of(stage, unit), complete), ends = NO_OP;
+    uint32_t layer = reduce_gradients(stage, at->chunk, unit, stage_trained_of(stage, unit), complete), ends = NO_OP;
     if (i == 0)
-        ends = reduce_gradients(stage, at->chunk, ENDS, stage_parameters_of(stage, ENDS), complete);
+        ends = reduce_gradients(stage, at->chunk, ENDS, stage_trained_of(stage, ENDS), complete);
     uint32_t last = ends != NO_OP ? ends : layer;
     if (!overlaps(stage))
         waits_add(&stage->waits, last);
@@ -253,9 +258,9 @@ static struct stage_parameters reduced_parameters(const struct stage *stage, con
     const struct chunk_plan *chunk = &stage->chunks[slot->chunk];
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
     if (!is_sharded(stage))
-        return stage_parameters_of(stage, segment);
+        return stage_trained_of(stage, segment);
     segment.embedding = segment.head = false;
-    struct stage_parameters sum = stage_parameters_of(stage, segment), ends = stage_parameters_of(stage, ENDS);
+    struct stage_parameters sum = stage_trained_of(stage, segment), ends = stage_trained_of(stage, ENDS);
     return i == 0 ? (struct stage_parameters){sum.dense + ends.dense, sum.experts + ends.experts} : sum;
 }
 
@@ -267,7 +272,7 @@ static uint32_t unsharded_after(struct stage *stage, size_t slot, int i)
     if (!gives_gradients(stage, at) && !(overlaps(stage) && slot == chunk->last_gradient))
         return NO_OP;
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_parameters_of(stage, segment), true);
+    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_trained_of(stage, segment), true);
     if (!overlaps(stage))
         waits_add(&stage->waits, reduced);
     return reduced;
@@ -300,7 +305,7 @@ static uint32_t reduce_all(struct stage *stage)
     uint32_t last = NO_OP;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         struct segment whole = stage->chunks[c].whole;
-        uint32_t reduced = reduce_gradients(stage, c, whole, stage_parameters_of(stage, whole), true);
+        uint32_t reduced = reduce_gradients(stage, c, whole, stage_trained_of(stage, whole), true);
         last = reduced != NO_OP ? reduced : last;
     }
     return last;
@@ -310,7 +315,7 @@ static void gather_all(struct stage *stage)
 {
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         struct segment whole = stage->chunks[c].whole;
-        gather_parameters(stage, c, whole, stage_parameters_of(stage, whole), &stage->waits);
+        gather_parameters(stage, c, whole, stage_trained_of(stage, whole), &stage->waits);
     }
 }
 
@@ -320,7 +325,7 @@ static void reduce_embedding(struct stage *stage)
     const struct layout *layout = stage->build->layout;
     const struct transformer *model = stage->build->setting->model;
     bool at_end = stage->index == 0 || stage->index == layout->pp - 1;
-    if (!at_end || !work_shares_table(layout, model))
+    if (!at_end || !work_shares_table(layout, model) || job_adapts(stage->build->setting->job))
         return;
     double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
     emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * stage_gradient_bytes(stage),
@@ -343,7 +348,7 @@ static double updated_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++)
-        sum += work_own_parameters(stage->build->layout, stage_parameters_of(stage, stage->chunks[c].whole));
+        sum += work_own_parameters(stage->build->layout, stage_trained_of(stage, stage->chunks[c].whole));
     return sum;
 }
 
@@ -351,7 +356,7 @@ static double cast_parameters(const struct stage *stage)
 {
     double sum = 0;
     for (int c = 0; c < stage->build->layout->vpp; c++) {
-        struct stage_parameters layers = stage_parameters_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
+        struct stage_parameters layers = stage_trained_of(stage, (struct segment){.range = stage->chunks[c].whole.range});
         sum += work_cast_parameters(stage->build->layout, layers);
     }
     return sum;

@@ -266,6 +266,30 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
 
+/* What adapters are not modelled with. */
+static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
+{
+    const struct yaml_node *adapter = yaml_find(part, "adapter");
+    const struct transformer *m = &e->model;
+    uint32_t feed = (uint32_t)1 << ADAPT_MLP_UP | (uint32_t)1 << ADAPT_MLP_DOWN;
+    if (!job_adapts(&e->job))
+        return;
+    if (m->moe.experts && (e->job.adapter.targets & feed))
+        diag_error(diags, entry_place(adapter, "targets"),
+                   "targets: adapters of experts are not modelled, and %s has them; name qkv, projection or both", m->name);
+    if (m->mtp_layers)
+        diag_error(diags, adapter->at, "adapter: not modelled beside the %d prediction module%s of %s; set model.mtp_layers to 0",
+                   m->mtp_layers, m->mtp_layers == 1 ? "" : "s", m->name);
+    if (transformer_is_hybrid(m))
+        diag_error(diags, adapter->at, "adapter: not modelled for models with a pattern of layers, such as %s", m->name);
+    if (precision_is_narrow(e->job.precision))
+        diag_error(diags, entry_place(part, "precision"),
+                   "precision: adapters beside weights in %s are not modelled; set it to bf16", precision_name(e->job.precision));
+    if (e->job.optimizer == OPTIMIZER_MUON)
+        diag_error(diags, entry_place(part, "optimizer"),
+                   "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -287,6 +311,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         job->global_batch = e->gpus;
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
+    check_adapter(part, e, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),

@@ -15,6 +15,11 @@ enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8, 
 extern const char *const precision_names[N_PRECISIONS + 1]; /* by enum precision; NULL after the last, here and below */
 const char *precision_name(enum precision precision);
 int precision_parse(const char *name); /* -1: unknown */
+/* Narrower than the bf16 that weights and activations are kept in: operands are cast for the multiplication. */
+static inline bool precision_is_narrow(enum precision precision)
+{
+    return precision == PRECISION_FP8 || precision == PRECISION_MXFP8 || precision == PRECISION_NVFP4;
+}
 
 /* NVIDIA's by compute capability (7.0, 7.5, 8.0, 8.9, 9.0, 10.x), AMD's by generation, others by family: which kernels were
  * written for a GPU. */

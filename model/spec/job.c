@@ -18,6 +18,22 @@ const char *const optimizer_names[N_OPTIMIZERS + 1] = {
 };
 const char *const muon_tp_names[N_MUON_TP + 1] = {[MUON_BLOCKWISE] = "blockwise", [MUON_DUPLICATED] = "duplicated"};
 
+const char *const adapter_target_names[N_ADAPTER_TARGETS + 1] = {
+    [ADAPT_QKV] = "qkv",
+    [ADAPT_PROJECTION] = "projection",
+    [ADAPT_MLP_UP] = "mlp_up",
+    [ADAPT_MLP_DOWN] = "mlp_down",
+};
+
+char *adapter_targets_text(uint32_t targets, const char *separator, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int i = 0; i < N_ADAPTER_TARGETS; i++)
+        if (targets >> i & 1)
+            text_append(buffer, size, "%s%s", *buffer ? separator : "", adapter_target_names[i]);
+    return buffer;
+}
+
 feature_set features_usual(const struct gpu *gpu)
 {
     if (gpu_flash_attention(gpu) >= 2)

@@ -7,6 +7,7 @@
 #ifndef MSIM_MODEL_SPEC_JOB_H
 #define MSIM_MODEL_SPEC_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,24 @@ extern const char *const optimizer_names[N_OPTIMIZERS + 1]; /* by enum optimizer
  * and each computes the whole (Megatron-LM, --muon-tp-mode). */
 enum muon_tp { MUON_BLOCKWISE, MUON_DUPLICATED, N_MUON_TP };
 extern const char *const muon_tp_names[N_MUON_TP + 1];
+
+/*
+ * Low-rank adapters (LoRA; Hu and others, arXiv:2106.09685): the weights of the model stay as they are, and beside each target
+ * matrix W [out, in] two thin ones are trained, A [rank, in] and B [out, rank]:
+ *
+ *     y = W x + scale B (A x)
+ *
+ * The scale (alpha / rank) costs no time. Targets are the matrices of a layer: what makes queries, keys and values (of latent
+ * attention its down- and up-projections); what brings attention's output back; the gate and up matrices of a dense feed-forward
+ * part; its down matrix. Matrices that the stack keeps in one (queries, keys and values; gate and up) have one adapter.
+ */
+enum adapter_target { ADAPT_QKV, ADAPT_PROJECTION, ADAPT_MLP_UP, ADAPT_MLP_DOWN, N_ADAPTER_TARGETS };
+extern const char *const adapter_target_names[N_ADAPTER_TARGETS + 1]; /* by enum adapter_target; NULL after the last */
+
+struct adapter {
+    int64_t rank;     /* 0: there are none, all weights are trained */
+    uint32_t targets; /* bit i is enum adapter_target i */
+};
 
 #define FEATURES(X)                                                                                                              \
     X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
@@ -94,6 +113,19 @@ struct job {
     double tokens;        /* training budget, for days and GPU-hours; 0 not given */
     double clip;          /* largest norm of the gradients; 0: any */
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */
+    struct adapter adapter;
 };
+
+/* Whether adapters are trained and the model's own weights are frozen. */
+static inline bool job_adapts(const struct job *job)
+{
+    return job->adapter.rank > 0;
+}
+static inline bool job_adapts_target(const struct job *job, enum adapter_target target)
+{
+    return job_adapts(job) && (job->adapter.targets >> target & 1);
+}
+/* "qkv, projection". Returns buffer. */
+char *adapter_targets_text(uint32_t targets, const char *separator, char *buffer, size_t size);
 
 #endif

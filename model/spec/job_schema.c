@@ -5,59 +5,102 @@
 
 /* How the job and the faults are written. */
 
-static void read_feature(const struct yaml_node *value, feature_set *features, struct diags *diags)
+/* Names of which several may be given: bit i is the i-th. */
+struct name_set {
+    const char *const *names;
+    int n;
+    const char *example;
+};
+static const struct name_set features_set = {feature_names, N_FEATURES, "for example flash_attention2, tp_overlap, dp_overlap"};
+static const struct name_set targets_set = {adapter_target_names, N_ADAPTER_TARGETS, "qkv, projection, mlp_up or mlp_down"};
+
+static void read_member(const struct field *row, const struct yaml_node *value, const struct name_set *set, uint32_t *members,
+                        struct diags *diags)
 {
     if (value->kind != YAML_SCALAR) {
-        diag_error(diags, value->at, "features: %s where a name is wanted", yaml_kind_name(value->kind));
+        diag_error(diags, value->at, "%s: %s where a name is wanted", row->key, yaml_kind_name(value->kind));
         return;
     }
-    int feature = feature_parse(value->text);
     if (strcmp(value->text, "none") == 0)
         return;
-    if (feature >= 0) {
-        *features |= (feature_set)1 << feature;
-        return;
-    }
+    for (int i = 0; i < set->n; i++)
+        if (strcmp(value->text, set->names[i]) == 0) {
+            *members |= (uint32_t)1 << i;
+            return;
+        }
     char hint[96];
-    diag_error(diags, value->at, "features: unknown '%.40s'; %s", value->text,
-               name_hint(value->text, feature_names, N_FEATURES, "for example flash_attention2, tp_overlap, dp_overlap", hint,
-                         sizeof hint));
+    diag_error(diags, value->at, "%s: unknown '%.40s'; %s", row->key, value->text,
+               name_hint(value->text, set->names, (size_t)set->n, set->example, hint, sizeof hint));
 }
 
 /* A sequence of names, or one text with commas or semicolons between them (as measurement tables write it). The word none stands
- * for no feature. */
-static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+ * for no name. */
+static void read_set(const struct field *row, const struct yaml_node *value, const struct name_set *set, void *at,
+                     struct diags *diags)
 {
-    feature_set features = 0;
+    uint32_t members = 0;
     if (value->kind == YAML_MAPPING) {
         diag_error(diags, value->at, "%s is a mapping; it must be a sequence of names", row->key);
         return;
     }
     for (const struct yaml_node *child = value->kind == YAML_SEQUENCE ? value->first : NULL; child; child = child->next)
-        read_feature(child, &features, diags);
+        read_member(row, child, set, &members, diags);
     const char *rest = value->kind == YAML_SCALAR ? value->text : "";
     while (*(rest += strspn(rest, ",; "))) {
         char name[64];
         size_t n = strcspn(rest, ",; ");
         struct yaml_node word = {.kind = YAML_SCALAR, .text = name, .at = value->at};
         snprintf(name, sizeof name, "%.*s", (int)n, rest);
-        read_feature(&word, &features, diags);
+        read_member(row, &word, set, &members, diags);
         rest += n;
     }
-    memcpy(at, &features, sizeof features);
+    memcpy(at, &members, sizeof members);
+}
+
+static json_t *write_set(const struct name_set *set, const void *at)
+{
+    uint32_t members;
+    memcpy(&members, at, sizeof members);
+    json_t *names = json_array();
+    for (int i = 0; i < set->n; i++)
+        if (members >> i & 1)
+            json_array_append_new(names, json_string(set->names[i]));
+    return names;
+}
+
+static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    read_set(row, value, &features_set, at, diags);
 }
 
 static json_t *write_features(const struct field *row, const void *at)
 {
     (void)row;
-    feature_set features;
-    memcpy(&features, at, sizeof features);
-    json_t *names = json_array();
-    for (int i = 0; i < N_FEATURES; i++)
-        if (features & (feature_set)1 << i)
-            json_array_append_new(names, json_string(feature_name((enum feature)i)));
-    return names;
+    return write_set(&features_set, at);
 }
+
+static void read_targets(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+    uint32_t targets;
+    read_set(row, value, &targets_set, at, diags);
+    memcpy(&targets, at, sizeof targets);
+    if (!targets && diags->n_errors == before)
+        diag_error(diags, value->at, "%s: adapters of no matrix train nothing; name some of %s", row->key, targets_set.example);
+}
+
+static json_t *write_targets(const struct field *row, const void *at)
+{
+    (void)row;
+    return write_set(&targets_set, at);
+}
+
+static const struct field adapter_rows[] = {
+    INTEGER("rank", struct adapter, rank, 1, 65536, REQUIRED, "how many rows A has, and columns B (r, lora_rank)"),
+    CUSTOM("targets", struct adapter, targets, read_targets, write_targets, REQUIRED,
+           "beside which matrices: qkv, projection, mlp_up, mlp_down"),
+};
+static const struct schema adapter_schema = SCHEMA("adapter", adapter_rows);
 
 static const struct field job_rows[] = {
     INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
@@ -76,6 +119,7 @@ static const struct field job_rows[] = {
              "largest norm of the gradients, executed by validate; any when left out"),
     QUANTITY("dropout", struct job, dropout, DIM_FRACTION, 0, 0.99, UNSET,
              "share of each branch's elements dropped before the residual sum, executed by validate"),
+    GROUP("adapter", struct job, adapter, adapter_schema, UNSET, "low-rank adapters (LoRA) are trained, the model is frozen"),
 };
 const struct schema job_schema = SCHEMA("job", job_rows);
 

@@ -35,5 +35,6 @@ Suite *suite_host_memory(void);
 Suite *suite_context(void);
 Suite *suite_muon(void);
 Suite *suite_mixer(void);
+Suite *suite_adapter(void);
 
 #endif

@@ -14,5 +14,6 @@ int main(void)
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());
+    srunner_add_suite(runner, suite_adapter());
     return suites_run(runner);
 }
