@@ -186,6 +186,9 @@ static void tell_lost(const struct imported *job, struct diags *diags)
     if (!offload_is_none(&said->layout.offload))
         diag_warning(diags, at, "a table has no column for offload=%s",
                      offload_format(&said->layout.offload, offload, sizeof offload));
+    if (job_adapts(&said->job))
+        diag_warning(diags, at, "a table has no column for adapters of rank %lld: the row is one of a run that trains all weights",
+                     (long long)said->job.adapter.rank);
 }
 
 static void write_table(const struct imported *jobs, size_t n, struct invocation *call)

@@ -1,4 +1,5 @@
-/* What data-parallel replicas exchange: all gradients once, all parameters once, whatever the stage of ZeRO and the overlap. */
+/* What data-parallel replicas exchange: all gradients once, all parameters once, whatever the stage of ZeRO and the overlap;
+ * of adapters theirs alone. */
 #include <check.h>
 #include <math.h>
 
@@ -403,6 +404,64 @@ START_TEST(tied_embeddings)
 }
 END_TEST
 
+/* Where adapters are trained gradients are theirs, and so is what is gathered behind their update; ZeRO-3 gathers what is frozen
+ * too, experts among it. A tied table has no gradient. */
+START_TEST(adapters_alone_are_exchanged)
+{
+    for (int zero = 0; zero <= 3; zero++)
+        for (int variant = 0; variant < 8; variant++) {
+            bool mixture = variant & 1, hybrid = variant & 2 && zero;
+            int stages = zero < 3 ? 2 : 1, passes = zero == 3 ? 3 : 1;
+            struct fixture f = replicated(stages, 1, zero, variant & 4 ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+            f.model.tied_embeddings = true;
+            f.layout.shard = hybrid ? 2 : 0;
+            f.job.adapter = (struct adapter){.rank = 4, .targets = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION};
+            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+            double trained = f.model.layers / stages * 4 * (512 + 3 * 512 + 512 + 512), share = hybrid ? 2 : 4;
+            struct setting setting = fixture_setting(&f);
+            struct stage_parameters layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 8}, false, false);
+            struct stage_parameters all = parameters_of_stage(&f, 0);
+            double norm = zero || mixture ? 4 : 0;
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_DP), (zero ? 0 : 4 * trained) + norm);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), zero ? passes * 4 * trained : 0);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_REPLICA), hybrid ? 4 * trained / share : 0);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_DP), zero == 3
+                                                                                            ? 3 * 2 * (all.dense + layers.dense)
+                                                                                        : zero ? 2 * trained
+                                                                                               : 0);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 0);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
+                        zero == 3 && !hybrid ? 3 * 2 * 2 * layers.experts : 0);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING), 0);
+            program_free(&program);
+        }
+}
+END_TEST
+
+/* Stages of the embedding and of the head alone have nothing to train. */
+START_TEST(ends_alone_train_nothing)
+{
+    struct diags diags = {0};
+    for (int s = SCHEDULE_GPIPE; s <= SCHEDULE_ZB2P; s++) {
+        if (s == SCHEDULE_INTERLEAVED)
+            continue;
+        struct fixture f = fixture_pipeline((enum schedule)s, 4, 1, 8);
+        f.model.layers = 2;
+        f.layout.dp = 2, f.layout.zero = 1;
+        f.job.global_batch *= 2;
+        f.job.adapter = (struct adapter){.rank = 4, .targets = 1 << ADAPT_MLP_DOWN};
+        for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+            struct program program = fixture_build(&f, (enum detail)detail, true);
+            ck_assert_int_eq(program_verify(&program, &diags), STATUS_OK);
+            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), 0);
+            expect_near(collective_bytes(&program, 1, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), 4 * 4 * (2048 + 512));
+            program_free(&program);
+        }
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("program_replicas");
@@ -420,6 +479,8 @@ int main(void)
     tcase_add_test(tcase, sharded_recomputation);
     tcase_add_test(tcase, sharded_prefetch);
     tcase_add_test(tcase, tied_embeddings);
+    tcase_add_test(tcase, adapters_alone_are_exchanged);
+    tcase_add_test(tcase, ends_alone_train_nothing);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -118,6 +118,9 @@ static const struct framework_key nemo_keys[] = {
     AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
     AS("model.optim.overlap_param_sync", "overlap_param_gather"),
     AS("model.data.num_workers", "num_workers"),
+    AS("model.peft.peft_scheme", "adapter"),
+    AS("model.peft.lora_tuning.adapter_dim", "adapter_rank"),
+    AS("model.peft.lora_tuning.target_modules", "adapter_targets"),
     {0},
 };
 
@@ -231,6 +234,14 @@ static const struct framework_word nemo2_precisions[] = {
     {"bf16-mixed", "bf16", "True"}, {"bf16", "bf16", "True"}, {"16-mixed", "fp16", "True"},
     {"16", "fp16", "True"},         {"32", "bf16", "False"},  {0},
 };
+/* Classes of both, which are called alike; what LoRA is unless told otherwise. */
+#define PEFT_KEYS AS("peft._target_", "adapter"), AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets")
+#define PEFT_USUAL                                                                                                               \
+    {NULL, "adapter_rank", "32"},                                                                                                \
+    {                                                                                                                            \
+        NULL, "adapter_targets", "linear_qkv linear_proj linear_fc1 linear_fc2"                                                  \
+    }
+
 static const struct framework_key nemo2_keys[] = {
     AS("trainer.devices", "nproc_per_node"),
     AS("trainer.num_nodes", "nnodes"),
@@ -246,6 +257,7 @@ static const struct framework_key nemo2_keys[] = {
     AS("model.config.bias_activation_fusion", "bias_gelu_fusion"),
     AS("model.config.bias_activation_fusion", "bias_swiglu_fusion"),
     OPPOSITE("model.config.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
+    PEFT_KEYS,
     {0},
 };
 static const char *const nemo2_groups[] = {"trainer.strategy", "trainer.strategy.ddp",
@@ -259,6 +271,7 @@ static const struct framework_word nemo2_fixed[] = {
     {NULL, "moe_grouped_gemm", "True"},
     {NULL, "moe_token_dispatcher_type", "alltoall"},
     {NULL, "hidden_dropout", "0"},
+    PEFT_USUAL,
     {0},
 };
 
@@ -288,11 +301,12 @@ static const struct framework_key bridge_keys[] = {
     AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
     OPPOSITE("model.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
     AS("dataset.sequence_length", "seq_length"),
+    PEFT_KEYS,
     {0},
 };
 static const char *const bridge_groups[] = {"model",   "train",           "ddp",          "optimizer",
                                             "dataset", "mixed_precision", "comm_overlap", NULL};
-static const struct framework_word bridge_fixed[] = {{NULL, "bf16", "True"}, {0}};
+static const struct framework_word bridge_fixed[] = {{NULL, "bf16", "True"}, PEFT_USUAL, {0}};
 
 static const struct framework nemo2 = {.name = "NeMo 2",
                                        .signs = {"trainer.strategy", "model.config"},

@@ -111,6 +111,7 @@ static const struct framework_word attentions[] = {{"flash_attention_2", "use_fl
                                                    {"disabled", "use_flash_attn", "False"},
                                                    {0}};
 static const struct framework_word lora[] = {TRULY("adapter", "lora"), {0}};
+static const struct framework_word all_linear[] = {TRULY("adapter_targets", "all"), {0}};
 static const struct framework_word four_bits[] = {TRULY("quantization_bit", "4"), {0}};
 static const struct framework_word eight_bits[] = {TRULY("quantization_bit", "8"), {0}};
 
@@ -260,6 +261,9 @@ static const struct framework_key axolotl_keys[] = {
     AS("liger_fused_linear_cross_entropy", "fused_linear_cross_entropy"),
     AS("cut_cross_entropy", "cut_cross_entropy"),
     AS("adapter", "adapter"),
+    AS("lora_r", "adapter_rank"),
+    AS("lora_target_modules", "adapter_targets"),
+    WORDS("lora_target_linear", all_linear),
     {0},
 };
 static const struct framework_word torch_fixed[] = {PLAIN_TORCH, {0}};
@@ -297,6 +301,8 @@ static const struct framework_key trainer_keys[] = {
     AS("block_size", "seq_length"),
     WORDS("gradient_checkpointing", recomputed),
     WORDS("use_peft", lora),
+    AS("lora_r", "adapter_rank"),
+    AS("lora_target_modules", "adapter_targets"),
     WORDS("load_in_4bit", four_bits),
     WORDS("load_in_8bit", eight_bits),
     AS("use_liger_kernel", "fused_linear_cross_entropy"),
@@ -323,6 +329,8 @@ static const struct framework_key factory_keys[] = {
     TRAINER_KEYS,
     AS("cutoff_len", "seq_length"),
     WORDS("finetuning_type", factory_tuning),
+    AS("lora_rank", "adapter_rank"),
+    AS("lora_target", "adapter_targets"),
     AS("quantization_bit", "quantization_bit"),
     WORDS("flash_attn", attentions),
     AS("enable_liger_kernel", "fused_linear_cross_entropy"),
@@ -331,8 +339,12 @@ static const struct framework_key factory_keys[] = {
     AS("sequence_parallel_size", "ds_sequence_parallel_size"),
     {0},
 };
-static const struct framework_word factory_fixed[] = {
-    PLAIN_TORCH, {NULL, "recompute_granularity", "full"}, {NULL, "seq_length", "2048"}, {0}};
+static const struct framework_word factory_fixed[] = {PLAIN_TORCH,
+                                                      {NULL, "recompute_granularity", "full"},
+                                                      {NULL, "seq_length", "2048"},
+                                                      {NULL, "adapter_rank", "8"},
+                                                      {NULL, "adapter_targets", "all"},
+                                                      {0}};
 const struct framework framework_factory = {.name = "LLaMA-Factory",
                                             .signs = {"finetuning_type", "model_name_or_path"},
                                             .fixed = factory_fixed,

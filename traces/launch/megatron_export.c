@@ -484,6 +484,8 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_features(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB)
         lose(&w, "optimizer lamb: Megatron-LM has none");
+    if (job_adapts(&job->job))
+        lose(&w, "adapters of rank %lld: Megatron-LM trains all weights", (long long)job->job.adapter.rank);
 }
 
 void megatron_export_free(struct megatron_export *export_)

@@ -585,6 +585,7 @@ void megatron_mean(const struct megatron_arguments *arguments, const struct laun
     read_layout(&m);
     meaning_job(&m);
     meaning_memory(&m);
+    meaning_adapter(&m);
     if (diags->n_errors == before)
         check_stages(&m);
 }

@@ -1,6 +1,6 @@
 /*
- * megatron_reading.h - one pass from arguments to a job, shared by the files megatron_meaning.c, megatron_model.c and
- * megatron_job.c. Private to them.
+ * megatron_reading.h - one pass from arguments to a job, shared by the files megatron_meaning.c, megatron_model.c,
+ * megatron_job.c and others. Private to them.
  */
 #ifndef MSIM_TRACES_MEGATRON_READING_H
 #define MSIM_TRACES_MEGATRON_READING_H
@@ -46,6 +46,7 @@ void meaning_torch_batches(struct meaning *m);
 /* The parts: what arguments mean for the model, for how the work is divided, for the job. */
 void meaning_model(struct meaning *m);
 void meaning_job(struct meaning *m);
-void meaning_memory(struct meaning *m); /* recomputation, offloading */
+void meaning_memory(struct meaning *m);  /* recomputation, offloading */
+void meaning_adapter(struct meaning *m); /* behind all others: it has to fit them */
 
 #endif

@@ -179,6 +179,9 @@
     X(LOSS_BY_CHUNKS, "fused-linear-cross-entropy", TRUE, "false", .key = "job.features")                                        \
     X(LOSS_CUT, "cut-cross-entropy", TRUE, "false", .key = "job.features")                                                       \
     X(LAYERS_BETWEEN, "recompute-every-layers", TEXT, NULL, .key = "layout.recompute")                                           \
+    X(ADAPTER, "adapter", TEXT, NULL, .key = "job.adapter")                                                                      \
+    X(ADAPTER_RANK, "adapter-rank", INT, NULL, .key = "job.adapter.rank")                                                        \
+    X(ADAPTER_TARGETS, "adapter-targets", LIST, NULL, .key = "job.adapter.targets")                                              \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
@@ -208,7 +211,6 @@
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
     X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
     X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard", .told = "replicas of shards shard among themselves, too")      \
-    X(TOLD_ADAPTER, "adapter", TEXT, NULL, .told = "only an adapter's weights are trained")                                      \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 
 #endif
