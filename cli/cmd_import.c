@@ -187,7 +187,7 @@ static void tell_lost(const struct imported *job, struct diags *diags)
         diag_warning(diags, at, "a table has no column for offload=%s",
                      offload_format(&said->layout.offload, offload, sizeof offload));
     if (job_adapts(&said->job))
-        diag_warning(diags, at, "a table has no column for adapters of rank %lld: the row is one of a run that trains all weights",
+        diag_warning(diags, at, "a table has no column for adapters of rank %lld: its row is a run that trains all weights",
                      (long long)said->job.adapter.rank);
 }
 

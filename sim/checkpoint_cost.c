@@ -67,11 +67,11 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *train
     cost->snapshot_s = (cost->rank_bytes - there) / host_memory_rate(&cluster->gpu);
     cost->storage_s = cost->total_bytes / storage;
     cost->neighbour_s = cost->rank_bytes * node_gpus / node_rate(cluster);
-    double placed = cost->snapshot_s + memory.frozen / host_memory_rate(&cluster->gpu);
-    double shared = cost->neighbour_s + memory.frozen * node_gpus / node_rate(cluster);
-    cost->load_all_s = (cost->rank_bytes + memory.frozen) * setting->gpus / storage + placed;
-    cost->load_broadcast_s = cost->storage_s + cost->base_bytes / storage + shared + placed;
-    cost->load_memory_s = cost->base_bytes / storage + shared + placed;
+    double placed = memory.frozen / host_memory_rate(&cluster->gpu);
+    cost->base_s = cost->base_bytes / storage + memory.frozen * node_gpus / node_rate(cluster) + placed;
+    cost->load_all_s = (cost->rank_bytes + memory.frozen) * setting->gpus / storage + cost->snapshot_s + placed;
+    cost->load_broadcast_s = cost->storage_s + cost->neighbour_s + cost->snapshot_s + cost->base_s;
+    cost->load_memory_s = cost->neighbour_s + cost->snapshot_s + cost->base_s;
 }
 
 void checkpoint_cost_apply(const struct checkpoint_cost *cost, struct checkpoint_policy *policy)

@@ -32,6 +32,7 @@ enum load_kind { LOAD_ALL, LOAD_BROADCAST };
 struct checkpoint_cost {
     double total_bytes; /* once */
     double base_bytes;  /* once, of frozen weights, which are read and not saved */
+    double base_s;      /* until they are in place: read by one, passed on, copied to the device */
     double rank_bytes;  /* weights and optimizer of the fullest rank */
     double snapshot_s;  /* device to host */
     double storage_s;   /* unique bytes to storage */

@@ -33,7 +33,7 @@ enum status checkpoint_cost_on_fabric(const struct layout *layout, const struct 
     if (status != STATUS_OK)
         return status;
     cost->neighbour_s = neighbour_s;
-    cost->load_broadcast_s = cost->storage_s + ring_s + cost->snapshot_s;
-    cost->load_memory_s = neighbour_s + cost->snapshot_s;
+    cost->load_broadcast_s = cost->storage_s + ring_s + cost->snapshot_s + cost->base_s;
+    cost->load_memory_s = neighbour_s + cost->snapshot_s + cost->base_s;
     return STATUS_OK;
 }

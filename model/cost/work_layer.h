@@ -83,7 +83,7 @@ struct linear {
 
 static inline struct linear linear_of(const char *label, int64_t in, int64_t out, enum linear_split split)
 {
-    return (struct linear){.label = label, .in = in, .out = out, .split = split};
+    return (struct linear){label, in, out, split, false};
 }
 
 /*

@@ -72,6 +72,7 @@ const char *layout_reason_key(enum layout_reason reason)
         [LAYOUT_INTERLEAVE] = "interleave", [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",
         [LAYOUT_FEATURE] = "feature",       [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute",
         [LAYOUT_OFFLOAD] = "offload",       [LAYOUT_SHARD] = "shard",         [LAYOUT_CP_COMM] = "cp_comm",
+        [LAYOUT_ADAPTER] = "adapter",
     };
     return keys[reason];
 }

@@ -273,6 +273,20 @@ START_TEST(offloading)
 }
 END_TEST
 
+/* Rank 16 is divided by tp=8; beside frozen weights nothing is offloaded, nor every second product kept. */
+START_TEST(adapters)
+{
+    EXPECT_AFTER(dense, f.job.adapter.rank = 16, LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, f.job.adapter.rank = 12, LAYOUT_ADAPTER, "tp=8 does not divide the rank of the adapters, 12");
+    EXPECT_AFTER(dense, (f.job.adapter.rank = 16, f.layout.offload = offloaded("activations")), LAYOUT_OFFLOAD,
+                 "offload=activations is not modelled where adapters are trained");
+    EXPECT_AFTER(sharded, (f.job.adapter.rank = 16, f.layout.recompute.what = RECOMPUTE_SELECTIVE), LAYOUT_RECOMPUTE,
+                 "recompute=selective keeps every second product");
+    EXPECT_AFTER(sharded, (f.job.adapter.rank = 16, f.layout.recompute.what = RECOMPUTE_FULL), LAYOUT_LEGAL, "");
+    EXPECT_AFTER(dense, (f.job.adapter.rank = 16, f.layout.recompute.what = RECOMPUTE_SELECTIVE), LAYOUT_LEGAL, "");
+}
+END_TEST
+
 START_TEST(capabilities)
 {
     EXPECT_AFTER(dense, (f.layout.features = FEATURE_BIT(TP_OVERLAP), f.job.features = 0), LAYOUT_FEATURE, "tp_overlap");
@@ -303,6 +317,7 @@ int main(void)
     tcase_add_test(tcase, hybrid_sharding);
     tcase_add_test(tcase, hybrid_sharding_with_experts);
     tcase_add_test(tcase, offloading);
+    tcase_add_test(tcase, adapters);
     tcase_add_test(tcase, capabilities);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

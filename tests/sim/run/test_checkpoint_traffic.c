@@ -6,6 +6,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "model/cost/footprint.h"
 #include "model/spec/catalog.h"
 #include "sim/checkpoint_traffic.h"
 #include "tests/suite.h"
@@ -78,6 +79,32 @@ START_TEST(snapshots_take_the_coherent_link)
 }
 END_TEST
 
+/* Adapters of rank 16 beside attention, 32 h + 64 h parameters a layer: they are what is saved, and what was frozen is read once,
+ * goes through every node's NICs and over PCIe with each restart, on the fabric as without. */
+START_TEST(adapters_are_saved_and_the_rest_is_read)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    double whole = c.cost.total_bytes, frozen = whole / (2 + 12);
+    c.job.adapter = (struct adapter){.rank = 16, .targets = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION};
+    c.layout.features = c.job.features = FEATURE_BIT(FUSED_OPS);
+    checkpoint_cost_of(&c.layout, &c.setting, 0, &c.cost);
+    double trained = 16.0 * 6 * (double)c.model.hidden * c.model.layers, node = 8 * c.cluster.nic_rate * c.cluster.net_fraction;
+    ck_assert_double_eq_tol(c.cost.total_bytes, trained * (2 + 12), 1);
+    ck_assert_double_eq_tol(c.cost.base_bytes, frozen * 2, 1e-6 * frozen);
+    struct footprint memory;
+    footprint_peak(&c.layout, &c.setting, &memory, NULL);
+    ck_assert_double_eq_tol(c.cost.rank_bytes, memory.weights + memory.optimizer - memory.frozen, 1);
+    double storage = fmin(c.cluster.storage_rate > 0 ? c.cluster.storage_rate : 10e9, 128 * node);
+    double base = c.cost.base_bytes / storage + 8 * memory.frozen / node + memory.frozen / (c.cluster.gpu.pcie_rate / 2);
+    ck_assert_double_eq_tol(c.cost.base_s, base, 1e-9 * base);
+    double before = c.cost.load_memory_s - c.cost.neighbour_s;
+    ck_assert_int_eq(run(&c), STATUS_OK);
+    ck_assert_double_eq_tol(c.cost.load_memory_s - c.cost.neighbour_s, before, 1e-9 * before);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(a_slow_nic_is_waited_for)
 {
     struct traffic_case c;
@@ -122,6 +149,7 @@ int main(void)
     TCase *all = tcase_create("checkpoint traffic");
     tcase_add_test(all, without_collisions_it_is_bytes_over_rate);
     tcase_add_test(all, snapshots_take_the_coherent_link);
+    tcase_add_test(all, adapters_are_saved_and_the_rest_is_read);
     tcase_add_test(all, a_slow_nic_is_waited_for);
     tcase_add_test(all, collisions_take_longer);
     tcase_add_test(all, what_cannot_be_is_refused);
