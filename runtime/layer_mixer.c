@@ -205,27 +205,18 @@ static void scan(const struct layer_context *c, bool backward)
 
 static void gated_norm(const struct layer_context *c, bool backward)
 {
-    const struct mixer_shape *s = sizes(c);
     struct mixer_state *m = &c->state->mixer;
-    bool shared = form_of(c)->gain_shared;
-    struct strip gate = gate_strip(c, false), d_gate = gate_strip(c, true);
     struct kernel_call call = {.kernel = backward ? KERNEL_GATED_NORM_BACKWARD : KERNEL_GATED_NORM_FORWARD,
-                               .gated_norm = {.t = c->shape->tokens,
-                                              .n = shared ? s->heads : s->groups,
-                                              .width = s->values / (shared ? s->heads : s->groups),
-                                              .gate_first = form_of(c)->gate_first,
-                                              .sigmoid = form_of(c)->gate_sigmoid,
-                                              .shared = shared,
-                                              .epsilon = NORM_EPSILON,
-                                              .gate_row = gate.row,
-                                              .x = tensor_data(m->y),
-                                              .gate = gate.data,
-                                              .gain = s->norm ? layer_weights(c, PARAMETER_MIXER_GAIN) : NULL,
-                                              .y = tensor_data(m->normed),
-                                              .dy = tensor_data(m->d_normed),
-                                              .dx = tensor_data(m->d_y),
-                                              .dgate = d_gate.data,
-                                              .dgain = unit_gradients(c->unit, PARAMETER_MIXER_GAIN)}};
+                               .gated_norm = mixer_gated_norm(sizes(c), c->shape->tokens)};
+    call.gated_norm.epsilon = NORM_EPSILON;
+    call.gated_norm.x = tensor_data(m->y);
+    call.gated_norm.gate = gate_strip(c, false).data;
+    call.gated_norm.gain = sizes(c)->norm ? layer_weights(c, PARAMETER_MIXER_GAIN) : NULL;
+    call.gated_norm.y = tensor_data(m->normed);
+    call.gated_norm.dy = tensor_data(m->d_normed);
+    call.gated_norm.dx = tensor_data(m->d_y);
+    call.gated_norm.dgate = gate_strip(c, true).data;
+    call.gated_norm.dgain = unit_gradients(c->unit, PARAMETER_MIXER_GAIN);
     layer_launch(c, &call);
 }
 

@@ -43,6 +43,19 @@ struct mixer_shape mixer_shape_of(const struct transformer *model, int parts)
     return s;
 }
 
+struct gated_norm_call mixer_gated_norm(const struct mixer_shape *s, int64_t tokens)
+{
+    bool shared = s->form->gain_shared;
+    int n = shared ? s->heads : s->groups;
+    return (struct gated_norm_call){.t = tokens,
+                                    .n = n,
+                                    .width = s->values / n,
+                                    .gate_first = s->form->gate_first,
+                                    .sigmoid = s->form->gate_sigmoid,
+                                    .shared = shared,
+                                    .gate_row = s->rank ? s->values : s->in};
+}
+
 float mixer_constant_decay(int heads, int h)
 {
     return -exp2f(-8.0f * (float)(h + 1) / (float)heads);

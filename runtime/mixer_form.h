@@ -14,6 +14,7 @@
 #ifndef MSIM_RUNTIME_MIXER_FORM_H
 #define MSIM_RUNTIME_MIXER_FORM_H
 
+#include "kernels/mixers.h"
 #include "model/layout/layout.h"
 
 enum decay_kind { DECAY_CONSTANT, DECAY_OF_HEAD, DECAY_OF_ROW };
@@ -53,6 +54,8 @@ static inline int64_t mixer_stripe_at(const struct mixer_shape *s, enum mixer_st
         at += s->stripes[i];
     return at;
 }
+/* Gate and norm of so many tokens, without tensors and epsilon. */
+struct gated_norm_call mixer_gated_norm(const struct mixer_shape *s, int64_t tokens);
 /* The constant decay of head `h` of `heads`, as a logarithm. */
 float mixer_constant_decay(int heads, int h);
 

@@ -1,6 +1,6 @@
-/* probe_mixer.c - what a probe runs for mixers with a state: all that layer_mixer.c launches between its products but the norm,
- * each as `scan`. The first two, one a pass, say what the model counts for all of them: FLOPs of products, bytes of what streams,
- * kernels. */
+/* probe_mixer.c - what a probe runs for mixers with a state: all that layer_mixer.c launches between its products, each as
+ * `scan` but the gated norm. The first two, one a pass, say what the model counts for all of them: FLOPs of products, bytes of
+ * what streams, kernels. */
 #include "model/base/memory.h"
 #include "model/cost/work.h"
 #include "runtime/probe_cases.h"
@@ -51,6 +51,19 @@ static void add_both(struct probe_cases *cases, struct kernel_call call, double 
     probe_add_streaming(cases, call, MEMORY_STREAM, times, "scan", operand, 1);
 }
 
+/* Both ways; what it reads and writes of its width. */
+static void add_gated_norm(struct probe_cases *cases, const struct shape *s)
+{
+    const struct mixer_shape *m = &s->mixer;
+    int64_t gates = s->tokens * (m->rank ? m->values : m->in);
+    struct kernel_call call = {.kernel = KERNEL_GATED_NORM_FORWARD, .gated_norm = mixer_gated_norm(m, s->tokens)};
+    double share = (double)(s->tokens * m->values) / (double)gates;
+    call.gated_norm.epsilon = 1e-5f;
+    probe_add_streaming(cases, call, MEMORY_GATED_NORM, 1, "gated_norm_forward", gates, 3 * share);
+    call.kernel = KERNEL_GATED_NORM_BACKWARD;
+    probe_add_streaming(cases, call, MEMORY_GATED_NORM_BACKWARD, 1, "gated_norm_backward", gates, 5 * share);
+}
+
 void probe_add_mixer(struct probe_cases *cases, double times, const struct layout *layout, const struct setting *setting,
                      const struct shape *s, int layer)
 {
@@ -85,6 +98,7 @@ void probe_add_mixer(struct probe_cases *cases, double times, const struct layou
         cases->items[i].row.bytes = 0;
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
         count_scan(layout, setting, (enum pass)pass, layer, &cases->items[first + (pass == PASS_BACKWARD)].row);
+    add_gated_norm(cases, s);
 }
 
 static void place_scan(struct scan_call *c, void *const b[PROBE_BUFFERS])
@@ -102,6 +116,12 @@ static void place_scan(struct scan_call *c, void *const b[PROBE_BUFFERS])
     c->workspace = b[5];
 }
 
+static void place_gated_norm(struct gated_norm_call *c, void *const b[PROBE_BUFFERS])
+{
+    c->x = b[1], c->gate = b[2], c->y = c->dx = b[3], c->dy = b[4], c->dgate = b[5];
+    c->gain = b[6], c->dgain = b[7]; /* of a mixer without a norm, too */
+}
+
 void probe_place_mixer(struct kernel_call *call, void *const b[PROBE_BUFFERS])
 {
     switch (call->kernel) {
@@ -112,6 +132,8 @@ void probe_place_mixer(struct kernel_call *call, void *const b[PROBE_BUFFERS])
         call->convolution.x = b[1], call->convolution.w = call->convolution.bias = b[2], call->convolution.y = b[3];
         call->convolution.dy = b[4], call->convolution.dx = b[3], call->convolution.dw = call->convolution.dbias = b[7];
         break;
+    case KERNEL_GATED_NORM_FORWARD:
+    case KERNEL_GATED_NORM_BACKWARD: place_gated_norm(&call->gated_norm, b); break;
     case KERNEL_UNIT_FORWARD:
     case KERNEL_UNIT_BACKWARD: call->unit.x = b[1], call->unit.y = call->unit.dx = b[3], call->unit.dy = b[4]; break;
     default: /* gates */

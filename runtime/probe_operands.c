@@ -400,6 +400,8 @@ struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PR
     case KERNEL_GATES_BACKWARD:
     case KERNEL_UNIT_FORWARD:
     case KERNEL_UNIT_BACKWARD:
+    case KERNEL_GATED_NORM_FORWARD:
+    case KERNEL_GATED_NORM_BACKWARD:
     case KERNEL_SCAN_FORWARD:
     case KERNEL_SCAN_BACKWARD: probe_place_mixer(&call, b); break;
     case KERNEL_ZERO: call.zero.at = b[7]; break;

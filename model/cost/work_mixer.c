@@ -112,11 +112,18 @@ static void gates(struct layer_builder *b, bool backward)
     scan_pass(b, "mixer_gates", 1, gate_bytes(m) * (backward ? 1.5 : 1), delta ? 4 : 1);
 }
 
-/* What the heads give is normed and multiplied by the gate: reads two, writes one; backward reads three, writes two. */
+/*
+ * What the heads give is normed and multiplied by the gate's activation, in one kernel each way whatever the stack does with
+ * other norms (mamba_ssm's layernorm_gated.py, flash-linear-attention's FusedRMSNormGated): of an element forward reads x and the
+ * gate and writes y; backward reads dy, x and the gate, makes the activation and the norm again, and writes dx and the gate's
+ * gradient. Nothing between is written; an inverse length a row and the gain are too little to count. Beside a plain norm's these
+ * bytes take exponentials and divisions, so where a rate is measured it is one of its own. The second kernel backward adds up the
+ * gain's gradient.
+ */
 static void gated_norm(struct layer_builder *b, bool backward)
 {
     double elements = b->tokens * mixer_width_of(&b->model->mixer).values / b->layout->tp;
-    builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_NORM_BACKWARD : MEMORY_NORM, "mixer_norm",
+    builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_GATED_NORM_BACKWARD : MEMORY_GATED_NORM, "mixer_norm",
                    elements * BF16 * (backward ? 5 : 3), backward ? 2 : 1);
 }
 

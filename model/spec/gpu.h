@@ -73,6 +73,8 @@ struct attention_parameters {
 #define MEMORY_KERNELS(X)                                                                                                        \
     X(NORM, "norm")                                                                                                              \
     X(NORM_BACKWARD, "norm_backward")                                                                                            \
+    X(GATED_NORM, "gated_norm")                                                                                                  \
+    X(GATED_NORM_BACKWARD, "gated_norm_backward")                                                                                \
     X(ROTARY, "rotary")                                                                                                          \
     X(ACTIVATION, "activation")                                                                                                  \
     X(ACTIVATION_BACKWARD, "activation_backward")                                                                                \

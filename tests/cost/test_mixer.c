@@ -4,6 +4,7 @@
 #include "model/cost/footprint.h"
 #include "model/cost/gemm.h"
 #include "model/cost/machine.h"
+#include "model/cost/memory_bound.h"
 #include "shapes.h"
 
 enum { H = 1024, HEADS = 16, GROUPS = 4, STATE = 64, DIM = 32, CHUNK = 128, INNER = HEADS * DIM, TOKENS = 2048 };
@@ -184,6 +185,44 @@ START_TEST(a_chain_is_not_split)
 }
 END_TEST
 
+/* Of an element of what the heads give: x and the gate in, y out; dy, x and the gate in, two gradients out. Whatever other norms
+ * are, and at a rate of its own where there is one. */
+START_TEST(a_gated_norm_is_one_kernel)
+{
+    for (int fused = 0; fused < 2; fused++) {
+        struct shape s;
+        shape_megascale(&s);
+        s.model.mixer = (struct state_mixer){
+            .kind = MIXER_MAMBA2, .heads = 16, .groups = 4, .state = 32, .head_dim = 64, .conv = 4, .chunk = 64, .norm = true};
+        s.model.norm = NORM_RMS;
+        snprintf(s.model.layer_pattern, sizeof s.model.layer_pattern, "m");
+        s.layout.features = fused ? FEATURE_BIT(FUSED_OPS) : 0;
+        double elements = (double)(s.layout.micro_batch * s.job.seq_len) * 16 * 64 / s.layout.tp;
+        for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+            struct work_table table = {0};
+            int found = 0;
+            work_add_pass(&table, &s.layout, &s.setting, (enum pass)pass, (struct layer_range){0, 1}, false, false);
+            for (int32_t i = 0; i < table.n_items; i++) {
+                const struct work *work = &table.items[i];
+                if (!work->label || strcmp(work->label, "mixer_norm") != 0)
+                    continue;
+                found++;
+                ck_assert_double_eq(work->memory.bytes, elements * (pass == PASS_FORWARD ? 6 : 10));
+                ck_assert_int_eq(work->memory.kernel, pass == PASS_FORWARD ? MEMORY_GATED_NORM : MEMORY_GATED_NORM_BACKWARD);
+                double streamed = cost_seconds(memory_bound_cost(&s.cluster.gpu, &work->memory));
+                struct gpu slow = s.cluster.gpu;
+                slow.memory.rate[MEMORY_NORM] = slow.memory.rate[MEMORY_NORM_BACKWARD] = 1e6;
+                ck_assert_double_eq(cost_seconds(memory_bound_cost(&slow, &work->memory)), streamed);
+                slow.memory.rate[work->memory.kernel] = 1e9;
+                ck_assert_double_gt(cost_seconds(memory_bound_cost(&slow, &work->memory)), work->memory.bytes / 1e9);
+            }
+            ck_assert_int_eq(found, 1);
+            work_table_free(&table);
+        }
+    }
+}
+END_TEST
+
 Suite *suite_mixer(void)
 {
     Suite *suite = suite_create("mixer");
@@ -195,6 +234,7 @@ Suite *suite_mixer(void)
     tcase_add_test(all, sequences_turn_into_heads);
     tcase_add_test(all, a_mixer_keeps_what_it_needs);
     tcase_add_test(all, a_chain_is_not_split);
+    tcase_add_test(all, a_gated_norm_is_one_kernel);
     suite_add_tcase(suite, all);
     return suite;
 }
