@@ -232,9 +232,7 @@ static bool same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
- * case; gives up beyond NAME_MAX_COMPARED characters. */
-static int edit_distance(const char *a, const char *b)
+int name_distance(const char *a, const char *b)
 {
     uint8_t d[NAME_MAX_COMPARED + 1][NAME_MAX_COMPARED + 1]; /* [i][j]: of the first i letters of a and the first j of b */
     int n_a = (int)strnlen(a, NAME_MAX_COMPARED + 1), n_b = (int)strnlen(b, NAME_MAX_COMPARED + 1);
@@ -287,7 +285,7 @@ const char *nearest_name(const char *text, const char *const *names, size_t n_na
     const char *best = NULL;
     int best_distance = (int)strnlen(text, NAME_MAX_COMPARED) / 4 + 2;
     for (size_t i = 0; i < n_names; i++) {
-        int distance = edit_distance(text, names[i]);
+        int distance = name_distance(text, names[i]);
         bool closer = distance < best_distance;
         if (!closer && best && distance == best_distance)
             closer = likelier(text, names[i], best);

@@ -66,6 +66,9 @@ char *quantity_format(double value, enum dimension dimension, char *buffer, size
  * always suffice. */
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
+/* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
+ * case; of names longer than 64 characters, which are not compared, more than that. */
+int name_distance(const char *a, const char *b);
 /* The nearest of n names within an edit distance that makes it a likely slip, or else the shortest that begins with the text, or
  * NULL. Of equally near ones the first with the longest common beginning, and of these the first of the text's length. */
 const char *nearest_name(const char *text, const char *const *names, size_t n_names);

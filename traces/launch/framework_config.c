@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_slips.h"
 #include "traces/launch/toml.h"
 
 static bool has_ending(const char *path, const char *ending)
@@ -90,6 +91,7 @@ static enum status read_root(const struct yaml_node *root, const char *path, str
         return STATUS_BAD_INPUT;
     }
     framework_read(words, root, framework);
+    framework_tell_slips(root, framework, path, diags);
     *companion = framework->companion;
     return STATUS_OK;
 }

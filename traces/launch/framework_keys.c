@@ -180,10 +180,37 @@ static int64_t number_of(const struct yaml_node *root, const char *path)
     return node && node->kind == YAML_SCALAR ? strtoll(node->text, NULL, 10) : 0;
 }
 
+/* nanotron's batch, OLMo's width, the type beside DeepSpeed's autocast. */
+static const char *const factors[] = {"tokens.micro_batch_size", "tokens.batch_accumulation_per_replica", "parallelism.dp"};
+static const char *const widths[] = {"model.mlp_hidden_size", "model.mlp_ratio"};
+static const char *const autocast[] = {"torch_autocast.enabled", "torch_autocast.dtype"};
+
+bool framework_looks_at(const char *path)
+{
+    for (int i = 0; i < 3; i++)
+        if (strcmp(path, factors[i]) == 0 || (i < 2 && (strcmp(path, widths[i]) == 0 || strcmp(path, autocast[i]) == 0)))
+            return true;
+    return strcmp(path, "model.activation_type") == 0 || strcmp(path, "model.d_model") == 0;
+}
+
+/* By itself in bf16, as the table of keys has it. */
+static void read_autocast(struct launch_words *words, const struct yaml_node *root)
+{
+    static const char *const halves[] = {"float16", "fp16", "half", "torch.float16", "torch.half"};
+    const struct yaml_node *enabled = framework_find(root, autocast[0]), *type = framework_find(root, autocast[1]);
+    if (!enabled || enabled->kind != YAML_SCALAR || !framework_is_true(enabled->text) || !type)
+        return;
+    for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++)
+        if (says(type, halves[i])) {
+            add_word(words, type, autocast[1], "bf16", "False");
+            add_word(words, type, autocast[1], "grad_reduce_in_bf16", "False");
+            add_word(words, type, autocast[1], "fp16", "True");
+        }
+}
+
 /* Batches that are given by their factors. */
 static void read_accumulation(struct launch_words *words, const struct yaml_node *root)
 {
-    static const char *const factors[] = {"tokens.micro_batch_size", "tokens.batch_accumulation_per_replica", "parallelism.dp"};
     char text[32];
     int64_t product = 1;
     for (int i = 0; i < 3; i++)
@@ -199,7 +226,6 @@ static void read_accumulation(struct launch_words *words, const struct yaml_node
 /* OLMo counts what goes into a gated MLP's activation as one width: both halves. */
 static void read_halves(struct launch_words *words, const struct yaml_node *root)
 {
-    static const char *const widths[] = {"model.mlp_hidden_size", "model.mlp_ratio"};
     const struct yaml_node *activation = framework_find(root, "model.activation_type"), *node = NULL;
     char text[32];
     int i = 0;
@@ -259,6 +285,7 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
     for (const struct framework_key *key = framework->keys; key->path; key++)
         read_key(words, root, framework, key);
     read_model(words, root, framework);
+    read_autocast(words, root);
     read_accumulation(words, root);
     read_halves(words, root);
 }

@@ -17,6 +17,9 @@ const char *framework_text(struct launch_words *words, const struct yaml_node *n
 /* true, True */
 bool framework_is_true(const char *text);
 
+/* Is this a key of those that are read together, whatever the framework? */
+bool framework_looks_at(const char *path);
+
 /* What a configuration says, behind what its framework does unasked; and without that. Texts are copied. */
 void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
 void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);

@@ -349,7 +349,8 @@ const struct framework framework_factory = {.name = "LLaMA-Factory",
                                             .signs = {"finetuning_type", "model_name_or_path"},
                                             .fixed = factory_fixed,
                                             .keys = factory_keys,
-                                            .model = {"model_name_or_path"}};
+                                            .model = {"model_name_or_path"},
+                                            .unset = "-1"};
 
 /* --- accelerate: what `accelerate config` writes --- */
 
