@@ -5,6 +5,7 @@
 
 #include "cli/fabric_load.h"
 #include "cli/fabric_options.h"
+#include "cli/fabric_packets.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
@@ -23,6 +24,7 @@ static const struct option_row options[] = {{.name = "cluster",
                                              .group = FABRIC_GROUP},
                                             FABRIC_OPTION_ROWS,
                                             FABRIC_LOAD_OPTION_ROWS,
+                                            PACKETS_OPTION_ROWS,
                                             {0}};
 
 /* ---- show, check */

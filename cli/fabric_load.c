@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "cli/fabric_options.h"
+#include "cli/fabric_packets.h"
+#include "cli/progress.h"
 #include "cli/result.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
@@ -22,11 +24,9 @@ json_t *fabric_result(const struct invocation *call, const struct fabric *fabric
 
 const char *const load_pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
 
-/* What is told of the rates: quantiles, and the mean last. */
-static const double quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
-static const char *const names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
-static const char *const keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
-enum { N_QUANTILES = sizeof quantiles / sizeof quantiles[0], N_TOLD = N_QUANTILES + 1 };
+const double load_quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
+const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
+const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
 
 /* Means over the seeds, and the sums of squares from which their spread follows. */
 struct summary {
@@ -35,19 +35,26 @@ struct summary {
     double demand, seconds;
     double rates[N_TOLD], squares[N_TOLD];
     uint64_t solves; /* of all seeds */
+    bool with_packets;
+    struct packets_summary packets;
 };
 
-static double mean_rate(const struct load_result *result)
+void load_told(const double *values, size_t n, double *told)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < result->n_connections; i++)
-        sum += result->rates[i];
-    return result->n_connections > 0 ? sum / (double)result->n_connections : 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    for (int i = 0; i < N_QUANTILES; i++)
+        told[i] = load_quantile(values, n, load_quantiles[i]);
+    told[N_QUANTILES] = n > 0 ? sum / (double)n : 0;
 }
 
-static void summary_add(struct summary *summary, const struct load_result *result)
+static void summary_add(struct summary *summary, const struct fabric *fabric, const struct load_result *result)
 {
+    double told[N_TOLD];
+
+    load_told(result->rates, result->n_connections, told);
     summary->transfers = result->n_transfers;
     summary->connections = result->n_connections;
     summary->inside = result->n_inside;
@@ -55,10 +62,11 @@ static void summary_add(struct summary *summary, const struct load_result *resul
     summary->seconds += result->seconds / summary->repeats;
     summary->solves += result->counts.solves;
     for (int i = 0; i < N_TOLD; i++) {
-        double rate = i < N_QUANTILES ? load_quantile(result->rates, result->n_connections, quantiles[i]) : mean_rate(result);
-        summary->rates[i] += rate / summary->repeats;
-        summary->squares[i] += rate * rate / summary->repeats;
+        summary->rates[i] += told[i] / summary->repeats;
+        summary->squares[i] += told[i] * told[i] / summary->repeats;
     }
+    if (summary->with_packets)
+        packets_summary_add(&summary->packets, fabric, result, summary->repeats);
 }
 
 /* Standard deviation over the seeds. */
@@ -72,13 +80,15 @@ static double spread_of(const struct summary *summary, int i)
 
 static void heading_write(struct invocation *call, const struct summary *summary)
 {
-    char time[32], demand[32];
+    char time[32], fair[48] = "", demand[32];
+    double seconds = summary->with_packets ? summary->packets.seconds : summary->seconds;
 
-    fprintf(call->out, "%zu transfer%s of %zu connection%s, done after %s; a GPU's NICs carry %s\n", summary->transfers,
+    if (summary->with_packets)
+        snprintf(fair, sizeof fair, " (fair flows: %s)", quantity_format(summary->seconds, DIM_TIME, time, sizeof time));
+    fprintf(call->out, "%zu transfer%s of %zu connection%s, done after %s%s; a GPU's NICs carry %s\n", summary->transfers,
             plural((int64_t)summary->transfers), summary->connections + summary->inside,
-            plural((int64_t)(summary->connections + summary->inside)),
-            quantity_format(summary->seconds, DIM_TIME, time, sizeof time),
-            quantity_format(summary->demand, DIM_RATE, demand, sizeof demand));
+            plural((int64_t)(summary->connections + summary->inside)), quantity_format(seconds, DIM_TIME, time, sizeof time),
+            fair, quantity_format(summary->demand, DIM_RATE, demand, sizeof demand));
     if (summary->inside > 0)
         fprintf(call->out, "%zu of them inside NVLink domains, left out below\n", summary->inside);
     if (summary->repeats > 1)
@@ -96,7 +106,7 @@ static void load_table(struct invocation *call, const struct summary *summary)
     if (summary->repeats > 1)
         table_column(&table, "spread over seeds", "%", ALIGN_RIGHT);
     for (int i = 0; i < N_TOLD; i++) {
-        table_cell(&table, "%s", names[i]);
+        table_cell(&table, "%s", load_told_names[i]);
         table_cell(&table, "%.2f", summary->rates[i] / 1e9);
         table_cell(&table, "%.1f", 100 * summary->rates[i] / summary->demand);
         if (summary->repeats > 1)
@@ -112,8 +122,8 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
     json_t *object = fabric_result(call, fabric), *rates = json_object(), *spread = json_object();
 
     for (int i = 0; i < N_TOLD; i++) {
-        json_object_set_new(rates, keys[i], json_real(summary->rates[i]));
-        json_object_set_new(spread, keys[i], json_real(spread_of(summary, i)));
+        json_object_set_new(rates, load_told_keys[i], json_real(summary->rates[i]));
+        json_object_set_new(spread, load_told_keys[i], json_real(spread_of(summary, i)));
     }
     json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
     json_object_set_new(object, "repeats", json_integer(summary->repeats));
@@ -125,6 +135,8 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
     json_object_set_new(object, "rates_Bps", rates);
     json_object_set_new(object, "spread_Bps", spread);
     json_object_set_new(object, "solves", json_integer((json_int_t)summary->solves));
+    if (summary->with_packets)
+        json_object_set_new(object, "packets", packets_summary_json(fabric, &summary->packets));
     return result_write(call, object);
 }
 
@@ -132,14 +144,23 @@ static void map_write(FILE *out, const struct fabric *fabric, const struct load_
 {
     char name[96];
     double *carried = memory_new(fabric_links(fabric), sizeof *carried);
+    double seconds = result->packets.packets != NULL ? result->packets.seconds : result->seconds;
 
     flows_carried(result->flows, carried);
-    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", out);
+    const struct packets *packets = result->packets.packets;
+    fprintf(out, "layer,link,utilisation,contended_s,most_transfers,%sname\n",
+            packets != NULL ? "deepest_queue_bytes,marks,pauses,paused_s," : "");
     for (uint32_t l = 0; l < fabric_links(fabric); l++) {
         enum fabric_layer layer = fabric_layer_of(fabric, l);
-        fprintf(out, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
-                carried[l] / (fabric->rates[l] * result->seconds), (double)flows_contended(result->flows, l) * 1e-9,
-                flows_most(result->flows, l), fabric_link_name(fabric, l, name, sizeof name));
+        fprintf(out, "%s,%u,%.6g,%.9g,%u,", fabric_layer_name(layer), l - fabric->first[layer],
+                carried[l] / (fabric->rates[l] * seconds), (double)flows_contended(result->flows, l) * 1e-9,
+                flows_most(result->flows, l));
+        if (packets != NULL) {
+            struct packets_link seen = packets_link(packets, l);
+            fprintf(out, "%lld,%llu,%llu,%.9g,", (long long)seen.deepest, (unsigned long long)seen.marks,
+                    (unsigned long long)seen.pauses, nanos_to_seconds(seen.paused));
+        }
+        fprintf(out, "%s\n", fabric_link_name(fabric, l, name, sizeof name));
     }
     free(carried);
 }
@@ -156,7 +177,7 @@ static enum status repeats_run(struct invocation *call, const struct fabric *fab
         enum status status = load_run(&router, what, &result, &call->diags);
         if (status != STATUS_OK)
             return status;
-        summary_add(summary, &result);
+        summary_add(summary, fabric, &result);
         if (map != NULL && i == summary->repeats - 1)
             map_write(map, fabric, &result);
         load_result_free(&result);
@@ -173,18 +194,29 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric, in
                         .bytes = option_quantity(call, "bytes"),
                         .jitter = option_quantity(call, "jitter"),
                         .queue_pairs = queue_pairs};
-    struct summary summary = {.repeats = (int)option_count(call, "repeats")};
+    struct summary summary = {.repeats = (int)option_count(call, "repeats"), .with_packets = fabric_packets_wanted(call)};
     FILE *map;
     enum status status = output_option(call, "link-map", &map);
 
+    if (status == STATUS_OK && summary.with_packets) {
+        status = fabric_packets_parameters(call, &summary.packets.with);
+        what.packets = &summary.packets.with;
+    }
+    struct progress progress = progress_begin(call, "packets");
+    what.progress = progress_update;
+    what.context = &progress;
     if (status == STATUS_OK)
         status = repeats_run(call, fabric, &what, map, &summary);
+    progress_end(&progress);
     if (status != STATUS_OK)
         return status;
     if (call->format == FORMAT_JSON)
         return load_json(call, fabric, &what, &summary);
     if (call->format == FORMAT_TEXT)
         heading_write(call, &summary);
-    load_table(call, &summary);
+    if (summary.with_packets)
+        packets_summary_write(call, fabric, &summary.packets, summary.rates);
+    else
+        load_table(call, &summary);
     return STATUS_OK;
 }

@@ -67,6 +67,13 @@ extern const char *const load_pattern_choices[];
          .help = "load: so many seeds, one after the other; results are means over them"},                                       \
         FILE_ROW("link-map", "Load", "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
 
+/* What is told of values of connections: quantiles, and the mean last. */
+enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };
+extern const double load_quantiles[N_QUANTILES];
+extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
+/* Of values[n], ascending, into told[N_TOLD]. */
+void load_told(const double *values, size_t n, double *told);
+
 /* A result with the fabric it is of. */
 json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);
 MUST_CHECK enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs);

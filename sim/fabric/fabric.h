@@ -157,6 +157,15 @@ static inline uint32_t fabric_layer_links(const struct fabric *fabric, enum fabr
     return fabric->first[layer + 1] - fabric->first[layer];
 }
 enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link);
+/* The switch at the upper end of a cable of the network, by either of its links, and that at its lower end; ToRs first, then
+ * aggregation, then core switches. -1: no switch is there, as at NICs and inside hosts. */
+int fabric_upper_switch(const struct fabric *fabric, uint32_t link);
+int fabric_lower_switch(const struct fabric *fabric, uint32_t link);
+/* The one that a link leads to, or -1. */
+static inline int fabric_switch_behind(const struct fabric *fabric, uint32_t link)
+{
+    return fabric_layer_of(fabric, link) % 2 == 0 ? fabric_upper_switch(fabric, link) : fabric_lower_switch(fabric, link);
+}
 /* Both ends: "tor 17 port 3 -> agg 35". Returns buffer; 96 bytes suffice. */
 char *fabric_link_name(const struct fabric *fabric, uint32_t link, char *buffer, size_t size);
 

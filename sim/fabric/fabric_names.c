@@ -49,23 +49,50 @@ static void name_in_host(const struct fabric *f, enum fabric_layer layer, int at
     }
 }
 
-static void name_in_network(const struct fabric *f, enum fabric_layer layer, int at, struct ends *ends)
+int fabric_upper_switch(const struct fabric *f, uint32_t link)
 {
     const struct fabric_shape *s = &f->shape;
+    enum fabric_layer layer = fabric_layer_of(f, link);
+    int at = (int)(link - f->first[layer]);
+
+    if (layer < LAYER_NIC_UP)
+        return -1;
+    if (layer <= LAYER_NIC_DOWN)
+        return fabric_tor_of_port(f, at);
+    if (layer <= LAYER_TOR_DOWN) {
+        int tor = at / s->tor_up, pod = fabric_pod_of_tor(f, tor);
+        return f->n_tors + fabric_agg(f, fabric_plane_of_tor(f, tor), pod, at % s->tor_up / f->agg_cables);
+    }
+    int agg = at / s->agg_up, in_plane = f->n_aggs / s->planes, plane = agg / in_plane;
+    int group = agg % in_plane % f->core_groups;
+    return f->n_tors + f->n_aggs + (plane * f->core_groups + group) * f->cores_per_group + at % s->agg_up / f->core_cables;
+}
+
+int fabric_lower_switch(const struct fabric *f, uint32_t link)
+{
+    enum fabric_layer layer = fabric_layer_of(f, link);
+    int at = (int)(link - f->first[layer]);
+
+    if (layer < LAYER_TOR_UP)
+        return -1;
+    return layer <= LAYER_TOR_DOWN ? at / f->shape.tor_up : f->n_tors + at / f->shape.agg_up;
+}
+
+static void name_in_network(const struct fabric *f, uint32_t link, enum fabric_layer layer, int at, struct ends *ends)
+{
+    const struct fabric_shape *s = &f->shape;
+    int upper = fabric_upper_switch(f, link);
 
     if (layer == LAYER_NIC_UP || layer == LAYER_NIC_DOWN) {
         int port = at % (s->nics_per_host * s->ports_per_nic);
         SAY(ends->low, "host %d nic %d port %d", fabric_host_of_port(f, at), port / s->ports_per_nic, port % s->ports_per_nic);
-        SAY(ends->high, "tor %d", fabric_tor_of_port(f, at));
+        SAY(ends->high, "tor %d", upper);
     } else if (layer == LAYER_TOR_UP || layer == LAYER_TOR_DOWN) {
-        int tor = at / s->tor_up, pod = fabric_pod_of_tor(f, tor);
-        SAY(ends->low, "tor %d port %d", tor, at % s->tor_up);
-        SAY(ends->high, "agg %d", fabric_agg(f, fabric_plane_of_tor(f, tor), pod, at % s->tor_up / f->agg_cables));
+        SAY(ends->low, "tor %d port %d", at / s->tor_up, at % s->tor_up);
+        SAY(ends->high, "agg %d", upper - f->n_tors);
     } else {
-        int agg = at / s->agg_up, in_plane = f->n_aggs / s->planes, plane = agg / in_plane;
-        int group = agg % in_plane % f->core_groups;
-        SAY(ends->low, "agg %d port %d", agg, at % s->agg_up);
-        SAY(ends->high, "core %d", (plane * f->core_groups + group) * f->cores_per_group + at % s->agg_up / f->core_cables);
+        SAY(ends->low, "agg %d port %d", at / s->agg_up, at % s->agg_up);
+        SAY(ends->high, "core %d", upper - f->n_tors - f->n_aggs);
     }
 }
 
@@ -79,7 +106,7 @@ char *fabric_link_name(const struct fabric *f, uint32_t link, char *buffer, size
     if (layer < LAYER_NIC_UP)
         name_in_host(f, layer, at, &ends);
     else
-        name_in_network(f, layer, at, &ends);
+        name_in_network(f, link, layer, at, &ends);
     snprintf(buffer, size, "%s -> %s", down ? ends.high : ends.low, down ? ends.low : ends.high);
     return buffer;
 }

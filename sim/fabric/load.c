@@ -5,6 +5,7 @@
 #include "model/base/memory.h"
 #include "model/base/order.h"
 #include "model/base/random.h"
+#include "sim/fabric/load_packets.h"
 
 enum { PURPOSE_PERMUTATION = 0x706d, PURPOSE_JITTER = 0x6a74 };
 
@@ -88,8 +89,10 @@ struct run {
     struct router router;
     struct pairs pairs;
     struct flows *flows;
+    struct packets *packets; /* NULL: flows alone */
     uint32_t *loads;
     int queue_pairs;
+    double *sizes; /* [pairs] bytes of each transfer of a connection */
 };
 
 static enum status transfers_open(struct run *run, struct diags *diags)
@@ -102,6 +105,7 @@ static enum status transfers_open(struct run *run, struct diags *diags)
         struct random_stream jitter = random_stream_named(load->seed, PURPOSE_JITTER, i);
         double size = load->jitter > 0 ? bytes * (1 + load->jitter * random_uniform(&jitter)) : bytes;
         pair_get(&run->pairs, i, &from, &to);
+        run->sizes[i] = size / run->queue_pairs;
         for (int q = 0; q < run->queue_pairs; q++) {
             struct path path;
             if (!route_gpus(&run->router, from, to, (uint32_t)q, &path)) {
@@ -112,46 +116,81 @@ static enum status transfers_open(struct run *run, struct diags *diags)
             for (int h = 0; h < path.n && run->loads != NULL; h++)
                 run->loads[path.links[h]]++;
             uint32_t flow = flows_open(run->flows, path.links, path.n, 1, i);
-            flows_send(run->flows, flow, size / run->queue_pairs);
+            flows_send(run->flows, flow, run->sizes[i]);
+            if (run->packets != NULL)
+                packets_open(run->packets, path.links, path.n, i);
         }
     }
     return STATUS_OK;
 }
 
-/* Rates of the connections that leave their NVLink domain, moved to the front; how many there are. All, where none does. */
-static size_t network_only(const struct run *run, struct load_result *result)
+/* Which connections stay inside their NVLink domain; none, where all do. */
+static bool *inside_of(const struct run *run, size_t *count)
 {
     int domain = run->router.fabric->shape.nvlink_domain, from, to;
-    size_t kept = 0;
+    bool *inside = memory_new(run->pairs.count, sizeof *inside);
 
+    *count = 0;
     for (size_t i = 0; i < run->pairs.count; i++) {
         pair_get(&run->pairs, i, &from, &to);
-        if (domain < 2 || from / domain != to / domain)
-            result->rates[kept++] = result->rates[i];
+        inside[i] = domain > 1 && from / domain == to / domain;
+        *count += inside[i];
     }
-    return kept > 0 ? kept : run->pairs.count;
+    for (size_t i = 0; i < run->pairs.count && *count == run->pairs.count; i++)
+        inside[i] = false;
+    *count %= run->pairs.count > 0 ? run->pairs.count : 1;
+    return inside;
 }
 
-static void transfers_run(struct run *run, struct load_result *result)
+static void flows_run(struct run *run, struct load_result *result)
 {
-    size_t n = run->pairs.count;
     nanos time;
 
-    result->rates = memory_new(n, sizeof *result->rates);
-    result->ends = memory_new(n, sizeof *result->ends);
     for (size_t f = 0; f < result->n_transfers; f++)
         result->rates[flows_what(run->flows, (uint32_t)f)] += flows_rate(run->flows, (uint32_t)f);
-    result->n_connections = network_only(run, result);
-    result->n_inside = n - result->n_connections;
     while ((time = flows_next(run->flows)) != NEVER_ENDS) {
         flows_advance(run->flows, time);
         for (uint32_t flow; (flow = flows_take(run->flows)) != NO_FLOW;)
             result->ends[flows_what(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
     }
-    qsort(result->rates, result->n_connections, sizeof *result->rates, double_compare);
+    result->counts = flows_counts(run->flows);
+}
+
+static void result_sort(struct load_result *result, const bool *inside, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!inside[i])
+            result->rates[kept++] = result->rates[i];
+    qsort(result->rates, kept, sizeof *result->rates, double_compare);
     qsort(result->ends, n, sizeof *result->ends, double_compare);
     result->seconds = n > 0 ? result->ends[n - 1] : 0;
-    result->counts = flows_counts(run->flows);
+}
+
+static enum status transfers_run(struct run *run, struct load_result *result, struct diags *diags)
+{
+    size_t n = run->pairs.count;
+    enum status status = STATUS_OK;
+    bool *inside = inside_of(run, &result->n_inside);
+
+    result->n_connections = n - result->n_inside;
+    result->rates = memory_new(n, sizeof *result->rates);
+    result->ends = memory_new(n, sizeof *result->ends);
+    flows_run(run, result);
+    if (run->packets != NULL) {
+        struct load_fair fair = {.n = n,
+                                 .per = (size_t)run->queue_pairs,
+                                 .sizes = run->sizes,
+                                 .rates = result->rates,
+                                 .ends = result->ends,
+                                 .inside = inside};
+        status = load_packets_run(run->packets, run->load, &fair, &result->packets, diags);
+        run->packets = NULL;
+    }
+    result_sort(result, inside, n);
+    free(inside);
+    return status;
 }
 
 static struct flows *flows_of(const struct fabric *fabric, size_t n_transfers)
@@ -196,16 +235,24 @@ enum status load_run(const struct router *router, const struct load *load, struc
     if (router->routing == ROUTING_ADAPTIVE)
         run.loads = memory_new(fabric_links(fabric), sizeof *run.loads);
     run.router.load = run.loads;
-    run.flows = flows_of(fabric, out.n_transfers);
-    status = transfers_open(&run, diags);
-    if (status == STATUS_OK) {
-        transfers_run(&run, &out);
-        out.demand = s->nic_rate * s->nics_per_host / s->gpus_per_host;
-        out.flows = run.flows;
-        *result = out;
-    } else {
-        flows_destroy(run.flows);
+    run.sizes = memory_new(run.pairs.count, sizeof *run.sizes);
+    out.flows = run.flows = flows_of(fabric, out.n_transfers);
+    out.demand = s->nic_rate * s->nics_per_host / s->gpus_per_host;
+    if (load->packets != NULL) {
+        struct packets_parameters with = *load->packets;
+        with.seed = load->seed;
+        status = packets_create(fabric, &with, &run.packets, diags);
     }
+    if (status == STATUS_OK)
+        status = transfers_open(&run, diags);
+    if (status == STATUS_OK)
+        status = transfers_run(&run, &out, diags);
+    if (status == STATUS_OK)
+        *result = out;
+    else
+        load_result_free(&out);
+    packets_destroy(run.packets);
+    free(run.sizes);
     free(run.loads);
     free(run.pairs.to);
     return status;
@@ -216,6 +263,7 @@ void load_result_free(struct load_result *result)
     free(result->rates);
     free(result->ends);
     flows_destroy(result->flows);
+    load_packets_free(&result->packets);
     *result = (struct load_result){0};
 }
 

@@ -14,12 +14,17 @@
  * Connections that stay inside an NVLink domain take part, but their rates are not those of the network and are left out of the
  * result, unless all do.
  *
+ * With `packets` the same transfers run again packet by packet (packets.h), over the same paths. While all are under way is then
+ * from half of the time until the first is to end by the fair rates, to when the first ends: senders have settled by then, as far
+ * as they do.
+ *
  * Rates are compared with `demand`, what a GPU's share of its NICs could carry: NICs * NIC rate / GPUs of a host.
  */
 #ifndef MSIM_SIM_FABRIC_LOAD_H
 #define MSIM_SIM_FABRIC_LOAD_H
 
 #include "sim/fabric/flows.h"
+#include "sim/fabric/packets.h"
 #include "sim/fabric/route.h"
 
 enum load_pattern { LOAD_PERMUTATION, LOAD_RING, LOAD_SHIFT, LOAD_INCAST, LOAD_ALL_TO_ALL, N_LOAD_PATTERNS };
@@ -29,13 +34,28 @@ enum { LOAD_TRANSFERS_MAX = 1 << 23 };
 
 struct load {
     enum load_pattern pattern;
-    int gpus;        /* the first so many of the fabric take part; 0: all */
-    int senders;     /* the first so many of them send, except to one and all to all; 0: all */
-    int stride;      /* of a shift; 0: half of the GPUs */
-    double bytes;    /* each GPU sends */
-    double jitter;   /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
-    int queue_pairs; /* per connection and NIC port of a GPU; 0: 1 */
-    uint64_t seed;   /* of the permutation and of the jitter */
+    int gpus;                                 /* the first so many of the fabric take part; 0: all */
+    int senders;                              /* the first so many of them send, except to one and all to all; 0: all */
+    int stride;                               /* of a shift; 0: half of the GPUs */
+    double bytes;                             /* each GPU sends */
+    double jitter;                            /* sizes are bytes (1 + jitter u), u uniform in (0, 1) */
+    int queue_pairs;                          /* per connection and NIC port of a GPU; 0: 1 */
+    uint64_t seed;                            /* of the permutation and of the jitter */
+    const struct packets_parameters *packets; /* NULL: flows alone. The seed in it is not used */
+    void (*progress)(void *context, double done, double total); /* of packets, in bytes; NULL: nobody asks */
+    void *context;
+};
+
+/* What the packets of a load did. Values of connections as in load_result, each ascending. */
+struct load_packets {
+    struct packets *packets; /* as the run left them */
+    struct packets_totals totals;
+    double *rates;          /* [n_connections] B/s while all are under way */
+    double *shares;         /* [n_connections] that over the fair rate of the same connection */
+    double *ends;           /* [n_connections + n_inside] s */
+    double *delays;         /* [n_connections + n_inside] the end over that of the same connection by fair rates */
+    double from_s, until_s; /* while all are under way */
+    double seconds;
 };
 
 struct load_result {
@@ -49,6 +69,7 @@ struct load_result {
     double seconds;      /* until the last has ended */
     struct flows *flows; /* as the run left it: what each link carried */
     struct flows_counts counts;
+    struct load_packets packets; /* where asked for */
 };
 
 /* Adaptive routing sees the transfers routed before; `router`'s own loads are not used. STATUS_BAD_INPUT where the pattern is too

@@ -1,0 +1,274 @@
+#include "sim/fabric/packets.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "sim/fabric/packets_internal.h"
+
+enum { PURPOSE_MARK = 0x6563 };
+
+const char *congestion_name(enum congestion congestion)
+{
+    static const char *const names[N_CONGESTIONS] = {"none", "dcqcn"};
+    return names[congestion];
+}
+
+/* ---- creation */
+
+static bool within(struct diags *diags, const char *what, double value, double low, double high)
+{
+    if (value >= low && value <= high)
+        return true;
+    diag_error(diags, (struct place){0}, "%s of %g; it lies between %g and %g", what, value, low, high);
+    return false;
+}
+
+static bool parameters_check(const struct packets_parameters *with, struct diags *diags)
+{
+    const struct dcqcn_parameters *d = &with->dcqcn;
+    bool good = within(diags, "packets (B)", with->packet_bytes, 64, PACKET_BYTES_MAX);
+
+    good &= within(diags, "a switch buffer (B)", with->switch_buffer, 1, PACKETS_BUFFER_MAX);
+    good &= within(diags, "a NIC buffer (B)", with->nic_buffer, 1, PACKETS_BUFFER_MAX);
+    good &= within(diags, "a link delay (s)", with->link_delay_s, -1, 1);
+    good &= within(diags, "a PFC alpha", with->pfc_alpha, 1e-6, 1e6);
+    good &= within(diags, "XOFF (B)", with->xoff, 0, PACKETS_BUFFER_MAX);
+    good &= within(diags, "the gap from XOFF to XON (B)", with->xon_gap, 0, PACKETS_BUFFER_MAX);
+    if (with->congestion != CONGESTION_DCQCN)
+        return good;
+    good &= within(diags, "Kmax (B)", with->kmax, 0, PACKETS_BUFFER_MAX);
+    good &= within(diags, "Kmin (B), up to Kmax,", with->kmin, 0, with->kmax);
+    good &= within(diags, "Pmax", with->pmax, 0, 1);
+    good &= within(diags, "DCQCN's g", d->gain, 0, 1);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->alpha_timer, 1, 1e12);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->rate_timer, 1, 1e12);
+    good &= within(diags, "the interval of CNPs (ns)", (double)d->cnp_interval, 0, 1e12);
+    good &= within(diags, "DCQCN's byte counter (B)", d->byte_counter, 1, 1e15);
+    return good & within(diags, "DCQCN's least rate (B/s)", d->least, 1, 1e15);
+}
+
+static bool is_switch_output(enum fabric_layer layer)
+{
+    return layer > LAYER_NIC_UP;
+}
+
+static void port_create(struct packets *p, const struct fabric *fabric, uint32_t link)
+{
+    enum fabric_layer layer = fabric_layer_of(fabric, link);
+    double rate = fabric_rate(fabric, link), scale = rate / DCQCN_REFERENCE_RATE;
+    double delay = layer < LAYER_NIC_UP ? 0 : p->with.link_delay_s >= 0 ? p->with.link_delay_s : fabric->shape.hop_latency_s;
+    struct port_seen *seen = &p->seen[link];
+
+    p->ports[link] = (struct port){.ticks_per_byte = rate > 0 ? 1e9 / rate * (1 << TICK_BITS) : 0,
+                                   .first = NONE,
+                                   .ready = NONE,
+                                   .delay = (uint32_t)nanos_from_seconds(delay),
+                                   .mark_above = UINT32_MAX};
+    *seen = (struct port_seen){.kmin = p->with.kmin * scale,
+                               .kmax = p->with.kmax * scale,
+                               .stream = random_stream_named(p->with.seed, PURPOSE_MARK, link)};
+    seen->control = p->ports[link].delay + (rate > 0 ? (uint32_t)ceil(PAUSE_FRAME_BYTES / rate * 1e9) : 0);
+    if (p->with.congestion == CONGESTION_DCQCN && is_switch_output(layer) && seen->kmin < UINT32_MAX)
+        p->ports[link].mark_above = (uint32_t)seen->kmin;
+}
+
+/* What may arrive over a link after it was decided to stop it; packets.h. */
+static int64_t headroom(const struct packets *p, const struct fabric *fabric, uint32_t link)
+{
+    double rate = fabric_rate(fabric, link);
+
+    return (int64_t)ceil(rate * 1e-9 * (double)(p->ports[link].delay + p->seen[link].control + 2)) +
+           3 * (int64_t)p->with.packet_bytes;
+}
+
+/* A buffer for each switch, then one for each link that leads elsewhere; and which links lead to each. */
+static void places_create(struct packets *p, const struct fabric *fabric)
+{
+    uint32_t switches = (uint32_t)(fabric->n_tors + fabric->n_aggs + fabric->n_cores);
+
+    p->places = memory_new(switches + p->n_links, sizeof *p->places);
+    p->place_ports = memory_new(p->n_links, sizeof *p->place_ports);
+    p->n_places = p->n_switches = switches;
+    for (uint32_t i = 0; i < switches; i++)
+        p->places[i].buffer = (int64_t)p->with.switch_buffer;
+    for (uint32_t l = 0; l < p->n_links; l++) {
+        int behind = fabric_switch_behind(fabric, l);
+        p->ports[l].place = behind >= 0 ? (uint32_t)behind : p->n_places;
+        if (behind < 0)
+            p->places[p->n_places++].buffer = (int64_t)p->with.nic_buffer;
+        struct place_of_packets *place = &p->places[p->ports[l].place];
+        place->n_ports++;
+        place->pool -= headroom(p, fabric, l);
+    }
+    for (uint32_t i = 0, first = 0; i < p->n_places; i++) {
+        struct place_of_packets *place = &p->places[i];
+        place->pool += place->buffer;
+        place->first_port = first;
+        first += place->n_ports;
+        place->n_ports = 0;
+    }
+    for (uint32_t l = 0; l < p->n_links; l++) {
+        struct place_of_packets *place = &p->places[p->ports[l].place];
+        p->place_ports[place->first_port + place->n_ports++] = l;
+    }
+}
+
+/* Room for headroom, and for what the thresholds allow. */
+static bool places_check(const struct packets *p, struct diags *diags)
+{
+    for (uint32_t i = 0; i < p->n_places; i++) {
+        const struct place_of_packets *place = &p->places[i];
+        double needed = p->with.xoff * place->n_ports;
+        if (place->n_ports == 0 || (place->pool > 0 && (double)place->pool >= needed))
+            continue;
+        diag_error(diags, (struct place){0},
+                   "a buffer of %.0f B behind %u links, of which %.0f B are headroom, has no room%s; it takes more than %.0f B",
+                   (double)place->buffer, place->n_ports, (double)(place->buffer - place->pool),
+                   p->with.xoff > 0 ? " for XOFF of each" : "", (double)(place->buffer - place->pool) + needed);
+        return false;
+    }
+    return true;
+}
+
+enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
+                           struct diags *diags)
+{
+    if (!parameters_check(with, diags))
+        return STATUS_BAD_INPUT;
+    struct packets *p = memory_new(1, sizeof *p);
+
+    p->with = *with;
+    p->with.packet_bytes = floor(with->packet_bytes);
+    p->n_links = fabric_links(fabric);
+    p->ports = memory_new(p->n_links, sizeof *p->ports);
+    p->seen = memory_new(p->n_links, sizeof *p->seen);
+    p->free = p->ended = NONE;
+    p->engine = engine_create(1024);
+    for (uint32_t l = 0; l < p->n_links; l++)
+        port_create(p, fabric, l);
+    places_create(p, fabric);
+    if (!places_check(p, diags)) {
+        packets_destroy(p);
+        return STATUS_BAD_INPUT;
+    }
+    *out = p;
+    return STATUS_OK;
+}
+
+void packets_destroy(struct packets *p)
+{
+    if (p == NULL)
+        return;
+    engine_destroy(p->engine);
+    free(p->ports);
+    free(p->seen);
+    free(p->places);
+    free(p->place_ports);
+    free(p->pool);
+    free(p->connections);
+    free(p->hops);
+    free(p);
+}
+
+/* ---- connections */
+
+static double port_rate(const struct port *port)
+{
+    return (double)(1 << TICK_BITS) * 1e9 / port->ticks_per_byte;
+}
+
+/* The slowest link up to the first that leads to a switch. */
+static double line_rate(const struct packets *p, const uint32_t *links, size_t n)
+{
+    double line = INFINITY;
+
+    for (size_t i = 0; i < n; i++) {
+        line = fmin(line, port_rate(&p->ports[links[i]]));
+        if (p->ports[links[i]].place < p->n_switches)
+            break;
+    }
+    return line;
+}
+
+uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64_t what)
+{
+    p->connections = memory_grow(p->connections, &p->connection_capacity, p->n_connections + 1, sizeof *p->connections);
+    p->hops = memory_grow(p->hops, &p->hop_capacity, p->n_hops + n, sizeof *p->hops);
+    struct connection *c = &p->connections[p->n_connections];
+    uint32_t back = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        p->hops[p->n_hops + i] = links[i];
+        back += p->ports[links[i]].delay;
+    }
+    *c = (struct connection){.first_hop = (uint32_t)p->n_hops,
+                             .next = NONE,
+                             .n_hops = (uint8_t)n,
+                             .back = back,
+                             .at = p->now,
+                             .unpaced = n > 0 ? port_rate(&p->ports[links[0]]) * (1 - 1e-9) : 0,
+                             .sender = dcqcn_start(line_rate(p, links, n)),
+                             .what = what};
+    p->n_hops += n;
+    return (uint32_t)p->n_connections++;
+}
+
+void packets_send(struct packets *p, uint32_t id, double bytes)
+{
+    struct connection *c = &p->connections[id];
+
+    c->missing = c->left = bytes > 1 ? (int64_t)ceil(bytes) : 1;
+    if (c->n_hops > 0) {
+        sender_settle(p, id);
+        return;
+    }
+    p->under_way += c->left;
+    p->totals.bytes_sent += c->left;
+    bytes_arrive(p, id, c->left);
+    c->left = 0;
+}
+
+void packets_alarm(struct packets *p, nanos time)
+{
+    packets_schedule(p, time, CLASS_CONTROL, KIND_ALARM, 0);
+}
+
+/* ---- time */
+
+static void event_happen(struct packets *p, uint64_t word)
+{
+    uint32_t whom = (uint32_t)(word >> KIND_BITS);
+
+    switch ((enum kind)(word & ((1 << KIND_BITS) - 1))) {
+    case KIND_PAUSE: port_pause(p, whom); break;
+    case KIND_RESUME: port_resume(p, whom); break;
+    case KIND_CNP: sender_notified(p, whom); break;
+    case KIND_ALARM: p->rang = true; break;
+    case KIND_FREE: port_free(p, whom); break;
+    case KIND_ARRIVE: packet_arrive(p, whom); break;
+    case KIND_SEND: sender_settle(p, whom); break;
+    }
+}
+
+enum packets_event packets_next(struct packets *p, uint32_t *connection)
+{
+    struct event event;
+
+    for (int i = 0; i < BUSY_EVENTS; i++) {
+        if (p->ended != NONE) {
+            *connection = p->ended;
+            p->ended = p->connections[p->ended].next;
+            return PACKETS_ENDED;
+        }
+        if (p->rang) {
+            p->rang = false;
+            return PACKETS_ALARM;
+        }
+        if (!engine_next(p->engine, &event))
+            return PACKETS_IDLE;
+        p->now = event.time;
+        event_happen(p, event.what);
+    }
+    return PACKETS_BUSY;
+}

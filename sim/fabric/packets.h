@@ -1,0 +1,148 @@
+/*
+ * packets.h - transfers over a fabric packet by packet: queues, marks, pauses, and senders that react to them.
+ *
+ * The third fidelity beside the closed forms and flows.h, over the same links and paths. It sees what flows.h cannot: how deep
+ * queues are, who is paused by priority flow control and who stands behind, how far from fair congestion control settles. It
+ * costs an event or two for each packet and hop, where flows.h has one for each transfer.
+ *
+ * Packets. A transfer of B bytes is cut into packets of `packet_bytes`, the last one shorter. Headers take no time (flows.h has
+ * none either), so what a link carries at most is its rate. A packet is stored and forwarded: it takes bytes / rate on each link,
+ * then the link's delay, and goes on when it has arrived whole. The delay of a link of the network is one number, the fabric's
+ * latency of each further switch (fabric.h) unless said: the cable and the forwarding of the switch behind it. Links inside hosts
+ * have none. What hosts take before the first and after the last byte is the user's to add, as with flows. One transfer alone
+ * ends after
+ *
+ *     B / slowest rate + sum over its other links of (a packet / rate) + sum of the delays
+ *
+ * where all packets are whole, up to a nanosecond a hop for rounding, which does not add up over packets.
+ *
+ * Switches. Every link begins at an output port with one queue, first in first out: one lossless traffic class. Queues of a
+ * switch share its buffer, and each byte is also booked on the link over which it came. A packet leaves buffer and books
+ * when its first bit leaves. Links that lead to a switch, or on inside a host, have such books; what arrives at its end is
+ * taken at once.
+ *
+ * Pauses (IEEE 802.1Qbb). When the bytes booked on link l exceed its threshold, the switch tells the other end to stop (XOFF).
+ * That takes the link's delay and the frame's 64 bytes; a packet being sent is finished. They go on (XON) when the bytes are down
+ * to the threshold less `xon_gap`, or none. What can arrive after the decision is at most
+ *
+ *     headroom_l = 2 delay rate + 64 B + 3 packets
+ *
+ * (the packet that decides; those on the wire; what is sent until the pause arrives, and the packet then begun). The
+ * buffer B_s of a switch is a reserve of headroom for every port, and a pool of the rest. The threshold is either `xoff`
+ * bytes (then the sum of xoff + headroom over its ports has to fit), or moves with what is free (Choudhury and Hahne, IEEE/ACM
+ * Transactions on Networking 6(2), 1998; what switches do):
+ *
+ *     threshold = pfc_alpha (pool - bytes in the switch)
+ *
+ * Nothing is ever lost: from the moment at which the pool is full every arrival is above its threshold, so no link brings more
+ * than its headroom before there is room again; the most is buffer = pool + sum of headrooms. The switch compares at each
+ * arrival; as packets leave, the books of the link that brought each, and one other port in turn.
+ *
+ * Inside hosts each link that leads on (PCIe lanes, NVLink to the NIC of another rail) has `nic_buffer` bytes for itself and the
+ * same rules: an assumption; PCIe and NVLink count credits, to the same end.
+ *
+ * Senders. The first link of a path serves its connections in turn, a packet each; packets that only pass through it take turns
+ * with all of these. With CONGESTION_NONE each sends as fast as the link takes it. With CONGESTION_DCQCN a connection is a sender
+ * of dcqcn.h whose line is the slowest link up to the first switch: the next packet may begin at (start of the last) + bytes /
+ * Rc, and who had to wait for the link may catch up by one packet. Queues of switches mark; a CNP travels back ahead of
+ * everything, over the delays of the path.
+ *
+ * Not modelled: loss and what follows from it, headers, acknowledgements and windows (a connection may have any number of bytes
+ * under way), more than one traffic class, pause frames that wait for the packet before them, NIC caches of connections.
+ *
+ * Order. Events at one nanosecond happen by class (pauses and CNPs, links that become free, arrivals, senders whose time has
+ * come), then in the order in which they were scheduled. The one random choice, marking, draws from a stream of the link. So the
+ * same calls give the same bytes on every compiler.
+ *
+ * Cost and memory: tests/bench/README.md; 16 bytes for each packet under way, 64 and 88 for each link, 120 for each connection, 4
+ * for each hop.
+ */
+#ifndef MSIM_SIM_FABRIC_PACKETS_H
+#define MSIM_SIM_FABRIC_PACKETS_H
+
+#include "sim/fabric/dcqcn.h"
+#include "sim/fabric/fabric.h"
+
+enum congestion { CONGESTION_NONE, CONGESTION_DCQCN, N_CONGESTIONS };
+const char *congestion_name(enum congestion congestion); /* none dcqcn */
+
+/* Bytes are counted in 32 bits in the books of links. */
+#define PACKETS_BUFFER_MAX 4e9
+enum { PACKET_BYTES_MAX = 1 << 20 };
+
+struct packets_parameters {
+    double packet_bytes;  /* 64 to PACKET_BYTES_MAX */
+    double link_delay_s;  /* of each link of the network; below 0: the fabric's */
+    double switch_buffer; /* bytes of each switch */
+    double nic_buffer;    /* bytes of each link inside a host */
+    double pfc_alpha;     /* of the free pool, for each port */
+    double xoff;          /* bytes; 0: by pfc_alpha */
+    double xon_gap;       /* bytes */
+    enum congestion congestion;
+    double kmin, kmax; /* bytes on a link of DCQCN_REFERENCE_RATE, in proportion for others */
+    double pmax;
+    struct dcqcn_parameters dcqcn;
+    uint64_t seed; /* of marking */
+};
+
+struct packets;
+#define NO_TRANSFER UINT32_MAX
+
+/* The fabric with its rates of now; it is not used after the call. STATUS_BAD_INPUT, said in `diags`, where parameters are out of
+ * their bounds or a switch's buffer is too small for its headroom. */
+MUST_CHECK enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
+                                      struct diags *diags);
+void packets_destroy(struct packets *packets); /* NULL is allowed */
+
+/* A connection over links[n], all up. Numbers count up from 0; `what` is the caller's word. */
+uint32_t packets_open(struct packets *packets, const uint32_t *links, size_t n, uint64_t what);
+/* Begin a transfer of so many bytes (rounded up to a whole one, at least 1) on an idle connection, now. */
+void packets_send(struct packets *packets, uint32_t connection, double bytes);
+/* Let packets_next stop at `time`, not before the present. */
+void packets_alarm(struct packets *packets, nanos time);
+
+enum packets_event {
+    PACKETS_ENDED, /* a transfer has arrived whole */
+    PACKETS_ALARM, /* the time of packets_alarm */
+    PACKETS_BUSY,  /* nothing yet, after some 50,000 events: a chance to say how far it is */
+    PACKETS_IDLE,  /* nothing is under way */
+};
+/* Go on to the next of these; *connection is whose transfer has ended. */
+enum packets_event packets_next(struct packets *packets, uint32_t *connection);
+
+nanos packets_now(const struct packets *packets);
+uint64_t packets_what(const struct packets *packets, uint32_t connection);
+/* Bytes of a connection that have arrived so far. */
+int64_t packets_arrived(const struct packets *packets, uint32_t connection);
+/* And of all. */
+int64_t packets_bytes_arrived(const struct packets *packets);
+/* What its sender is at: the line rate under CONGESTION_NONE. B/s. */
+double packets_rate(const struct packets *packets, uint32_t connection);
+
+/* What a link has seen so far. */
+struct packets_link {
+    int64_t bytes;   /* that began over it */
+    int64_t deepest; /* bytes that ever waited for it at once */
+    uint64_t marks;  /* packets marked as they came to wait */
+    uint64_t pauses; /* times that its sender was told to stop */
+    nanos paused;    /* for which it stood still in all */
+};
+struct packets_link packets_link(const struct packets *packets, uint32_t link);
+
+/* All of them, for reports. */
+struct packets_totals {
+    uint64_t events, packets; /* packets: that arrived at their end */
+    uint64_t hops;            /* packets over links */
+    uint64_t marks, cnps, pauses;
+    nanos paused;          /* summed over links */
+    uint32_t paused_links; /* that were paused at all */
+    int64_t bytes_sent, bytes_arrived;
+    double fullest; /* the largest share of its buffer that any switch or host link used */
+};
+struct packets_totals packets_totals(const struct packets *packets);
+
+/* Invariants: bytes in queues, books and buffers agree, nothing is above its buffer, sent is arrived plus under way. NULL, or a
+ * sentence about the first violation (static text). O(links + packets). */
+const char *packets_check(const struct packets *packets);
+
+#endif

@@ -1,0 +1,133 @@
+/* packets_internal.h - what the parts of packets.c share. */
+#ifndef MSIM_SIM_FABRIC_PACKETS_INTERNAL_H
+#define MSIM_SIM_FABRIC_PACKETS_INTERNAL_H
+
+#include "model/base/random.h"
+#include "sim/engine.h"
+#include "sim/fabric/packets.h"
+
+#define NONE UINT32_MAX
+/* Links count time in 2^-16 ns, so that packet after packet does not round. Good for 39 hours of 2^63. */
+enum { TICK_BITS = 16, PAUSE_FRAME_BYTES = 64, BUSY_EVENTS = 1 << 16 };
+
+/* Classes of events at one time, in their order. */
+enum { CLASS_CONTROL, CLASS_FREE, CLASS_ARRIVE, CLASS_SEND };
+/* What happens, in the low bits of an event's word, and to whom above them. */
+enum kind { KIND_PAUSE, KIND_RESUME, KIND_CNP, KIND_ALARM, KIND_FREE, KIND_ARRIVE, KIND_SEND };
+enum { KIND_BITS = 3 };
+
+struct packet {
+    uint32_t next; /* in the queue that it waits in, or among those that are free */
+    uint32_t connection;
+    uint32_t bytes;
+    uint8_t hop; /* of its path, on or for which it is */
+    bool marked;
+};
+
+/* What every packet over a link touches: one cache line. */
+struct port {
+    int64_t free_at; /* ticks */
+    double ticks_per_byte;
+    uint32_t queued;            /* bytes that wait for it */
+    uint32_t held;              /* bytes where it leads to that came over it */
+    uint32_t first, last;       /* packets that wait */
+    uint32_t ready, ready_last; /* connections that begin here and may send */
+    uint32_t place;             /* whose buffer it leads to; NONE: an end of everything */
+    uint32_t delay;             /* ns */
+    uint32_t mark_above;        /* bytes queued; UINT32_MAX: never marks */
+    bool scheduled;             /* an event will come when it is free */
+    bool paused;                /* stands still */
+    bool asked;                 /* where it leads to has asked it to stop */
+    bool turn;                  /* of connections, where packets wait too */
+};
+
+struct port_seen {
+    int64_t bytes;
+    uint64_t hops, marks, pauses;
+    nanos paused, paused_since;
+    uint32_t deepest;
+    uint32_t control; /* ns that a pause frame takes back to its sender */
+    double kmin, kmax;
+    struct random_stream stream; /* of marking */
+};
+
+/* A buffer: of a switch, or of a link inside a host. */
+struct place_of_packets {
+    int64_t used, most, buffer;   /* bytes */
+    int64_t pool;                 /* without headroom */
+    uint32_t first_port, n_ports; /* in place_ports: links that lead here */
+    uint32_t cursor;              /* among these: which is looked at next */
+};
+
+struct connection {
+    uint32_t first_hop; /* in hops */
+    uint32_t next;      /* in a port's list of the ready, or among the ended */
+    uint8_t n_hops;
+    uint32_t back;   /* ns of a CNP */
+    int64_t left;    /* bytes to be sent */
+    int64_t missing; /* bytes sent or left that have not arrived */
+    int64_t arrived; /* of all transfers */
+    nanos cnp_from;  /* from then on the receiver may send a CNP */
+    nanos at;        /* when `due` was true */
+    double unpaced;  /* B/s from which on only its first link holds it back */
+    double due;      /* bytes that the rate has yet to pay before the next packet */
+    struct dcqcn sender;
+    uint64_t what;
+};
+
+struct packets {
+    struct packets_parameters with;
+    struct engine *engine;
+    nanos now;
+    uint32_t n_links;
+    struct port *ports;     /* [n_links] */
+    struct port_seen *seen; /* [n_links] */
+    struct place_of_packets *places;
+    uint32_t n_places, n_switches; /* switches come first */
+    uint32_t *place_ports;
+    struct packet *pool;
+    size_t capacity, used;
+    uint32_t free;
+    struct connection *connections;
+    size_t n_connections, connection_capacity;
+    uint32_t *hops;
+    size_t n_hops, hop_capacity;
+    uint32_t ended, ended_last;
+    bool rang;
+    int64_t under_way; /* bytes sent that have not arrived */
+    struct packets_totals totals;
+};
+
+/* packets_senders.c: a connection has bytes to send, now or as its rate allows. */
+void sender_settle(struct packets *p, uint32_t connection);
+/* Its next packet leaves; the packet, not yet on any link. */
+uint32_t sender_packet(struct packets *p, uint32_t link);
+void sender_notified(struct packets *p, uint32_t connection);
+
+/* packets_ports.c: a link may have something to send. */
+void port_kick(struct packets *p, uint32_t link);
+void port_free(struct packets *p, uint32_t link);
+void port_pause(struct packets *p, uint32_t link);
+void port_resume(struct packets *p, uint32_t link);
+/* A packet is at the end of the link that it was on. */
+void packet_arrive(struct packets *p, uint32_t packet);
+/* So many bytes of a transfer are at its end. */
+void bytes_arrive(struct packets *p, uint32_t connection, int64_t bytes);
+
+static inline uint64_t packets_word(enum kind kind, uint64_t whom)
+{
+    return whom << KIND_BITS | (uint64_t)kind;
+}
+
+/* Events are never scheduled before the present, so this cannot fail. */
+static inline void packets_schedule(struct packets *p, nanos time, uint32_t class, enum kind kind, uint64_t whom)
+{
+    (void)engine_schedule(p->engine, time, class, packets_word(kind, whom));
+}
+
+static inline nanos ticks_ceiling(int64_t ticks)
+{
+    return (ticks + (1 << TICK_BITS) - 1) >> TICK_BITS;
+}
+
+#endif
