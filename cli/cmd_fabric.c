@@ -292,6 +292,8 @@ static const struct example examples[] = {
     {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "the links between two GPUs"},
     {"msim fabric load --fabric 'clos hosts:12288 tor:32x400G/32x400G agg:32x400G/32x400G core:12x400G'",
      "a random permutation of 12,288 hosts, and what collisions leave of their rates"},
+    {"msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --bytes 20MB --network packet --congestion none",
+     "does an incast of 15 to 1 pause its senders, and how deep is the queue?"},
     {"msim fabric show --gpu h100-sxm --gpus 1024", "what 128 usual nodes of a GPU are assumed to stand on"},
     {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive", "around a failed uplink"},
     {0}};
@@ -306,7 +308,16 @@ const struct command command_fabric = {
         "\n"
         "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
         "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "
-        "rates they get.",
+        "rates they get.\n"
+        "\n"
+        "load --network packet sends the same packet by packet: output queues with a shared buffer, ECN marks, PFC pauses, and "
+        "senders under DCQCN or none; beside the fair rates it tells what senders reach, when they end, what was marked and "
+        "paused, "
+        "and names the links that were paused longest and the queues that were deepest. Rates are those from half of the time to "
+        "the "
+        "first end on; where senders have not settled by then, --bytes is too small to ask what they settle at. It takes about a "
+        "second for ten million packets and links passed: --mtu 64KiB makes a coarse picture of a large load, whose marks "
+        "(a chance for each packet) and queues mean less.",
     .operands = "show|check|route A B|load",
     .min_operands = 1,
     .max_operands = 3,

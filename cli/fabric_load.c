@@ -136,7 +136,7 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
     json_object_set_new(object, "spread_Bps", spread);
     json_object_set_new(object, "solves", json_integer((json_int_t)summary->solves));
     if (summary->with_packets)
-        json_object_set_new(object, "packets", packets_summary_json(fabric, &summary->packets));
+        json_object_set_new(object, "packets", packets_summary_json(call, fabric, &summary->packets));
     return result_write(call, object);
 }
 

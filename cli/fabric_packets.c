@@ -59,6 +59,26 @@ enum status fabric_packets_parameters(struct invocation *call, struct packets_pa
     return STATUS_OK;
 }
 
+/* The options whose defaults nobody has published, that were left as they are and matter here. */
+static const char *const assumed_options[] = {"switch-buffer", "pfc-xon-gap", "nic-buffer", "dcqcn-hai"};
+enum { N_ASSUMED = sizeof assumed_options / sizeof assumed_options[0] };
+
+static int assumed_find(const struct invocation *call, const struct fabric *fabric, const struct option_row **rows)
+{
+    bool dcqcn = option_choice(call, "congestion") == CONGESTION_DCQCN;
+    bool inside = fabric->first[LAYER_NIC_UP] > 0;
+    int n = 0;
+
+    for (int i = 0; i < call->n_values; i++)
+        for (int a = 0; a < N_ASSUMED; a++) {
+            const struct option_value *value = &call->values[i];
+            if (!value->given && strcmp(value->row->name, assumed_options[a]) == 0 &&
+                (strcmp(value->row->name, "nic-buffer") != 0 || inside) && (strcmp(value->row->name, "dcqcn-hai") != 0 || dcqcn))
+                rows[n++] = value->row;
+        }
+    return n;
+}
+
 /* ---- what there is to say */
 
 static void told_add(double *told, const double *values, size_t n, bool last_is_worst, int repeats)
@@ -198,6 +218,10 @@ void packets_summary_write(struct invocation *call, const struct fabric *fabric,
             grouped((int64_t)s->packets, packets, sizeof packets), grouped((int64_t)s->marks, marks, sizeof marks),
             grouped((int64_t)s->cnps, cnps, sizeof cnps), grouped((int64_t)s->pauses, pauses, sizeof pauses), s->paused_links,
             plural((int64_t)s->paused_links), quantity_format(s->paused_s, DIM_TIME, paused, sizeof paused), 100 * s->fullest);
+    const struct option_row *rows[N_ASSUMED];
+    int n = assumed_find(call, fabric, rows);
+    for (int i = 0; i < n; i++)
+        fprintf(call->out, "%s--%s %s%s", i == 0 ? "assumed: " : ", ", rows[i]->name, rows[i]->initial, i == n - 1 ? "\n" : "");
     worst_table(call, fabric, s);
 }
 
@@ -251,8 +275,11 @@ static json_t *parameters_json(const struct packets_parameters *with)
     return object;
 }
 
-json_t *packets_summary_json(const struct fabric *fabric, const struct packets_summary *s)
+json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
 {
+    const struct option_row *rows[N_ASSUMED];
+    int n = assumed_find(call, fabric, rows);
+    json_t *assumed = json_array();
     json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters", parameters_json(&s->with),
                                "seconds", s->seconds, "packets", s->packets, "packet_hops", s->hops, "events", s->events, "marks",
                                s->marks, "cnps", s->cnps, "pauses", s->pauses, "paused_s", s->paused_s, "paused_links",
@@ -262,6 +289,9 @@ json_t *packets_summary_json(const struct fabric *fabric, const struct packets_s
     json_object_set_new(object, "of_fair_rate", told_json(s->shares));
     json_object_set_new(object, "ends_s", told_json(s->ends));
     json_object_set_new(object, "over_fair_end", told_json(s->delays));
+    for (int i = 0; i < n; i++)
+        json_array_append_new(assumed, json_string(rows[i]->name));
+    json_object_set_new(object, "assumed", assumed);
     json_object_set_new(object, "most_paused", worst_json(fabric, s->paused, s->n_paused));
     json_object_set_new(object, "deepest", worst_json(fabric, s->deepest, s->n_deep));
     return object;

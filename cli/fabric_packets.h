@@ -90,6 +90,6 @@ void packets_summary_add(struct packets_summary *summary, const struct fabric *f
 /* The table of quantiles beside the fair rates, as text or CSV, and in text what links saw. */
 void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary,
                            const double *fair_rates);
-json_t *packets_summary_json(const struct fabric *fabric, const struct packets_summary *summary);
+json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
 
 #endif

@@ -50,8 +50,8 @@
  * that end at one instant come out is a function of the calls before.
  *
  * Not modelled: rates adapt at once, where congestion control takes some round trips (tens of us), so it is valid for transfers
- * that are long against that; no packets, no buffers, no loss, no head-of-line blocking, no unfairness of congestion control.
- * Latency is the user's to add.
+ * that are long against that; no packets, no buffers, no loss, no head-of-line blocking, no unfairness of congestion control:
+ * packets.h sees these. Latency is the user's to add.
  *
  * A connection is a path and a weight; it carries one transfer after another. One that begins again at the instant at which it
  * ended never left: nothing is solved.

@@ -8,6 +8,10 @@
 
 enum { PURPOSE_MARK = 0x6563 };
 
+/* A link is a cache line, and packets are what there are most of. */
+_Static_assert(sizeof(struct port) <= 64, "a port fits a cache line");
+_Static_assert(sizeof(struct packet) == 16, "four packets to a cache line");
+
 const char *congestion_name(enum congestion congestion)
 {
     static const char *const names[N_CONGESTIONS] = {"none", "dcqcn"};
