@@ -105,6 +105,7 @@ void emulated_draw_attention(struct kernel_case *c, enum kernel kernel, int seed
         kernel_case_free(c);
         if (fits && heads <= 3 && (!is_long || (heads <= 2 && seq_len > 520))) {
             kernel_case_draw(c, kernel, &again, is_long ? 350 : 100);
+            kernel_case_align(c); /* or the portable kernels would do it */
             return;
         }
     }

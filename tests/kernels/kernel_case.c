@@ -51,11 +51,30 @@ static void draw_operands(struct draw *d)
     }
 }
 
+/* A few elements on, so that kernels' vectors have to notice. Scratch is as aligned as it is promised to be. */
+static void displace(struct draw *d)
+{
+    if (draw_between(d, 0, 2) > 0)
+        return;
+    for (int i = 0; i < d->c->n_operands; i++) {
+        struct operand *operand = &d->c->operands[i];
+        if (operand->type != OPERAND_SCRATCH)
+            operand->displaced = operand_element_bytes(operand, true) * (size_t)draw_between(d, 0, 7);
+    }
+}
+
+void kernel_case_align(struct kernel_case *c)
+{
+    for (int i = 0; i < c->n_operands; i++)
+        c->operands[i].displaced = 0;
+}
+
 void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size)
 {
     struct draw d = {.kernel = kernel, .c = c, .random = random, .size = size};
     memset(c, 0, sizeof *c);
     draw_operands(&d);
+    displace(&d); /* last: sizes do not depend on it */
     c->call.kernel = kernel;
     kernel_case_poison(c);
 }

@@ -26,6 +26,7 @@ struct operand {
     size_t count;            /* elements; bytes of scratch */
     size_t slots[MAX_SLOTS]; /* where in the call its pointer stands: offsets into struct kernel_call */
     int n_slots;
+    size_t displaced; /* bytes from a multiple of 256 to where it begins on the device, whole elements */
     char *block; /* guard, elements (fp32 for activations), guard */
 };
 
@@ -39,6 +40,9 @@ struct kernel_case {
 /* Sizes up to about `size` (tokens, widths), attention's heads up to 256 whatever it is. */
 void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size);
 void kernel_case_free(struct kernel_case *c);
+
+/* Every operand begins at a multiple of 256 on the device, as the runtime's do; of drawn ones a third begin anywhere. */
+void kernel_case_align(struct kernel_case *c);
 
 /* Fills outputs with NaN and guards with a pattern. */
 void kernel_case_poison(struct kernel_case *c);

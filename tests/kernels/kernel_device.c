@@ -28,20 +28,32 @@ static size_t device_bytes(const struct operand *operand)
     return operand->count * operand_element_bytes(operand, true);
 }
 
+/* Bytes of the guard in front of it, and of all with both guards. */
+static size_t front_bytes(const struct operand *operand)
+{
+    return GUARD_BYTES + operand->displaced;
+}
+
+static size_t block_bytes(const struct operand *operand)
+{
+    return front_bytes(operand) + device_bytes(operand) + GUARD_BYTES;
+}
+
 /* Guard, elements as the device holds them, guard. */
 static void pack(const struct operand *operand, char *block)
 {
     size_t bytes = device_bytes(operand);
-    memset(block, GUARD_PATTERN, GUARD_BYTES);
-    memset(block + GUARD_BYTES + bytes, GUARD_PATTERN, GUARD_BYTES);
+    char *data = block + front_bytes(operand);
+    memset(block, GUARD_PATTERN, front_bytes(operand));
+    memset(data + bytes, GUARD_PATTERN, GUARD_BYTES);
     if (operand->role == ROLE_OUT) {
-        memset(block + GUARD_BYTES, 0xff, bytes);
+        memset(data, 0xff, bytes);
     } else if (operand->type == OPERAND_ACTIVATION) {
-        uint16_t *to = (uint16_t *)(block + GUARD_BYTES);
+        uint16_t *to = (uint16_t *)data;
         for (size_t i = 0; i < operand->count; i++)
             to[i] = bf16_of_float(((const float *)operand_data(operand))[i]);
     } else {
-        memcpy(block + GUARD_BYTES, operand_data(operand), bytes);
+        memcpy(data, operand_data(operand), bytes);
     }
 }
 
@@ -52,12 +64,12 @@ void kernel_run_prepare(struct kernel_run *run, const struct kernel_case *c, con
     run->device = device;
     run->c = c;
     for (int i = 0; i < c->n_operands; i++) {
-        size_t bytes = device_bytes(&c->operands[i]) + 2 * GUARD_BYTES;
+        size_t bytes = block_bytes(&c->operands[i]);
         run->fetched[i] = memory_new(1, bytes);
         run->blocks[i] = device->memory_new(bytes);
         pack(&c->operands[i], run->fetched[i]);
         device->copy_in(run->blocks[i], run->fetched[i], bytes);
-        buffers[i] = (char *)run->blocks[i] + GUARD_BYTES;
+        buffers[i] = (char *)run->blocks[i] + front_bytes(&c->operands[i]);
     }
     kernel_case_bind(c, &run->call, buffers);
 }
@@ -65,14 +77,17 @@ void kernel_run_prepare(struct kernel_run *run, const struct kernel_case *c, con
 void kernel_run_fetch(struct kernel_run *run)
 {
     for (int i = 0; i < run->c->n_operands; i++)
-        run->device->copy_out(run->fetched[i], run->blocks[i], device_bytes(&run->c->operands[i]) + 2 * GUARD_BYTES);
+        run->device->copy_out(run->fetched[i], run->blocks[i], block_bytes(&run->c->operands[i]));
 }
 
 static bool guarded(const struct operand *operand, const char *block)
 {
-    const unsigned char *before = (const unsigned char *)block, *after = before + GUARD_BYTES + device_bytes(operand);
-    for (int i = 0; i < GUARD_BYTES; i++)
-        if (before[i] != GUARD_PATTERN || after[i] != GUARD_PATTERN)
+    const unsigned char *before = (const unsigned char *)block, *after = before + front_bytes(operand) + device_bytes(operand);
+    for (size_t i = 0; i < front_bytes(operand); i++)
+        if (before[i] != GUARD_PATTERN)
+            return false;
+    for (size_t i = 0; i < GUARD_BYTES; i++)
+        if (after[i] != GUARD_PATTERN)
             return false;
     return true;
 }
@@ -85,7 +100,7 @@ bool kernel_run_check(const struct kernel_run *run, char *why, size_t size)
             snprintf(why, size, "wrote beside %s", operand->name);
             return false;
         }
-        double error = operand_error(operand, run->fetched[i] + GUARD_BYTES);
+        double error = operand_error(operand, run->fetched[i] + front_bytes(operand));
         double allowed = operand->role == ROLE_IN ? 0 : kernel_tolerance(run->c->call.kernel);
         if (!(error <= allowed)) {
             snprintf(why, size, "%s is off by %.2e, allowed %.0e", operand->name, error, allowed);
@@ -99,7 +114,7 @@ double kernel_run_error(const struct kernel_run *run)
 {
     double most = 0;
     for (int i = 0; i < run->c->n_operands; i++) {
-        double error = operand_error(&run->c->operands[i], run->fetched[i] + GUARD_BYTES);
+        double error = operand_error(&run->c->operands[i], run->fetched[i] + front_bytes(&run->c->operands[i]));
         most = error > most ? error : most;
     }
     return most;
@@ -108,7 +123,7 @@ double kernel_run_error(const struct kernel_run *run)
 bool kernel_run_equal(const struct kernel_run *a, const struct kernel_run *b)
 {
     for (int i = 0; i < a->c->n_operands; i++)
-        if (memcmp(a->fetched[i], b->fetched[i], device_bytes(&a->c->operands[i]) + 2 * GUARD_BYTES) != 0)
+        if (memcmp(a->fetched[i], b->fetched[i], block_bytes(&a->c->operands[i])) != 0)
             return false;
     return true;
 }

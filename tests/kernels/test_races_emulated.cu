@@ -168,6 +168,7 @@ static void draw_case(struct kernel_case *c, const drawn &d)
         emulated_draw_stretch(c, d.kernel, (uint64_t)d.seed, unseen);
     else
         kernel_case_draw(c, d.kernel, &random, d.size);
+    kernel_case_align(c);
 }
 
 /* Two maxima of a block by one scratch, as the comparison of attention_trial.cu takes them. */
