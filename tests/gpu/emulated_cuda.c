@@ -1,6 +1,7 @@
 /*
- * emulated_cuda.c - as much of CUDA's runtime, and of cuBLASLt behind kernels/gemm_library.h, as runtime/cuda_device.c asks for,
- * on the CPU. With the kernels' emulation (tests/kernels/emulation.cuh) the whole CUDA backend executes where there is no GPU.
+ * emulated_cuda.c - as much of CUDA's runtime as runtime/cuda_device.c asks for, on the CPU. With the kernels' emulation
+ * (tests/kernels/emulation.cuh), cuBLASLt's (tests/kernels/emulated_cublaslt.c) and NCCL's (emulated_nccl.c) the whole CUDA
+ * backend executes where there is no GPU.
  *
  * Everything enqueued is done at once, by the thread that enqueues it: the order of enqueueing respects a program's dependencies.
  * What it shows: wiring, sizes, element types, order, numbers. What it cannot show: anything about time or about streams that
@@ -13,7 +14,10 @@
 
 #include "kernels/gemm_library.h"
 #include "model/base/memory.h"
-#include "tests/kernels/kernel_case.h"
+
+/* linear_cuda of kernels/gemm_cublaslt.c, which is compiled under this name. */
+enum status linear_by_library(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call,
+                              struct diags *diags) MUST_CHECK;
 
 enum { PROCESSORS = 2, CAPABILITY_MAJOR = 9, MEMORY_BYTES = 1 << 30, VERSION = 13000 };
 
@@ -248,60 +252,12 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
     return cudaSuccess;
 }
 
-/* --- matrix products: widened, by the reference, rounded */
-
-struct gemm_library {
-    int nothing;
-};
-
-enum status gemm_library_new(struct gemm_library **library, struct diags *diags)
-{
-    (void)diags;
-    *library = memory_new(1, sizeof **library);
-    return STATUS_OK;
-}
-
-void gemm_library_free(struct gemm_library *library)
-{
-    free(library);
-}
-
-static float *widened(const void *from, int64_t n)
-{
-    const uint16_t *bits = from;
-    float *wide = from ? memory_new((size_t)n, sizeof *wide) : NULL;
-    for (int64_t i = 0; from && i < n; i++)
-        wide[i] = float_of_bf16(bits[i]);
-    return wide;
-}
-
-static void rounded(void *to, float *wide, int64_t n)
-{
-    uint16_t *bits = to;
-    for (int64_t i = 0; i < n; i++)
-        bits[i] = bf16_of_float(wide[i]);
-}
+/* --- matrix products: kernels/gemm_cublaslt.c, in front of which stands what every launch of a kernel is followed by */
 
 enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)
 {
-    (void)launch;
-    if (cudaGetLastError() != cudaSuccess) { /* what every launch of a kernel is followed by */
-        diag_error(diags, (struct place){0}, "an error of before was left to be found");
-        return STATUS_FAILED;
-    }
-    bool forward = kernel == KERNEL_LINEAR_FORWARD, input = kernel == KERNEL_LINEAR_BACKWARD_INPUT;
-    int64_t inputs = call->t * call->in, outputs = call->t * call->out, weights = call->in * call->out;
-    float *x = input ? NULL : widened(call->x, inputs), *w = forward || input ? widened(call->w, weights) : NULL;
-    float *bias = forward ? widened(call->bias, call->out) : NULL, *dy = forward ? NULL : widened(call->dy, outputs);
-    float *y = forward ? widened(call->y, outputs) : NULL, *dx = input ? widened(call->dx, inputs) : NULL;
-    struct kernel_call wide = {.kernel = kernel, .linear = *call};
-    wide.linear.x = x, wide.linear.w = w, wide.linear.bias = bias;
-    wide.linear.dy = dy, wide.linear.y = y, wide.linear.dx = dx;
-    kernel_reference_run(&wide);
-    if (forward)
-        rounded(call->y, y, outputs);
-    if (input)
-        rounded(call->dx, dx, inputs);
-    free(x), free(w), free(bias), free(dy), free(y), free(dx);
-    return STATUS_OK;
+    if (cudaGetLastError() == cudaSuccess)
+        return linear_by_library(launch, kernel, call, diags);
+    diag_error(diags, (struct place){0}, "an error of before was left to be found");
+    return STATUS_FAILED;
 }

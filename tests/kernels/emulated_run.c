@@ -45,36 +45,8 @@ bool emulated_agrees(struct kernel_case *c, bool twice, char *why, size_t size)
 
 void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_blocks, uint64_t seed)
 {
-    static const float scaled;
     struct random_stream random = random_stream_named(seed, 17, (uint64_t)kernel);
-    struct draw draw = {.c = c, .random = &random, .size = 6}, *d = &draw;
-    struct linear_call *call = &c->call.linear;
-    bool forward = kernel == KERNEL_LINEAR_FORWARD, weight = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT;
-    *c = (struct kernel_case){.call.kernel = kernel};
-    *call = (struct linear_call){.t = 32 * draw_between(d, 1, 6),
-                                 .in = 32 * draw_between(d, 1, 6),
-                                 .out = 32 * draw_between(d, 1, 6),
-                                 .accumulate = draw_coin(d)};
-    draw_text(d, "t %lld in %lld out %lld", (long long)call->t, (long long)call->in, (long long)call->out);
-    struct narrow_operand how = {.format = NARROW_E4M3, .scale = in_blocks ? NULL : &scaled, .down = weight}, turned = how;
-    turned.down = !forward;
-    if (!weight)
-        draw_narrow(d, "w", SLOT(linear.w), SLOT(linear.w_as), call->out, call->in, turned);
-    if (forward || weight)
-        draw_narrow(d, "x", SLOT(linear.x), SLOT(linear.x_as), call->t, call->in, how);
-    how.format = NARROW_E5M2;
-    if (!forward)
-        draw_narrow(d, "dy", SLOT(linear.dy), SLOT(linear.dy_as), call->t, call->out, how);
-    if (forward)
-        draw_numbers(d, "y", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.y), call->t * call->out, -1, 1);
-    else if (weight)
-        FLOATS("dw", ROLE_IN_OUT, linear.dw, call->in * call->out);
-    else
-        draw_numbers(d, "dx", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(linear.dx), call->t * call->in, -1, 1);
-    if (forward && draw_coin(d))
-        IN("bias", linear.bias, call->out);
-    size_t scratch = linear_reference_scratch(&c->call), device = linear_narrow_scratch(kernel, call);
-    draw_operand(d, "scratch", OPERAND_SCRATCH, ROLE_OUT, SLOT(linear.scratch), (int64_t)(scratch > device ? scratch : device));
+    kernel_case_draw_bytes(c, kernel, in_blocks, linear_narrow_scratch, &random);
 }
 
 void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch)

@@ -1,4 +1,5 @@
 /* The coroutines behind emulation.cuh. One grid at a time, on the thread that launches it. */
+#include <map>
 #include <mutex>
 #include <setjmp.h>
 #include <stdio.h>
@@ -278,6 +279,29 @@ static void run_block(unsigned threads)
         if (m.waiting > 0)
             fail("a block ended with arrivals at a named barrier that nobody waits for");
     hopper_end();
+}
+
+/* Bytes of a kernel's block: without asking, at most. */
+enum { UNASKED_SHARED = 48 * 1024, ASKED_SHARED = 163 * 1024, MOST_BLOCKS_DOWN = 65535 };
+static thread_local std::map<const void *, size_t> asked; /* by a thread, which stands for a process */
+
+cudaError_t allow_answer(const void *kernel, size_t shared_bytes)
+{
+    if (shared_bytes > ASKED_SHARED)
+        return cudaErrorInvalidValue;
+    asked[kernel] = shared_bytes;
+    return cudaSuccess;
+}
+
+cudaError_t launch_answer(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes)
+{
+    const auto found = asked.find(kernel);
+    const size_t most = found == asked.end() ? (size_t)UNASKED_SHARED : found->second;
+    if (grid.x < 1 || grid.x > INT32_MAX || grid.y < 1 || grid.y > MOST_BLOCKS_DOWN || grid.z < 1 || grid.z > MOST_BLOCKS_DOWN)
+        return cudaErrorInvalidConfiguration;
+    if (block.x < 1 || block.x > MOST_THREADS || block.x % LANES || block.y != 1 || block.z != 1)
+        return cudaErrorInvalidConfiguration; /* parts of warps, and blocks of rows, are what CUDA would take and no kernel has */
+    return shared_bytes <= most ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 void run(dim3 grid, dim3 block_dim, size_t shared_bytes, void (*body)(void *), void *argument)

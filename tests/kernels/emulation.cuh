@@ -5,8 +5,9 @@
  * Put before a .cu file with -include, it takes the place of primitives.cuh. Blocks run one after the other; the threads of a
  * block are coroutines that run until they wait for their warp or block. What it shows: indices, fragment layouts, masks, tails,
  * barriers that not all threads reach, asynchronous copies that are used before they are waited for (a copy happens when it is
- * waited for and no earlier), and where it is asked to watch, accesses that nothing orders (emulation_races.cuh). What it cannot
- * show: memory consistency beyond that, speed.
+ * waited for and no earlier), launches that CUDA would refuse, vectors that are not aligned (compiled with -fsanitize=alignment),
+ * and where it is asked to watch, accesses that nothing orders (emulation_races.cuh). What it cannot show: memory consistency
+ * beyond that, registers, speed.
  */
 #ifndef MSIM_TESTS_KERNELS_EMULATION_CUH
 #define MSIM_TESTS_KERNELS_EMULATION_CUH
@@ -43,7 +44,13 @@ struct bf16 {
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
-enum { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotSupported = 801, cudaMemcpyDeviceToDevice = 3 };
+enum {
+    cudaSuccess,
+    cudaErrorInvalidValue,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorNotSupported = 801,
+    cudaMemcpyDeviceToDevice = 3
+};
 
 namespace emulation
 {
@@ -57,6 +64,10 @@ struct own_memory {
 extern own_memory own;
 extern unsigned char *shared;
 
+/* What CUDA answers to a launch, and to one that asks for shared memory for those that follow: CUDA C++ Programming Guide,
+ * technical specifications, of sm_80. No kernel asks for more, made for sm_90 or not. */
+cudaError_t launch_answer(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes);
+cudaError_t allow_answer(const void *kernel, size_t shared_bytes);
 void run(dim3 grid, dim3 block, size_t shared_bytes, void (*body)(void *), void *argument);
 void block_wait(site here);
 void warp_wait(site here);
@@ -128,17 +139,17 @@ template <class... Parameters, class... Arguments>
 static cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
                                  Arguments... arguments)
 {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x > 1024)
-        return cudaErrorInvalidValue;
+    const cudaError_t error = emulation::launch_answer((const void *)kernel, grid, block, shared_bytes);
+    if (error != cudaSuccess)
+        return error;
     launch_record<Parameters...> record = {kernel, std::tuple<Parameters...>(arguments...)};
     emulation::run(grid, block, shared_bytes, launch_record<Parameters...>::call, &record);
     return cudaSuccess;
 }
 
-/* What an sm_80 block may have; no kernel asks for more, made for sm_90 or not. */
-template <class... Parameters> static cudaError_t allow_shared(void (*)(Parameters...), size_t bytes)
+template <class... Parameters> static cudaError_t allow_shared(void (*kernel)(Parameters...), size_t bytes)
 {
-    return bytes <= 163 * 1024 ? cudaSuccess : cudaErrorInvalidValue;
+    return emulation::allow_answer((const void *)kernel, bytes);
 }
 
 static inline unsigned char *dynamic_shared(void)

@@ -27,7 +27,7 @@ struct operand {
     size_t slots[MAX_SLOTS]; /* where in the call its pointer stands: offsets into struct kernel_call */
     int n_slots;
     size_t displaced; /* bytes from a multiple of 256 to where it begins on the device, whole elements */
-    char *block; /* guard, elements (fp32 for activations), guard */
+    char *block;      /* guard, elements (fp32 for activations), guard */
 };
 
 struct kernel_case {
@@ -40,6 +40,11 @@ struct kernel_case {
 /* Sizes up to about `size` (tokens, widths), attention's heads up to 256 whatever it is. */
 void kernel_case_draw(struct kernel_case *c, enum kernel kernel, struct random_stream *random, int64_t size);
 void kernel_case_free(struct kernel_case *c);
+/* KERNEL_LINEAR_* of bytes, with one scale or scales of blocks, in sizes that tensor cores take. `scratch_bytes`: what the device
+ * needs (linear_narrow_scratch). */
+void kernel_case_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_blocks,
+                            size_t (*scratch_bytes)(enum kernel kernel, const struct linear_call *call),
+                            struct random_stream *random);
 
 /* Every operand begins at a multiple of 256 on the device, as the runtime's do; of drawn ones a third begin anywhere. */
 void kernel_case_align(struct kernel_case *c);

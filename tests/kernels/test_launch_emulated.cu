@@ -1,0 +1,98 @@
+/* Launches and accesses in emulation (emulation.cuh): what a GPU would refuse is refused here. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "kernels/vector.cuh"
+#include "tests/suite.h"
+
+static void nothing(void)
+{
+}
+
+static void nothing_either(void)
+{
+}
+
+/* The limits of CUDA's technical specifications, each at its last good value and one beyond. */
+START_TEST(grids_and_blocks)
+{
+    const void *kernel = (const void *)nothing;
+    const dim3 warp(32);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(INT32_MAX, 65535, 65535), dim3(1024), 0), cudaSuccess);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3((unsigned)INT32_MAX + 1), warp, 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(1, 65536), warp, 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(1, 1, 65536), warp, 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(0), warp, 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(1, 0), warp, 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(1), dim3(0), 0), cudaErrorInvalidConfiguration);
+    ck_assert_int_eq(emulation::launch_answer(kernel, dim3(1), dim3(1056), 0), cudaErrorInvalidConfiguration);
+}
+END_TEST
+
+/* More than 48 KiB of shared memory is there for the kernel that asked, as much as it last asked for. */
+START_TEST(shared_memory)
+{
+    enum { FREE = 48 << 10, MORE = 100 << 10 };
+    ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), FREE, NULL), cudaSuccess);
+    ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), FREE + 1, NULL), cudaErrorInvalidValue);
+    ck_assert_int_eq(allow_shared(nothing, MORE), cudaSuccess);
+    ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), MORE, NULL), cudaSuccess);
+    ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), MORE + 1, NULL), cudaErrorInvalidValue);
+    ck_assert_int_eq(launch_kernel(nothing_either, dim3(1), dim3(32), MORE, NULL), cudaErrorInvalidValue);
+    ck_assert_int_eq(allow_shared(nothing, FREE), cudaSuccess);
+    ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), MORE, NULL), cudaErrorInvalidValue);
+    ck_assert_int_ne(allow_shared(nothing, (size_t)228 << 10), cudaSuccess);
+}
+END_TEST
+
+/* Accesses of 16 and 8 bytes, to bf16 and fp32, one element off. */
+static void access_kernel(const bf16 *narrow, float *wide, int kind)
+{
+    float eight[8] = {}, four[4] = {};
+    if (kind == 0)
+        load<8>(eight, narrow);
+    if (kind == 1)
+        load<4>(four, narrow);
+    if (kind == 2)
+        load<4>(four, (const float *)wide);
+    if (kind == 3)
+        store<4>(wide, four);
+    if (threadIdx.x == 0 && kind != 3)
+        wide[0] = eight[0] + four[0];
+}
+
+enum { N_ACCESSES = 4 };
+
+static void access_memory(int kind, int displaced)
+{
+    static bf16 narrow[64] __attribute__((aligned(16)));
+    static float wide[64] __attribute__((aligned(16)));
+    ck_assert_int_eq(
+        launch_kernel(access_kernel, dim3(1), dim3(32), 0, NULL, (const bf16 *)narrow + displaced, wide + displaced, kind),
+        cudaSuccess);
+}
+
+START_TEST(aligned_accesses)
+{
+    access_memory(_i, 0);
+    access_memory(_i, 16);
+}
+END_TEST
+
+START_TEST(accesses_off_by_one)
+{
+    access_memory(_i, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launches, emulated");
+    TCase *tcase = tcase_create("limits");
+    tcase_add_test(tcase, grids_and_blocks);
+    tcase_add_test(tcase, shared_memory);
+    tcase_add_loop_test(tcase, aligned_accesses, 0, N_ACCESSES);
+    tcase_add_loop_exit_test(tcase, accesses_off_by_one, EXIT_FAILURE, 0, N_ACCESSES);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
