@@ -9,6 +9,7 @@
 #include "kernels/gemm_library.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
+#include "runtime/cuda_comm.h"
 #include "runtime/cuda_host.h"
 
 static const struct place nowhere = {0};
@@ -462,11 +463,17 @@ static const struct device_api cuda_api = {
 
 /* CUDA reads it when it starts. Streams share the queues of the device's front end, eight where nothing is said, and what stands
  * behind another stream's command in a queue waits with it: for an exchange perhaps that waits for another rank, which waits for
- * what stands behind. 32 is the most there are (CUDA C++ Programming Guide, environment variables). What the user has set stays.
- */
+ * what stands behind. 32 is the most there are (CUDA C++ Programming Guide, environment variables). For the same reason kernels
+ * of one rank among others are loaded when CUDA starts: to load one at its first launch may wait for what runs on the device
+ * (there, lazy loading, concurrent execution). What the user has set stays. */
 static void cuda_variables(void)
 {
+    struct cuda_place place;
+    struct diags nobody = {0}; /* who opens the device reads the place himself, and says what is wrong with it */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    if (cuda_place_read(&place, &nobody) == STATUS_OK && place.n_ranks > 1)
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    diags_free(&nobody);
 }
 
 int cuda_device_count(void)

@@ -6,9 +6,10 @@
 # is said, and the next begins.
 #
 #   tests/gpu/campaign.sh results                where msim can be built: with nvcc and the libraries it needs
-#   tests/gpu/campaign.sh --build carried        makes binaries that need nothing but the C library, CUDA's driver and, looked for
-#   MSIM_BIN=carried tests/gpu/campaign.sh       when they run, cuBLASLt and NCCL; and uses them on a machine that lacks the rest
+#   tests/gpu/campaign.sh --build build-carried/bin    makes binaries that need nothing but the C library, CUDA's driver and, looked
+#   MSIM_BIN=build-carried/bin tests/gpu/campaign.sh   for when they run, cuBLASLt and NCCL; and uses them where the rest is missing
 #
+# Where msim cannot be built and MSIM_BIN is not set, build-carried/bin is used if it is there.
 # MSIM_STAGES, a regular expression, leaves out stages that it does not match: for a second call, when the first ran out of time.
 # Times are valid only on a GPU that nobody else uses. Clocks and modes of the card are left as they are. Figures are drawn later,
 # from the timelines in all.tar.gz: msim plot -o both.png validate_175b.csv.
@@ -69,12 +70,13 @@ stage() {
     return $rc
 }
 
-# What is there so far, should this script itself be ended from outside.
+# What is there so far, should this script itself be ended from outside. Eight files at most, the large ones packed.
 keep() {
     local file
     for file in summary.txt kernel_check.csv kernel_time.csv yardsticks.csv probe_cuda.csv validates.txt validate_175b.json; do
         [ -s "$out/$file" ] && cp "$out/$file" "$final"
     done
+    timeout 30 tar -czf "$final/.all.tar.gz" -C "$out" . && mv "$final/.all.tar.gz" "$final/all.tar.gz"
 }
 
 # Libraries of CUDA and NCCL that are not on the loader's path, such as those that come with Python packages.
@@ -93,7 +95,11 @@ machine() {
     nvcc --version | tail -2
     uname -r
     nproc
+    ldd --version | head -1
     echo "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
+    ldconfig -p | grep -E 'libcuda\.so|libcublasLt|libnccl'
+    python3 -c 'import torch; print("PyTorch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
+    true
 }
 
 # Hopper's own instructions are only in code for 90a, which "native" is not.
@@ -161,7 +167,7 @@ export -f check_kernels
 # time_kernels REPEATS: part by part, so that a kernel that breaks ends its part only.
 time_kernels() {
     local part rc worst=0
-    for part in norms pointwise ends optimizers mixture attention stretches experts products; do
+    for part in norms pointwise ends optimizers mixture mixers attention stretches experts products; do
         timeout --foreground -k 5 40 "$bin/kernel_time" "$1" "$part" >>"$out/kernel_time.csv"
         rc=$?
         [ $rc -eq 77 ] && return $rc
@@ -232,6 +238,13 @@ validate() {
 }
 export -f validate
 
+# Blocks of 32 come with Blackwell: done there, and refused as a missing capability by the GPUs before.
+blocks_or_refused() {
+    validate 1 validate_mxfp8 --set job.precision=mxfp8 && return
+    [ $? -eq 4 ]
+}
+export -f blocks_or_refused
+
 sanitize() { # sanitize TOOL COMMAND...
     command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer here"; return 77; }
     compute-sanitizer --tool "$1" --error-exitcode 9 "${@:2}"
@@ -246,11 +259,20 @@ fi
 : >"$out/summary.txt"
 find_libraries
 export MSIM_DATA=${MSIM_DATA:-$PWD/model/spec}
+# What the libraries have to say about an error of theirs; not to stdout, where NCCL would.
+export NCCL_DEBUG=${NCCL_DEBUG:-WARN} NCCL_DEBUG_FILE=${NCCL_DEBUG_FILE:-$out/nccl.%p.log}
+export CUBLASLT_LOG_LEVEL=${CUBLASLT_LOG_LEVEL:-1} CUBLASLT_LOG_FILE=${CUBLASLT_LOG_FILE:-$out/cublaslt.%i.log}
 stage machine 20 bash -c "$(declare -f machine); machine"
 if [ -z "$bin" ]; then
-    MSIM_STAGES=. stage build 240 bash -c "programs='$programs'; $(declare -f build); build" || exit 1
-    bin=$PWD/build-campaign/bin
-    copy_programs build-campaign "$bin"
+    if MSIM_STAGES=. stage build 240 bash -c "programs='$programs'; $(declare -f build); build"; then
+        bin=$PWD/build-campaign/bin
+        copy_programs build-campaign "$bin"
+    elif [ -x build-carried/bin/msim ]; then
+        bin=build-carried/bin
+        echo "with the binaries of build-carried/bin" | tee -a "$out/summary.txt"
+    else
+        exit 1
+    fi
 fi
 bin=$(cd "$bin" && pwd)
 meeting=$(mktemp -d)
@@ -292,6 +314,8 @@ stage validate_pp2 60 bash -c 'validate 2 validate_pp2 --layout pp=2,vpp=2,sched
 stage validate_zero3 60 bash -c 'validate 2 validate_zero3 --layout dp=2,zero=3,mb=1'
 stage validate_fp8 60 bash -c 'validate 2 validate_fp8 --layout tp=2,sp=1,mb=1 --set job.precision=fp8'
 stage validate_experts 60 bash -c "validate 2 validate_experts $experts --layout dp=2,ep=2,mb=1 --global-batch 4"
+stage validate_hybrid 60 bash -c 'validate 2 validate_hybrid --model tiny-hybrid --layout tp=2,sp=1,mb=1'
+stage validate_mxfp8 40 bash -c blocks_or_refused
 stage validate_predict 60 bash -c 'validate 2 validate_predict --set model.mtp_layers=1 --dropout 0.1 --clip 1 --layout tp=2,sp=1,mb=1'
 stage validate_tp2_pp2 70 bash -c 'validate 4 validate_tp2_pp2 --layout tp=2,pp=2,mb=1'
 stage program_tp2 40 bash -c "programs 2 $meeting/p2 tp=2,sp=1,mb=1"
@@ -337,8 +361,6 @@ for result in "$out"/validate_*.json; do
 done | tee "$out/validates.txt"
 echo
 echo "$failures stages failed; $((SECONDS - began)) s" | tee -a "$out/summary.txt"
-# Eight files at most, the large ones packed.
-timeout 30 tar -czf "$final/all.tar.gz" -C "$out" .
 keep
 echo "results in $final"
 [ $failures -eq 0 ]

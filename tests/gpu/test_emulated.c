@@ -58,6 +58,22 @@ START_TEST(kernels_are_tried)
 }
 END_TEST
 
+/* One of several ranks has all kernels loaded before exchanges are on the device, unless the user wants it otherwise. */
+START_TEST(kernels_are_loaded_first)
+{
+    unsetenv("CUDA_MODULE_LOADING");
+    ck_assert_int_eq(cuda_device_count(), 1);
+    ck_assert_ptr_null(getenv("CUDA_MODULE_LOADING"));
+    setenv("MSIM_RANK", "1", 1);
+    setenv("MSIM_RANKS", "2", 1);
+    ck_assert_int_eq(cuda_device_count(), 1);
+    ck_assert_str_eq(getenv("CUDA_MODULE_LOADING"), "EAGER");
+    setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+    ck_assert_int_eq(cuda_device_count(), 1);
+    ck_assert_str_eq(getenv("CUDA_MODULE_LOADING"), "LAZY");
+}
+END_TEST
+
 static double gradient_error(const struct thread_run *a, const struct thread_run *b)
 {
     double square = 0, scale = 0;
@@ -409,6 +425,7 @@ int main(void)
         {a_rank_alone, 4},
         {a_probe_of_a_job, 3},
         {kernels_are_tried, 1},
+        {kernels_are_loaded_first, 1},
     };
     return toy_suite("CUDA backend, emulated", tests, COUNT(tests));
 }

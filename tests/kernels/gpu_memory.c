@@ -52,17 +52,23 @@ bool gpu_open(struct cuda_launch *launch, char *name, size_t name_size)
     struct cuda_launch made = {.workspace_bytes = CUDA_WORKSPACE_BYTES,
                                .multiprocessors = properties.multiProcessorCount,
                                .portable = getenv("MSIM_PORTABLE_KERNELS") != NULL};
-    if (gemm_library_new(&made.gemm, &diags) != STATUS_OK) {
-        fprintf(stderr, "skipped: %s\n", diags.items[0].text);
-        diags_free(&diags);
-        return false;
-    }
+    if (gemm_library_new(&made.gemm, &diags) != STATUS_OK)
+        fprintf(stderr, "error: %s\n", diags.items[0].text);
+    diags_free(&diags);
     gpu_must(cudaStreamCreate(&made.stream), "cudaStreamCreate"); /* in one order with cudaMemcpy, which may return early */
     made.workspace = gpu_new(made.workspace_bytes);
     snprintf(name, name_size, "%s (sm_%d%d; cuBLASLt %zu)", properties.name, properties.major, properties.minor,
-             gemm_library_version(made.gemm));
+             made.gemm ? gemm_library_version(made.gemm) : 0);
     *launch = made;
     return true;
+}
+
+int gpu_capability(void)
+{
+    int major = 0, minor = 0;
+    gpu_must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+    gpu_must(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), "cudaDeviceGetAttribute");
+    return 10 * major + minor;
 }
 
 void gpu_close(struct cuda_launch *launch)

@@ -106,6 +106,15 @@ static void flush_cache(const struct bench *bench, int value, bool read, struct 
         (void)!kernel_cuda_launch(&bench->launch, &sum, diags);
 }
 
+static double not_launched(struct bench *bench, const char *op, const char *sizes, struct diags *diags)
+{
+    fprintf(stderr, "error: %s %s: %s\n", op, sizes, diags->n_items ? diags->items[0].text : "not launched");
+    diags_free(diags);
+    bench->used = 0;
+    bench->failed = true;
+    return NAN;
+}
+
 /* One row of the table; gives back the median in seconds. */
 double time_call(struct bench *bench, const char *op, const char *sizes, launcher *run, const void *call, double bytes,
                  double flops)
@@ -115,12 +124,8 @@ double time_call(struct bench *bench, const char *op, const char *sizes, launche
     for (int i = -WARM_UP; i < bench->repeats; i++) {
         flush_cache(bench, i, only_reads(op), &diags);
         gpu_must(cudaEventRecord(bench->begin, bench->launch.stream), "event");
-        if (run(bench, call, &diags) != STATUS_OK) {
-            fprintf(stderr, "%s %s: %s\n", op, sizes, diags.n_items ? diags.items[0].text : "not launched");
-            diags_free(&diags);
-            bench->used = 0;
-            return NAN;
-        }
+        if (run(bench, call, &diags) != STATUS_OK)
+            return not_launched(bench, op, sizes, &diags);
         gpu_must(cudaEventRecord(bench->end, bench->launch.stream), "event");
         gpu_must(cudaEventSynchronize(bench->end), op);
         if (i >= 0)

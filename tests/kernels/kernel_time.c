@@ -1,7 +1,7 @@
 /*
  * kernel_time [REPEATS [PART]] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. PART: norms,
- * pointwise, ends, optimizers, mixture, attention, stretches, experts or products. Exit 77 without a GPU, 3 when it failed for
- * good.
+ * pointwise, ends, optimizers, mixture, mixers, attention, stretches, experts or products. Exit 77 without a GPU, 3 when it
+ * failed for good, 1 when something could not be launched.
  *
  * Each repetition goes through a buffer larger than the second-level cache first, so inputs come from memory: it is written
  * before kernels that write, which then find as much in the cache to be written back as they leave there, and read before those
@@ -415,6 +415,66 @@ static void mixture(struct bench *b)
     time_kernel(b, "t=16384 heads=32 d=128", &call, 6.0 * (double)(t * heads * d), 0);
 }
 
+/* The recurrence, on decays that gates made. The backward pass has a workspace. */
+static void time_scan(struct bench *b, const char *sizes, struct gates_call gates, struct scan_call scan)
+{
+    const int64_t t = scan.seq_len, inputs = scan.groups * (int64_t)scan.state, values = scan.heads * (int64_t)scan.head_dim;
+    const double element = (double)t * (double)values * scan.state, bytes = 2.0 * (double)(t * (2 * values + 2 * inputs));
+    gates.steps = bf16s(b, t * gates.steps_row), gates.rates = bf16s(b, gates.heads), gates.bias = bf16s(b, gates.heads);
+    gates.decay = floats(b, t * gates.heads), gates.strength = floats(b, t * gates.heads);
+    scan.decay = gates.decay, scan.strength = gates.strength;
+    scan.v = bf16s(b, t * values), scan.k = bf16s(b, t * inputs), scan.q = bf16s(b, t * inputs), scan.skip = bf16s(b, scan.heads);
+    scan.y = bf16s(b, t * values), scan.dy = bf16s(b, t * values), scan.dv = bf16s(b, t * values);
+    scan.dk = bf16s(b, t * inputs), scan.dq = bf16s(b, t * inputs), scan.ddecay = floats(b, t * scan.heads);
+    scan.dstrength = floats(b, t * scan.heads), scan.dskip = floats(b, scan.heads);
+    scan.workspace = bench_take(b, scan_cuda_workspace(&scan, true));
+    const size_t used = b->used;
+    const double numbers = (double)t * gates.heads;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_GATES_FORWARD, .gates = gates}, 10 * numbers, 10 * numbers);
+    b->used = used;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SCAN_FORWARD, .scan = scan}, bytes, 4 * element);
+    b->used = used;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SCAN_BACKWARD, .scan = scan}, 2 * bytes, 20 * element);
+}
+
+/* Mamba-2 with 64 heads of 64 by 128 in eight groups, and a convolution of four taps in front. */
+static void mixers(struct bench *b)
+{
+    enum { T = 8192, HEADS = 64, GROUPS = 8, STATE = 128, HEAD_DIM = 64, TAPS = 4 };
+    const int64_t values = HEADS * HEAD_DIM, keys = GROUPS * STATE, channels = values + 2 * keys;
+    const double all = (double)T * (double)channels, n = (double)T * (double)values;
+    struct convolution_call c = {.batch = 1, .seq_len = T, .channels = channels, .taps = TAPS, .x_row = channels};
+    c.x = bf16s(b, T * channels), c.w = bf16s(b, TAPS * channels), c.bias = bf16s(b, channels), c.y = bf16s(b, T * channels);
+    c.dy = bf16s(b, T * channels), c.dx = bf16s(b, T * channels), c.dw = floats(b, TAPS * channels),
+    c.dbias = floats(b, channels);
+    struct kernel_call call = {.kernel = KERNEL_CONVOLUTION_FORWARD, .convolution = c};
+    time_kernel(b, "t=8192 channels=6144 taps=4", &call, 4 * all, 15 * all);
+    call.kernel = KERNEL_CONVOLUTION_BACKWARD;
+    time_kernel(b, "t=8192 channels=6144 taps=4", &call, 6 * all, 40 * all);
+    const struct gates_call gates = {.t = T, .heads = HEADS, .rows = 1, .by_step = true, .steps_row = HEADS};
+    const struct scan_call scan = {.batch = 1,
+                                   .seq_len = T,
+                                   .chunk = 256,
+                                   .heads = HEADS,
+                                   .groups = GROUPS,
+                                   .state = STATE,
+                                   .head_dim = HEAD_DIM,
+                                   .rows = 1,
+                                   .scale = 1,
+                                   .v_row = values,
+                                   .k_row = keys,
+                                   .decay_row = HEADS};
+    time_scan(b, "t=8192 heads=64 groups=8 state=128 d=64", gates, scan);
+    struct gated_norm_call g = {.t = T, .n = GROUPS, .width = values / GROUPS, .gate_first = true, .epsilon = 1e-5f};
+    g.gate_row = values, g.x = bf16s(b, T * values), g.gate = bf16s(b, T * values), g.gain = bf16s(b, values);
+    g.y = bf16s(b, T * values), g.dy = bf16s(b, T * values), g.dx = bf16s(b, T * values), g.dgate = bf16s(b, T * values);
+    g.dgain = floats(b, values);
+    call = (struct kernel_call){.kernel = KERNEL_GATED_NORM_FORWARD, .gated_norm = g};
+    time_kernel(b, "t=8192 n=8 width=512", &call, 6 * n, 15 * n);
+    call.kernel = KERNEL_GATED_NORM_BACKWARD;
+    time_kernel(b, "t=8192 n=8 width=512", &call, 10 * n, 40 * n);
+}
+
 static void attention(struct bench *b)
 {
     for (int64_t s = 2048; s <= 8192; s *= 2) {
@@ -455,9 +515,9 @@ static void products(struct bench *b)
 static const struct {
     const char *name;
     void (*time)(struct bench *);
-} parts[] = {{"norms", norms},           {"pointwise", pointwise}, {"ends", ends},
-             {"optimizers", optimizers}, {"mixture", mixture},     {"attention", attention},
-             {"stretches", stretches},   {"experts", experts},     {"products", products}};
+} parts[] = {{"norms", norms},     {"pointwise", pointwise}, {"ends", ends},           {"optimizers", optimizers},
+             {"mixture", mixture}, {"mixers", mixers},       {"attention", attention}, {"stretches", stretches},
+             {"experts", experts}, {"products", products}};
 
 int main(int argc, char **argv)
 {
@@ -476,5 +536,5 @@ int main(int argc, char **argv)
         if (argc < 3 || strcmp(argv[2], parts[i].name) == 0)
             parts[i].time(&bench);
     bench_close(&bench);
-    return EXIT_SUCCESS;
+    return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
