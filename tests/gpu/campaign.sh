@@ -241,7 +241,7 @@ export -f validate
 # Blocks of 32 come with Blackwell: done there, and refused as a missing capability by the GPUs before.
 blocks_or_refused() {
     validate 1 validate_mxfp8 --set job.precision=mxfp8 && return
-    [ $? -eq 4 ]
+    [ $? -eq 4 ] && grep -q 'compute capability' "$out/validate_mxfp8.log"
 }
 export -f blocks_or_refused
 
