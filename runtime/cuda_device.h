@@ -5,8 +5,9 @@
  * Memory is plain cudaMalloc, zeroed on a stream of its own: it is taken while exchanges wait for other ranks, whom the default
  * stream might hold up. For the same reason CUDA is asked for as many queues as there are (CUDA_DEVICE_MAX_CONNECTIONS, unless it
  * is set) and, by one of several ranks, to load all kernels when it starts (CUDA_MODULE_LOADING, unless it is set: seconds, and
- * device memory that memory_new does not count), and page-locked buffers are made when the device is opened. Each stream has its own workspace, taken when the stream
- * is made. Urgent streams get the highest priority the device offers, so that exchanges start while a long kernel's blocks drain.
+ * device memory that memory_new does not count), and page-locked buffers are made when the device is opened. Each stream has its
+ * own workspace, taken when the stream is made. Urgent streams get the highest priority the device offers, so that exchanges
+ * start while a long kernel's blocks drain.
  *
  * Host copies of ordinary memory go through a ring of page-locked buffers, so copy_in does not wait for the device.
  *

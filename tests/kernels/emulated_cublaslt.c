@@ -49,7 +49,7 @@ struct algorithm {
 static int capability(void)
 {
     const char *text = getenv("MSIM_EMULATED_CAPABILITY");
-    return text ? atoi(text) : 90;
+    return text ? (int)strtol(text, NULL, 10) : 90;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)

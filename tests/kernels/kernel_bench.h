@@ -15,7 +15,7 @@ struct bench {
     char *pool, *flush, *pattern, *positive;
     size_t used;
     int repeats;
-    bool failed; /* something was not launched */
+    bool failed;      /* something was not launched */
     double copy_rate; /* bytes per second */
     double peak;      /* FLOPs per second */
     cudaEvent_t begin, end;
