@@ -56,6 +56,25 @@ START_TEST(linear_layers)
 }
 END_TEST
 
+/* Each operand in turn is all that begins one element on: the algorithm was chosen for that as well. */
+START_TEST(operands_off_by_one)
+{
+    struct cuda_launch launch = launch_new();
+    int n = 1;
+    for (int i = 0; i < n; i++) {
+        struct random_stream random = random_stream_named(5, 73, 0);
+        struct kernel_case c;
+        kernel_case_draw(&c, (enum kernel)(KERNEL_LINEAR_FORWARD + _i), &random, 40);
+        kernel_case_align(&c);
+        n = c.n_operands;
+        c.operands[i].displaced = operand_element_bytes(&c.operands[i], true);
+        check_drawn(&launch, &c);
+    }
+    ck_assert_int_ge(n, 3);
+    gemm_library_free(launch.gemm);
+}
+END_TEST
+
 /* One scale on Hopper, blocks on Blackwell: TN in every pass, scales where they belong. */
 START_TEST(linear_layers_of_bytes)
 {
@@ -138,6 +157,7 @@ int main(void)
     TCase *tcase = tcase_create("products");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, linear_layers);
+    tcase_add_loop_test(tcase, operands_off_by_one, 0, 3);
     tcase_add_loop_test(tcase, linear_layers_of_bytes, 0, 2);
     tcase_add_test(tcase, what_hopper_does_not_multiply);
     tcase_add_test(tcase, no_library);
